@@ -12,7 +12,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.schema.shipped import shipped_names
 from whatif.tui.commands import Change
-from whatif.tui.events import ChangeAsked
+from whatif.tui.events import ChangeRequested
 from whatif.tui.pages.page import Page
 from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
@@ -65,7 +65,7 @@ class PageApp(App[None]):
     def _take(self, value: object) -> None:
         self.page.take(pickle.loads(pickle.dumps(value)))  # noqa: S301
 
-    def on_change_asked(self, event: ChangeAsked) -> None:
+    def on_change_requested(self, event: ChangeRequested) -> None:
         self.show(event.change.apply(self.state))
 
 

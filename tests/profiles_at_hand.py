@@ -21,9 +21,9 @@ def profile(rows: Sequence[dict[str, Any]], devices: Sequence[dict[str, Any]] = 
     empty = {name: "" if dimension is None else float("nan") for name, dimension in OPERATION_COLUMNS.items()}
     cells = [tuple(({**empty, **plain, **row}[name]) for name in OPERATION_COLUMNS) for row in rows]
     nothing = {name: "" if dimension is None else float("nan") for name, dimension in DEVICE_COLUMNS.items()}
-    told = [tuple({**nothing, **device}[name] for name in DEVICE_COLUMNS) for device in devices]
+    message = [tuple({**nothing, **device}[name] for name in DEVICE_COLUMNS) for device in devices]
     operations = Table.of_rows(OPERATION_COLUMNS, cells, notes)
-    return Profile(operations, Table.of_rows(DEVICE_COLUMNS, told))
+    return Profile(operations, Table.of_rows(DEVICE_COLUMNS, message))
 
 
 def copy(direction: str, memory: str, size: float, time: float, start: float = 0.0, **more: Any) -> dict[str, Any]:

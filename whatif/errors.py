@@ -10,7 +10,7 @@ SHOWN_PROBLEMS = 50
 
 EXIT_USAGE = 2
 EXIT_INVALID_FILE = 3
-EXIT_IMPOSSIBLE = 4
+EXIT_INFEASIBLE = 4
 EXIT_MOVED = 5
 
 
@@ -24,10 +24,10 @@ class UsageError(WhatifError):
     """An invalid option: an unknown parameter, a malformed sweep, a grid that is too large."""
 
 
-class ImpossiblePointError(WhatifError):
+class InfeasiblePointError(WhatifError):
     """An infeasible point; the message is the reason."""
 
-    exit_code = EXIT_IMPOSSIBLE
+    exit_code = EXIT_INFEASIBLE
 
 
 class MovedError(WhatifError):

@@ -52,7 +52,7 @@ def test_built_platforms_work_in_worker_processes(ours):
 
 
 @pytest.mark.parametrize(
-    ("tables", "said"),
+    ("tables", "message"),
     [
         ({"node": {"gpu": {"dram_bandwidth": "3 TB"}}}, "ours:5:1: node.gpu.dram_bandwidth: `3 TB` is in B"),
         ({"node": {"gpu": {"dram_bandwidth": None}}}, "ours: node.gpu.dram_bandwidth: None is no value of a file"),
@@ -63,10 +63,10 @@ def test_built_platforms_work_in_worker_processes(ours):
         ({"node": {"gpu": {"dram_bandwidth": object}}}, "expected a text, number, boolean, list or table"),
     ],
 )
-def test_errors_of_built_platforms_are_those_of_files(tables, said):
+def test_errors_of_built_platforms_are_those_of_files(tables, message):
     with pytest.raises(whatif.WhatifError) as found:
         whatif.Platform.of({"extends": "summit", "name": "ours", **tables})
-    assert said in str(found.value)
+    assert message in str(found.value)
 
 
 def test_errors_without_a_name_say_python():
@@ -121,7 +121,7 @@ def test_repr_has_a_few_lines(shown):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: whatif.run("jacobi2d", seed=1), "seed: no effect without samples"),
         (lambda: whatif.run("jacobi2d", level="80%"), "level: no effect without samples"),
@@ -133,6 +133,6 @@ def test_repr_has_a_few_lines(shown):
         (lambda: whatif.validate("nope"), "no such topic"),
     ],
 )
-def test_options_without_effect_are_refused(call, said):
-    with pytest.raises(whatif.WhatifError, match=said):
+def test_options_without_effect_are_refused(call, message):
+    with pytest.raises(whatif.WhatifError, match=message):
         call()

@@ -78,7 +78,7 @@ def test_arrays_are_in_base_units_and_xarray_has_a_dimension_for_each_axis():
         _ = swept["nope"]
 
 
-def test_what_is_wrong_is_said_as_on_the_command_line():
+def test_errors_are_those_of_the_command_line():
     with pytest.raises(whatif.WhatifError, match="did you mean `summit`"):
         whatif.run("jacobi2d", platform="sumit")
     with pytest.raises(whatif.WhatifError, match="no such parameter"):

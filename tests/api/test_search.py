@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 
 BANDWIDTH = "platform.node.gpu.dram_bandwidth"
 RANKS = "application.rank_count"
@@ -66,7 +66,7 @@ def test_the_same_seed_gives_the_same_answer_with_and_without_progress():
 def test_no_feasible_combination_is_an_obstacle_and_an_empty_table():
     found = whatif.seek("jacobi2d", "application.phases.halo.model=loggp", minimise="total_time")
     assert (found.is_met, dict(found.values), dict(found.choices), found.best) == (False, {}, {}, None)
-    assert found.obstacle() == "impossible: no combination of these choices can exist"
+    assert found.obstacle() == "infeasible: no combination of these choices is feasible"
     assert "loggp" in found.notes[0]
     assert found.to_dict()["rows"] == []
     assert repr(found).startswith("<SearchResult: 0 rows>")
@@ -113,21 +113,21 @@ def test_a_front_has_no_point_that_another_one_beats():
     nothing = whatif.pareto_front(
         "jacobi2d_strong", f"{RANKS}=6, 12", ["total_time", f"max {RANKS}"], targets="iteration_time <= 1 ns"
     )
-    assert nothing.obstacle() == "impossible: none of 2 points meets iteration_time <= 1 ns"
+    assert nothing.obstacle() == "infeasible: none of 2 points meets iteration_time <= 1 ns"
     assert np.size(nothing.results["total_time"]) == len(nothing.to_pandas()) == 0
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((BANDWIDTH,), "say what is sought"),
         (([], "total_time <= 1 s"), "state at least one parameter"),
         (({BANDWIDTH: "1 TB/s .. 2 TB/s"}, "total_time <= 1 s", 0), "--points 0: expected at least 1"),
     ],
 )
-def test_invalid_arguments_are_refused(arguments, said):
+def test_invalid_arguments_are_refused(arguments, message):
     vary, *targets = arguments[:2]
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         whatif.seek("jacobi2d", vary, *targets, points=arguments[2] if len(arguments) > 2 else None)
 
 
@@ -135,5 +135,5 @@ def test_invalid_shares_and_ranges_without_results_are_refused():
     with pytest.raises(UsageError, match="--within 0: expected a share above 0"):
         whatif.pareto_front("jacobi2d", BANDWIDTH, ["total_time", BANDWIDTH], within=0)
     full = whatif.load("jacobi2d_strong", overrides={"application.memory_size": "40 GB"})
-    with pytest.raises(ImpossiblePointError, match="does not fit the device"):
+    with pytest.raises(InfeasiblePointError, match="does not fit the device"):
         whatif.seek(full, "application.memory_size=20 GB .. 30 GB", "iteration_time <= 20 ms")

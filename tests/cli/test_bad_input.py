@@ -146,15 +146,17 @@ WRONG_LINES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "key", "said"), WRONG_LINES)
-def test_one_wrong_line(whatif_main, tmp_path, old, new, key, said):
+@pytest.mark.parametrize(("old", "new", "key", "reported"), WRONG_LINES)
+def test_one_wrong_line(whatif_main, tmp_path, old, new, key, reported):
     text = edited(old, new)
     (tmp_path / "s.toml").write_text(text)
     code, out, err = whatif_main("run", "s.toml", "--format", "json")
     assert code == 3
     assert out == ""
     found = re.findall(r"^(?:whatif: )?s\.toml:(\d+):(\d+): ([^:]+): (.*)$", err, re.MULTILINE)
-    matching = [(int(line), int(column)) for line, column, shown, message in found if shown == key and said in message]
+    matching = [
+        (int(line), int(column)) for line, column, shown, message in found if shown == key and reported in message
+    ]
     assert matching, err
     line, _ = matching[0]
     # The line named is the one with the key, or the header of the table that lacks it.
@@ -177,16 +179,16 @@ PLATFORM_LINES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "said"), PLATFORM_LINES)
-def test_one_wrong_line_of_a_platform(whatif_main, tmp_path, line, said):
+@pytest.mark.parametrize(("line", "message"), PLATFORM_LINES)
+def test_one_wrong_line_of_a_platform(whatif_main, tmp_path, line, message):
     text = f'extends = "summit"\nname = "Mine"\n[network.inter_node.postal.eager]\n{line}\n'
     (tmp_path / "mine.toml").write_text(text)
     (tmp_path / "s.toml").write_text(edited('"summit"', '"mine"'))
     key = f"network.inter_node.postal.eager.{line.partition(' ')[0]}"
     code, _, err = whatif_main("run", "s.toml")
-    assert (code, f"mine.toml:4:1: platform.{key}: " in err, said in err) == (3, True, True), err
+    assert (code, f"mine.toml:4:1: platform.{key}: " in err, message in err) == (3, True, True), err
     code, _, err = whatif_main("check", "mine.toml")
-    assert (code, f"mine.toml:4:1: {key}: " in err, said in err) == (3, True, True), err
+    assert (code, f"mine.toml:4:1: {key}: " in err, message in err) == (3, True, True), err
 
 
 def test_every_problem_of_a_file_is_told_at_once(whatif_main, tmp_path):
@@ -239,12 +241,12 @@ RAW = {
 
 @pytest.mark.parametrize("name", RAW)
 def test_files_that_are_no_scenario(whatif_main, tmp_path, name):
-    content, said = RAW[name]
+    content, text = RAW[name]
     (tmp_path / "s.toml").write_bytes(content)
     for verb in ("run", "check", "explain", "resolve"):
         code, out, err = whatif_main(verb, "s.toml")
         assert (code, out) == (3, ""), verb
-        assert said in err
+        assert text in err
         assert len(err) < 5000
 
 
@@ -349,13 +351,13 @@ SWEEPS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("sweeps", "said"), SWEEPS)
-def test_wrong_sweeps_are_wrong_usage(whatif_main, tmp_path, sweeps, said):
+@pytest.mark.parametrize(("sweeps", "message"), SWEEPS)
+def test_wrong_sweeps_are_wrong_usage(whatif_main, tmp_path, sweeps, message):
     (tmp_path / "s.toml").write_text(HEAD)
     options = [word for sweep in sweeps for word in ("--sweep", sweep)]
     code, out, err = whatif_main("run", "s.toml", *options)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
 
 
 def test_limit_of_points_can_be_set(whatif_main):
@@ -368,7 +370,7 @@ def test_limit_of_points_can_be_set(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("key", "spec", "said"),
+    ("key", "spec", "message"),
     [
         ("platform.node.gpu.dram_bandwith", '"1 GB/s"', "did you mean `platform.node.gpu.dram_bandwidth`"),
         ("platform.node.gpu.dram_bandwidth", '"1 GB"', "is in B; write a quantity in B/s"),
@@ -385,7 +387,7 @@ def test_limit_of_points_can_be_set(whatif_main):
         ("platform.node.gpu_count", "3", "`3`"),
     ],
 )
-def test_wrong_sweeps_of_a_file_name_their_place(whatif_main, tmp_path, key, spec, said):
+def test_wrong_sweeps_of_a_file_name_their_place(whatif_main, tmp_path, key, spec, message):
     text = f'{HEAD}\n[sweep.mine]\n"{key}" = {spec}\n'
     (tmp_path / "s.toml").write_text(text)
     for verb in ("run", "check"):
@@ -393,7 +395,7 @@ def test_wrong_sweeps_of_a_file_name_their_place(whatif_main, tmp_path, key, spe
         assert (code, out) == (3, ""), err
         line = len(text.splitlines())
         assert re.search(rf"s\.toml:({line}|{line - 1}):1: sweep\.mine", err), err
-        assert said in err
+        assert message in err
 
 
 def test_two_axes_of_a_file_with_one_parameter(whatif_main, tmp_path):
@@ -437,11 +439,11 @@ SETS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected", "said"), SETS, ids=[text[:40] for text, _, _ in SETS])
-def test_set_of_nonsense(whatif_main, text, expected, said):
+@pytest.mark.parametrize(("text", "expected", "message"), SETS, ids=[text[:40] for text, _, _ in SETS])
+def test_set_of_nonsense(whatif_main, text, expected, message):
     code, out, err = whatif_main("run", "jacobi2d", "--point", "--set", text)
     assert (code, out) == (expected, "")
-    assert said in err
+    assert message in err
     assert expected == 2 or "--set " in err
 
 
@@ -466,7 +468,7 @@ MAPPINGS = {
 
 @pytest.mark.parametrize("name", MAPPINGS)
 def test_mapping_files(whatif_main, tmp_path, name):
-    file, content, said = MAPPINGS[name]
+    file, content, reported = MAPPINGS[name]
     (tmp_path / "here" / "folder").mkdir(parents=True)
     text = edited('scaling = "weak"', f'scaling = "weak"\nmapping = "file"\nmapping_file = "{file}"')
     (tmp_path / "here" / "s.toml").write_text(text)
@@ -475,7 +477,7 @@ def test_mapping_files(whatif_main, tmp_path, name):
     code, _, err = whatif_main("run", "here/s.toml")
     assert code == 3
     assert f"here/s.toml:{place(text, 'mapping_file')}: application.grid.mapping_file: " in err
-    assert said in err
+    assert reported in err
     assert len(err) < 2000
 
 
@@ -519,7 +521,7 @@ def test_phases_that_need_a_grid(whatif_main, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("phases", "said"),
+    ("phases", "message"),
     [
         ('["halo", "wrok"]', "there is no phase `wrok`"),
         ('["halo", "halo"]', "cannot overlap with itself"),
@@ -529,17 +531,17 @@ def test_phases_that_need_a_grid(whatif_main, tmp_path, name):
         ('["halo", "steps"]', "there is no phase `steps`"),
     ],
 )
-def test_overlaps(whatif_main, tmp_path, phases, said):
+def test_overlaps(whatif_main, tmp_path, phases, message):
     structured = f"[application.phases.steps]\n{NO_GRID['structured_grid']}\n"
     (tmp_path / "s.toml").write_text(f"{HEAD}{structured}[application.overlaps.o]\nphases = {phases}\nfraction = 0.5\n")
     code, _, err = whatif_main("run", "s.toml")
     assert code == 3
     assert "application.overlaps.o.phases" in err
-    assert said in err
+    assert message in err
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         ('direction = "host_to_device"', "either `transfer_size` or `halo`"),
         ('direction = "host_to_device"\nhalo = "halo"\ntransfer_size = "1 B"', "either `transfer_size` or `halo`"),
@@ -547,18 +549,18 @@ def test_overlaps(whatif_main, tmp_path, phases, said):
         ('direction = "up"\nhalo = "halo"', "is not one of host_to_device"),
     ],
 )
-def test_transfers(whatif_main, tmp_path, lines, said):
+def test_transfers(whatif_main, tmp_path, lines, message):
     (tmp_path / "s.toml").write_text(f'{HEAD}[application.phases.copy]\nkind = "transfer"\n{lines}\n')
     code, _, err = whatif_main("run", "s.toml")
     assert code == 3
     assert "application.phases.copy" in err
-    assert said in err
+    assert message in err
 
 
 def test_output_that_cannot_be_written(whatif_main, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("x")
-    for target, said in (
+    for target, text in (
         ("nowhere/x.csv", "No such file"),
         ("file/x.csv", "Not a directory"),
         ("folder", "is a directory"),
@@ -568,12 +570,12 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
     ):
         code, out, err = whatif_main("run", "jacobi2d", "-o", target)
         assert (code, out) == (2, ""), target
-        assert said in err
+        assert text in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["run", "jacobi2d", "--format", "parquet"], "name a file with -o"),
         (["run", "jacobi2d", "--format", "xml"], "is not one of"),
@@ -590,20 +592,20 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
         (["check"], "Missing argument"),
     ],
 )
-def test_wrong_usage(whatif_main, arguments, said):
+def test_wrong_usage(whatif_main, arguments, message):
     code, out, err = whatif_main(*arguments)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
 
 
-@pytest.mark.parametrize(("option", "said"), [("sumit", "did you mean `summit`"), ("/etc/passwd", "plain name")])
-def test_wrong_platform_option(whatif_main, option, said):
+@pytest.mark.parametrize(("option", "message"), [("sumit", "did you mean `summit`"), ("/etc/passwd", "plain name")])
+def test_wrong_platform_option(whatif_main, option, message):
     code, out, err = whatif_main("run", "jacobi2d", "--platform", option)
     assert (code, out) == (3, "")
-    assert said in err
+    assert message in err
     code, _, err = whatif_main("run", "jacobi2d", "--sweep", f"platform=summit, {option}")
     assert code in (2, 3)
-    assert said in err
+    assert message in err
 
 
 IMPOSSIBLE = {
@@ -620,17 +622,17 @@ IMPOSSIBLE = {
     "expression": (["--set", "application.rank_count== 7 / 2"], "must be a whole number of at least 1"),
     "too many": (
         ["--set", "application.rank_count=16777217", "--set", "platform.node_count=9999999"],
-        "impossible: ",
+        "infeasible: ",
     ),
 }
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_a_point_that_cannot_exist(whatif_main, name):
-    options, said = IMPOSSIBLE[name]
+    options, text = IMPOSSIBLE[name]
     code, out, err = whatif_main("run", "jacobi2d", "--point", "--format", "json", *options)
     assert code == 4
-    assert said in err
+    assert text in err
     assert json.loads(out)["rows"][0]["total_time"] is None
 
 
@@ -648,7 +650,7 @@ def test_a_sweep_with_some_possible_points(whatif_main):
     assert code == 0
     times = [row["total_time"] for row in json.loads(out)["rows"]]
     assert (times[0] == times[2] > 0, times[1]) == (True, None)
-    assert "1 of 3 points are impossible: application.memory_size does not fit" in err
+    assert "1 of 3 points are infeasible: application.memory_size does not fit" in err
     code, out, _ = whatif_main("run", "jacobi2d", *sweep, "--format", "csv")
     assert code == 0
     assert out.splitlines()[2].startswith("17000000000.0,,")

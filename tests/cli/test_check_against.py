@@ -60,7 +60,7 @@ def test_an_update_keeps_the_other_scenarios(held):
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "code", "said"),
+    ("text", "options", "code", "message"),
     [
         (None, ["--against", "none.json"], 2, "none.json: no such file; --update makes it"),
         ("{}", [], 3, "held.json: no file of results"),
@@ -70,13 +70,13 @@ def test_an_update_keeps_the_other_scenarios(held):
         (None, ["--tolerance", "much"], 2, "--tolerance much: expected a share"),
     ],
 )
-def test_bad_input_is_said(held, text, options, code, said):
+def test_invalid_input_is_refused(held, text, options, code, message):
     run, _, file = held
     if text is not None:
         file.write_text(text)
     found = run("check", "mine.toml", "--against", "held.json", *options)
     assert found[0] == code
-    assert said in found[2]
+    assert message in found[2]
 
 
 def test_an_update_needs_a_file_and_a_scenario_an_answer(held):
@@ -88,7 +88,7 @@ def test_an_update_needs_a_file_and_a_scenario_an_answer(held):
     scenario.write_text(one_phase("2 s", iterations=10).replace("rank_count = 6", "rank_count = 1000000"))
     code, _, err = run("check", "mine.toml", "--against", "held.json")
     assert code == 4
-    assert err.startswith("whatif: mine.toml: impossible: ")
+    assert err.startswith("whatif: mine.toml: infeasible: ")
 
 
 def test_a_result_without_a_number_is_not_held(whatif_main, tmp_path):

@@ -122,8 +122,8 @@ def test_predictions_beyond_the_measured_sizes_say_so(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     halo = "application.phases.halo"
     scenario = "run", "jacobi2d", "--platform", "ours", "--platform-dir", ".", "--set", f"{halo}.model=postal"
-    said = "halo: sizes of 8 MiB lie outside the 1 B to 4 MiB that network.inter_node.postal was fitted to"
-    assert said in whatif_main(*scenario, "--point", "--set", f"{halo}.message_size=8 MiB")[2]
+    text = "halo: sizes of 8 MiB lie outside the 1 B to 4 MiB that network.inter_node.postal was fitted to"
+    assert text in whatif_main(*scenario, "--point", "--set", f"{halo}.message_size=8 MiB")[2]
     assert "lie outside" not in whatif_main(*scenario, "--point", "--set", f"{halo}.message_size=4 MiB")[2]
     sweep = "--set", f"{halo}.message_size=1 B", "--sweep", f"{halo}.message_size=1 MiB, 8 MiB, 16 MiB"
     assert "sizes of 8 MiB to 16 MiB lie" in whatif_main(*scenario, *sweep)[2]
@@ -187,7 +187,7 @@ def test_copies_are_fitted_against_the_link_of_the_platform(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ["fit", "network", "osu", "-o", "new.toml"],
@@ -204,16 +204,16 @@ def test_copies_are_fitted_against_the_link_of_the_platform(whatif_main):
         (["fit", "network", FUGAKU], "message_size=size [B],time=time [us]"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_is_written(whatif_main, measured, arguments, said):
+def test_invalid_measurements_are_refused_and_nothing_is_written(whatif_main, measured, arguments, message):
     code, out, err = whatif_main(*arguments)
     assert code != 0
     assert out == ""
-    assert said in err
+    assert message in err
     assert not Path("new.toml").exists()
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (osu(lambda size: 1e-6 / size), "go down"),
         (osu(three_protocols, sizes=(8,)), "size"),
@@ -224,12 +224,12 @@ def test_what_is_wrong_is_said_and_nothing_is_written(whatif_main, measured, arg
         ("# OSU MPI Latency Test v7.4\n# Size Latency (us)\n", "no "),
     ],
 )
-def test_measurements_that_allow_no_fit_are_refused_with_the_reason(whatif_main, tmp_path, text, said):
+def test_measurements_that_allow_no_fit_are_refused_with_the_reason(whatif_main, tmp_path, text, message):
     Path("bad.txt").write_text(text)
     code, out, err = whatif_main("fit", "network", "bad.txt", "-o", "new.toml", "--extends", "lassen")
     assert code in (2, 3)
     assert out == ""
-    assert said in err
+    assert message in err
     assert not Path("new.toml").exists()
 
 
@@ -321,7 +321,7 @@ def test_a_resolved_scenario_keeps_what_was_fitted(whatif_main, measured):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('["latency", "bandwidth"]', '["latency", "nonsense"]', "has no value `nonsense`"),
         ('["latency", "bandwidth"]', '["bandwidth", "latency"]', "the standard error of `bandwidth` is in s"),
@@ -331,13 +331,13 @@ def test_a_resolved_scenario_keeps_what_was_fitted(whatif_main, measured):
         ('"network.inter_node.postal.short" = {', '"network.nowhere.postal.short" = {', "has no value `latency`"),
     ],
 )
-def test_a_fit_entry_that_cannot_be_is_refused(whatif_main, measured, old, new, said):
+def test_a_fit_entry_that_cannot_be_is_refused(whatif_main, measured, old, new, message):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     text = Path("ours.toml").read_text()
     assert old in text
     Path("ours.toml").write_text(text.replace(old, new, 1))
     code, _, err = whatif_main("check", "ours.toml")
-    assert (code, said in err) == (3, True), err
+    assert (code, message in err) == (3, True), err
 
 
 def test_entries_under_headers_of_their_own_are_replaced(whatif_main, measured):
@@ -449,6 +449,6 @@ def test_the_explorer_says_what_is_extrapolated(whatif_main, measured, size, mar
     sets = {"application.phases.halo.model": "postal", "application.phases.halo.message_size": size}
     scenario = Scenario.open("jacobi2d", platform="ours", folders=[Path()], overrides=sets)
     session = Session.start(scenario).sweep("platform.node.gpu.dram_bandwidth")
-    said = _message(ExplorerState.start(session), "", busy=False)
-    assert said[0] == mark
-    assert (f"halo: sizes of {size} lie outside the 1 B to 4 MiB" in said[2]) == bool(mark)
+    text = _message(ExplorerState.start(session), "", busy=False)
+    assert text[0] == mark
+    assert (f"halo: sizes of {size} lie outside the 1 B to 4 MiB" in text[2]) == bool(mark)

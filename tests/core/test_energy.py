@@ -148,7 +148,7 @@ def test_what_is_not_stated_gives_no_number_but_a_reason(line, lost, kept):
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "message"),
     [
         ("energy_price", "0.1 USD/kWh", "prices in EUR and USD"),
         ("energy_price", "= 0.1 USD / 3.6e6 J", "prices in EUR and USD"),
@@ -159,8 +159,8 @@ def test_what_is_not_stated_gives_no_number_but_a_reason(line, lost, kept):
         ("lifetime", "0 year", "greater than 0"),
     ],
 )
-def test_prices_that_make_no_sense_are_refused(path, value, said):
-    with pytest.raises(InvalidFileError, match=said):
+def test_prices_that_make_no_sense_are_refused(path, value, message):
+    with pytest.raises(InvalidFileError, match=message):
         _ = scenario(**{f"platform__price__{path}": value}).program
 
 
@@ -241,8 +241,8 @@ def test_a_cap_needs_the_powers_that_it_caps_and_parameters_some_to_compute_with
 
 
 def test_a_cap_that_cannot_be_kept_or_followed_is_refused():
-    impossible = run_whole(scenario(MACHINE + CAPPED.format(9700, 0), platform__node__gpu__power_cap="50 W"), Grid())
-    assert impossible.reasons == (
+    infeasible = run_whole(scenario(MACHINE + CAPPED.format(9700, 0), platform__node__gpu__power_cap="50 W"), Grid())
+    assert infeasible.reasons == (
         "the power cap leaves nothing to compute with (platform.node.gpu.power_cap is not above idle_power)",
     )
     with pytest.raises(InvalidFileError, match="`work` was measured and does not follow a power cap"):
@@ -293,26 +293,26 @@ def test_what_a_budget_cannot_answer_is_the_reason_of_a_row():
 
 def test_the_budget_of_the_command_line(whatif_main):
     words = ["jacobi2d", "--platform", "titan", "--platform", "perlmutter", "--platform", "frontier", "--power", "1 MW"]
-    _, out, said = whatif_main("budget", *words, "--format", "json")
-    assert "Frontier: rests on assumed values" in said
+    _, out, text = whatif_main("budget", *words, "--format", "json")
+    assert "Frontier: rests on assumed values" in text
     rows = json.loads(out)["rows"]
     assert [(row["platform"], row["limit"]) for row in rows[:2]] == [("frontier", "power"), ("perlmutter", "power")]
     assert rows[2]["reason"].startswith("not stated: ")
     assert whatif_main("budget", "jacobi2d", *words[1:5], "--power", "1 MW")[0] == 0
     assert "expected money, such as `20 MUSD`" in whatif_main("budget", *words[:3], "--capital", "100 M")[2]
-    code, _, said = whatif_main("budget", "minife_devices", "--platform", "titan", "--power", "1 MW")
-    assert (code, "no machine has an answer" in said) == (4, True)
-    assert "minife_devices itself states platform.node.gpu.peak_single_rate" in said
-    assert "and 4 more: the same on every machine" in said
+    code, _, text = whatif_main("budget", "minife_devices", "--platform", "titan", "--power", "1 MW")
+    assert (code, "no machine has an answer" in text) == (4, True)
+    assert "minife_devices itself states platform.node.gpu.peak_single_rate" in text
+    assert "and 4 more: the same on every machine" in text
 
 
 def test_what_no_machine_of_a_budget_knows_is_the_mistake_of_the_asker(whatif_main):
     for wrong in (("--platform", "nowhere"), ("--platform", "frontier", "--set", "application.nonsense=1")):
-        code, _, said = whatif_main("budget", "jacobi2d", *wrong, "--power", "1 MW")
-        assert (code, wrong[-1].rpartition(".")[2].partition("=")[0] in said) == (3, True)
+        code, _, text = whatif_main("budget", "jacobi2d", *wrong, "--power", "1 MW")
+        assert (code, wrong[-1].rpartition(".")[2].partition("=")[0] in text) == (3, True)
     gpu = ("--set", "platform.node.gpu.dram_bandwidth=1 TB/s")
-    _, _, said = whatif_main("budget", "jacobi2d", "--platform", "fugaku", *gpu, "--power", "1 MW")
-    assert "platform.node.gpu: fugaku has no such table; a new one also needs l2_bandwidth, name, " in said
+    _, _, text = whatif_main("budget", "jacobi2d", "--platform", "fugaku", *gpu, "--power", "1 MW")
+    assert "platform.node.gpu: fugaku has no such table; a new one also needs l2_bandwidth, name, " in text
 
 
 def test_full_load_of_whole_machines_is_near_their_published_power():

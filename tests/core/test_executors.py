@@ -65,8 +65,8 @@ def test_parts_are_the_whole_to_the_last_bit_wherever_they_go(whatif_main, tmp_p
     assert [whatif_main("run", "jacobi2d", *sweeps, "--format", form, *on) for form in ("csv", "json")] == plain
     assert whatif_main("run", "jacobi2d", *sweeps, *on, "-o", "one.parquet")[0] == 0
     assert (tmp_path / "one.parquet").exists()
-    code, out, told = whatif_main("run", "jacobi2d", *sweeps, *on, "-o", "parts", "--part-points", "3")
-    assert (code, out, told) == (0, "", plain[0][2])
+    code, out, error = whatif_main("run", "jacobi2d", *sweeps, *on, "-o", "parts", "--part-points", "3")
+    assert (code, out, error) == (0, "", plain[0][2])
     assert same(tmp_path / "parts", tmp_path / "whole.parquet")
     assert same(tmp_path / "one.parquet", tmp_path / "whole.parquet")
     assert len(list((tmp_path / "parts").glob("part-*"))) > 1
@@ -114,9 +114,9 @@ def test_what_a_killed_run_left_is_gone_on_with(whatif_main, tmp_path):
     cut.write_bytes(cut.read_bytes()[:-1])
     gone.unlink()
 
-    code, _, told = whatif_main(*arguments)
+    code, _, error = whatif_main(*arguments)
     assert code == 0
-    assert f"{kept - 2} of 60 parts are in parts" in told
+    assert f"{kept - 2} of 60 parts are in parts" in error
     assert all(path.stat().st_mtime_ns == complete[path] for path in rest)
     assert not list(folder.glob(".part-*"))
     whatif_main("run", "jacobi2d", *sweeps, "-o", "whole.parquet")
@@ -124,26 +124,26 @@ def test_what_a_killed_run_left_is_gone_on_with(whatif_main, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "told"),
+    ("change", "code", "message"),
     [
         (["--set", "application.iteration_count=5"], 2, "was written for other inputs: files and changes was"),
         (["--sweep", "application.rank_count=6"], 2, 'sweep was {"application.rank_count": 2} and is'),
         (["--part-points", "2"], 2, "points of a part was 1 and is 2"),
     ],
 )
-def test_a_folder_of_another_question_is_left_as_it_is(whatif_main, tmp_path, change, code, told):
+def test_a_folder_of_another_question_is_left_as_it_is(whatif_main, tmp_path, change, code, message):
     first = ("run", "jacobi2d", "--on", "threads", "-o", "parts")
     assert whatif_main(*first, "--sweep", "application.rank_count=6, 12")[0] == 0
     before = {path: path.read_bytes() for path in (tmp_path / "parts").iterdir()}
     sweep = () if "--sweep" in change else ("--sweep", "application.rank_count=6, 12")
     found = whatif_main(*first, *sweep, *change)
     assert found[0] == code
-    assert told in found[2]
+    assert message in found[2]
     assert {path: path.read_bytes() for path in (tmp_path / "parts").iterdir()} == before
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--on", "thread"], "--on thread: expected threads, processes, local, or a scheduler"),
         (["--on", "tcp://127.0.0.1:1"], "no scheduler answers there"),
@@ -159,13 +159,13 @@ def test_a_folder_of_another_question_is_left_as_it_is(whatif_main, tmp_path, ch
         (["--on", "threads", "-o", "mine/notes"], "mine/notes: cannot be written: File exists"),
     ],
 )
-def test_wrong_places_are_told_in_seconds(whatif_main, monkeypatch, tmp_path, arguments, told):
+def test_wrong_places_are_told_in_seconds(whatif_main, monkeypatch, tmp_path, arguments, message):
     monkeypatch.setattr(places, "_CONNECT_SECONDS", 0.2)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes").write_text("x")
     code, out, error = whatif_main("run", "jacobi2d", *arguments)
     assert (code, out) == (2, "")
-    assert told in error
+    assert message in error
     assert [path.name for path in tmp_path.rglob("*")] == ["mine", "notes"]
 
 
@@ -174,18 +174,18 @@ def test_a_line_changed_by_hand_is_refused(whatif_main, tmp_path):
     assert whatif_main(*arguments)[0] == 0
     manifest = tmp_path / "parts" / "_whatif.jsonl"
     manifest.write_text(manifest.read_text().replace('"size"', '"sighs"'))
-    code, _, told = whatif_main(*arguments)
-    assert (code, "2:1: no part of a data set" in told) == (3, True)
+    code, _, error = whatif_main(*arguments)
+    assert (code, "2:1: no part of a data set" in error) == (3, True)
 
 
 @pytest.mark.parametrize(
-    ("problem", "code", "said"),
+    ("problem", "code", "reported"),
     [
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), 2, "cannot be written: No space left on device"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )
-def test_a_full_disk_and_an_interrupt_keep_what_was_written(monkeypatch, capsys, tmp_path, problem, code, said):
+def test_a_full_disk_and_an_interrupt_keep_what_was_written(monkeypatch, capsys, tmp_path, problem, code, reported):
     written, write = [], Path.write_bytes
 
     def until_full(path, content):
@@ -200,8 +200,8 @@ def test_a_full_disk_and_an_interrupt_keep_what_was_written(monkeypatch, capsys,
     monkeypatch.setattr(sys, "argv", ["whatif", "run", "jacobi2d", *NUMBERS, "--on", "threads", "-o", "parts"])
     with pytest.raises(SystemExit, match=str(code)):
         main()
-    told = capsys.readouterr().err
-    assert f"{said}; 2 of 60 parts are in parts; repeat the command to continue" in told
+    message = capsys.readouterr().err
+    assert f"{reported}; 2 of 60 parts are in parts; repeat the command to continue" in message
     assert len(list((tmp_path / "parts").iterdir())) == 3
     with pytest.raises(SystemExit, match="0"):
         main()
@@ -245,12 +245,12 @@ def test_a_scheduler_that_dies_is_told_and_what_was_computed_is_kept(whatif_main
     serving.start()
     address = addresses.get(timeout=30)
     arguments = ("run", "jacobi2d", *NUMBERS, "--on", address, "-o", "parts", "--part-points", "1")
-    code, _, told = whatif_main(*arguments)
+    code, _, error = whatif_main(*arguments)
     serving.join()
     assert code == 2
     kept = parts_kept(tmp_path / "parts")
     assert 5 <= kept < 60
-    assert f"{address}: the connection to the scheduler is lost; {kept} of 60 parts are in parts" in told
+    assert f"{address}: the connection to the scheduler is lost; {kept} of 60 parts are in parts" in error
 
 
 def test_workers_draw_the_same_samples(tmp_path):

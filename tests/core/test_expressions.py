@@ -200,7 +200,7 @@ def test_dimensions(text, expected):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("= 8 B + 1 s", "joins different units: B and s"),
         ("= 8 B - n", "joins different units: B and 1"),
@@ -213,13 +213,13 @@ def test_dimensions(text, expected):
         ("= 2 ** (1 s)", "whole number"),
     ],
 )
-def test_units_joined_wrongly(text, said):
-    with pytest.raises(ExpressionError, match=said):
+def test_units_joined_wrongly(text, message):
+    with pytest.raises(ExpressionError, match=message):
         dimension(text, n=ONE)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("=", "before `the end`"),
         ("=   ", "before `the end`"),
@@ -257,8 +257,8 @@ def test_units_joined_wrongly(text, said):
         ("= 2 * \x00", "cannot read"),
     ],
 )
-def test_what_cannot_be_read(text, said):
-    with pytest.raises(ExpressionError, match=said):
+def test_what_cannot_be_read(text, message):
+    with pytest.raises(ExpressionError, match=message):
         parse_expression(text)
 
 
@@ -344,7 +344,7 @@ def test_expression_parameters(expression, parameters, seconds):
 
 
 @pytest.mark.parametrize(
-    ("expression", "parameters", "key", "said"),
+    ("expression", "parameters", "key", "message"),
     [
         (
             "m * 1 s",
@@ -376,9 +376,9 @@ def test_expression_parameters(expression, parameters, seconds):
         ("1 s", 'n = "= 1 s + 1 B"', "parameters.n", "joins different units: s and B"),
     ],
 )
-def test_wrong_expressions_name_their_key(expression, parameters, key, said):
+def test_wrong_expressions_name_their_key(expression, parameters, key, message):
     found = problems(expression, parameters)
-    assert [problem for problem in found if problem.key == key and said in problem.message], [str(p) for p in found]
+    assert [problem for problem in found if problem.key == key and message in problem.message], [str(p) for p in found]
     assert all(problem.file == "test.toml" and problem.line > 1 and problem.column >= 1 for problem in found)
 
 

@@ -16,7 +16,7 @@ from tests.scenarios_at_hand import FEW
 from whatif.core.evaluate import evaluate
 from whatif.core.iteration_timeline import timeline
 from whatif.core.scenario import Scenario
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.schema.toml import parse_document
 
 HEAD = '[platform]\nextends = "summit"\n[application]\nname = "t"\nrank_count = 1\niteration_count = 1\n'
@@ -169,7 +169,7 @@ def test_whatever_overlaps_the_last_end_is_the_iterations_time(case):
 
 
 def test_a_point_that_cannot_exist_has_no_timeline():
-    with pytest.raises(ImpossiblePointError, match=r"^impossible: the ranks need more nodes"):
+    with pytest.raises(InfeasiblePointError, match=r"^infeasible: the ranks need more nodes"):
         drawn(Scenario.open("jacobi2d", overrides={"platform.node_count": "10"}))
 
 

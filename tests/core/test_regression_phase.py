@@ -122,19 +122,19 @@ def test_a_resolved_scenario_keeps_what_is_known_of_the_fit(folder, whatif_main)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('x1 = "8 GB", ', "", "step.variables.x1: missing: the value of `x1`, in GB"),
         ('"8 GB"', '"8 GHz"', "`x1` is in 1/s; the regression was fitted in GB"),
         ("x2 = 2048", "x2 = 2048, x3 = 1", "the regression has no such variable; its variables: x1, x2"),
     ],
 )
-def test_variables_must_be_those_of_the_fit(folder, old, new, said):
-    assert said in problems(folder, QUESTION.replace(old, new))
+def test_variables_must_be_those_of_the_fit(folder, old, new, message):
+    assert message in problems(folder, QUESTION.replace(old, new))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('x1 = "x1", ', 'x1 = "x9", ', "`x9` is no variable of `units`"),
         ('x1 = "x1", ', 'x1 = "open(x1)", ', "unknown function `open`; allowed: "),
@@ -145,9 +145,9 @@ def test_variables_must_be_those_of_the_fit(folder, old, new, said):
         ('"regression"', '"regresion"', "did you mean `regression`?"),
     ],
 )
-def test_a_broken_model_file_is_told_in_that_file(folder, old, new, said):
+def test_a_broken_model_file_is_told_in_that_file(folder, old, new, message):
     (folder / "step.toml").write_text(STEP.replace(old, new))
-    assert said in problems(folder)
+    assert message in problems(folder)
     assert "step.toml" in problems(folder)
 
 

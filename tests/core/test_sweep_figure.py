@@ -67,7 +67,7 @@ def test_points_that_cannot_exist_are_gaps_of_a_heat_map():
     result = swept("minife", f"{RANKS}=2, 1024", f"{GPUS}=1, 4")
     drawn = heat_map(result)
     assert_array_equal(np.isnan(drawn.values), result.reason != "")
-    assert 0 < result.impossible < result.grid.size
+    assert 0 < result.infeasible < result.grid.size
 
 
 def test_a_third_axis_stays_at_its_first_place():

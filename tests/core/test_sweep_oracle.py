@@ -137,7 +137,7 @@ def test_numeric_sweep_equals_each_point_alone(name, path):
         assert float(grid.coordinate(path)[index]) == single.program.parameters[path].value
         assert differences(swept, (index,), single) == [], text
         assert swept.reason[index] == single.reason[()]
-        assert (single.impossible == 0) == bool(np.isfinite(swept.grid.spread(swept.columns["total_time"])[index]))
+        assert (single.infeasible == 0) == bool(np.isfinite(swept.grid.spread(swept.columns["total_time"])[index]))
 
 
 @pytest.mark.parametrize(("name", "path"), NUMERIC)

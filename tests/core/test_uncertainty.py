@@ -17,7 +17,7 @@ from whatif.axes import Axis, Grid
 from whatif.core.result import run, run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling, bands_of, correlations, sample_axis, values_at
-from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
+from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
 from whatif.schema.distributions import Uncertain
 from whatif.schema.fields import Domain, QuantityField
 from whatif.schema.toml import parse_document
@@ -259,10 +259,10 @@ def test_values_of_one_fit_are_one_factor():
 def test_without_variance_there_is_nothing_to_explain():
     with pytest.raises(UsageError, match="is uncertain"):
         sobol_indices(scenario("a", a="1").program, Sampling(64))
-    with pytest.raises(ImpossiblePointError, match="the same result"):
+    with pytest.raises(InfeasiblePointError, match="the same result"):
         sobol_indices(scenario("max(a, 9)", a="uniform(0, 1)").program, Sampling(64))
     inputs = scenario("a", a="1 +- 0.1").changed({"application.rank_count": "uniform(27001, 28301)"})
-    with pytest.raises(ImpossiblePointError, match="of the samples have no answer: the ranks need more nodes"):
+    with pytest.raises(InfeasiblePointError, match="of the samples have no answer: the ranks need more nodes"):
         sobol_indices(inputs.program, Sampling(256))
 
 

@@ -92,11 +92,11 @@ def after(text, sets, platform=None):
 
 def values(parameters):
     """What every parameter says, as plain values."""
-    said = {
+    text = {
         path: parameter.value.text if isinstance(parameter.value, Expression) else parameter.value
         for path, parameter in parameters.items()
     }
-    return {path: (value, str(parameters[path].dimension)) for path, value in said.items()}
+    return {path: (value, str(parameters[path].dimension)) for path, value in text.items()}
 
 
 @pytest.fixture
@@ -597,7 +597,7 @@ def test_a_full_disk_parameters_the_file_and_nothing_else(file, monkeypatch):
     refused(file, document, scenario, "s.toml: cannot be written: No space left on device")
 
 
-def test_a_folder_that_vanished_is_said(tmp_path):
+def test_a_missing_folder_is_an_error(tmp_path):
     path = tmp_path / "gone" / "s.toml"
     path.parent.mkdir()
     path.write_text(SMALL)

@@ -301,7 +301,7 @@ ROWS = "".join(f"{1e-9 * (4 + i) ** 3},{4 + i},{5 + i},{6 + i}\n" for i in range
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reported"),
     [
         ("", "it is empty"),
         (HEAD, "no rows"),
@@ -323,29 +323,29 @@ ROWS = "".join(f"{1e-9 * (4 + i) ** 3},{4 + i},{5 + i},{6 + i}\n" for i in range
         ("cluster,constant,mnk\na,1,1\nb,1,1\n", "rows of 2 machines (`a`, `b`); `--where`"),
     ],
 )
-def test_bad_calibrations_are_refused_with_the_reason(whatif_main, tmp_path, text, said):
+def test_bad_calibrations_are_refused_with_the_reason(whatif_main, tmp_path, text, reported):
     (tmp_path / "dgemm.csv").write_text(text)
     code, out, err = whatif_main("fit", "kernel", "dgemm.csv")
     assert (code in (2, 3), out) == (True, "")
-    assert said in err
+    assert reported in err
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--kernel", "dgem"), "did you mean `dgemv` or `dgemm`?"),
         (("--model", "M-3"), "unknown model `M-3`"),
         (("--model", "M_H-1"), "needs columns `node` or `cpu`"),
         (("--noise", "N'"), "unknown noise `N'`"),
-        (("--columns", "k=depth"), "there is no column `depth`"),
+        (("--columns", "k=depth"), "no column `depth`"),
         (("--without", "3"), "--without: no processors were calibrated"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(whatif_main, tmp_path, options, said):
+def test_options_that_do_not_fit_are_refused(whatif_main, tmp_path, options, message):
     (tmp_path / "dgemm.csv").write_text(HEAD + ROWS)
     code, _, err = whatif_main("fit", "kernel", "dgemm.csv", *options)
     assert code == 2
-    assert said in err
+    assert message in err
 
 
 def test_a_last_row_that_was_cut_off_is_left_out_and_units_of_headings_count():

@@ -80,8 +80,8 @@ def test_standard_errors_are_those_of_repeated_measurements():
     fits = [fit_gpu([roofline({"double": 1e12}, 500e9, 0.01, seed)]) for seed in range(200)]
     for parameter in ("peak_double_rate", "dram_bandwidth"):
         spread = np.std([fit.values[parameter] for fit in fits])
-        said = np.mean([fit_of(fit, parameter).standard_errors[0] for fit in fits])
-        assert 0.9 < said / spread < 2
+        text = np.mean([fit_of(fit, parameter).standard_errors[0] for fit in fits])
+        assert 0.9 < text / spread < 2
 
 
 def test_points_lie_on_the_two_roofs():
@@ -141,21 +141,21 @@ def test_most_direct_tool_is_used_and_differences_are_reported():
     assert_allclose([fit.values["dram_bandwidth"], fit.values["peak_double_rate"]], [8e11, 7e12], rtol=0.001, atol=0)
     assert fit.values["l2_bandwidth"] == 2878.6151e9
     assert list(fit.values) == list(DIMENSIONS)
-    told = [line for line in fit.warnings if "measurements differ" in line]
-    assert told[0].startswith("dram_bandwidth: measurements differ; 800 GB/s is used, not 899")
-    assert any(line == "peak_double_rate: measurements differ; 7 Tflop/s is used, not 6.34 Tflop/s" for line in told)
+    message = [line for line in fit.warnings if "measurements differ" in line]
+    assert message[0].startswith("dram_bandwidth: measurements differ; 800 GB/s is used, not 899")
+    assert any(line == "peak_double_rate: measurements differ; 7 Tflop/s is used, not 6.34 Tflop/s" for line in message)
 
 
 def test_excess_over_data_sheet_is_reported():
     tables = [streams({"copy": 1e12, "triad": 1e12}, device="A")]
     assert fit_gpu(tables, {"dram_bandwidth": 0.99e12}).warnings == ()
-    (told,) = fit_gpu(tables, {"dram_bandwidth": 0.9e12}).warnings
-    assert told == "dram_bandwidth: 1 TB/s measured, the data sheet says 900 GB/s; do the arrays fit a cache?"
+    (message,) = fit_gpu(tables, {"dram_bandwidth": 0.9e12}).warnings
+    assert message == "dram_bandwidth: 1 TB/s measured, the data sheet says 900 GB/s; do the arrays fit a cache?"
     printed = {"device": "A", "datasheet.peak_double_rate": "3.00 Tflop/s"}
     table = roofline({"double": 4e12}, 500e9)
     columns = (table.columns[name].values for name in ("precision", "operational_intensity", "rate"))
-    told = fit_gpu([*tables, mixbench(*columns, **printed)]).warnings
-    assert any("peak_double_rate: 4 Tflop/s measured, the data sheet says 3 Tflop/s" in line for line in told)
+    message = fit_gpu([*tables, mixbench(*columns, **printed)]).warnings
+    assert any("peak_double_rate: 4 Tflop/s measured, the data sheet says 3 Tflop/s" in line for line in message)
 
 
 @pytest.mark.parametrize("name", ["Tesla V100-SXM2-16GB", "NVIDIA V100-SXM2-16GB", "v100 SXM2", "V100 (Volta)"])
@@ -173,9 +173,9 @@ def test_different_devices_are_not_averaged(names: tuple[str, ...]):
 
 def test_other_device_than_that_of_platform_is_reported():
     tables = [streams({"copy": 1e12, "triad": 1e12}, device="TITAN Xp")]
-    (said,) = fit_gpu(tables, device="Tesla K20X").warnings
-    assert said.startswith("the measurements are of TITAN Xp, the platform has Tesla K20X; ")
-    assert said.endswith("(name, memory size, other rates) stays that of Tesla K20X")
+    (text,) = fit_gpu(tables, device="Tesla K20X").warnings
+    assert text.startswith("the measurements are of TITAN Xp, the platform has Tesla K20X; ")
+    assert text.endswith("(name, memory size, other rates) stays that of Tesla K20X")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_other_device_than_that_of_platform_is_reported():
 )
 def test_memory_of_a_processor_is_doubted(notes: dict[str, str], doubted: bool):
     fit = fit_gpu([streams({"copy": 1e12, "triad": 1e12}, file="a.txt", **notes)])
-    assert any("a.txt: measured with" in said and "memory of a host" in said for said in fit.warnings) is doubted
+    assert any("a.txt: measured with" in text and "memory of a host" in text for text in fit.warnings) is doubted
 
 
 def test_stream_of_a_host_is_refused():
@@ -199,7 +199,7 @@ def test_stream_of_a_host_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("tables", "told"),
+    ("tables", "message"),
     [
         ([], "no measurements of a GPU"),
         ([Table({"x": Column(np.ones(1))})], "not measurements of BabelStream, mixbench, gpuroofperf"),
@@ -211,8 +211,8 @@ def test_stream_of_a_host_is_refused():
         ),
     ],
 )
-def test_unsuitable_gpu_tables_are_refused_with_reason(tables: list[Table], told: str):
-    with pytest.raises(UsageError, match=told):
+def test_unsuitable_gpu_tables_are_refused_with_reason(tables: list[Table], message: str):
+    with pytest.raises(UsageError, match=message):
         fit_gpu(tables)
 
 

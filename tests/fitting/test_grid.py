@@ -207,7 +207,7 @@ def test_a_lone_run_cannot_be_drawn_again():
     assert np.isnan([few.deviations[few.index("cell_rate")], *(ends[0] for ends in few.intervals)]).all()
 
 
-def test_a_time_that_is_not_there_is_at_its_bound_and_said_so():
+def test_a_time_that_is_not_there_is_at_its_bound_with_a_warning():
     fit = fit_grid(timed(settings(), 0.03, 1, packing_time=0.0, miscellaneous_time=0.0))
     assert fit.bound.any()
     words = "\n".join(weakly_identified(fit))
@@ -224,18 +224,18 @@ def test_each_case_has_its_own_cell_rate_and_one_run_sets_that_of_a_new_one():
     fit = fit_grid(made, reduction=True)
     for case, rate in rates.items():
         assert_allclose(fit.value(fit.index("cell_rate", case)), rate, rtol=1e-6, atol=0)
-    target, told = planned(made, {"cells": [2e6 * 144], "processes": [768], "case": ["Harvey"]})
+    target, error = planned(made, {"cells": [2e6 * 144], "processes": [768], "case": ["Harvey"]})
     assert target.iterations.tolist() == [12 * 700]
-    assert "iterations follow the runs: 8400" in told[0]
+    assert "iterations follow the runs: 8400" in error[0]
     assert_allclose(predict(fit, target).total_time, timed(target, rates=rates).total_time, rtol=1e-6, atol=0)
 
 
 def test_iterations_follow_the_grids_of_a_case_where_there_are_two():
     runs = settings(iterations=[1])
     cubes = runs.changed(iterations=np.round(np.cbrt(runs.cells)))
-    target, told = planned(cubes, {"cells": [1e9], "processes": [64]})
+    target, error = planned(cubes, {"cells": [1e9], "processes": [64]})
     assert target.iterations.tolist() == [1000]
-    assert "they grow as C^0.333, fitted to the grids that were run" in told[0]
+    assert "they grow as C^0.333, fitted to the grids that were run" in error[0]
     assert "the root of C: one grid" in planned(GOOD.at([0]), {"cells": [1e8], "processes": [8]})[1][0]
 
 
@@ -311,9 +311,9 @@ def test_runs_on_one_node_tell_nothing_of_a_target_on_several():
 
 def test_a_constant_halo_parameters_packing_and_overhead_in_one():
     fit = fit_grid(timed(settings(halo=4000)))
-    said = "\n".join(unidentified(fit))
-    assert "O_h and O_w are not separately identifiable; O_h is fixed at 0; a run that changes only H" in said
-    assert "K_b and O_l are not separately identifiable" in said
+    text = "\n".join(unidentified(fit))
+    assert "O_h and O_w are not separately identifiable; O_h is fixed at 0; a run that changes only H" in text
+    assert "K_b and O_l are not separately identifiable" in text
     assert constants(fit.runs) == ["H = 4000"]
     assert_allclose(values(fit)["overhead_time"], 400e-6 + 4000 * 30e-9, rtol=1e-6, atol=0)
     alike, other = (predict(fit, settings([1e7], [32], [1000], halo=halo)) for halo in (4000, 8000))
@@ -324,8 +324,8 @@ def test_a_constant_halo_parameters_packing_and_overhead_in_one():
 def test_weak_scaling_cannot_tell_cells_from_overheads():
     c = 1e6 * np.array([2.0, 4.0, 8.0, 16.0])
     runs = timed(replace(settings([1e6], [2, 4, 8, 16], [100], halo=4000), cells=c))
-    said = "\n".join(unidentified(fit_grid(runs)))
-    assert "O_w and K_w are not separately identifiable; O_w is fixed at 0; a run that changes only C or P" in said
+    text = "\n".join(unidentified(fit_grid(runs)))
+    assert "O_w and K_w are not separately identifiable; O_w is fixed at 0; a run that changes only C or P" in text
     assert "C / P = 1e+06" in constants(runs)
 
 
@@ -339,9 +339,9 @@ def test_totals_alone_tell_what_they_can():
     runs = timed(settings())
     nothing = np.full(len(runs), np.nan)
     fit = fit_grid(runs.changed(computation_time=nothing, communication_time=nothing), reduction=True)
-    said = "\n".join(unidentified(fit))
-    assert "O_l and O_w" in said
-    assert "runs with computation_time and communication_time next to the total would identify it" in said
+    text = "\n".join(unidentified(fit))
+    assert "O_l and O_w" in text
+    assert "runs with computation_time and communication_time next to the total would identify it" in text
     target = settings([1e8], [64], [3000])
     assert_allclose(predict(fit, target).total_time, timed(target).total_time, rtol=1e-6, atol=0)
     assert_allclose(values(fit)["cell_rate"], TRUTH["cell_rate"], rtol=1e-6, atol=0)
@@ -358,10 +358,10 @@ def test_fewer_runs_than_parameters_leave_the_errors_unknown():
 
 def test_what_was_never_measured_is_asked_for():
     nothing, runs = np.full(len(GOOD), np.nan), GOOD.changed(halo_cells=0 * GOOD.cells)
-    said = "\n".join(unidentified(fit_grid(runs)))
-    assert "K_b: no run has a term with it; 1/K_b is fixed at 0; a column `halo_cells` would identify it" in said
-    said = "\n".join(unidentified(fit_grid(GOOD.changed(total_time=nothing))))
-    assert "O_s: no run has a term with it; O_s is fixed at 0; a column `total_time` would identify it" in said
+    text = "\n".join(unidentified(fit_grid(runs)))
+    assert "K_b: no run has a term with it; 1/K_b is fixed at 0; a column `halo_cells` would identify it" in text
+    text = "\n".join(unidentified(fit_grid(GOOD.changed(total_time=nothing))))
+    assert "O_s: no run has a term with it; O_s is fixed at 0; a column `total_time` would identify it" in text
     zeros = Column(0 * GOOD.cells, SECOND)
     with pytest.raises(UsageError, match="run 1 takes no time"):
         runs_of(table_of(GOOD, total_time=zeros, computation_time=zeros, communication_time=zeros))
@@ -609,8 +609,8 @@ def test_a_target_and_the_scenario_written_with_it_agree_where_exchanges_stay_on
         assert (code, "by its ranks per node" in err) == (0, name != "ranks_per_node")
         if name == "ranks_per_node":
             again = whatif_main("run", f"{name}.toml", "--point", "--format", "json")[1]
-            (told,), (found,) = (json.loads(text)["rows"] for text in (out, again))
-            assert_allclose(found["total_time"], told["total_time"], rtol=1e-8, atol=0)
+            (message,), (found,) = (json.loads(text)["rows"] for text in (out, again))
+            assert_allclose(found["total_time"], message["total_time"], rtol=1e-8, atol=0)
 
 
 def test_headings_are_read_in_capitals_and_others_are_named(whatif_main, tmp_path):
@@ -625,7 +625,7 @@ GOOD = timed(settings())
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"cells": None}, "no column `cells`"),
         ({"total_time": None, "computation_time": None, "communication_time": None}, "no column `total_time`"),
@@ -642,13 +642,13 @@ GOOD = timed(settings())
         ({"processes": Column(GOOD.processes + 0.5, ONE)}, "`processes` of run 1 is 2.5: expected a whole number"),
     ],
 )
-def test_impossible_runs_are_refused(changes, said):
-    with pytest.raises(UsageError, match=said.replace("(", r"\(")):
+def test_impossible_runs_are_refused(changes, message):
+    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
         runs_of(table_of(GOOD, **changes))
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--next",), "need one --target"),
         (("--scenario", "q.toml"), "--scenario needs -o MODEL.toml"),
@@ -677,8 +677,8 @@ def test_impossible_runs_are_refused(changes, said):
         (("--columns", "cells=C"), "no column `processes`"),
     ],
 )
-def test_grid_fit_refuses_contradicting_options(whatif_main, tmp_path, options, said):
+def test_grid_fit_refuses_contradicting_options(whatif_main, tmp_path, options, message):
     write(tmp_path / "runs.csv", GOOD)
     code, out, err = whatif_main("fit", "grid", "runs.csv", *options)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err

@@ -17,10 +17,10 @@ from whatif.importers.message_files import read_networks
 def test_mixed_distances_are_reported():
     """CSCS: some of these runs are on one node, others between two."""
     fit = fit_network(read_networks([DATA / "importers" / "network" / "cscs"]), buffers="host")
-    said = "\n".join(fit.warnings)
-    assert "the points scatter by 48% around postal.eager" in said
+    text = "\n".join(fit.warnings)
+    assert "the points scatter by 48% around postal.eager" in text
     assert re.search(
-        r"/mpich_01.txt and \S+/resource-hook_16.txt differ: 1.497 us and 1.314 ms for 64 KiB; " + KINDS, said
+        r"/mpich_01.txt and \S+/resource-hook_16.txt differ: 1.497 us and 1.314 ms for 64 KiB; " + KINDS, text
     )
 
 

@@ -124,7 +124,7 @@ def test_the_band_is_the_spread_of_curves_fitted_to_repeated_measurements():
         ({"limits": (-1, 128)}, "ascend"),
         ({"weighting": "relativ"}, "unknown weighting"),
         ({"test": "allreduce"}, "no rows"),
-        ({"buffers": "dev"}, "no measurements with buffers `dev`; `--buffers` can be not said$"),
+        ({"buffers": "dev"}, "no measurements with buffers `dev`; `--buffers` can be not stated$"),
     ],
 )
 def test_options_without_sense_are_refused_with_the_reason(options, reason):
@@ -191,21 +191,21 @@ def test_rows_of_several_kinds_have_to_be_chosen_among():
 
 def test_rows_that_do_not_say_their_buffers_can_be_chosen_too():
     mixed = table(np.tile(SIZES, 2), np.tile(postal_times(SIZES), 2), buffers=["host"] * 23 + [""] * 23)
-    with pytest.raises(UsageError, match=r"\(not said, host\); choose one by `--buffers`"):
+    with pytest.raises(UsageError, match=r"\(not stated, host\); choose one by `--buffers`"):
         fit_network(mixed)
-    assert len(fit_network(mixed, buffers="not said").points) == len(fit_network(mixed, buffers="").points) == 23
-    with pytest.raises(UsageError, match="`--buffers` can be not said, host; did you mean `host`"):
+    assert len(fit_network(mixed, buffers="not stated").points) == len(fit_network(mixed, buffers="").points) == 23
+    with pytest.raises(UsageError, match="`--buffers` can be not stated, host; did you mean `host`"):
         fit_network(mixed, buffers="hots")
 
 
-@pytest.mark.parametrize(("factor", "told"), [(1.05, False), (2.0, True)])
-def test_files_that_differ_at_one_size_are_named(factor, told):
+@pytest.mark.parametrize(("factor", "expected"), [(1.05, False), (2.0, True)])
+def test_files_that_differ_at_one_size_are_named(factor, expected):
     files = ["near.txt"] * 23 + ["far.txt"] * 23
     times = np.concatenate([postal_times(SIZES), factor * postal_times(SIZES)])
-    said = "\n".join(fit_network(table(np.tile(SIZES, 2), times, file=files)).warnings)
-    assert ("near.txt and far.txt differ: " in said) is told
-    assert ("the points scatter by 3" in said) is told
-    assert (KINDS in said) is told
+    text = "\n".join(fit_network(table(np.tile(SIZES, 2), times, file=files)).warnings)
+    assert ("near.txt and far.txt differ: " in text) is expected
+    assert ("the points scatter by 3" in text) is expected
+    assert (KINDS in text) is expected
 
 
 def test_files_of_different_pair_counts_do_not_differ():
@@ -257,12 +257,12 @@ def test_points_without_which_nothing_could_be_fitted_are_not_left_out():
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "message"),
     [("max_rate", "max_rate: least error at points left out"), ("injection", "injection: least error at points left")],
 )
-def test_the_recommendation_gives_its_reason(model, said):
+def test_the_recommendation_gives_its_reason(model, message):
     size, count, times = shared(model)
-    assert fit_network(table(size, times, count), limits=LIMITS).recommendation.startswith(said)
+    assert fit_network(table(size, times, count), limits=LIMITS).recommendation.startswith(message)
     alone = fit_network(table(SIZES, postal_times(SIZES)))
     assert alone.recommendation == "postal: all measurements have the same number of pairs"
     unsaid = fit_network(table(SIZES, postal_times(SIZES), np.nan))
@@ -289,15 +289,15 @@ def test_a_test_of_several_pairs_that_does_not_say_how_many_is_never_taken_for_o
     lone = table(SIZES, postal_times(SIZES), file="latency.out", buffers="host")
     fit = fit_network(joined([lone, unsaid]))
     assert (len(fit.points), fit.points.time.tolist()) == (23, postal_times(SIZES).tolist())
-    assert any("multi.out: 23 rows" in said and "left out" in said for said in fit.warnings)
-    said = parse_osu(MULTIPLE.replace("# Size", "# [ pairs: 4 ]\n# Size"), "multi.out")
-    assert fit_network(joined([lone, said])).shared.counts.tolist() == [1, 4]
+    assert any("multi.out: 23 rows" in text and "left out" in text for text in fit.warnings)
+    text = parse_osu(MULTIPLE.replace("# Size", "# [ pairs: 4 ]\n# Size"), "multi.out")
+    assert fit_network(joined([lone, text])).shared.counts.tolist() == [1, 4]
 
 
 def test_rows_without_a_pair_count_beside_rows_with_one_are_left_out_with_their_file():
     fit = fit_network(table(SIZES, postal_times(SIZES), np.where(SIZES > 8, 1.0, np.nan), file="a.csv"))
     assert len(fit.points) == 19
-    assert any("a.csv: 4 rows of the ping_pong test do not say" in said for said in fit.warnings)
+    assert any("a.csv: 4 rows of the ping_pong test do not say" in text for text in fit.warnings)
 
 
 def test_streams_beside_lone_messages_tell_bandwidths_but_no_latency():
@@ -316,9 +316,9 @@ def test_streams_beside_lone_messages_tell_bandwidths_but_no_latency():
     for known in (fit, moved):
         np.testing.assert_allclose(known.residuals("max_rate"), 0, rtol=0, atol=1e-6)
         assert known.fit_of("injection", "eager").values[0] == known.fit_of("postal", "eager").values[0]
-    said = "\n".join(fit.warnings)
-    assert "postal is fitted to 23 rows of ping_pong with 1 pair; max_rate and injection to 69 rows of bandw" in said
-    assert "the latencies of max_rate and injection are those of postal" in said
+    text = "\n".join(fit.warnings)
+    assert "postal is fitted to 23 rows of ping_pong with 1 pair; max_rate and injection to 69 rows of bandw" in text
+    assert "the latencies of max_rate and injection are those of postal" in text
 
 
 def test_messages_of_several_pairs_only_are_told_with_their_number():
@@ -334,7 +334,7 @@ def test_rows_that_are_not_used_are_told_by_test_and_pair_count():
     assert "not used: 23 rows of bandwidth with 8 pairs, 23 of allreduce" in fit.warnings
     needed = "ping_pong has 1 pair only, bandwidth has 8 pairs only, and one test needs two pair counts"
     assert f"{needed}: only the postal model can be fitted" in fit.warnings
-    assert not any("not used" in said for said in fit_network(lone).warnings)
+    assert not any("not used" in text for text in fit_network(lone).warnings)
 
 
 def test_a_bandwidth_of_the_node_that_no_count_reached_is_only_a_bound():

@@ -259,7 +259,7 @@ def test_a_response_that_does_not_vary_is_a_constant():
         assert_allclose(found.best.coefficients, [value], rtol=1e-15, atol=0)
 
 
-def test_logarithms_are_left_out_below_one_and_it_is_said():
+def test_logarithms_are_left_out_below_one_with_a_warning():
     x = np.array([0.25, 0.5, 1, 2, 4, 8])
     found = search({"x": x}, 1 + x**2, kept=50)
     assert found.best.terms == ("x**2",)
@@ -276,7 +276,7 @@ def test_falling_times_have_a_negative_term_with_a_warning_unless_it_is_refused(
     assert search({"x": x}, values, non_negative=True).best.factors == ()
 
 
-def test_a_cross_of_runs_does_not_tell_a_sum_from_a_product_and_it_is_said():
+def test_a_cross_of_runs_cannot_separate_sum_and_product_with_a_warning():
     x = np.array([1.0, 2, 3, 4, 5, 3, 3, 3, 3])
     y = np.array([3.0, 3, 3, 3, 3, 1, 2, 4, 5])
     assert "do not separate" in search({"x": x, "y": y}, 2 + x**2 + 5 * y).warnings[0]

@@ -99,7 +99,7 @@ def test_polynomials_are_orthogonal_and_of_length_one_as_those_of_r(degree):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("time ~ x9", "`x9`: the runs have no such column; the columns are time, x1"),
         ("time ~ X1", "`X1`: the runs have no such column; did you mean `x1`"),
@@ -131,8 +131,8 @@ def test_polynomials_are_orthogonal_and_of_length_one_as_those_of_r(degree):
         ("log(x2) ~ log(x1 - 20)", "has no value in"),
     ],
 )
-def test_what_no_regression_can_be_is_refused_in_words(text, said):
-    with pytest.raises(UsageError, match=re.escape(said)):
+def test_what_no_regression_can_be_is_refused_in_words(text, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
         fit_runs(runs(), text)
 
 
@@ -207,15 +207,15 @@ def test_comparison_is_the_analysis_of_variance_with_the_variance_of_the_largest
 
 
 @pytest.mark.parametrize(
-    ("others", "said"),
+    ("others", "message"),
     [
         (["time ~ x1", "time ~ x2"], "have equally many terms"),
         (["time ~ x1", "time ~ x2 + I(x2**2)"], "the larger one lacks `x1`"),
         (["time ~ x1", "log(time) ~ x1 * x2"], "different runs or responses"),
     ],
 )
-def test_models_that_do_not_hold_each_other_are_not_compared_by_their_variance(others, said):
-    with pytest.raises(UsageError, match=said):
+def test_models_that_do_not_hold_each_other_are_not_compared_by_their_variance(others, message):
+    with pytest.raises(UsageError, match=message):
         compare([fit_runs(runs(), text) for text in others])
 
 
@@ -333,7 +333,7 @@ def test_terms_are_searched_and_then_fitted_like_any_other(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ([], "--formula says what depends on what"),
         (["--formula", "time ~ x1", "--level", "95"], "--level 95: expected a share above 0"),
@@ -352,10 +352,10 @@ def test_terms_are_searched_and_then_fitted_like_any_other(whatif_main):
         (["--search", "time ~ log(x1)"], "the search finds powers and logarithms itself"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(whatif_main, file, options, said):
+def test_options_that_make_no_sense_are_refused(whatif_main, file, options, message):
     code, _, err = whatif_main("fit", "regression", file, *options)
     assert code == 2
-    assert said in err
+    assert message in err
 
 
 EPOCHS = DATA / "runs" / "zeus" / "resnet50_v100.csv"
@@ -419,20 +419,20 @@ def test_every_written_scenario_runs(whatif_main, file, tmp_path, formula, table
 
 def test_curves_that_explain_no_more_than_lines_are_not_said_to():
     rng = np.random.default_rng(0)
-    said = []
+    text = []
     for _ in range(10):
         a, b = rng.uniform(1, 10, (2, 80))
         table = Table({"y": Column(2 + a + b + rng.normal(0, 1, 80), ONE), "a": Column(a, ONE), "b": Column(b, ONE)})
         fit = fit_runs(table, "y ~ a + b")
-        said.append("miss a bend" in second_opinion(fit, additive(fit)))
-    assert sum(said) <= 1
+        text.append("miss a bend" in second_opinion(fit, additive(fit)))
+    assert sum(text) <= 1
     bent = Table({"y": Column(a + 3 * np.sin(a) + rng.normal(0, 0.5, 80), ONE), "a": Column(a, ONE)})
     fit = fit_runs(bent, "y ~ a")
     assert "the curves explain more: the terms miss a bend" in second_opinion(fit, additive(fit))
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "said"),
+    ("rows", "options", "message"),
     [
         ("1,1\n2,2\n3,3\n4,4\n", (), "the runs lie on the model exactly"),
         ("1,1\n2,5\n3,3\n4,9\n", ("--compare", "time ~ 1", "--compare", "time ~ nodes - 1"), "equally many terms"),
@@ -440,12 +440,12 @@ def test_curves_that_explain_no_more_than_lines_are_not_said_to():
         ("1,1\n2,5\n3,3\n4,9\n", ("--held-out", "gaps.csv"), "no run has a number for each of time, nodes"),
     ],
 )
-def test_nothing_is_written_where_an_answer_is_refused(whatif_main, tmp_path, rows, options, said):
+def test_nothing_is_written_where_an_answer_is_refused(whatif_main, tmp_path, rows, options, message):
     for name, text in (("runs", rows), ("texts", "1,a\n2,b\n"), ("gaps", "1,\n,2\n,\n,4\n")):
         (tmp_path / f"{name}.csv").write_text(f"time [s],nodes\n{text}")
     files = ("-o", "m.toml", "--scenario", "q.toml")
     code, _, err = whatif_main("fit", "regression", "runs.csv", "--formula", "time ~ nodes", *files, *options)
     assert code in (2, 3)
-    assert said in err
+    assert message in err
     assert not (tmp_path / "m.toml").exists()
     assert not (tmp_path / "q.toml").exists()

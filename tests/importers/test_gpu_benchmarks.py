@@ -125,7 +125,7 @@ def test_mixbench_before_intensities_were_printed():
     )
 
 
-def test_mixbench_that_was_cut_off_after_a_whole_row_is_told():
+def test_mixbench_cut_off_after_a_whole_row_is_a_warning():
     assert "cut off" in parse_mixbench(MIXBENCH[: MIXBENCH.rindex("------")].rstrip("-\n") + "\n").notes["warnings"]
 
 
@@ -193,12 +193,12 @@ def test_babelstream_with_triad_alone():
     assert (row["function"], row["array_size"], row["bandwidth"]) == ("triad", 4000.0, 2.5 * 2**30)
 
 
-def test_a_bandwidth_that_does_not_fit_its_time_is_told():
+def test_a_bandwidth_that_does_not_fit_its_time_is_a_warning():
     text = (BABELSTREAM / "v3.3-titanxp-cuda.txt").read_text().replace("433182.244", "533182.244")
     assert "do not agree for copy" in parse_babelstream(text).notes["warnings"]
 
 
-def test_tables_of_several_files_tell_the_file_of_each_row():
+def test_tables_of_several_files_have_a_column_for_the_file():
     one, other = (parse_gpu_rates(V100.read_text(), file) for file in ("a.csv", "b.csv"))
     assert "file" not in joined([one]).columns
     table = joined([one, other], ["c.csv: left out"])
@@ -209,7 +209,7 @@ def test_tables_of_several_files_tell_the_file_of_each_row():
 
 
 @pytest.mark.parametrize(
-    ("parse", "text", "told"),
+    ("parse", "text", "message"),
     [
         (parse_gpu_rates, V100.read_text().replace("779.4108", "n/a"), "t:2:1: GBSEC - DRAM: `n/a` is not a number"),
         (
@@ -235,13 +235,13 @@ def test_tables_of_several_files_tell_the_file_of_each_row():
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_place(parse, text: str, told: str):
-    with pytest.raises(InvalidFileError, match=re.escape(told)):
+def test_errors_name_file_and_line(parse, text: str, message: str):
+    with pytest.raises(InvalidFileError, match=re.escape(message)):
         parse(text, "t")
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "message"),
     [
         ("mix_compute", 1.5, "mix_compute: must be a number between 0 and 1, not 1.5"),
         ("dram_bytes", "many", "dram_bytes: must be a number of at least 0, not many"),
@@ -252,17 +252,17 @@ def test_a_mistake_is_told_with_its_place(parse, text: str, told: str):
         ("l2_bytes", float("nan"), "l2_bytes: must be a number of at least 0, not nan"),
     ],
 )
-def test_a_mistake_in_a_kernel_profile_names_kernel_and_key(key: str, value: object, told: str, tmp_path: Path):
+def test_a_mistake_in_a_kernel_profile_names_kernel_and_key(key: str, value: object, message: str, tmp_path: Path):
     document = json.loads(MINIFE.read_text())
     name, kernel = next(iter(document["data"].items()))
     path = tmp_path / "k.json"
     path.write_text(json.dumps(document | {"data": {name: kernel | {key: value}}}))
-    with pytest.raises(InvalidFileError, match=re.escape(told)):
+    with pytest.raises(InvalidFileError, match=re.escape(message)):
         read_kernels(path)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "the file is empty"),
         (b"<!DOCTYPE html><html>404</html>", "web page"),
@@ -273,10 +273,10 @@ def test_a_mistake_in_a_kernel_profile_names_kernel_and_key(key: str, value: obj
     ],
 )
 @pytest.mark.parametrize("read", [read_gpu, read_kernels])
-def test_files_of_something_else_are_refused(read, content: bytes, told: str, tmp_path: Path):
+def test_files_of_something_else_are_refused(read, content: bytes, message: str, tmp_path: Path):
     path = tmp_path / "file.txt"
     path.write_bytes(content)
-    with pytest.raises(InvalidFileError, match=told):
+    with pytest.raises(InvalidFileError, match=message):
         read(path)
 
 
@@ -285,7 +285,7 @@ def test_a_kernel_file_given_for_a_gpu_is_recognised():
         read_gpu(MINIFE)
     with pytest.raises(UsageError, match="not a table of profiled kernels"):
         kernels_toml(read_gpu_rates(V100))
-    with pytest.raises(UsageError, match="not a table of Nsight Compute"):
+    with pytest.raises(UsageError, match="not a table of kernel launches"):
         kernel_metrics(read_babelstream(BABELSTREAM / "stream-knl.txt"))
 
 

@@ -39,7 +39,7 @@ def test_a_mapping_is_read_from_one_line(text, mapping):
 
 
 @pytest.mark.parametrize("text", ["", "size", "=size", "size,time=t"])
-def test_what_is_no_mapping_is_refused(text):
+def test_malformed_mappings_are_refused(text):
     with pytest.raises(UsageError, match="is not a list such as"):
         parse_mapping(text)
 
@@ -61,7 +61,7 @@ def test_what_is_no_mapping_is_refused(text):
         ),
     ],
 )
-def test_the_files_of_fugaku_are_what_the_csv_module_reads(name, mapping, time):
+def test_the_files_of_fugaku_are_read_as_by_the_csv_module(name, mapping, time):
     path = DATA / f"{name}.csv"
     with path.open() as file:
         rows = list(csv.DictReader(file))
@@ -95,7 +95,7 @@ def test_separators_comments_quotes_and_units(text, mapping, time):
     assert_allclose(values(table, "time"), time, rtol=1e-12)
 
 
-def test_a_value_stands_for_a_column_that_is_not_there():
+def test_a_value_replaces_a_missing_column():
     table = parse_columns(
         SMALL, parse_mapping("message_size=size,time=time,pair_count=4,test=lat,buffers=host to device")
     )
@@ -106,7 +106,7 @@ def test_a_value_stands_for_a_column_that_is_not_there():
 
 
 @pytest.mark.parametrize(
-    ("text", "mapping", "said"),
+    ("text", "mapping", "message"),
     [
         (
             "size,time\n8,1\n",
@@ -117,26 +117,30 @@ def test_a_value_stands_for_a_column_that_is_not_there():
         ("size (KB),time (s)\n8,1\n", "message_size=size,time=time", "did you mean kB or KiB?"),
         ("size (B),bw (Gb/s)\n8,1\n", "message_size=size,bandwidth=bw", "did you mean Gbit or GB?"),
         ("size (us),time (s)\n8,1\n", "message_size=size,time=time", "message_size cannot be in us"),
-        (SMALL, "message_size=size", "say which columns hold `message_size` and `time` or `bandwidth`"),
-        (SMALL, "message_size=size,time=tme", "there is no column `tme`"),
-        (SMALL, "message_size=size,time=time,pair_count=pairs", "there is no column `pairs`; the columns are `size"),
-        (SMALL, "message_size=sizes [B],time=time", "there is no column `sizes [B]`; did you mean `size`?"),
-        ("size (B),time (seconds)\n8,1\n", "message_size=size,time=time (us)", "says us, but the column's heading is"),
+        (SMALL, "message_size=size", "name the columns of `message_size` and `time` or `bandwidth`"),
+        (SMALL, "message_size=size,time=tme", "no column `tme`"),
+        (SMALL, "message_size=size,time=time,pair_count=pairs", "no column `pairs`; the columns are `size"),
+        (SMALL, "message_size=sizes [B],time=time", "no column `sizes [B]`; did you mean `size`?"),
+        (
+            "size (B),time (seconds)\n8,1\n",
+            "message_size=size,time=time (us)",
+            "has the unit us, but the column's heading is",
+        ),
         ("size (B),time (ms)\n8,1\n", "message_size=size [kB],time=time", "heading is `size (B)`"),
         (SMALL, "message_size=size,time=time,pairs=4", "`pairs` is no column of measurements"),
-        (SMALL, "message_size=size,time=time,test=Which Test", "there is no column `Which Test`"),
+        (SMALL, "message_size=size,time=time,test=Which Test", "no column `Which Test`"),
         ("t (s),t (s)\n1,2\n", "message_size=8 B,time=t", "`t` is the heading of 2 columns"),
         (SMALL, "message_size=3 us,time=time", "must be in B"),
     ],
 )
-def test_a_mapping_that_does_not_fit_is_refused(text, mapping, said):
+def test_a_mapping_that_does_not_fit_is_refused(text, mapping, message):
     with pytest.raises(UsageError) as caught:
         parse_columns(text, parse_mapping(mapping), "m.csv")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "said"),
+    ("text", "place", "message"),
     [
         (SMALL.replace("2.5", "=A1+B2"), "m.csv:3:1", "`=A1+B2` is a formula: save the values"),
         (SMALL.replace("2.5", '"2,5"'), "m.csv:3:1", "decimal comma"),
@@ -151,11 +155,11 @@ def test_a_mapping_that_does_not_fit_is_refused(text, mapping, said):
         ("size (bytes),time (us)\n", "m.csv", "no rows"),
     ],
 )
-def test_cells_that_are_no_numbers_are_refused_with_their_line(text, place, said):
+def test_cells_that_are_no_numbers_are_refused_with_their_line(text, place, message):
     with pytest.raises(InvalidFileError) as caught:
         parse_columns(text, {"message_size": "size", "time": "time"}, "m.csv")
     assert str(caught.value).startswith(place)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_last_row_that_was_cut_off_and_empty_cells_are_left_out_with_a_warning():
@@ -174,7 +178,7 @@ def test_rows_are_chosen_by_the_values_of_other_columns():
     assert len(parse_columns(text, mapping, where={"k": "1.0"})) == 2
     with pytest.raises(InvalidFileError, match="no rows with machine=sierra"):
         parse_columns(text, mapping, where={"machine": "sierra"})
-    with pytest.raises(UsageError, match="there is no column `machin`; did you mean `machine`"):
+    with pytest.raises(UsageError, match="no column `machin`; did you mean `machine`"):
         parse_columns(text, mapping, where={"machin": "lassen"})
 
 
@@ -222,12 +226,14 @@ def test_a_last_row_without_a_line_end_is_left_out_with_its_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("heading", "told"), [("k_pairs", True), ("pairs", True), ("Pair_Count", True), ("repairs", False)]
+    ("heading", "expected"), [("k_pairs", True), ("pairs", True), ("Pair_Count", True), ("repairs", False)]
 )
-def test_a_column_that_looks_like_pair_counts_is_named_where_none_was_given(heading, told):
+def test_a_column_that_looks_like_pair_counts_is_named_where_none_was_given(heading, expected):
     text = f"size (B),time (us),{heading}\n8,1,2\n16,2,2\n"
-    said = parse_columns(text, parse_mapping("message_size=size,time=time")).notes["warnings"]
-    assert (f"no pair_count was given, but a column looks like it: `pair_count={heading}` uses it" in said) is told
-    if told:
+    reported = parse_columns(text, parse_mapping("message_size=size,time=time")).notes["warnings"]
+    assert (
+        f"no pair_count was given, but a column looks like it: `pair_count={heading}` uses it" in reported
+    ) is expected
+    if expected:
         given = parse_columns(text, parse_mapping(f"message_size=size,time=time,pair_count={heading}"))
         assert "no pair_count" not in given.notes["warnings"]

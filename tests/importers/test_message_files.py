@@ -135,12 +135,11 @@ def test_an_old_imb_output_counts_mbytes_of_two_to_the_twenty():
     assert "warnings" not in table.notes
 
 
-def test_mbytes_are_what_the_times_say_whatever_the_version_claims():
+def test_size_of_a_mbyte_follows_from_the_times_despite_the_version():
     table = parse_imb(IMB_OLD.replace("Suite V3.2", "Suite V2018"), "i.txt")
     assert values(table, "bandwidth") == values(parse_imb(IMB_OLD), "bandwidth")
     assert (
-        "by its times a Mbyte of this file is 1,048,576 B, although in version 2018 it is 1,000,000 B"
-        in table.notes["warnings"]
+        "by its times a Mbyte of this file is 1,048,576 B, but 1,000,000 B in version 2018" in table.notes["warnings"]
     )
 
 
@@ -242,7 +241,7 @@ def test_the_format_is_found_from_the_text(tmp_path):
     assert tools == ["OSU micro-benchmarks", "Intel MPI Benchmarks", "Netgauge", "SimGrid platform-calibration"]
 
 
-def test_a_folder_is_its_files_and_others_are_told(tmp_path):
+def test_a_folder_is_read_as_its_files_with_a_warning_for_others(tmp_path):
     (tmp_path / "b.txt").write_text(OSU_V3)
     (tmp_path / "a.txt").write_text(IMB_OLD)
     (tmp_path / "notes.md").write_text("About these runs.\n")
@@ -258,25 +257,25 @@ def test_a_folder_is_its_files_and_others_are_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "empty"),
         (b"\n \n", "empty"),
         (b"About these runs.\n", "no known format"),
-        (b"size;time\n1;2\n", "for a CSV file, say which columns hold what"),
+        (b"size;time\n1;2\n", "for a CSV file, name its columns"),
         (b"<!DOCTYPE html><html><body>404</body></html>", "web page"),
         (b"SQLite format 3\0\0\0", "binary file"),
         ("# OSU MPI Latency Test v5\n".encode("utf-16"), "UTF-16"),
         (b'<?xml version="1.0"?>\n<platform version="4.1"/>\n', "parameters, no measurements"),
     ],
 )
-def test_other_files_are_refused_with_what_is_known(tmp_path, content, said):
+def test_other_files_are_refused_with_a_list_of_known_formats(tmp_path, content, message):
     path = tmp_path / "x.txt"
     path.write_bytes(content)
     with pytest.raises(InvalidFileError) as caught:
         read_network(path)
-    assert said in str(caught.value)
-    if "known" in said:
+    assert message in str(caught.value)
+    if "known" in message:
         assert all(known.name in str(caught.value) for known in FORMATS)
 
 

@@ -81,7 +81,7 @@ def row_of(table: Table, **chosen: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("text", [long_form(), raw_page(), summary()], ids=["long", "raw", "summary"])
-def test_nsight_compute_says_the_same_in_each_form(text: str):
+def test_all_forms_of_nsight_compute_give_the_same_metrics(text: str):
     """By hand: 8e6 multiplications and 8e6 fused multiply-adds are 24e6 operations in 16e6 of 32 * 5.25e6 lanes."""
     table = kernel_metrics(parse_nsight_compute(text))
     waxpby = row_of(table, kernel=LAUNCHES[0][1])
@@ -133,7 +133,7 @@ def test_without_levels_and_times_a_kernel_still_is_a_phase():
     assert "measured" not in text
 
 
-def test_half_precision_and_tensor_cores_are_told():
+def test_half_precision_and_tensor_cores_are_warnings():
     half = raw_page().replace("op_dmul", "op_hmul").replace("op_dadd", "op_hadd").replace("op_dfma", "op_hfma")
     half = half.replace("sm__throughput.avg.pct_of_peak_sustained_elapsed", "sm__inst_executed_pipe_tensor.sum")
     table = kernel_metrics(parse_nsight_compute(half.replace('"n/a"', '"77"').replace('"%"', '"inst"')))
@@ -144,7 +144,7 @@ def test_half_precision_and_tensor_cores_are_told():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ('"1,250.50"', '"1250,50"', ":4:1: gpu__time_duration.sum: `1250,50` is not a number"),
         ('"usecond"', '"fortnight"', "unexpected unit `fortnight`"),
@@ -154,8 +154,8 @@ def test_half_precision_and_tensor_cores_are_told():
         ('"Kernel Name"', '"Function Name"', 'no heading with "Kernel Name"'),
     ],
 )
-def test_a_mistake_of_nsight_compute_is_told_with_its_place(old: str, new: str, told: str):
-    with pytest.raises(InvalidFileError, match=re.escape(told)):
+def test_errors_in_files_of_nsight_compute_name_the_line(old: str, new: str, message: str):
+    with pytest.raises(InvalidFileError, match=re.escape(message)):
         parse_nsight_compute(raw_page().replace(old, new), "a.csv")
 
 
@@ -164,10 +164,10 @@ def test_a_long_form_without_units_is_refused():
         parse_nsight_compute(long_form().replace("Metric Unit", "Unit"), "a.csv")
 
 
-def test_what_nsight_compute_itself_complains_of_is_passed_on(tmp_path: Path):
+def test_errors_of_nsight_compute_are_passed_on(tmp_path: Path):
     path = tmp_path / "ncu.csv"
     path.write_text("==PROF== Connected to process 1\n==ERROR== ERR_NVGPUCTRPERM - no permission\n")
-    with pytest.raises(InvalidFileError, match="ncu said: ==ERROR== ERR_NVGPUCTRPERM"):
+    with pytest.raises(InvalidFileError, match="error of ncu: ==ERROR== ERR_NVGPUCTRPERM"):
         read_kernels(path)
 
 

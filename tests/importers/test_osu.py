@@ -81,7 +81,7 @@ def lines_of(path):
         ("openmpi_11", "alltoall", "host", 8),
     ],
 )
-def test_osu_outputs_of_alps_are_what_a_plain_loop_reads(name, test, buffers, processes):
+def test_osu_outputs_of_alps_are_read_as_by_a_plain_loop(name, test, buffers, processes):
     path = DATA / f"{name}.txt"
     table = read_osu(path)
     rows = np.array(lines_of(path))
@@ -162,7 +162,7 @@ def test_several_tests_in_one_file_with_noise_between_them_keep_their_order():
     assert "warnings" not in table.notes
 
 
-def test_a_row_whose_validation_failed_is_kept_and_told():
+def test_a_row_with_failed_validation_is_kept_with_a_warning():
     text = (DATA / "openmpi_10.txt").read_text()
     lines = text.splitlines()
     lines[6] = lines[6].replace("Pass", "Fail")
@@ -179,7 +179,7 @@ def test_lines_that_only_look_like_rows_of_a_validated_run_are_no_rows():
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "message"),
     [
         (OSU_V3.replace("1.27", "1.2x7"), 4, "`1.2x7` is not a number"),
         (OSU_V3.replace("1.27", "1,27"), 4, "`1,27` is not a number"),
@@ -192,11 +192,11 @@ def test_lines_that_only_look_like_rows_of_a_validated_run_are_no_rows():
         (OSU_MULTIPLE.replace("8.00", "eight"), 4, "`eight` is not a number"),
     ],
 )
-def test_a_damaged_row_is_refused_with_its_line(text, line, said):
+def test_a_damaged_row_is_refused_with_its_line(text, line, message):
     with pytest.raises(InvalidFileError) as caught:
         parse_osu(text, "o.txt")
     assert f"o.txt:{line}:1" in str(caught.value)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_row_that_was_cut_off_is_left_out_with_a_warning():

@@ -150,7 +150,7 @@ def test_a_mapping_names_metrics_of_the_long_form():
     assert list(table.columns) == ["n", "t", "repetition"]
 
 
-def test_a_number_of_the_row_makes_the_long_form_say_so():
+def test_a_column_of_row_numbers_in_long_form_is_a_warning():
     text = "id,metric,value\n1,time,3\n2,power,100\n"
     assert "no run has two metrics" in parse_runs_csv(text, long=("metric", "value")).notes["warnings"]
     table = parse_runs_csv(text, long=("metric", "value"), columns={"time": "time", "power": "power"})
@@ -162,7 +162,7 @@ def test_rows_are_chosen_by_the_values_of_a_column():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "it is empty"),
         ("n,t\n", "no rows"),
@@ -177,13 +177,13 @@ def test_rows_are_chosen_by_the_values_of_a_column():
         (",".join(f"c{i}" for i in range(2001)) + "\n", "more than 2,000 columns"),
     ],
 )
-def test_a_wrong_cell_or_line_is_told_by_its_place(text, said):
-    with pytest.raises(InvalidFileError, match=said):
+def test_errors_name_the_line_and_column_of_a_wrong_cell(text, message):
+    with pytest.raises(InvalidFileError, match=message):
         parse_runs_csv(text, "f.csv")
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "said"),
+    ("text", "options", "message"),
     [
         ("n,price (apples)\n1,2\n", {}, r"--columns 'price=price \(apples\) \[1\]'` reads it as"),
         ("t [s],t [ms]\n1,2\n", {}, r"both `t`: .*--columns 't_1=t \[s\],t_2=t \[ms\]'`$"),
@@ -192,16 +192,16 @@ def test_a_wrong_cell_or_line_is_told_by_its_place(text, said):
         (SMALL, {"columns": {"t": "Wall time [V]"}}, r"--columns 't=Wall time \[ms\]'` reads it in its own unit"),
         ("a b,c\n1,2\n", {"columns": {"t": "a b [V]"}}, r"--columns 't=a b \[1\]'` reads it as"),
         ("a (V),c\n1,2\n", {"columns": {"t": "a (V)"}}, r"--columns 't=a \(V\) \[1\]'` reads it as"),
-        (SMALL, {"columns": {"t": "tim"}}, "there is no column `tim`"),
-        (SMALL, {"columns": {"t": "Wall time [s]"}}, r"says s, but the column's heading is `Wall time \[ms\]`"),
+        (SMALL, {"columns": {"t": "tim"}}, "no column `tim`"),
+        (SMALL, {"columns": {"t": "Wall time [s]"}}, r"has the unit s, but the column's heading is `Wall time \[ms\]`"),
         ("a [s],b [ms]\n1,2\n", {"columns": {"t": "a|b"}}, "repetitions in several units"),
         ("a,b,c\n1,2,3\n", {"columns": {"t": "a|b", "u": "a|b|c"}}, "2 and 3 repetitions"),
-        (SMALL, {"where": {"cpu": "x"}}, "there is no column `cpu`"),
-        (SMALL, {"long": ("metric", "gpu")}, "there is no column `metric`"),
+        (SMALL, {"where": {"cpu": "x"}}, "no column `cpu`"),
+        (SMALL, {"long": ("metric", "gpu")}, "no column `metric`"),
     ],
 )
-def test_headings_that_do_not_fit_are_refused_with_what_to_write(text, options, said):
-    with pytest.raises(UsageError, match=said):
+def test_headings_that_do_not_fit_are_refused_with_a_hint(text, options, message):
+    with pytest.raises(UsageError, match=message):
         parse_runs_csv(text, "f.csv", **options)
 
 
@@ -224,7 +224,7 @@ def test_every_mapping_that_a_message_offers_is_read(text, columns):
     assert all(len(parse_runs_csv(text, columns=parse_mapping(offer))) for offer in offers)
 
 
-def test_an_unknown_unit_is_no_unit_where_the_mapping_says_so():
+def test_a_mapping_to_a_pure_number_overrides_an_unknown_unit():
     assert values(parse_runs_csv("n,price (apples)\n1,2\n", columns={"price": "price [1]"}), "price") == [2.0]
 
 
@@ -236,7 +236,7 @@ def test_files_in_other_units_are_one_table_in_the_unit_of_the_first(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         ("n,t [W]\n1,2\n", "`t` is in s in .*a.csv, but in W in .*b.csv"),
         ("n,t\n1,2\n", "`t` is in s in .*a.csv, but a number without a unit in .*b.csv"),
@@ -245,13 +245,13 @@ def test_files_in_other_units_are_one_table_in_the_unit_of_the_first(tmp_path):
         ("n,t [s],u\n1,2,3\n", "a.csv has no column `u`, which .*b.csv has"),
     ],
 )
-def test_files_that_do_not_agree_are_both_named(tmp_path, other, said):
+def test_files_that_do_not_agree_are_both_named(tmp_path, other, message):
     paths = [written(tmp_path, "a.csv", "n,t [s]\n1,20\n"), written(tmp_path, "b.csv", other)]
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         read_runs(paths)
 
 
-def test_a_row_that_was_cut_off_is_left_out_and_told(tmp_path):
+def test_a_row_that_was_cut_off_is_left_out_with_a_warning(tmp_path):
     table = read_runs_csv(written(tmp_path, "a.csv", "n,t\n1,2\n3,4"))
     assert values(table, "n") == [1.0]
     assert "a.csv:3: a last row without a line end" in table.notes["warnings"]
@@ -307,13 +307,13 @@ def test_every_file_of_extra_p_is_read():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("PARAMETER x\nPOINTS (1)\nDATA a\n", "f:3:1: `a` is not a number"),
         ("PARAMETER x\nPOINTS (1)\nDATA 1\nDATA 2\n", "f:4:1: more lines of DATA than the 1 points"),
         ("PARAMETER x y\nPOINTS (1)\n", "f:2:1: a point of 1 values with 2 parameters"),
         ("POINTS (1)\n", "POINTS before any PARAMETER"),
-        ("PARAMETER x\nRUNS 1\n", "`RUNS` is none of"),
+        ("PARAMETER x\nRUNS 1\n", "`RUNS` is not one of"),
         ("PARAMETER x\nPOINTS (1)\n", "no measurements"),
         ("PARAMETER x\nPOINTS (1)\nMETRIC x\nDATA 1\n", "`x` is the name of two columns"),
         ('{"params":{"x":1},"value":1}\n{"params":{"y":1},"value":1}\n', "f:2:1: other parameters than above"),
@@ -325,12 +325,12 @@ def test_every_file_of_extra_p_is_read():
         ('{"parameters":["x"],"measurements":{"r":', "is the file cut off"),
     ],
 )
-def test_what_extra_p_would_not_write_is_refused(text, said):
-    with pytest.raises(InvalidFileError, match=said):
+def test_malformed_files_of_extra_p_are_refused(text, message):
+    with pytest.raises(InvalidFileError, match=message):
         parse_extrap(text, "f")
 
 
-def test_points_without_data_are_told():
+def test_points_without_data_are_a_warning():
     table = parse_extrap("PARAMETER x\nPOINTS (1) (2)\nREGION a\nDATA 1 2\n", "f")
     assert (len(table), table.notes["warnings"]) == (2, "f:4: a value has DATA for 1 of 2 points")
 
@@ -354,7 +354,7 @@ def test_profiles_of_caliper_have_the_times_that_another_reader_found():
     assert (table.columns["Total_time"].dimension, table.columns["jobsize"].dimension) == (SECOND, ONE)
 
 
-def test_what_caliper_knows_of_a_run_is_a_column_unless_it_is_long_or_its_own():
+def test_short_run_attributes_of_caliper_are_columns():
     table = read_caliper(DATA / "caliper" / "27_cores.cali")
     assert set(values(table, "compilerversion")) == {"1910.2"}
     assert table.columns["cluster"].dimension is None
@@ -369,7 +369,7 @@ def test_commas_and_equal_signs_in_a_profile_of_caliper_are_read():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("__rec=node,id=x\n", "f:1:1: `x` is not the number of a node"),
         ("__rec=ctx,ref=99\n", "f:1:1: node 99 is not defined above"),
@@ -379,13 +379,13 @@ def test_commas_and_equal_signs_in_a_profile_of_caliper_are_read():
         ("".join(f"__rec=node,id={20 + i},attr=8,data=a,parent={19 + i if i else 3}\n" for i in range(600)), "deeper"),
     ],
 )
-def test_what_caliper_would_not_write_is_refused(text, said):
-    with pytest.raises(InvalidFileError, match=said):
+def test_malformed_profiles_of_caliper_are_refused(text, message):
+    with pytest.raises(InvalidFileError, match=message):
         parse_caliper(text, "f")
 
 
 @pytest.mark.parametrize("lost", [1, 30, 6000])
-def test_a_profile_of_caliper_that_was_cut_off_is_told(tmp_path, lost):
+def test_a_profile_of_caliper_that_was_cut_off_is_a_warning(tmp_path, lost):
     text = (DATA / "caliper" / "27_cores.cali").read_text()
     table = read_runs([written(tmp_path, "cut.cali", text[:-lost])])
     assert f"cut.cali:{text[:-lost].count(chr(10)) + 1}: a last row without a line end" in table.notes["warnings"]
@@ -395,7 +395,7 @@ def test_a_profile_of_caliper_that_was_cut_off_is_told(tmp_path, lost):
     assert "warnings" not in read_runs([written(tmp_path, "whole.cali", text)]).notes
 
 
-def test_json_split_of_caliper_has_paths_units_and_what_is_known_of_the_run():
+def test_json_split_of_caliper_has_paths_units_and_run_attributes():
     table = parse_caliper_json(json.dumps(SPLIT))
     assert values(table, "region") == ["", "main", "main/loop"]
     assert (values(table, "Time_exc"), table.columns["Time_exc"].dimension) == ([0.25, 1.5, 1.25], SECOND)
@@ -439,11 +439,11 @@ def test_a_unit_that_is_not_known_belongs_to_the_name_of_a_metric():
 
 
 @pytest.mark.parametrize(
-    ("cell", "said"),
+    ("cell", "message"),
     [("true", "f: `t` is read as texts: `true` is not a number"), ('"a"', '`"a"` is not'), ("1e999", "infinite")],
 )
-def test_what_is_no_number_among_numbers_is_told(cell, said):
-    assert said in parse_caliper_json(f'[{{"t":1}},{{"t":{cell}}},{{"t":null}}]', "f").notes["warnings"]
+def test_texts_among_numbers_are_a_warning(cell, message):
+    assert message in parse_caliper_json(f'[{{"t":1}},{{"t":{cell}}},{{"t":null}}]', "f").notes["warnings"]
 
 
 def test_two_keys_of_one_name_are_refused():
@@ -451,11 +451,11 @@ def test_two_keys_of_one_name_are_refused():
         parse_caliper_json('[{"a b":1,"a.b":2}]')
 
 
-def test_columns_of_texts_are_not_told():
+def test_columns_of_texts_cause_no_warning():
     assert "warnings" not in parse_caliper_json('[{"on":true,"v":"1.0"},{"on":false,"v":"1.0.1"}]').notes
 
 
-def test_infinite_numbers_of_a_sheet_are_told():
+def test_infinite_numbers_of_a_sheet_are_a_warning():
     assert "`t [s]` holds infinite" in parse_runs_csv("n,t [s]\n1,inf\n2,3\n").notes["warnings"]
 
 
@@ -508,7 +508,7 @@ def test_a_log_of_nvidia_smi_has_power_in_watt_and_seconds_since_its_start():
     assert (table.notes["tool"], table.notes["date"]) == ("nvidia-smi", "2026-03-01 12:00:00.100000")
 
 
-def test_a_log_without_units_in_its_cells_says_the_same():
+def test_a_log_without_units_in_its_cells_has_the_same_values():
     plain = QUERY.replace(" W,", ",").replace(" %,", ",").replace(" MHz\n", "\n")
     assert list(parse_nvidia_smi(plain).rows()) == list(parse_nvidia_smi(QUERY).rows())
 
@@ -523,7 +523,7 @@ def test_a_monitor_of_nvidia_smi_counts_its_seconds_over_midnight():
     assert_array_equal(table.columns["sm"].values, [NAN, 0.07])
 
 
-def test_logs_are_told_by_their_content_and_take_names_and_choices(tmp_path):
+def test_logs_are_recognised_by_content_and_take_columns_and_filters(tmp_path):
     path = written(tmp_path, "power.log", QUERY)
     table = read_runs([path], {"t": "timestamp", "power": "power.draw"}, {"temperature.gpu": "46"})
     assert (list(table.columns), values(table, "t")) == (["t", "power"], [1.25])
@@ -545,19 +545,19 @@ def test_logs_are_told_by_their_content_and_take_names_and_choices(tmp_path):
         ("timestamp,cpu.load\n1.5,3\n", False),
     ],
 )
-def test_logs_are_told_from_sheets_by_their_headings(tmp_path, text, is_log):
+def test_logs_and_sheets_are_distinguished_by_their_headings(tmp_path, text, is_log):
     assert (read_runs([written(tmp_path, "a", text)]).notes.get("tool") == "nvidia-smi") is is_log
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("68.50 W", "68.50 kW", r"f:2:1: power.draw \[W\]: `68.50 kW` is not a number"),
         ("2026/03/01 12:00:01.350", "yesterday", "f:3:1: timestamp: `yesterday` is no time such as"),
     ],
 )
-def test_a_wrong_cell_of_a_log_is_told_by_its_place(old, new, said):
-    with pytest.raises(InvalidFileError, match=said):
+def test_errors_name_the_line_and_column_of_a_wrong_cell_of_a_log(old, new, message):
+    with pytest.raises(InvalidFileError, match=message):
         parse_nvidia_smi(QUERY.replace(old, new), "f")
 
 

@@ -44,17 +44,17 @@ def test_other_simgrid_operations_keep_their_name_and_duration():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0,abc\n", "f.csv:2:1: `MPI_Recv,8,1.0,abc` is no row"),
         ("MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0\nMPI_Send,8,2.0,1e-6\n", "f.csv:2:1"),
         ("", "no measurements in this file"),
     ],
 )
-def test_damaged_simgrid_rows_are_refused(text, said):
+def test_damaged_simgrid_rows_are_refused(text, message):
     with pytest.raises(InvalidFileError) as caught:
         parse_simgrid(text, "f.csv")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_simgrid_file_that_ends_within_a_row_keeps_the_whole_ping_pongs():
@@ -85,7 +85,7 @@ def test_a_simgrid_platform_gives_its_piecewise_parameters():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (PLATFORM.replace('"https://simgrid.org/simgrid.dtd"', '"x" [<!ENTITY a "b">]'), "p.xml:2:1"),
         (PLATFORM.replace("</zone>", ""), "is no XML"),
@@ -95,10 +95,10 @@ def test_a_simgrid_platform_gives_its_piecewise_parameters():
         ("<platform/>", "no network parameters"),
     ],
 )
-def test_damaged_platforms_are_refused(text, said):
+def test_damaged_platforms_are_refused(text, message):
     with pytest.raises(InvalidFileError) as caught:
         parse_platform(text, "p.xml")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def test_without_look_ahead_one_process_takes_the_sum_of_all():
     assert_allclose(found, expected, rtol=1e-12, atol=0)
 
 
-def test_a_host_that_costs_nothing_parameters_what_the_device_does():
+def test_a_host_without_cost_leaves_the_time_of_the_device():
     its = Configuration(100, 16, 1, 1)
     free = HostProcessors(kernels(0.0), NO_COPIES, 0.5)
     beside, alone = machine(1, free), machine(1, None)
@@ -250,17 +250,17 @@ def test_hpl_looks_no_further_ahead_than_a_panel():
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         (["hpl", "HPL.dat"], "HPL.dat:25:1: DEPTH: with panels on the host HPL looks ahead one panel, or none"),
         (["tune", "hpl", "--ranks", "8", "--matrix-sizes", "6000", "--depths", "0, 2"], "one panel, or none"),
     ],
 )
-def test_a_depth_that_cannot_be_is_told_before_anything_is_played(whatif_main, tmp_path, command, told):
+def test_an_infeasible_depth_is_refused_before_a_simulation(whatif_main, tmp_path, command, message):
     (tmp_path / "HPL.dat").write_text(INPUT.replace("1            DEPTHs", "2            DEPTHs"))
     code, out, error = whatif_main(*command, "--platform", "frontier", "--panel-on", "host")
     assert (code > 0, out) == (True, "")
-    assert told in error
+    assert message in error
 
 
 def plan_and_values(tmp_path, platform, **sets):
@@ -292,22 +292,23 @@ def test_host_and_link_are_charged_by_their_data_sheets(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("platform", "told"),
+    ("platform", "message"),
     [("theta", "platform.node.gpu_count"), ("summit", "platform.node.cpu.peak_double_rate")],
 )
-def test_a_platform_that_does_not_say_what_panels_cost_on_the_host_is_refused(tmp_path, platform, told):
-    with pytest.raises(InvalidFileError, match=rf"panel_on = \"host\"` needs .*`{re.escape(told)}`"):
+def test_a_platform_without_costs_of_panels_on_the_host_is_refused(tmp_path, platform, message):
+    with pytest.raises(InvalidFileError, match=rf"panel_on = \"host\"` needs .*`{re.escape(message)}`"):
         plan_and_values(tmp_path, platform)
 
 
 @pytest.mark.parametrize(
-    ("place", "told"), [("device", "factored on the GPUs, without copies"), ("host", "copied to the host and factored")]
+    ("place", "message"),
+    [("device", "factored on the GPUs, without copies"), ("host", "copied to the host and factored")],
 )
-def test_the_command_says_where_panels_are_factored_and_saves_it(whatif_main, tmp_path, place, told):
+def test_the_command_prints_and_saves_where_panels_are_factored(whatif_main, tmp_path, place, message):
     (tmp_path / "HPL.dat").write_text(INPUT)
     ask = ("hpl", "HPL.dat", "--platform", "frontier", "--panel-on", place)
     code, out, error = whatif_main(*ask, "--format", "csv")
-    assert (code, told in error) == (0, True)
+    assert (code, message in error) == (0, True)
     (row,) = csv.DictReader(io.StringIO(out))
     assert whatif_main(*ask, "--save", "run.toml")[0] == 0
     assert f'panel_on = "{place}"' in (tmp_path / "run.toml").read_text()
@@ -315,7 +316,7 @@ def test_the_command_says_where_panels_are_factored_and_saves_it(whatif_main, tm
     assert_allclose(float(row["time [s]"]), time, rtol=1e-12, atol=0)
 
 
-def test_the_host_and_its_link_are_what_ifs_like_any_other(tmp_path):
+def test_parameters_of_the_host_and_its_link_can_be_swept(tmp_path):
     def time(**sets):
         path = tmp_path / "hpl.toml"
         path.write_text(SCENARIO.format(platform="frontier"))

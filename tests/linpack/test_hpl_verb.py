@@ -49,12 +49,12 @@ def times(text: str) -> list[float]:
 
 def test_every_combination_is_a_line_of_hpls_table_in_its_order(hpl):
     lists = {"N": "1500 3000", "P": "2 1", "Q": "4 8", "BCAST": "0 5", "DEPTH": "0 1"}
-    code, out, told = hpl(**lists)
+    code, out, error = hpl(**lists)
     runs = parse_hpl_output(out)
     assert (code, len(runs)) == (0, 16)
     assert [run.configuration for run in runs] == list(parse_hpl_input(hpl_input(**lists)).configurations())
-    assert "16 runs; 32 ranks on a node; noise none; seed 0" in told
-    assert "assumed: 32 ranks on a node, one for each core: 2 x 16" in told
+    assert "16 runs; 32 ranks on a node; noise none; seed 0" in error
+    assert "assumed: 32 ranks on a node, one for each core: 2 x 16" in error
 
 
 @pytest.mark.parametrize(("platform", "arguments"), [("dahu", ["--binding", "by_socket"]), ("theta", []),
@@ -68,7 +68,7 @@ def test_a_saved_run_is_the_scenario_that_predicts_the_same_time(hpl, whatif_mai
     assert_allclose(times(out), [json.loads(evaluated)["rows"][0]["total_time"]], rtol=1e-12, atol=0)
 
 
-def test_what_is_set_holds_for_all_runs(hpl):
+def test_overrides_apply_to_all_runs(hpl):
     _, plain, _ = hpl("--format", "csv", N="2000 4000")
     # dgemm at 100 ns for each of its products, N^3 / 3 over 8 processes, takes longer than anything else.
     slow = hpl("--format", "csv", "--set", "platform.kernels.dgemm.mnk=100 ns", N="2000 4000")[1]
@@ -79,8 +79,8 @@ def test_what_is_set_holds_for_all_runs(hpl):
 
 def test_noise_gives_the_mean_and_the_interval_of_runs_with_seeds_that_follow(hpl):
     noisy = ("--noise", "--format", "csv", "--set", "platform.kernels.dgemm.deviation.mnk=0.05 ns")
-    _, out, told = hpl(*noisy, "--replicates", "3", "--seed", "7")
-    assert "noise of the kernels; seeds 7 to 9" in told
+    _, out, error = hpl(*noisy, "--replicates", "3", "--seed", "7")
+    assert "noise of the kernels; seeds 7 to 9" in error
     singles = [times(hpl(*noisy, "--replicates", "1", "--seed", seed)[1])[0] for seed in (7, 8, 9)]
     assert len(set(singles)) == 3
     (row,) = csv.DictReader(io.StringIO(out))
@@ -88,11 +88,11 @@ def test_noise_gives_the_mean_and_the_interval_of_runs_with_seeds_that_follow(hp
     bounds = [float(row["lower_time [s]"]), float(row["upper_time [s]"])]
     assert_allclose(bounds, np.quantile(singles, [0.025, 0.975]), rtol=1e-12, atol=0)
     assert "95 % of times" in hpl("--noise", "--replicates", "3", "--seed", "7")[1]
-    assert "no deviations" not in told
+    assert "no deviations" not in error
     assert "no deviations of its kernels" in hpl("--noise", "--replicates", "2", platform="summit")[2]
 
 
-def test_measured_runs_and_components_stand_beside_those_of_their_kind(hpl, tmp_path):
+def test_measured_runs_and_components_follow_the_predicted_ones(hpl, tmp_path):
     measured = """\
 WR00C2R4        2000   120     2     4               0.50              1.069e+01
 Max aggregated wall time rfact . . . :               0.11
@@ -102,7 +102,7 @@ WR11C2R4        2000   120     2     4               0.24              2.22e+01
 """
     (tmp_path / "HPL.out").write_text(measured)
     arguments = ("--measured", "HPL.out", "--components")
-    code, out, told = hpl(*arguments, "--format", "json")
+    code, out, error = hpl(*arguments, "--format", "json")
     (row,) = json.loads(out)["rows"]
     assert code == 0
     # HPL prints two decimals: the times follow from the rates, 5.339e9 operations.
@@ -112,7 +112,7 @@ WR11C2R4        2000   120     2     4               0.24              2.22e+01
     assert_allclose(row["error"], row["time"] / mean - 1, rtol=1e-12, atol=0)
     assert (row["measured_recursive_factorisation_time"], row["measured_row_swap_time"]) == (0.11, 0.03)
     assert row["measured_update_time"] is None
-    assert "1 of the measured runs are no combination of HPL.dat, such as WR11C2R4 N 2000" in told
+    assert "1 of the measured runs are no combination of HPL.dat, such as WR11C2R4 N 2000" in error
     assert row["row_swap_time"] < row["update_time"] < row["time"]
 
     printed = hpl(*arguments)[1]
@@ -131,18 +131,18 @@ def test_rows_for_people_have_one_heading(hpl, file_format):
     assert len(re.findall("WR00C2R4", out)) == 2
 
 
-def test_every_size_and_grid_without_room_is_told_with_its_line_and_by_how_much(hpl):
-    code, out, told = hpl(N="2000 900000", P="4 40", Q="8 40")
+def test_sizes_and_grids_that_need_more_memory_are_refused_with_line_and_amount(hpl):
+    code, out, error = hpl(N="2000 900000", P="4 40", Q="8 40")
     assert (code, out) == (3, "")
     # 8 N (N + 1) bytes on a node of 192 GiB; 8 N (N + 1) <= 2 ** 30 * 192 up to N = 160,529.
-    assert "HPL.dat:6:1: N: N = 900,000 needs 6.48 TB on 1 node of 192 GiB (206 GB): 6.27 TB too much" in told
-    assert "the largest N that fits is 160,529" in told
+    assert "HPL.dat:6:1: N: N = 900,000 needs 6.48 TB on 1 node of 192 GiB (206 GB): 6.27 TB too much" in error
+    assert "the largest N that fits is 160,529" in error
     assert 8 * 160_529 * 160_530 <= 192 * 2**30 < 8 * 160_530 * 160_531
-    assert "HPL.dat:11:1: P x Q: 40 x 40 = 1,600 ranks need 50 nodes with 32 ranks each; Dahu has 32" in told
+    assert "HPL.dat:11:1: P x Q: 40 x 40 = 1,600 ranks need 50 nodes with 32 ranks each; Dahu has 32" in error
 
 
 @pytest.mark.parametrize(
-    ("arguments", "platform", "code", "told"),
+    ("arguments", "platform", "code", "message"),
     [
         ([], "dahuu", 3, "did you mean `dahu`?"),
         ([], "missing.toml", 3, "missing.toml"),
@@ -157,14 +157,14 @@ def test_every_size_and_grid_without_room_is_told_with_its_line_and_by_how_much(
         (["--save", "none/run.toml"], "dahu", 2, "none/run.toml: cannot be written"),
     ],
 )
-def test_a_wrong_option_is_told(hpl, arguments, platform, code, told):
+def test_invalid_options_are_refused(hpl, arguments, platform, code, message):
     found, out, error = hpl(*arguments, platform=platform)
     assert (found, out) == (code, "")
-    assert told in error
+    assert message in error
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (b"", "the file is empty"),
         (hpl_input().encode()[:300], "the file ends after line"),
@@ -174,30 +174,30 @@ def test_a_wrong_option_is_told(hpl, arguments, platform, code, told):
         (hpl_input(NB="0").encode(), "HPL.dat:8:1: NB is 0"),
     ],
 )
-def test_an_input_that_is_none_is_told(whatif_main, tmp_path, text, told):
+def test_an_invalid_input_is_refused(whatif_main, tmp_path, text, message):
     (tmp_path / "HPL.dat").write_bytes(text)
     code, out, error = whatif_main("hpl", "HPL.dat", "--platform", "dahu")
     assert (code, out) == (3, "")
-    assert told in error
+    assert message in error
 
 
-def test_more_combinations_than_are_asked_for_are_told_before_any_is_played(hpl):
-    code, out, told = hpl("--max-points", "5", N="2000 3000", BCAST="0 1 2")
+def test_too_many_combinations_are_refused_before_a_simulation(hpl):
+    code, out, error = hpl("--max-points", "5", N="2000 3000", BCAST="0 1 2")
     assert (code, out) == (2, "")
-    assert "6 combinations, more than --max-points 5" in told
+    assert "6 combinations, more than --max-points 5" in error
 
 
-def test_a_platform_that_says_too_little_is_refused(hpl, tmp_path):
+def test_a_platform_without_required_parameters_is_refused(hpl, tmp_path):
     (tmp_path / "bare.toml").write_text(
         'name = "Bare"\nnode_count = 4\n[node]\nsocket_count = 2\n'
         "[network.inter_node]\nshort_limit = '128 B'\neager_limit = '8 KiB'\n"
         + "".join(f'postal.{name} = {{ latency = "1 us", bandwidth = "10 GB/s" }}\n'
                   for name in ("short", "eager", "rendezvous"))
     )  # fmt: skip
-    code, _, told = hpl(platform="bare.toml")
-    assert (code, "Bare states neither GPUs nor the cores of its processors" in told) == (2, True)
-    code, _, told = hpl("--ranks-per-node", "8", platform="bare.toml")
-    assert (code, "neither `[kernels]` nor a data sheet of its processors" in told) == (3, True)
+    code, _, error = hpl(platform="bare.toml")
+    assert (code, "Bare states neither GPUs nor the cores of its processors" in error) == (2, True)
+    code, _, error = hpl("--ranks-per-node", "8", platform="bare.toml")
+    assert (code, "neither `[kernels]` nor a data sheet of its processors" in error) == (3, True)
 
 
 def test_an_interrupted_list_keeps_the_lines_that_were_printed(tmp_path):

@@ -112,14 +112,14 @@ def test_an_input_may_be_written_in_other_ways(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    ("line", "words", "told"),
+    ("line", "words", "message"),
     [
         (6, "-5 Ns", "FILE:6:1: N is -5 and must be at least 1"),
         (6, "99999999999 Ns", "FILE:6:1: N is 99999999999 and must be at most 2147483647"),
         (6, "20000.5 Ns", "expected 1 value of N, found 0, then `20000.5`"),
         (8, "0 NBs", "FILE:8:1: NB is 0 and must be at least 1"),
         (7, "0 NBs", "FILE:7:1: expected the number of NBs, 1 to 20"),
-        (7, "21 NBs", "The line says `21 NBs`"),
+        (7, "21 NBs", "The line is `21 NBs`"),
         (9, "2 PMAP", "FILE:9:1: 2 is not a code of PMAP; expected 0 row, 1 column"),
         (11, "0 Ps", "P is 0"),
         (12, "  0 Qs", "FILE:12:3: Q is 0"),
@@ -133,11 +133,11 @@ def test_an_input_may_be_written_in_other_ways(tmp_path, text):
         (31, "", "FILE:31:1: the line is empty; expected the memory alignment"),
     ],
 )
-def test_a_wrong_value_of_an_input_is_told_with_its_line_and_what_belongs_there(line, words, told):
-    assert told in refused(parse_hpl_input, with_line(line, words))
+def test_errors_in_an_input_name_the_line_and_the_expected_value(line, words, message):
+    assert message in refused(parse_hpl_input, with_line(line, words))
 
 
-def test_all_wrong_values_of_an_input_are_told_at_once():
+def test_all_errors_in_an_input_are_reported_at_once():
     text = (
         with_line(8, "0 NBs").replace("12    Qs", "0    Qs").replace("64           swapping", "x            swapping")
     )
@@ -145,29 +145,29 @@ def test_all_wrong_values_of_an_input_are_told_at_once():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "FILE: the file is empty"),
-        ("\n".join(INPUT.split("\n")[:27]), "FILE:27:1: the file ends after line 27 of 31; next comes the form of L1"),
+        ("\n".join(INPUT.split("\n")[:27]), "FILE:27:1: the file ends after line 27 of 31; expected the form of L1"),
         ("\n".join(INPUT.split("\n")[:8] + INPUT.split("\n")[9:]), "FILE:9:1: the line PMAP is missing"),
         ("\n".join(INPUT.split("\n")[:6] + INPUT.split("\n")[7:]), "FILE:7:1: expected the number of NBs, 1 to 20"),
         ('{"N": 1}\n' * 40, "is a line above missing?"),
     ],
     ids=["empty", "cut off", "of HPL 1.0", "a line missing", "JSON"],
 )
-def test_an_input_with_missing_lines_is_refused_where_they_are_missing(text, told):
-    assert told in refused(parse_hpl_input, text)
+def test_an_input_with_missing_lines_is_refused_where_they_are_missing(text, message):
+    assert message in refused(parse_hpl_input, text)
 
 
 @pytest.mark.parametrize("read", [read_hpl_input, read_hpl_output])
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [(b"<!DOCTYPE html><html>", "web page"), (b"\0\1\2", "binary"), (None, "cannot be read")],
 )
-def test_files_that_are_no_text_are_refused(tmp_path, read, content, told):
+def test_files_that_are_no_text_are_refused(tmp_path, read, content, message):
     if content is not None:
         (tmp_path / "HPL.txt").write_bytes(content)
-    with pytest.raises(InvalidFileError, match=told):
+    with pytest.raises(InvalidFileError, match=message):
         read(tmp_path / "HPL.txt")
 
 
@@ -246,19 +246,19 @@ WC00C2R2      117120   384     2     4             147.94            7.23977e+03
 
 
 @pytest.mark.parametrize(
-    ("said", "swap", "threshold"),
+    ("message", "swap", "threshold"),
     [
         ("Mix (threshold = 60)", RowSwap.MIX, 60),
         ("Spread-roll (long)", RowSwap.SPREAD_ROLL, 64),
         ("Binary-exchange", RowSwap.BINARY_EXCHANGE, 64),
     ],
 )
-def test_the_swap_of_the_parameters_is_that_of_the_runs(said, swap, threshold):
-    (run,) = parse_hpl_output(BLOCK.format(said) + ROW)
+def test_the_swap_of_the_parameters_is_that_of_the_runs(message, swap, threshold):
+    (run,) = parse_hpl_output(BLOCK.format(message) + ROW)
     assert (run.configuration.swap, run.configuration.swap_threshold) == (swap, threshold)
 
 
-def test_a_failed_check_stays_failed_whatever_follows():
+def test_a_failed_check_stays_failed_after_passed_ones():
     # HPL 1.0 prints three residuals for a run.
     checks = "".join(f"||Ax-b||_oo / ( eps * N ) = {residual} ...... {result}\n" for residual, result in
                      [("0.5", "PASSED"), ("17.25", "FAILED"), ("0.1", "PASSED")])  # fmt: skip
@@ -278,7 +278,7 @@ def test_a_table_of_runs_has_the_components_that_any_run_has():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "FILE: not an output of HPL"),
         ("N,time\n5000,3.2\n", "not an output of HPL"),
@@ -286,9 +286,9 @@ def test_a_table_of_runs_has_the_components_that_any_run_has():
         ("HPLinpack 2.3\n\nT/V     N    NB\n-----\n", "HPL started, but no run finished"),
         (ETNA[: ETNA.index("WR00")], "FILE:7:1: the run was cut off at column 118656"),
         (ROW[:-40], "FILE:1:1: `WR00C2R4` is not followed by N, NB, P, Q, Time and Gflops: cut off?"),
-        (ROW.rstrip()[:-4], "N = 118848 at 2.915 Gflops takes 383932 s, but the line says 3839.37 s: cut off"),
+        (ROW.rstrip()[:-4], "N = 118848 at 2.915 Gflops takes 383932 s, but the line has 3839.37 s: cut off"),
         (ROW.replace("3839.37", "nan"), "`nan` is not a time"),
-        (ROW.replace("2.915e+02", "1e-320"), "but the line says 3839.37 s"),
+        (ROW.replace("2.915e+02", "1e-320"), "but the line has 3839.37 s"),
         (ROW.replace("2.915e+02", "0"), "the Gflops are 0"),
         (ROW.replace("192", "19x"), "`19x` is not an integer"),
         (ROW.replace("192", "0"), "block_size is 0"),
@@ -296,8 +296,8 @@ def test_a_table_of_runs_has_the_components_that_any_run_has():
         (ROW + "Max aggregated wall time update  . . :       -3\n", "FILE:2:1: `-3` is not a time"),
     ],
 )
-def test_an_output_without_a_whole_result_is_refused_with_the_reason(text, told):
-    assert told in refused(parse_hpl_output, text)
+def test_an_output_without_a_whole_result_is_refused_with_the_reason(text, message):
+    assert message in refused(parse_hpl_output, text)
 
 
 def test_runs_before_an_interruption_are_kept():
@@ -322,7 +322,7 @@ def test_every_code_of_a_run_is_read_as_it_was_written():
 
 
 @pytest.mark.parametrize("code", ["", "WR1", "XR11C2R4", "WR11C2R4 ", "WR18C2R4", "WR11C2R99999999999"])
-def test_a_code_that_is_none_is_refused(code):
+def test_invalid_codes_are_refused(code):
     with pytest.raises(UsageError, match="`"):
         decoded_variant(code)
 

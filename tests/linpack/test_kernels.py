@@ -150,7 +150,7 @@ def alone(table):
     return HPLMachine(table, other.pieces, other.nodes, np.ones(1))
 
 
-def test_noise_keeps_the_mean_and_none_of_it_falls_below_its_share():
+def test_noise_keeps_the_mean_and_its_lower_bound():
     its = Configuration(200, 16, 1, 1)
     exact = simulate(its, alone(kernels(spread=0.05))).time
     drawn = np.array([simulate(its, alone(kernels(spread=0.05)), seed=seed, noisy=True).time for seed in range(60)])
@@ -167,16 +167,16 @@ def test_the_same_seed_gives_the_same_run_on_any_thread():
     assert len(set(times)) == 3
 
 
-def test_whoever_is_told_of_progress_may_end_the_run():
-    told = []
+def test_an_exception_of_the_progress_callback_ends_the_run():
+    reported = []
 
     def stop(done, count):
-        told.append((done, count))
+        reported.append((done, count))
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         simulate(configuration(size=16 * 100), machine(6), progress=stop)
-    assert told == [(64, 100)]
+    assert reported == [(64, 100)]
 
 
 def test_a_machine_with_other_ranks_than_the_grid_is_refused():
@@ -219,7 +219,7 @@ def test_messages_that_all_take_twice_as_long_are_those_of_a_network_half_as_fas
     assert simulate(its, half, seed=3).time > 1.1 * simulate(its, usual, seed=3).time
 
 
-def test_a_message_is_in_a_mode_as_often_as_its_share_says():
+def test_frequency_of_a_mode_is_its_share():
     pieces = with_modes(machine(2), [(0.5, 1.0), (0.3, 2.0), (0.2, 10.0)]).pieces
     random = np.random.Generator(np.random.PCG64(1))
     drawn = np.array([mode_factor(pieces, 1, 2, random) for _ in range(20_000)])

@@ -25,12 +25,12 @@ def test_examples_of_the_docstrings_run(monkeypatch):
 
 def test_predictions_are_those_of_the_command_line(whatif_main):
     predicted = whatif.hpl(INPUT, platform="dahu", overrides=SMALL)
-    code, out, told = whatif_main("hpl", str(INPUT), "--platform", "dahu", "--format", "csv",
+    code, out, error = whatif_main("hpl", str(INPUT), "--platform", "dahu", "--format", "csv",
                                   "--set", "platform.node.host.memory_size=4 GiB")  # fmt: skip
     assert code == 0
     frame = predicted.to_pandas()
     assert frame["time"].tolist() == [float(row["time [s]"]) for row in csv.DictReader(io.StringIO(out))]
-    assert told.splitlines() == list(predicted.notes)
+    assert error.splitlines() == list(predicted.notes)
     assert repr(predicted).startswith(f"<HPLPredictions: {len(frame)} rows>")
 
 
@@ -66,5 +66,5 @@ def test_search_takes_lists_and_texts():
 
 
 def test_workers_without_a_place_have_no_effect_and_are_refused():
-    with pytest.raises(whatif.WhatifError, match="--workers goes with --on"):
+    with pytest.raises(whatif.WhatifError, match="--workers: no effect without --on"):
         whatif.tune_hpl(platform="dahu", grids=["1x1"], matrix_sizes=[100], block_sizes=[50], workers=2)

@@ -140,7 +140,7 @@ def test_messages_of_dahu_are_charged_as_simgrid_charges_them(machine, distance,
     assert pieces[:, PieceColumn.PROTOCOL].tolist() == expected
 
 
-def test_the_processors_of_2020_are_those_of_its_calibrations():
+def test_the_processors_of_2020_match_its_calibrations():
     times: dict[str, list[float]] = {}
     for row in rows_of(WINTER):
         times.setdefault(f"node{row['node']}_cpu{row['cpu']}", []).append(float(row["mnk"]))
@@ -168,7 +168,7 @@ def test_dgemm_of_2020_is_the_polynomial_of_its_authors(machine, sizes):
         ("theta", (80000, 260000, 336), 2662.4e9),
     ],
 )
-def test_a_node_multiplies_at_the_rate_that_is_printed(machine, platform, sizes, rate):
+def test_rate_of_dgemm_on_a_node_is_the_printed_one(machine, platform, sizes, rate):
     table = machine(platform, 4, 4, 1).kernels
     m, n, k = sizes
     assert_allclose(2 * m * n * k / matrix_mean(table, *sizes), rate, rtol=1e-9, atol=0)

@@ -115,21 +115,21 @@ def test_the_ranks_follow_from_the_grid_of_processes(file):
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "told"),
+    ("path", "value", "message"),
     [
         ("application.rank_count", "7", "P x Q = 6 processes"),
         ("application.process_rows", "65", "more nodes than the platform has"),
         ("application.matrix_size", "400000", "does not fit the memory"),
     ],
 )
-def test_a_point_that_cannot_be_says_why(file, path, value, told):
+def test_an_infeasible_point_has_a_reason(file, path, value, message):
     evaluation = evaluate(Scenario.open(file(), overrides={path: value}).program)
     assert np.isnan(evaluation.masked(evaluation.values["total.time"])).all()
-    assert told in " ".join(evaluation.reasons())
+    assert message in " ".join(evaluation.reasons())
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ("kind = 'hpk'", "did you mean `hpl`?"),
         ("kind = 'hpl'\nblock_sise = 3", "did you mean `block_size`?"),
@@ -137,10 +137,10 @@ def test_a_point_that_cannot_be_says_why(file, path, value, told):
         ("kind = 'hpl'\n[application.phases.x]\nkind = 'overhead'\noverhead_time = '1 s'", "at most 0"),
     ],
 )
-def test_a_typo_is_told_with_its_line(file, wrong, told):
+def test_a_typo_is_refused_with_its_line(file, wrong, message):
     with pytest.raises(InvalidFileError, match=r"hpl\.toml:[0-9]+") as error:
         compile_scenario(load_scenario(file(APPLICATION.replace('kind = "hpl"', "") + "\n" + wrong)))
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_platform_without_kernels_is_charged_by_its_data_sheet(file):
@@ -152,7 +152,7 @@ def test_a_platform_without_kernels_is_charged_by_its_data_sheet(file):
     assert_allclose(plan.machine(values, 6, 4, 2).kernels[0, 1], 2 / 50e9, rtol=1e-12, atol=0)
 
 
-def test_a_platform_that_says_nothing_of_its_processors_is_refused(file):
+def test_a_platform_without_processors_is_refused(file):
     platform = PLATFORM[: PLATFORM.index("[kernels.dgemm]")]
     with pytest.raises(InvalidFileError, match="neither `\\[kernels\\]` nor a data sheet"):
         compile_scenario(load_scenario(file(platform=platform)))

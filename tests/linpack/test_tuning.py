@@ -41,7 +41,7 @@ def test_grids_of_a_number_of_ranks_are_all_its_factorisations(count, grids):
     assert factorisations(count) == grids
 
 
-def test_candidates_are_compared_at_one_size_whatever_their_block():
+def test_candidates_are_compared_at_one_size_despite_other_blocks():
     full = [Configuration(500_000, block, 8, 8) for block in (96, 128, 384)]
     sizes = [scaled(run, 0.1).matrix_size for run in full]
     assert all(size % run.block_size == 0 and 49_600 < size <= 50_000 for size, run in zip(sizes, full, strict=True))
@@ -78,12 +78,12 @@ def test_the_search_finds_the_best_of_all_though_it_was_not_drawn():
     assert all(cost(run) >= cost(wanted) for run in neighbours(wanted, everything))
 
 
-def test_the_best_run_is_that_of_all_runs_played_by_hand(whatif_main, tmp_path):
+def test_the_best_run_is_the_best_of_all_simulated_runs(whatif_main, tmp_path):
     choices = ("--broadcasts", "ring,5", "--swaps", "mix", "--format", "csv")
-    code, out, told = whatif_main(*QUESTION, *choices, "--write-input", "HPL.dat")
+    code, out, error = whatif_main(*QUESTION, *choices, "--write-input", "HPL.dat")
     found = rows(out)
     assert (code, len(found)) == (0, 10)
-    assert "32 of 32 combinations; N 2,000 to 2,000; seed 0" in told
+    assert "32 of 32 combinations; N 2,000 to 2,000; seed 0" in error
     rates = [float(row["rate [flop/s]"]) for row in found]
     assert rates == sorted(rates, reverse=True)
 
@@ -113,12 +113,12 @@ def test_without_sizes_the_matrix_is_the_largest_multiple_that_the_memory_has_ro
 @pytest.mark.parametrize("platform", ["theta", "summit"])
 def test_a_machine_of_a_data_sheet_is_searched_as_well(whatif_main, platform):
     small = ("--grid", "2x2", "--grid", "1x4", "--matrix-sizes", "2000", "--broadcasts", "ring", "--swaps", "mix")
-    code, out, told = whatif_main("tune", "hpl", "--platform", platform, *small, "--format", "csv")
+    code, out, error = whatif_main("tune", "hpl", "--platform", platform, *small, "--format", "csv")
     assert (code, len(rows(out))) == (0, 10)
-    assert "20 of 20 combinations" in told
+    assert "20 of 20 combinations" in error
 
 
-def test_a_killed_search_goes_on_and_plays_nothing_twice(whatif_main, tmp_path):
+def test_a_killed_search_continues_without_repeating_a_run(whatif_main, tmp_path):
     code, undisturbed, _ = whatif_main(*QUESTION, "--candidates", "40", "--log", "whole.jsonl", "--format", "csv")
     assert code == 0
     file = tmp_path / "cut.jsonl"
@@ -130,9 +130,9 @@ def test_a_killed_search_goes_on_and_plays_nothing_twice(whatif_main, tmp_path):
     before = len(file.read_text().splitlines()) - 2
     assert before >= 2
 
-    code, resumed, told = whatif_main(*QUESTION, "--candidates", "40", "--log", "cut.jsonl", "--format", "csv")
+    code, resumed, error = whatif_main(*QUESTION, "--candidates", "40", "--log", "cut.jsonl", "--format", "csv")
     assert (code, resumed) == (0, undisturbed)
-    assert f"{before} of them known" in told
+    assert f"{before} of them known" in error
     assert len(set(played(file))) == len(played(file))
     assert set(played(file)) == set(played(tmp_path / "whole.jsonl"))
 
@@ -150,7 +150,7 @@ def test_an_interrupted_search_prints_the_best_so_far(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (["--candidates", "41"], "candidate_count was 3 and is 41"),
         (["--seed", "1"], "seed was 0 and is 1"),
@@ -159,18 +159,18 @@ def test_an_interrupted_search_prints_the_best_so_far(tmp_path):
         (["--binding", "by_socket"], "machine was"),
     ],
 )
-def test_a_file_of_another_question_is_refused_and_left_as_it_is(whatif_main, tmp_path, change, told):
+def test_a_file_of_another_question_is_refused_and_left_as_it_is(whatif_main, tmp_path, change, message):
     few = ("--broadcasts", "ring", "--swaps", "mix", "--candidates", "3", "--log", "runs.jsonl")
     assert whatif_main(*QUESTION, *few)[0] == 0
     before = (tmp_path / "runs.jsonl").read_bytes()
     code, out, error = whatif_main(*QUESTION, *few, *change)
     assert (code, out) == (2, "")
-    assert f"runs.jsonl: was written for other inputs: {told}" in error
+    assert f"runs.jsonl: was written for other inputs: {message}" in error
     assert (tmp_path / "runs.jsonl").read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (b"my notes\n", "1:1: no file of `whatif tune`"),
         (b"my notes", "1:1: no file of `whatif tune`"),
@@ -181,7 +181,7 @@ def test_a_file_of_another_question_is_refused_and_left_as_it_is(whatif_main, tm
         (b"WHOLELAST-1.0}\n", "the time is not a number above 0"),
     ],
 )
-def test_a_file_that_is_none_of_a_search_is_refused_and_left_as_it_is(whatif_main, tmp_path, text, told):
+def test_a_file_that_is_not_of_a_search_is_refused_and_unchanged(whatif_main, tmp_path, text, message):
     few = (*QUESTION, "--broadcasts", "ring", "--swaps", "mix", "--candidates", "1", "--log", "runs.jsonl")
     file = tmp_path / "runs.jsonl"
     assert whatif_main(*few)[0] == 0
@@ -191,12 +191,12 @@ def test_a_file_that_is_none_of_a_search_is_refused_and_left_as_it_is(whatif_mai
     before = file.read_bytes()
     code, out, error = whatif_main(*few)
     assert (code, out) == (3, "")
-    assert told in error
+    assert message in error
     assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--ranks", "2000"], "40 x 50 = 2,000 ranks need 63 nodes with 32 ranks each; Dahu has 32"),
         (["--grid", "40x40"], "1,600 ranks need 50 nodes"),
@@ -214,14 +214,14 @@ def test_a_file_that_is_none_of_a_search_is_refused_and_left_as_it_is(whatif_mai
         (["--matrix-sizes", ",".join(map(str, range(1, 999))), "--block-sizes", ",".join(map(str, range(1, 999)))],
          "combinations are too many"),
         (["--ranks", "4", "--log", "none/runs.jsonl"], "none/runs.jsonl: cannot be written"),
-        (["--write-input", "none/HPL.dat"], "there is no folder none"),
+        (["--write-input", "none/HPL.dat"], "no folder none"),
         (["--set", "application.matrix_size=5"], "--set application.matrix_size"),
     ],
 )  # fmt: skip
-def test_a_wrong_question_is_told_before_anything_is_played(whatif_main, arguments, told):
+def test_invalid_options_are_refused_before_a_simulation(whatif_main, arguments, message):
     code, out, error = whatif_main("tune", "hpl", "--platform", "dahu", *arguments)
     assert (code, out) == (2, "")
-    assert told in error
+    assert message in error
 
 
 def test_workers_find_the_same_runs(whatif_main):

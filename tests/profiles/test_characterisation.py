@@ -45,7 +45,7 @@ def test_table_1_of_the_paper_for_lammps():
     assert 100 * row["transfer_fraction"] == pytest.approx(43.64, abs=0.05)
 
 
-def test_totals_count_copies_as_transfers_and_fills_beside_them():
+def test_totals_count_copies_as_transfers_and_fills_separately():
     (row,) = rows(totals(OPERATIONS))
     expected = {
         "kernel_time": 12e-6, "transfer_time": 8e-6, "transfer_fraction": 0.4, "transfer_count": 4.0,

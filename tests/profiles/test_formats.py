@@ -218,8 +218,8 @@ def test_an_nsight_export_with_enumerations_and_few_tables_is_read(tmp_path):
         (9, 15, 6, one, 1, 3, 1, 3),
     )  # fmt: skip
     # One thread of each process; the same number of a call means another copy in the other process.
-    said = calls((one + 3, 1, 1), (one + 3, 2, 2), (other + 4, 1, 2), (one + 3, 3, 3))
-    profile = read_profile(written(tmp_path / "p.sqlite", NSYS, KERNELS, GPUS, copies, said))
+    text = calls((one + 3, 1, 1), (one + 3, 2, 2), (other + 4, 1, 2), (one + 3, 3, 3))
+    profile = read_profile(written(tmp_path / "p.sqlite", NSYS, KERNELS, GPUS, copies, text))
     names = ("operation", "name", "direction", "memory", "is_symbol", "is_asynchronous", "message_size", "time")
     assert [(*row[:-1], round(row[-1] * 1e9)) for row in rows_of(profile, *names)] == [
         ("copy", "", READ, "pageable", 0, 1, 8, 1),
@@ -234,12 +234,12 @@ def test_an_nsight_export_with_enumerations_and_few_tables_is_read(tmp_path):
     ((number, name, bandwidth, single, double, *_),) = profile.devices.rows()
     assert (number, name) == (0, "NVIDIA X")
     assert_allclose([bandwidth, single, double], [2039e9, 19.49e12, 9.746e12], rtol=1e-3, atol=0)
-    told = profile.operations.notes["warnings"]
-    assert "1 of 9 operations left out" in told
-    assert "operations of 2 processes" in told
+    message = profile.operations.notes["warnings"]
+    assert "1 of 9 operations left out" in message
+    assert "operations of 2 processes" in message
 
 
-def test_both_generations_of_tables_say_the_same(tmp_path):
+def test_both_generations_of_tables_give_the_same_profile(tmp_path):
     # Kinds of memory: CUPTI's number, and that of Nsight Systems, one less with unknown at the end.
     memories = [(kind, (kind - 1) % 8) for kind in range(8)]
     rows = [(kind, *ends) for kind in range(1, 11) for ends in itertools.product(memories, memories)]
@@ -263,16 +263,16 @@ def test_both_generations_of_tables_say_the_same(tmp_path):
     assert rows_of(first, *names) == rows_of(second, *names)
 
 
-def test_fills_alone_are_read_and_graphs_and_new_versions_are_told(tmp_path):
+def test_fills_alone_are_read_and_graphs_and_new_versions_are_warnings(tmp_path):
     newer = "UPDATE META_DATA_EXPORT SET value = '4.0.1';"
     graphs = (
         f"CREATE TABLE {KINDS}GRAPH_TRACE (start INTEGER, end INTEGER); INSERT INTO {KINDS}GRAPH_TRACE VALUES (1, 2);"
     )
     profile = read_profile(written(tmp_path / "p.sqlite", NSYS, f"DROP TABLE {KINDS}MEMCPY;", FILLS, newer, graphs))
     assert rows_of(profile, "operation", "memory", "is_symbol", "message_size") == [("fill", "device", 1, 64)]
-    told = profile.operations.notes["warnings"]
-    assert "version 4.0.1 is newer than 3.13" in told
-    assert "1 CUDA graphs were recorded as a whole" in told
+    message = profile.operations.notes["warnings"]
+    assert "version 4.0.1 is newer than 3.13" in message
+    assert "1 CUDA graphs were recorded as a whole" in message
     # No description of the GPU: the device is there, without its figures.
     assert [row[:3] for row in profile.devices.rows()] == [(0, "", None)]
 
@@ -322,7 +322,7 @@ def event(category, name, start, time, **details):
     return {"ph": "X", "cat": category, "name": name, "pid": 9, "tid": 8, "ts": start, "dur": time, "args": details}
 
 
-def test_names_and_calls_of_a_trace_say_direction_memory_and_whether_it_is_asynchronous(tmp_path):
+def test_direction_memory_and_asynchrony_follow_from_names_and_calls_of_a_trace(tmp_path):
     path = tmp_path / "trace.json"
     text = events_of(
         event("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 1.5, 0.25, bytes=8, device=1, stream=20, correlation=1),
@@ -360,7 +360,7 @@ def test_a_trace_is_read_in_pieces_whatever_their_size(tmp_path, monkeypatch):
         assert rows_of(read_profile(plain), "operation", "name", "start_time", "time", "stream") == expected
 
 
-def test_kernels_of_rocprof_are_those_of_the_file_and_the_device_is_beside_it():
+def test_kernels_of_rocprof_are_those_of_the_file_and_the_device_is_in_another():
     with TIMESTAMPS.open() as file:
         rows = list(csv.DictReader(file))
     profile = read_rocprof(TIMESTAMPS)
@@ -415,9 +415,9 @@ def test_kernels_and_copies_of_rocprofv3_are_one_profile(tmp_path, given):
         ("copy", PEER, "device", 4, 2), ("copy", INSIDE, "device", 4, 2),
     ]  # fmt: skip
     assert np.isnan(profile.operations.columns["message_size"].values).all()
-    told = profile.operations.notes["warnings"]
-    assert "neither sizes of copies" in told
-    assert "1 of 6 operations left out" in told
+    message = profile.operations.notes["warnings"]
+    assert "neither sizes of copies" in message
+    assert "1 of 6 operations left out" in message
     ((number, name, _, single, double, count, *_),) = profile.devices.rows()
     assert (number, name, count) == (4, "AMD Instinct MI300X", 304)
     assert_allclose([single, double], [163.4e12, 81.7e12], rtol=1e-3, atol=0)
@@ -434,7 +434,7 @@ def test_the_file_is_left_as_it_is_and_read_while_another_program_holds_it(tmp_p
     assert (path.read_bytes(), path.stat().st_mtime_ns) == (LAMMPS.read_bytes(), before)
 
 
-def test_what_is_not_yet_in_the_file_is_told(tmp_path):
+def test_changes_outside_of_the_file_are_a_warning(tmp_path):
     path = written(tmp_path / "p.sqlite", "PRAGMA journal_mode = WAL;", NSYS, KERNELS)
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.executescript(f"{FILLS} INSERT INTO {KINDS}KERNEL VALUES (30, 31, 0, 1, 7, 90, 16777216, 4, 5, NULL);")
@@ -442,7 +442,7 @@ def test_what_is_not_yet_in_the_file_is_told(tmp_path):
         profile = read_profile(path)
     assert len(profile.operations) == 1
     assert (
-        "p.sqlite-wal exists, so it is being written or was not closed: what is in it was not read"
+        "p.sqlite-wal exists, so it is being written or was not closed: its changes were not read"
         in (profile.operations.notes["warnings"])
     )
 
@@ -462,7 +462,7 @@ DEEP = '{"traceEvents": ' + "[" * 200_000
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("empty.nvvp", b"", "it is empty"),
         ("page.json", b"<!DOCTYPE html><html>404</html>", "a web page"),
@@ -499,24 +499,24 @@ DEEP = '{"traceEvents": ' + "[" * 200_000
         ("a.csv", f"{KERNEL_TRACE}\"{'x' * 200_000}\n".encode(), "no CSV: field larger"),
     ],
 )  # fmt: skip
-def test_what_is_no_profile_is_refused_with_the_reason(tmp_path, name, content, said):
+def test_other_files_are_refused_with_the_reason(tmp_path, name, content, message):
     path = tmp_path / name
     if isinstance(content, bytes):
         path.write_bytes(content)
     else:
         written(path, content)
-    with pytest.raises(InvalidFileError, match=said):
+    with pytest.raises(InvalidFileError, match=message):
         read_profile(path)
 
 
-def test_a_missing_file_and_a_folder_are_told(tmp_path):
+def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     for path in (tmp_path / "none.nvvp", tmp_path):
         for function in (read_profile, is_profile):
             with pytest.raises(InvalidFileError, match="cannot be read"):
                 function(path)
 
 
-def test_each_reader_refuses_what_another_reads():
+def test_each_reader_refuses_files_of_others():
     for path, reader in itertools.product((LAMMPS, SAXPY, A100_TRACE, TIMESTAMPS), (read_nvprof, read_nsight_systems)):
         if {path, reader} not in ({LAMMPS, read_nvprof}, {SAXPY, read_nsight_systems}):
             with pytest.raises(InvalidFileError):

@@ -187,20 +187,20 @@ def test_staging_is_undetermined_without_large_copies():
     assert (READ, "pageable", "staged") not in errors(fit)
 
 
-def test_what_is_odd_is_said():
+def test_implausible_measurements_are_warnings():
     table = read_copy_summary(SWEEP)
-    said = "\n".join(fit_transfer(table, PLAIN_SUMMIT, machine="Summit").warnings)
-    assert "the time falls from 7.399 us to 4.882 us where the size grows from 64 KiB to 128 KiB" in said
-    assert "a cache may explain it: state `staging.cache_size` of the link" in said
-    said = "\n".join(fit_transfer(table, TITAN, machine="Summit").warnings)
-    assert "pinned, host to device: measured 46.99 GB/s, more than the 8 GB/s of the link" in said
+    text = "\n".join(fit_transfer(table, PLAIN_SUMMIT, machine="Summit").warnings)
+    assert "the time falls from 7.399 us to 4.882 us where the size grows from 64 KiB to 128 KiB" in text
+    assert "a cache may explain it: state `staging.cache_size` of the link" in text
+    text = "\n".join(fit_transfer(table, TITAN, machine="Summit").warnings)
+    assert "pinned, host to device: measured 46.99 GB/s, more than the 8 GB/s of the link" in text
 
 
 def test_pinned_copies_that_contradict_data_sheet_are_reported():
     table = read_copy_summary(SWEEP)
     foreign = fit_transfer(table, PLAIN_SUMMIT, machine="Titan").warnings
-    told = [line for line in foreign if "the data sheet of the link does not fit" in line]
-    assert [line.partition(":")[0] for line in told] == ["pinned, host to device", "pinned, device to host"]
+    message = [line for line in foreign if "the data sheet of the link does not fit" in line]
+    assert [line.partition(":")[0] for line in message] == ["pinned, host to device", "pinned, device to host"]
     assert not any("data sheet" in line for line in fit_transfer(table, SUMMIT, machine="Summit").warnings)
 
 
@@ -209,19 +209,19 @@ def test_files_of_different_machines_are_reported():
     machines = table.columns["machine"].values
     pooled = {name: column for name, column in table.columns.items() if name != "machine"}
     files = Column(np.array([f"{machine.lower()}.csv" for machine in machines], dtype=object))
-    said = "\n".join(fit_transfer(Table({**pooled, "file": files}), TITAN).warnings)
-    assert re.search(r"pinned, host to device: summit.csv and titan.csv differ: .* are these one machine\?", said)
+    text = "\n".join(fit_transfer(Table({**pooled, "file": files}), TITAN).warnings)
+    assert re.search(r"pinned, host to device: summit.csv and titan.csv differ: .* are these one machine\?", text)
 
 
-@pytest.mark.parametrize(("factor", "told"), [(1.15, False), (1.3, True)])
-def test_files_that_scatter_as_runs_do_are_one_machine(factor, told):
+@pytest.mark.parametrize(("factor", "message"), [(1.15, False), (1.3, True)])
+def test_files_that_scatter_as_runs_do_are_one_machine(factor, message):
     sizes, times = np.tile([MIB, 4 * MIB, 16 * MIB], 2), np.array([1e-3, 4e-3, 16e-3])
     table = copies(READ, "pinned", sizes, np.concatenate([times, factor * times]), file=["a"] * 3 + ["b"] * 3)
-    assert ("a and b differ" in "\n".join(fit_transfer(table, TITAN).warnings)) == told
+    assert ("a and b differ" in "\n".join(fit_transfer(table, TITAN).warnings)) == message
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         (copies(READ, "pinned", [1e300, 1, 2], [1, 2, 3]), "the copies: 1 rows of sizes or times that cannot be"),
         (copies(READ, "pinned", [1, 2, 3], [1e-300, 2, 3]), "are the units mixed up"),
@@ -235,8 +235,8 @@ def test_files_that_scatter_as_runs_do_are_one_machine(factor, told):
         (copies(READ, "pinned", [1, 2], [1, 2], machine=["a", "b"]), "of several machines, a, b: choose one"),
     ],
 )
-def test_what_cannot_be_fitted_is_refused_with_the_reason(table, said):
-    with pytest.raises(UsageError, match=said):
+def test_measurements_that_cannot_be_fitted_are_refused_with_the_reason(table, message):
+    with pytest.raises(UsageError, match=message):
         fit_transfer(table, TITAN)
 
 

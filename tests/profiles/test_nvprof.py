@@ -85,7 +85,7 @@ def test_kinds_are_numbered_as_nvprof_does_and_epochs_lose_no_nanosecond(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "it is empty"),
         (b"<html><body>404</body></html>", "it is text or of another format"),
@@ -100,13 +100,13 @@ def test_kinds_are_numbered_as_nvprof_does_and_epochs_lose_no_nanosecond(tmp_pat
         (inserted("0, 2, 3, 8, 5, 6, 7, 0"), "none of the memory copies has a direction"),
     ],
 )
-def test_what_is_no_profile_is_refused_with_the_reason(tmp_path, content, said):
+def test_other_files_are_refused_with_the_reason(tmp_path, content, message):
     path = tmp_path / "p.nvvp"
     if isinstance(content, bytes):
         path.write_bytes(content)
     else:
         database(path, content)
-    with pytest.raises(InvalidFileError, match=said):
+    with pytest.raises(InvalidFileError, match=message):
         read_copies(path)
 
 
@@ -129,7 +129,7 @@ def test_a_summary_is_read_by_the_names_of_its_columns():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "no column `direction`"),
         ("direction,host_mem,bytes\nHtoD,pinned,1", "no column `gpu_time_mean_ns` or `mean_time_ns`"),
@@ -143,6 +143,6 @@ def test_a_summary_is_read_by_the_names_of_its_columns():
         (f"{SUMMARY}\n{'x' * 200_000}", "no CSV: field larger"),
     ],
 )
-def test_a_wrong_summary_is_told_with_its_line(text, said):
-    with pytest.raises(InvalidFileError, match=said):
+def test_errors_in_a_summary_name_the_line(text, message):
+    with pytest.raises(InvalidFileError, match=message):
         parse_copy_summary(text)

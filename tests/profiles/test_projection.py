@@ -158,7 +158,7 @@ def test_kernels_get_the_range_of_both_rooflines():
 
 
 @pytest.mark.parametrize(
-    ("rows", "changes", "said"),
+    ("rows", "changes", "message"),
     [
         ([kernel(1.0, 0.0)], {}, "no copies and no fills"),
         ([copy(READ, "pageable", 8.0, 1.0)], {"host": None}, "Summit does not state `node.host.memory_bandwidth`"),
@@ -166,10 +166,10 @@ def test_kernels_get_the_range_of_both_rooflines():
         ([copy(INSIDE, "device", 8.0, 1.0)], {"gpu": None}, "Summit does not state `node.gpu.dram_bandwidth`"),
     ],
 )
-def test_what_a_machine_does_not_state_is_told(rows, changes, said):
+def test_missing_parameters_of_a_platform_are_errors(rows, changes, message):
     host = SUMMIT.node.host.model_copy(update={"memory_bandwidth": None})
     node = SUMMIT.node.model_copy(update={key: host if key == "host" else None for key in changes})
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         project(profile(rows), TITAN, SUMMIT.model_copy(update={"node": node}))
 
 
@@ -297,7 +297,7 @@ def test_a_real_profile_becomes_a_scenario_that_lasts_as_long_on_its_machine(tmp
     assert_allclose(_columns(result, "kernel_time"), in_kernels, rtol=1e-3, atol=0)
 
 
-def _said(command, capsys, *arguments):
+def _output_of(command, capsys, *arguments):
     capsys.readouterr()
     command.main([*map(str, arguments)], standalone_mode=False)
     return capsys.readouterr()
@@ -305,25 +305,25 @@ def _said(command, capsys, *arguments):
 
 def test_project_prints_three_columns_and_narrates(capsys):
     machines = (TITAN_COPIES, "--from", "summit", "--to", "titan")
-    out, err = _said(project_verb.command, capsys, *machines, "--target-profile", TITAN_COPIES, "--format", "csv")
+    out, err = _output_of(project_verb.command, capsys, *machines, "--target-profile", TITAN_COPIES, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["operation"] for row in rows] == ["copy", "copy", "all"]
     assert {"projected_time [s]", "peak_time [s]", "envelope_time [s]", "projected_error"} <= rows[0].keys()
     assert "latencies of Summit, data sheet of Titan" in err
     assert "weighted mean error of all copies and fills: 3." in err
-    out, _ = _said(project_verb.command, capsys, *machines, "--operations")
+    out, _ = _output_of(project_verb.command, capsys, *machines, "--operations")
     assert len(out.splitlines()) == 1 + 87
-    out, _ = _said(project_verb.command, capsys, *machines, "--sizes")
+    out, _ = _output_of(project_verb.command, capsys, *machines, "--sizes")
     assert out.splitlines()[1].split()[:4] == ["device_to_host", "pageable", "<", "10"]
 
 
 def test_import_profile_prints_tables_or_a_scenario_that_loads(capsys, tmp_path):
-    out, _ = _said(profile_verb.command, capsys, TITAN_COPIES)
+    out, _ = _output_of(profile_verb.command, capsys, TITAN_COPIES)
     assert [line for line in out.splitlines() if line in {"totals", "classes", "sizes", "streams", "kernels"}] == [
         "totals", "classes", "sizes", "streams",
     ]  # fmt: skip
     file = tmp_path / "copies.toml"
-    _said(profile_verb.command, capsys, TITAN_COPIES, "-o", file, "--platform", "titan")
+    _output_of(profile_verb.command, capsys, TITAN_COPIES, "-o", file, "--platform", "titan")
     assert _columns(run_whole(Scenario.open(str(file)), Grid()), "transfer_time") > 0.1
     with pytest.raises(UsageError, match="name the platform by --platform"):
         profile_verb.command.main([str(TITAN_COPIES), "--format", "toml"], standalone_mode=False)

@@ -141,21 +141,21 @@ def test_the_numbers_are_those_of_the_other_verbs(asked, whatif_main):
     _, out, _ = whatif_main("run", scenario, "--point", "--format", "json")
     (row,) = json.loads(out)["rows"]
 
-    def told(seconds):
+    def message(seconds):
         return format_quantity(seconds, SECOND).replace(" us", " µs").replace("-", "−")
 
     answer, phases = page.table("answer"), page.table("phases")
     assert {name: answer[name][0] for name in ("total_time", "kernel_time")} == {
-        name: told(row[name]) for name in ("total_time", "kernel_time")
+        name: message(row[name]) for name in ("total_time", "kernel_time")
     }
-    assert {name: phases[name][2] for name in row["terms"]} == {n: told(t) for n, t in row["terms"].items()}
+    assert {name: phases[name][2] for name in row["terms"]} == {n: message(t) for n, t in row["terms"].items()}
     assert phases["matvec_inner"][3] == f"{row['terms']['matvec_inner'] / row['iteration_time']:.1%}"
     counts = [row[0] for row in page.rows["sweep"][1:]]
     assert counts == ["1", "2", "4", "8", "16"]
     _, out, _ = whatif_main("diff", scenario, "--platform", "summit", "--format", "json")
     (first, *_) = json.loads(out)["rows"]
     assert page.rows["against"][1][0] == first["change"]
-    assert page.rows["against"][1][3].startswith(told(first["contribution"]))
+    assert page.rows["against"][1][3].startswith(message(first["contribution"]))
     _, out, _ = whatif_main("sensitivity", scenario, "--format", "json")
     (first, *_) = json.loads(out)["rows"]
     assert page.rows["sensitivity"][1][:3] == [first["value"], first["now"], f"{first['elasticity']:+.3g}"]
@@ -225,7 +225,7 @@ def test_texts_of_files_are_texts(whatif_main, tmp_path):
 def test_an_impossible_point_is_told_with_its_reason(whatif_main):
     many = "application.rank_count=10000000"
     text, err = written(whatif_main, "jacobi2d", "--set", many, "--against", "lassen", code=4)
-    assert err.endswith("impossible: the ranks need more nodes than the platform has (platform.node_count)\n")
+    assert err.endswith("infeasible: the ranks need more nodes than the platform has (platform.node_count)\n")
     page = Read(text)
     assert "the ranks need more nodes" in "".join(page.texts["answer"])
     assert {"phases", "sensitivity"}.isdisjoint(page.texts)
@@ -239,9 +239,9 @@ def test_what_lies_beyond_measurements_is_told_once(monkeypatch):
     monkeypatch.setattr(report_sections, "inline_svg", lambda description, name: "<svg></svg>")
     scenario = Scenario.open("minife_gpus_per_node")
     found = findings.findings(scenario, grid_of(file_axes(scenario.program, 99), 99))
-    told = {"extrapolated": {"halo: sizes of <1 GB> lie outside": np.True_}}
+    message = {"extrapolated": {"halo: sizes of <1 GB> lie outside": np.True_}}
     page = Read(
-        report_html(replace(found, point=replace(found.point, **told), sweep=replace(found.sweep, **told)), "w")
+        report_html(replace(found, point=replace(found.point, **message), sweep=replace(found.sweep, **message)), "w")
     )
     assert "".join(page.texts["answer"]).count("halo: sizes of <1 GB> lie outside") == 1
 
@@ -282,7 +282,7 @@ def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("jacobi2d", "-o", "r.pdf"), 2, "r.pdf: the report file must end in .html"),
         (("nosuch", "-o", "r.html"), 3, "nosuch: no such file"),
@@ -291,10 +291,10 @@ def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
         (("jacobi2d",), 2, "Missing option '-o'"),
     ],
 )
-def test_what_is_wrong_is_said_and_parameters_no_file(whatif_main, tmp_path, words, code, said):
+def test_invalid_arguments_are_refused_without_a_file(whatif_main, tmp_path, words, code, message):
     found, _, err = whatif_main("report", *words)
     assert found == code
-    assert said in err
+    assert message in err
     assert list(tmp_path.iterdir()) == []
 
 

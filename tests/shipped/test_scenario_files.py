@@ -61,7 +61,7 @@ def test_own_sweep_runs(name):
     scenario = Scenario.open(name)
     axes = file_axes(scenario.program, 100_000)
     results = list(run(scenario, grid_of(axes, 100_000)))
-    assert sum(result.impossible for result in results) == 0
+    assert sum(result.infeasible for result in results) == 0
     times = np.concatenate([result.grid.spread(result.columns["total_time"]).ravel() for result in results])
     assert (times > 0).all()
     if axes:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.simulation.flows import replay_flows
 from whatif.simulation.rank_programs import ANY, Kind
 from whatif.simulation.replay import replay
@@ -212,7 +212,7 @@ def test_a_deadlock_is_told_with_the_ranks_and_calls_that_wait():
     costs = costs_of(linear(1e-6, 0.0), eager_limit=np.zeros(3))
     both = [[(Kind.SEND, 1 - rank, 1e6, 4, []), (Kind.RECEIVE, 1 - rank, 1e6, 4, [])] for rank in range(2)]
     waits = r"deadlock: 2 of 2 ranks .*\n.* rank 0, operation 0 \(send\): send of 1000000 B to rank 1"
-    with pytest.raises(ImpossiblePointError, match=waits):
+    with pytest.raises(InfeasiblePointError, match=waits):
         replay_flows(schedule_of(both), places_of(2, 1), costs, star(2, 1e9, 0.0))
 
 

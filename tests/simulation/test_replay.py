@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.paths import ROOT
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.simulation import replay as replay_module
 from whatif.simulation.activity import GROUPS
 from whatif.simulation.critical import critical_path
@@ -386,17 +386,17 @@ DEADLOCKS = {
 
 @pytest.mark.parametrize(("ranks", "words"), DEADLOCKS.values(), ids=DEADLOCKS)
 def test_what_cannot_be_replayed_is_told_with_rank_and_call(ranks, words):
-    with pytest.raises(ImpossiblePointError) as told:
+    with pytest.raises(InfeasiblePointError) as message:
         played(build(ranks), postal(1e-6, 1e-9, eager_limit=1000.0))
     for word in words:
-        assert word in str(told.value)
+        assert word in str(message.value)
 
 
 def test_a_deadlock_of_many_ranks_names_five():
     ring = [[(RECEIVE, (rank - 1) % 99, 8, 0, []), (SEND, (rank + 1) % 99, 8, 0, [0])] for rank in range(99)]
-    with pytest.raises(ImpossiblePointError, match="99 of 99 ranks wait forever") as told:
+    with pytest.raises(InfeasiblePointError, match="99 of 99 ranks wait forever") as message:
         played(build(ring), postal(1e-6, 0.0))
-    assert str(told.value).count("receive of 8 B") == 5
+    assert str(message.value).count("receive of 8 B") == 5
 
 
 def test_columns_that_do_not_belong_together_are_refused():

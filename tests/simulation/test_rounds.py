@@ -355,7 +355,7 @@ def test_ranks_in_the_same_place_of_a_grid_share_a_program():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"rank_count": 0}, "take part"),
         ({"rank_count": 9}, "8 ranks are placed, but 9 take part"),
@@ -369,9 +369,9 @@ def test_ranks_in_the_same_place_of_a_grid_share_a_program():
     ],
 )
 @pytest.mark.parametrize("name", rounds.ALGORITHMS)
-def test_what_cannot_be_played_is_refused_with_a_reason(name, change, said):
+def test_what_cannot_be_played_is_refused_with_a_reason(name, change, message):
     given_values = {"rank_count": 8, "message_size": 8.0, "places": placed(8), "costs": SAME_POSTAL, "arrival": None}
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         rounds.ALGORITHMS[name](**{**given_values, **change})
 
 

@@ -14,7 +14,7 @@ from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.schema.toml import parse_document
 from whatif.studies import attribution
 from whatif.studies.attribution import STRUCTURE, attribute
@@ -117,7 +117,7 @@ def test_a_phase_can_be_asked_for_and_a_wrong_name_is_refused():
 
 
 def test_a_way_that_leads_through_the_impossible_says_so():
-    with pytest.raises(ImpossiblePointError, match=r"the changes of parameters.b: .*--by table"):
+    with pytest.raises(InfeasiblePointError, match=r"the changes of parameters.b: .*--by table"):
         attribute(program("sqrt(b - a)"), program("sqrt(b - a)", a=0.5, b=1.0))
     found = attribute(program("sqrt(b - a)"), program("sqrt(b - a)", a=0.5, b=1.0), by_table=True)
     assert contributions(found) == pytest.approx({"parameters": np.sqrt(0.5) - 1}, rel=1e-12)
@@ -141,7 +141,7 @@ def test_the_verb_draws_a_waterfall_that_ends_at_the_other_time(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["jacobi2d"], "state a second scenario, or the platform"),
         (["jacobi2d", "--platform", "a", "--platform", "b", "--platform", "c"], "at most twice"),
@@ -151,10 +151,10 @@ def test_the_verb_draws_a_waterfall_that_ends_at_the_other_time(whatif_main):
         ),
     ],
 )
-def test_bad_questions_say_what_to_do(whatif_main, arguments, said):
+def test_invalid_options_are_refused_with_a_hint(whatif_main, arguments, message):
     code, out, err = whatif_main("diff", *arguments)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_a_path_is_that_of_the_present_folder(whatif_main, repository, monkeypat
 
 @needs_git
 @pytest.mark.parametrize(
-    ("name", "code", "said"),
+    ("name", "code", "message"),
     [
         ("nope:scenarios/mine.toml", 2, "`nope` is no revision of this repository"),
         ("HEAD:scenarios/other.toml", 2, "no `scenarios/other.toml` in HEAD"),
@@ -204,7 +204,7 @@ def test_a_path_is_that_of_the_present_folder(whatif_main, repository, monkeypat
         ("HEAD:scenarios/broken.toml", 3, "HEAD:scenarios/broken.toml:2:1: application.rank_cuont"),
     ],
 )
-def test_what_a_revision_does_not_hold_is_said(whatif_main, repository, name, code, said):
+def test_a_file_missing_from_a_revision_is_an_error(whatif_main, repository, name, code, message):
     found, out, err = whatif_main("diff", name, "scenarios/mine.toml")
     assert (found, out) == (code, "")
-    assert said in err
+    assert message in err

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.studies.bottlenecks import ladder
 from whatif.studies.elasticity import elasticities
 
@@ -55,7 +55,7 @@ def test_the_first_rung_of_a_kernel_that_waits_for_memory_is_memory():
 
 def test_what_has_no_answer_has_no_ladder():
     scenario = Scenario.open("minife", overrides={"application.rank_count": "1000000"})
-    with pytest.raises(ImpossiblePointError, match="impossible: "):
+    with pytest.raises(InfeasiblePointError, match="infeasible: "):
         ladder(scenario.program)
 
 

@@ -119,7 +119,7 @@ def test_two_choices_on_one_machine_and_the_pictures(whatif_main):
     assert (code, "break-even" in out) == (0, True)
 
 
-def test_what_cannot_be_asked_is_said():
+def test_invalid_targets_are_refused():
     with pytest.raises(UsageError, match="has no effect on iteration_time"):
         crossings("x", "2 * x", Y, y=1.0)
     with pytest.raises(UsageError, match="over one parameter"):

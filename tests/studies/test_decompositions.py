@@ -86,7 +86,7 @@ def test_the_verb_keeps_the_whole_grid_and_writes_the_best_with_its_comments(wha
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["jacobi2d", "--set", f"{RANKS}=30000"], 4, "the ranks need more nodes than the platform has"),
         (["jacobi2d", "--set", f"{RANKS}=6", "--save", "no/folder/x.toml"], 2, "cannot be written"),
@@ -98,7 +98,7 @@ def test_the_verb_keeps_the_whole_grid_and_writes_the_best_with_its_comments(wha
         (["hpl.toml"], 2, "`whatif tune hpl`"),
     ],
 )
-def test_what_cannot_be_laid_out_is_said(whatif_main, tmp_path, arguments, code, said):
+def test_placements_that_do_not_fit_are_refused(whatif_main, tmp_path, arguments, code, message):
     (tmp_path / "plain.toml").write_text(
         'platform = "summit"\n[application]\nname = "t"\nrank_count = 6\niteration_count = 1\n'
         '[application.phases.work]\nkind = "overhead"\noverhead_time = "1 s"\n'
@@ -109,4 +109,4 @@ def test_what_cannot_be_laid_out_is_said(whatif_main, tmp_path, arguments, code,
     )
     found, _, err = whatif_main("tune", "grid", *arguments)
     assert found == code
-    assert said in err
+    assert message in err

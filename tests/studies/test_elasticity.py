@@ -12,7 +12,7 @@ from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
 from whatif.core.result import NO_NUMBER, run_whole
 from whatif.core.scenario import Scenario
-from whatif.errors import ImpossiblePointError, UsageError, WhatifError
+from whatif.errors import InfeasiblePointError, UsageError, WhatifError
 from whatif.schema.parameters import Parameter
 from whatif.schema.toml import parse_document
 from whatif.studies.elasticity import elasticities
@@ -239,11 +239,11 @@ def test_a_negative_value_has_the_elasticity_of_its_size():
 
 
 def test_a_point_without_an_answer_has_no_elasticities():
-    with pytest.raises(ImpossiblePointError, match=r"^impossible: the ranks need more nodes"):
+    with pytest.raises(InfeasiblePointError, match=r"^infeasible: the ranks need more nodes"):
         found("jacobi2d", platform__node_count="255")
-    with pytest.raises(ImpossiblePointError, match="`transfer_time` is 0: it has no elasticity"):
+    with pytest.raises(InfeasiblePointError, match="`transfer_time` is 0: it has no elasticity"):
         found("jacobi2d", "transfer_time")
-    with pytest.raises(ImpossiblePointError, match=NO_NUMBER):
+    with pytest.raises(InfeasiblePointError, match=NO_NUMBER):
         found("jacobi2d", **{"application.phases.stencil.compute_fraction": "0"})
 
 

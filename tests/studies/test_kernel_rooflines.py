@@ -13,7 +13,7 @@ from tests.models.test_models_roofline import COLUMNS, DATA, PREDICTIONS, read_k
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.schema.toml import parse_document
 from whatif.studies.kernel_rooflines import gpu_roofs, kernel_points, second_gpu
 
@@ -182,7 +182,7 @@ def test_what_fails_on_the_second_gpu_is_told():
 
 
 def test_a_point_that_cannot_exist_has_no_kernels():
-    with pytest.raises(ImpossiblePointError, match=r"^impossible: the ranks need more nodes"):
+    with pytest.raises(InfeasiblePointError, match=r"^infeasible: the ranks need more nodes"):
         points("jacobi2d", **{"platform.node_count": "10"})
 
 

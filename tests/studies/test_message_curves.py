@@ -15,7 +15,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
-from whatif.errors import ImpossiblePointError, UsageError, WhatifError
+from whatif.errors import InfeasiblePointError, UsageError, WhatifError
 from whatif.models import decomposition
 from whatif.models.patterns import BoxPattern
 from whatif.schema.toml import parse_document
@@ -362,7 +362,7 @@ def test_recursive_doubling_sends_the_buffer_in_every_round_and_has_no_k():
 
 def test_a_point_that_cannot_exist_has_curves_of_the_platform_and_a_reason():
     found = curves_of("jacobi2d", overrides={"platform.node_count": "10"})
-    assert found.impossible == "the ranks need more nodes than the platform has (platform.node_count)"
+    assert found.infeasible == "the ranks need more nodes than the platform has (platform.node_count)"
     assert found.phases == ()
     assert {item.model for item in found.curves} == {"postal", "max_rate", "injection"}
     assert all(np.isfinite(item.times).all() for item in found.curves)
@@ -371,7 +371,7 @@ def test_a_point_that_cannot_exist_has_curves_of_the_platform_and_a_reason():
 def test_curves_that_an_impossible_value_spoils_are_left_out():
     path = "platform.network.inter_node.postal.short.latency"
     found = curves_of("jacobi2d", overrides={path: "= 1 us / (application.rank_count - 1536)"})
-    assert path in found.impossible
+    assert path in found.infeasible
     assert "postal" not in {item.model for item in found.curves if item.distance == "inter_node"}
     assert "max_rate" in {item.model for item in found.curves if item.distance == "inter_node"}
 
@@ -445,7 +445,7 @@ def test_counts_and_pictures_of_an_impossible_point_raise_its_reason():
         lambda: counts(program, evaluation, "halo"),
         lambda: placement_picture.placement_picture(program, evaluation, "halo", 80, 24),
     ):
-        with pytest.raises(ImpossiblePointError, match=r"impossible: the ranks need more nodes .*platform.node_count"):
+        with pytest.raises(InfeasiblePointError, match=r"infeasible: the ranks need more nodes .*platform.node_count"):
             ask()
 
 

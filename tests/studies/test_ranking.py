@@ -15,7 +15,7 @@ from whatif.axes import Axis, Grid
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.schema.toml import parse_document
 from whatif.studies.ranking import ranking
 from whatif.studies.required_nodes import required_nodes
@@ -111,7 +111,7 @@ def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("weights", "references", "said"),
+    ("weights", "references", "message"),
     [
         ({"a": 0.0, "b": 0.0}, {}, "weights add up to 0"),
         ({"a": -1.0}, {}, "weight of `a`: -1 must be 0 or more"),
@@ -119,8 +119,8 @@ def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
         ({}, {"c": 1.0}, "reference time of `c`"),
     ],
 )
-def test_weights_that_say_nothing_are_refused(weights, references, said):
-    with pytest.raises(UsageError, match=said):
+def test_weights_that_say_nothing_are_refused(weights, references, message):
+    with pytest.raises(UsageError, match=message):
         ranking(applications(), ["summit", "lassen"], weights, references)
 
 
@@ -142,7 +142,7 @@ def test_the_verb_prints_a_row_a_machine(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "message"),
     [
         (["--weight", "minife"], 2, "--weight minife: expected SCENARIO=VALUE"),
         (["--weight", "minife=much"], 2, "`much` is no number"),
@@ -160,10 +160,10 @@ def test_the_verb_prints_a_row_a_machine(whatif_main):
         (["--set", "application.rank_count=1000000", "--reference", "minife=1 s"], 4, "no machine has an answer"),
     ],
 )
-def test_bad_questions_are_said(whatif_main, options, code, said):
+def test_invalid_options_are_refused(whatif_main, options, code, message):
     found, _, err = whatif_main("compare", "minife", "--platform", "summit", *options)
     assert found == code
-    assert said in err
+    assert message in err
 
 
 def test_machines_are_compared_by_their_energy_too(whatif_main):
@@ -194,12 +194,12 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
 
 
 def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):
-    with pytest.raises(ImpossiblePointError, match="met on none of up to 4,608 nodes"):
+    with pytest.raises(InfeasiblePointError, match="met on none of up to 4,608 nodes"):
         required_nodes(Scenario.open("jacobi2d_strong"), "iteration_time <= 1 ns")
-    with pytest.raises(ImpossiblePointError, match="no whole problem to spread"):
+    with pytest.raises(InfeasiblePointError, match="no whole problem to spread"):
         required_nodes(scenario("2"), "iteration_time <= 1 s")
     machine = ("--platform", "summit")
     code, out, err = whatif_main("compare", "minife", *machine, "--within", "minife=iteration_time <= 1 ns")
-    assert (code, "on summit: impossible" in err, "minife nodes" in out) == (0, True, True)
+    assert (code, "on summit: infeasible" in err, "minife nodes" in out) == (0, True, True)
     code, _, err = whatif_main("compare", "minife", *machine, "--within", "minimd=iteration_time <= 1 ns")
     assert (code, "`minimd` is none of the applications" in err) == (2, True)

@@ -149,7 +149,7 @@ def test_runs_of_the_grown_grid_have_the_efficiency():
     assert_allclose(found.memory, 2 * 17e9 * np.ceil(side / 12) * np.ceil(side / 8) / 8192**2, rtol=1e-12, atol=0)
 
 
-def test_an_efficiency_that_no_problem_reaches_is_said(whatif_main, tmp_path):
+def test_an_efficiency_that_no_problem_reaches_is_an_infeasible_point(whatif_main, tmp_path):
     (tmp_path / "t.toml").write_text(FORMULA.replace("300 us *", "1 us * application.grid.cells.x *"))
     code, out, err = whatif_main("scale", "t.toml", "--show", "isoefficiency", "--nodes", "2 .. 64")
     assert (code, out) == (4, "")
@@ -177,7 +177,7 @@ def test_the_verb_prints_tables_answers_and_pictures(whatif_main):
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["nodes"] for row in rows[:14]] == [*(f"{2.0**power}" for power in range(13)), "6000.0"]
     assert {row["scaling"] for row in rows} == {"strong", "weak"}
-    assert "2 of 28 points are impossible: the ranks need more nodes than the platform has" in err
+    assert "2 of 28 points are infeasible: the ranks need more nodes than the platform has" in err
     (home,) = (row for row in rows if (row["scaling"], row["nodes"]) == ("weak", "256.0"))
     assert_allclose(float(home["node_hours"]), 256 * 100 * float(home["iteration_time [s]"]) / 3600, rtol=1e-12, atol=0)
     assert "memory [B]" not in home
@@ -191,7 +191,7 @@ def test_the_verb_prints_tables_answers_and_pictures(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["--nodes", "0 .. 4"], 2, "from at least 1 upwards"),
         (["--nodes", "1.5, 2"], 2, "--nodes 1.5, 2: `1.5` is not allowed"),
@@ -203,10 +203,10 @@ def test_the_verb_prints_tables_answers_and_pictures(whatif_main):
         (["--nodes", "1 .. 8", "--set", "application.memory_size=17 GB"], 4, "the whole grid has room on"),
     ],
 )
-def test_bad_questions_are_said(whatif_main, arguments, code, said):
+def test_invalid_options_are_refused(whatif_main, arguments, code, message):
     found, out, err = whatif_main("scale", "jacobi2d", *arguments)
     assert (found, out) == (code, "")
-    assert said in err
+    assert message in err
 
 
 def test_without_a_grid_only_weak_scaling_is_told_and_a_given_decomposition_gives_way():

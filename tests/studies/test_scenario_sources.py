@@ -72,7 +72,7 @@ def test_a_folder_with_a_trace_is_the_trace_whatever_its_name():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", ("no trace: the file is empty", "expected a profile")),
         (b"<!DOCTYPE html><html></html>", ("no trace: a web page", "web page (HTML)")),
@@ -81,18 +81,18 @@ def test_a_folder_with_a_trace_is_the_trace_whatever_its_name():
         (bytes(range(256)), ("no trace: a binary file", "expected a profile")),
     ],
 )
-def test_what_is_neither_trace_nor_profile_is_told_what_it_is_not(content, said):
+def test_what_is_neither_trace_nor_profile_is_told_what_it_is_not(content, message):
     Path("odd.bin").write_bytes(content)
     with pytest.raises(InvalidFileError) as caught:
         opened("odd.bin")
-    for problem, words in zip(caught.value.problems, said, strict=True):
+    for problem, words in zip(caught.value.problems, message, strict=True):
         assert problem.file == "odd.bin"
         assert words in problem.message
 
 
 def test_a_folder_without_a_trace_is_refused_as_one():
     Path("empty").mkdir()
-    with pytest.raises(InvalidFileError, match="no trace: none of the files in this folder is one"):
+    with pytest.raises(InvalidFileError, match="no trace: no file in this folder is one"):
         opened("empty")
 
 

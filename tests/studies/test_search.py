@@ -204,7 +204,7 @@ def test_the_verb_prints_choices_parameters_and_results_with_what_binds(whatif_m
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--vary", BANDWIDTH], "say what is sought"),
         (["--vary", BANDWIDTH, "--vary", BANDWIDTH, "--minimise", "total_time"], "given twice"),
@@ -231,7 +231,7 @@ def test_the_verb_prints_choices_parameters_and_results_with_what_binds(whatif_m
         (["--vary", f"{BANDWIDTH}=1 s, 2 s", "--minimise", "total_time"], "`1 s` is in s"),
     ],
 )
-def test_bad_questions_are_said(whatif_main, arguments, said):
+def test_invalid_options_are_refused(whatif_main, arguments, message):
     code, out, err = whatif_main("seek", "jacobi2d", *arguments)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err

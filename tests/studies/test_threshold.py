@@ -10,7 +10,7 @@ from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.schema.toml import parse_document
 from whatif.studies.threshold import parse_target, seek
 
@@ -84,7 +84,7 @@ def test_a_range_that_is_given_is_kept_and_points_that_cannot_exist_meet_nothing
     assert sought("12 / x", 2.0, "iteration_time <= 6 s", 3.0, 5.0).value == 3.0
     found = sought("sqrt(x - 1)", 2.0, "iteration_time <= 0.5 s", 0.5, 4.0)
     assert_allclose(found.value, 1.25, rtol=1e-9, atol=0)
-    with pytest.raises(ImpossiblePointError, match="impossible"):
+    with pytest.raises(InfeasiblePointError, match="infeasible"):
         sought("sqrt(x - 10)", 2.0, "iteration_time <= 0.5 s", 1.0, 4.0)
     with pytest.raises(UsageError, match="no range"):
         sought("x", 2.0, "iteration_time <= 1 s", 3.0, 3.0)
@@ -99,7 +99,7 @@ def test_a_parameter_that_decides_what_can_exist_has_an_effect():
     target = parse_target("iteration_time <= 20 ms", program)
     room = float(program.parameters["platform.node.gpu.memory_size"].value)
     assert_allclose(seek(program, memory, target).value, room, rtol=1e-9, atol=0)
-    with pytest.raises(ImpossiblePointError, match=r"between 20 GB and 30 GB has .* does not fit the device"):
+    with pytest.raises(InfeasiblePointError, match=r"between 20 GB and 30 GB has .* does not fit the device"):
         seek(program, memory, target, 20e9, 30e9)
 
 
@@ -132,7 +132,7 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("vary", "target", "said"),
+    ("vary", "target", "message"),
     [
         (BANDWIDTH, "iteration_time <= 4 GB", "iteration_time is in s; `4 GB` is not"),
         (BANDWIDTH, "iteration_time = 4 ms", "expected RESULT <= TIME"),
@@ -147,7 +147,7 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
         (f"{BANDWIDTH}== 3 .. 4 GB/s", "iteration_time <= 4 ms", "is no number"),
     ],
 )
-def test_bad_questions_are_said(whatif_main, vary, target, said):
+def test_invalid_options_are_refused(whatif_main, vary, target, message):
     code, out, err = whatif_main("seek", "minife", "--vary", vary, "--target", target)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err

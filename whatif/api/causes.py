@@ -92,7 +92,7 @@ def sensitivity(
 
     `result` is a result or a phase (`terms.NAME`); `everything` includes parameters without effect in the table.
     Raise `UsageError` for an unknown result and for arguments that have no effect with this `show`,
-    `ImpossiblePointError` if the present result is 0 or missing.
+    `InfeasiblePointError` if the present result is 0 or missing.
 
     >>> import whatif
     >>> first = whatif.sensitivity("jacobi2d")[0]
@@ -122,7 +122,7 @@ def diff(
     scenario, one is that of both; without a second scenario, the first one is compared with itself on that platform.
     `by="table"` treats the parameters of one table as one change. Contributions are Shapley values: exact for up to
     14 changes with an effect, else means over random orders drawn with `seed`, with standard errors.
-    Raise `UsageError` without anything to compare with, `ImpossiblePointError` if a scenario has no result.
+    Raise `UsageError` without anything to compare with, `InfeasiblePointError` if a scenario has no result.
 
     >>> import whatif
     >>> found = whatif.diff("minimd", platforms=["summit"], by="table")

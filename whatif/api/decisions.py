@@ -125,7 +125,7 @@ def scale(
     `nodes` are numbers, `1 .. 4096` (doubled), or a list or range as in a sweep; by default the powers of 2 up to the
     platform's nodes. `efficiency` is the lowest acceptable one, as `50%` or 0.5. `show="answers"` has one row per
     question (largest scale, fewest node-hours), `show="isoefficiency"` the growth of the whole grid.
-    Raise `UsageError` for invalid nodes, `ImpossiblePointError` if no number of nodes is feasible.
+    Raise `UsageError` for invalid nodes, `InfeasiblePointError` if no number of nodes is feasible.
 
     >>> import whatif
     >>> plan = whatif.scale("jacobi2d_strong", nodes="1 .. 64")
@@ -152,7 +152,7 @@ def tune_grid(
     Weak scaling keeps the cells of a rank, so that the whole grid changes its shape; `whole_grid` keeps the file's
     grid. The table has `count` of the best layouts; `write` saves the scenario with the best one. `progress` receives
     texts during the computation.
-    Raise `UsageError` for a scenario without a grid, `ImpossiblePointError` if no layout can be feasible.
+    Raise `UsageError` for a scenario without a grid, `InfeasiblePointError` if no layout can be feasible.
 
     >>> import whatif
     >>> found = whatif.tune_grid("jacobi2d", overrides={"application.rank_count": 24})

@@ -173,3 +173,10 @@ def report(
         against=against,
     )
     return write_report(EvaluationRequest(opened, grid), Path(output), command, other)
+
+
+def report_of(request: EvaluationRequest, output: str | Path) -> Findings:
+    """Contents of a report that is written on a scenario over a grid, as `report` writes it."""
+    from whatif.reporting.html_page import report_command, write_report
+
+    return write_report(request, Path(output), report_command(request, Path(output)))

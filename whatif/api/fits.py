@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from whatif.api.measurements import ImportedTable
 from whatif.core.protocol_limits import parse_limits
 from whatif.errors import UsageError
 from whatif.files.fitted_grid import FittedGrid
@@ -41,11 +43,12 @@ from whatif.profiles.link_fit import TransferFit
 from whatif.schema.load import load_platform
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.table_writers import column_lines
+from whatif.units import BYTE, format_quantity
 from whatif.vocabulary import DISTANCES
 
 
 def fit_network(
-    files: Files,
+    files: Files | ImportedTable,
     *,
     distance: str = "inter-node",
     limits: str | tuple[float, float] | None = None,
@@ -57,10 +60,10 @@ def fit_network(
 ) -> FittedPlatform[NetworkFit]:
     """Protocol limits and message parameters (postal, max-rate, injection) of one distance.
 
-    `files` are read as by `import_network`. `distance` is intra-socket, inter-socket or inter-node; `limits` are the
-    short and the eager limit, as "128 B, 64 KiB" or in B (default: found); `weighting` is relative, uniform or
-    sqrt_size; `test` and `buffers` choose rows, such as ping_pong and device. Raise `UsageError` where the rows allow
-    no fit, `InvalidFileError` for unreadable files.
+    `files` are read as by `import_network`, or were read by it. `distance` is intra-socket, inter-socket or
+    inter-node; `limits` are the short and the eager limit, as "128 B, 64 KiB" or in B (default: found); `weighting` is
+    relative, uniform or sqrt_size; `test` and `buffers` choose rows, such as ping_pong and device. Raise `UsageError`
+    where the rows allow no fit, `InvalidFileError` for unreadable files.
 
     >>> import whatif
     >>> file = "tests/data/importers/network/fugaku/riken_imb_pingpong.csv"
@@ -70,19 +73,39 @@ def fit_network(
     >>> fit.to_pandas()["parameter"][0]
     'network.inter_node.postal.short.latency'
     """
-    table = read_message_files(files, columns, where)
+    times = _message_times(files, columns, where)
     at = parse_limits(limits) if isinstance(limits, str) else limits
     fit = message_parameters.fit_network(
-        table, distance=_distance(distance), limits=at, weighting=weighting, test=test, buffers=buffers
+        times.values, distance=_distance(distance), limits=at, weighting=weighting, test=test, buffers=buffers
     )
     return FittedPlatform(
         fit,
         fit.fits,
         (point_table(fit),),
-        source_text(listed_paths(files), [table]),
+        source_text(times.files, [times.values]),
         partial(network_change, fit),
         network_notes(fit),
-        (*_warned([*warnings_of(table), *fit.warnings]), *limits_in_words(fit)),
+        (*_warned([*times.warnings, *fit.warnings]), *limits_in_words(fit)),
+    )
+
+
+def with_limits(found: FittedPlatform[NetworkFit], limits: tuple[float, float]) -> FittedPlatform[NetworkFit]:
+    """The same measurements fitted with other protocol limits (B), much faster than `fit_network`.
+
+    The recommended model stays that of the first limits: it is not checked again on points that are left out.
+    """
+    fit = found.detail.with_limits(*limits)
+    changed = {"short_limit": fit.short_limit, "eager_limit": fit.eager_limit}
+    texts = {name: format_quantity(limit, BYTE, 6) for name, limit in changed.items()}
+    notes = {**found.table_notes, **texts, "limits": "given"}
+    return replace(
+        found,
+        detail=fit,
+        fits=fit.fits,
+        point_tables=(point_table(fit),),
+        change=partial(network_change, fit),
+        table_notes=notes,
+        notes=_warned(fit.warnings),
     )
 
 
@@ -180,7 +203,7 @@ def fit_kernel(
 
 
 def fit_regression(
-    files: Files,
+    files: Files | ImportedTable,
     *,
     formula: str | None = None,
     search: str | None = None,
@@ -201,12 +224,12 @@ def fit_regression(
 ) -> FittedRegression:
     """Linear model of measured runs with intervals, checked on other runs and used for predictions.
 
-    `files` are read as by `import_runs`. `formula` is as in R, `time ~ (x1 + I(x1**2)) * x2`, or `search` finds the
-    terms of `time ~ x1 + x2`; `compare` are formulas of other models. `folds` cross-validates, `repeat` times;
-    `held_out` is a file of runs to predict, `hold_out` the number of runs to draw for that. `at` are points to
-    predict, `nodes=512,size=8 GB`. `level` (default 0.95) and `interval` (prediction or confidence) are those of the
-    predictions. `show` chooses one table, such as influence. Raise `UsageError` for options that contradict each other
-    or have no effect, and for runs that allow no fit.
+    `files` are read as by `import_runs`, or were read by it. `formula` is as in R, `time ~ (x1 + I(x1**2)) * x2`, or
+    `search` finds the terms of `time ~ x1 + x2`; `compare` are formulas of other models. `folds` cross-validates,
+    `repeat` times; `held_out` is a file of runs to predict, `hold_out` the number of runs to draw for that. `at` are
+    points to predict, `nodes=512,size=8 GB`. `level` (default 0.95) and `interval` (prediction or confidence) are those
+    of the predictions. `show` chooses one table, such as influence. Raise `UsageError` for options that contradict
+    each other or have no effect, and for runs that allow no fit.
 
     >>> import whatif
     >>> file = "tests/data/runs/caliper/lulesh_grid_runs.csv"
@@ -214,7 +237,7 @@ def fit_regression(
     >>> list(fit.to_pandas().columns)
     ['processes', 'fit', 'lower', 'upper']
     """
-    runs = read_run_files(files, columns, where, long)
+    runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
     others = None if held_out is None else read_run_files(held_out, columns, where, long)
     points = [parse_mapping(it) if isinstance(it, str) else {key: str(value) for key, value in it.items()} for it in at]
     options = RegressionOptions(
@@ -272,6 +295,15 @@ def output_platform(output: str | Path | None, extends: str | None = None) -> Pl
     Raise `UsageError` for a file that `FittedPlatform.write` would refuse, so that it is reported before a fit.
     """
     return target_platform(None if output is None else Path(output), extends)
+
+
+def _message_times(files: Files | ImportedTable, columns: ColumnNames | None, where: RowFilter) -> ImportedTable:
+    """Message times of files, or those that were read before; the parameters of a SimGrid platform are refused."""
+    if isinstance(files, ImportedTable):
+        if "time" in files.values.columns:
+            return files
+        files = files.files
+    return ImportedTable(read_message_files(files, columns, where), tuple(listed_paths(files)))
 
 
 def _distance(distance: str) -> str:

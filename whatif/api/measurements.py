@@ -10,6 +10,7 @@ from whatif.importers.measurement_files import (
     ColumnNames,
     Files,
     RowFilter,
+    listed_paths,
     read_gpu_files,
     read_kernel_files,
     read_network_files,
@@ -24,11 +25,19 @@ from whatif.profiles.copy_files import read_transfer_files
 class ImportedTable(PresentableTable):
     """Measurements, a row each, with the notes of their files."""
 
+    files: tuple[Path, ...] = ()
+    """The files and folders that were read."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings of the importer, a sentence each."""
+        return tuple(warnings_of(self.values))
+
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings of the importer, and what the files state about themselves."""
         stated = "; ".join(f"{name} {text}" for name, text in self.values.notes.items() if name != "warnings")
-        return (*(f"warning: {line}" for line in warnings_of(self.values)), stated)
+        return (*(f"warning: {line}" for line in self.warnings), stated)
 
 
 class ImportedKernels(ImportedTable):
@@ -59,7 +68,7 @@ def import_network(files: Files, *, columns: ColumnNames | None = None, where: R
     >>> float(times.to_pandas()["time"].min())
     1.04e-06
     """
-    return ImportedTable(read_network_files(files, columns, where))
+    return ImportedTable(read_network_files(files, columns, where), tuple(listed_paths(files)))
 
 
 def import_gpu(files: Files) -> ImportedTable:
@@ -72,7 +81,7 @@ def import_gpu(files: Files) -> ImportedTable:
     >>> float(rates.to_pandas()["bandwidth"].max()) > 4e11
     True
     """
-    return ImportedTable(read_gpu_files(files))
+    return ImportedTable(read_gpu_files(files), tuple(listed_paths(files)))
 
 
 def import_transfer(files: Files) -> ImportedTable:
@@ -85,7 +94,7 @@ def import_transfer(files: Files) -> ImportedTable:
     >>> sorted(set(copies.to_pandas()["memory"]))
     ['device', 'pageable', 'pinned']
     """
-    return ImportedTable(read_transfer_files(files))
+    return ImportedTable(read_transfer_files(files), tuple(listed_paths(files)))
 
 
 def import_kernels(files: Files) -> ImportedKernels:
@@ -98,7 +107,7 @@ def import_kernels(files: Files) -> ImportedKernels:
     >>> "[application.phases." in kernels.to_toml()
     True
     """
-    return ImportedKernels(read_kernel_files(files))
+    return ImportedKernels(read_kernel_files(files), tuple(listed_paths(files)))
 
 
 def import_runs(
@@ -115,4 +124,4 @@ def import_runs(
     >>> runs.to_pandas()["processes"].tolist()
     [27.0, 64.0, 125.0, 216.0, 343.0]
     """
-    return ImportedTable(read_run_files(files, columns, where, long))
+    return ImportedTable(read_run_files(files, columns, where, long), tuple(listed_paths(files)))

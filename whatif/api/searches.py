@@ -38,7 +38,7 @@ def seek(
     One parameter with one target has a root finder (`SeekResult`), unless `points` or `seed` ask for a search
     (`SearchResult`): at most `points` points per combination of choices, 20000 by default, 200 if each is simulated.
     Both have `values` by path in base units, and `is_met`; `obstacle()` is the reason if no value meets the targets.
-    Raise `UsageError` for unknown names, parameters without effect and empty ranges, `ImpossiblePointError` if no
+    Raise `UsageError` for unknown names, parameters without effect and empty ranges, `InfeasiblePointError` if no
     value in the range of a root finder has a result.
 
     >>> import whatif

@@ -32,7 +32,7 @@ def simulate(
     scenario. `show` names the table: `ranks`, `messages`, `path` (critical path) or `slopes`; `table(NAME)` gives the
     others.
 
-    Raise `UsageError` for an option without effect, and if no phase sends messages; `ImpossiblePointError` for an
+    Raise `UsageError` for an option without effect, and if no phase sends messages; `InfeasiblePointError` for an
     infeasible point, a deadlock, and messages that do not match.
 
     >>> import whatif

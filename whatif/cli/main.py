@@ -46,7 +46,7 @@ VERBS: Final[dict[str, Verb]] = {
 
 EPILOG: Final = (
     "SCENARIO is a path or the name of a shipped scenario, such as jacobi2d. Data goes to stdout, notes to stderr. "
-    "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 impossible point, 5 results differ, 130 interrupted."
+    "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 infeasible point, 5 results differ, 130 interrupted."
 )
 
 

@@ -15,7 +15,7 @@ import click
 
 from whatif.atomic import atomic_file
 from whatif.cli.options import Command, show_notes
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import PICTURES, TABLE_FORMATS
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Output:
         return cls("table", path, is_picture=True)
 
     def write(self, result: Presentable) -> None:
-        """Print the notes of a result and write the result; raise `ImpossiblePointError` if it has no answer."""
+        """Print the notes of a result and write the result; raise `InfeasiblePointError` if it has no answer."""
         show_notes(result.notes)
         obstacle = result.obstacle()
         if result.shows_failures or not obstacle:
@@ -78,7 +78,7 @@ class Output:
             sys.stdout.flush()
             raise KeyboardInterrupt(result.interruption())
         if obstacle:
-            raise ImpossiblePointError(obstacle)
+            raise InfeasiblePointError(obstacle)
 
     def _write(self, result: Presentable) -> None:
         if self.is_picture:

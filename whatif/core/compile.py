@@ -82,7 +82,7 @@ def _phases(context: Context) -> list[PhaseTerm]:
 
 
 def _repeated(context: Context, part: PhaseTerm, name: str) -> PhaseTerm:
-    """Phase that runs several times in an iteration, or not in every one, on devices of which the slowest counts."""
+    """Phase that runs several times in an iteration, or not in every one, on devices; the slowest device counts."""
     path = f"application.repeats.{name}"
     inputs: dict[str, Reference] = {
         "once_time": part.term,

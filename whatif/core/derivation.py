@@ -12,7 +12,7 @@ from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.fit_range import extrapolations
 from whatif.core.sweep import may_be_stated
 from whatif.core.term import Program, Reference, Term
-from whatif.errors import ImpossiblePointError, UsageError, did_you_mean
+from whatif.errors import InfeasiblePointError, UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
 from whatif.schema.parameters import worst
@@ -70,9 +70,9 @@ class TermExplanation(Presentable):
         return Table.of_rows(columns, list(_rows(self.tree, 0, self.depth)))
 
     def raise_if_infeasible(self) -> None:
-        """Raise `ImpossiblePointError` where the point is infeasible."""
+        """Raise `InfeasiblePointError` where the point is infeasible."""
         if self.reasons:
-            raise ImpossiblePointError(f"impossible: {'; '.join(self.reasons)}")
+            raise InfeasiblePointError(f"infeasible: {'; '.join(self.reasons)}")
 
     def __repr__(self) -> str:
         return "\n".join(lines(self.tree, 1))

@@ -9,7 +9,7 @@ from whatif.axes import Grid
 from whatif.core.evaluate import Evaluation
 from whatif.core.result import Result, result_of
 from whatif.core.term import PhaseTerm, Program
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.vocabulary import Category
 
 
@@ -39,10 +39,10 @@ class Timeline:
 
 
 def possible_result(evaluation: Evaluation) -> Result:
-    """Results of an evaluation of one point. Raise `ImpossiblePointError` if it is infeasible."""
+    """Results of an evaluation of one point. Raise `InfeasiblePointError` if it is infeasible."""
     result = result_of(evaluation, Grid())
     if result.reasons:
-        raise ImpossiblePointError(f"impossible: {result.reasons[0]}")
+        raise InfeasiblePointError(f"infeasible: {result.reasons[0]}")
     return result
 
 
@@ -53,7 +53,7 @@ def timeline(program: Program, evaluation: Evaluation) -> Timeline:
     starts before the earlier one ends, by the time that is hidden (`fraction` of the shorter one), and
     has a second lane where any is. Phases that the file lists between the two wait until both are over: the model
     hides nothing behind them. So exactly the stated time is saved, and the last end is the iteration's time. Phases
-    without time have bars without length. Raise `ImpossiblePointError` where the point has no answer.
+    without time have bars without length. Raise `InfeasiblePointError` where the point has no answer.
     """
     result = possible_result(evaluation)
     times = {name: float(time) for name, time in result.terms.items()}

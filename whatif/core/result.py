@@ -81,7 +81,7 @@ class Result(Presentable):
         return why_not(self.forbidden, self.grid.spread(self.columns["total_time"]))
 
     @property
-    def impossible(self) -> int:
+    def infeasible(self) -> int:
         """Number of infeasible points of the grid."""
         return int((self.reason != "").sum()) if self.reasons else 0
 
@@ -140,8 +140,8 @@ class Result(Presentable):
         """Extrapolations, missing samples, grades, and reasons of infeasible points."""
         from whatif.core.result_summary import Tally
 
-        if self.reasons and self.impossible == self.grid.size:
-            return (f"impossible: {'; '.join(self.reasons)}",)
+        if self.reasons and self.infeasible == self.grid.size:
+            return (f"infeasible: {'; '.join(self.reasons)}",)
         return Tally.of(self).notes(self.grid)
 
     def picture(self, y: str = "") -> PlotDescription | HeatMap:

@@ -15,7 +15,7 @@ class Tally:
     """Sums over results; texts are those of all of them, each once."""
 
     points: int = 0
-    impossible: int = 0
+    infeasible: int = 0
     reasons: tuple[str, ...] = ()
     extrapolated: tuple[str, ...] = ()
     grades: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Tally:
         """Tally of one result."""
         lost = 0.0 if result.bands is None else (1 - result.bands.answered) * result.grid.size
         extrapolated = tuple(result.extrapolated)
-        return cls(result.grid.size, result.impossible, result.reasons, extrapolated, (result.grade,), lost)
+        return cls(result.grid.size, result.infeasible, result.reasons, extrapolated, (result.grade,), lost)
 
     def notes(self, grid: Grid) -> tuple[str, ...]:
         """Remarks on the results over a grid; where no point is feasible, its error says why."""
@@ -36,14 +36,14 @@ class Tally:
             notes.append(f"warning: {self.unanswered / grid.size:.1%} of the samples have no answer and do not count")
         if any(axis.structural for axis in grid.axes):
             notes.append(f"worst grade over all of them: {worst(self.grades)}")
-        if 0 < self.impossible < grid.size:
-            notes.append(f"{self.impossible} of {grid.size} points are impossible: {'; '.join(self.reasons)}")
+        if 0 < self.infeasible < grid.size:
+            notes.append(f"{self.infeasible} of {grid.size} points are infeasible: {'; '.join(self.reasons)}")
         return tuple(notes)
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(
             self.points + other.points,
-            self.impossible + other.impossible,
+            self.infeasible + other.infeasible,
             _each_once(self.reasons, other.reasons),
             _each_once(self.extrapolated, other.extrapolated),
             _each_once(self.grades, other.grades),

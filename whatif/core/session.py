@@ -94,7 +94,7 @@ class Session:
 
     @classmethod
     def unswept(cls, inputs: SessionInputs) -> Session:
-        """A session of which only the point is wanted: its `result` is that of the point alone."""
+        """Session without its sweep: `result` is that of the point alone."""
         at = evaluate(inputs.program)
         return cls(inputs, None, result_of(at, Grid()), at)
 
@@ -213,7 +213,7 @@ class Session:
         return self.over((self._axis(path, text, CURVE_POINTS),))
 
     def sweep_also(self, path: str, text: str | None = None) -> Session:
-        """The session sweeping a parameter beside the one on the first axis."""
+        """Session that sweeps a second parameter, on the second axis."""
         first = self.grid.axes[:1]
         if not first or path in first[0].parameters:
             raise UsageError(
@@ -286,7 +286,7 @@ def still_there(grid: Grid, program: Program) -> Grid:
 
 
 def default_range(parameter: Parameter, at: Evaluation, points: int = CURVE_POINTS) -> str:
-    """A range that a person would pick around a value: small counts one by one, else three octaves each way."""
+    """Range around a value within its domain: small counts one by one, else three octaves each way."""
     assert parameter.field is not None
     value, domain = float(np.ravel(at.values[parameter.path])[0]), parameter.field.domain
     octaves = 3
@@ -299,7 +299,8 @@ def default_range(parameter: Parameter, at: Evaluation, points: int = CURVE_POIN
     if value <= 0:
         unit = "" if str(parameter.dimension) == "1" else f" {parameter.dimension}"
         return f"0 .. 1{unit} linear {points}"
-    low, high = (format_quantity(value * factor, parameter.dimension, digits=6) for factor in (1 / 8, 2**octaves))
+    ends = max(value / 8, domain.minimum), min(value * 2**octaves, domain.maximum)
+    low, high = (format_quantity(end, parameter.dimension, digits=6) for end in ends)
     if domain.whole:
         low, high = str(max(int(value / 8), 1)), str(int(value * 2**octaves))
     return f"{low} .. {high} log {points}"

@@ -30,7 +30,7 @@ MOST_SAMPLES: Final = 2**20
 DEFAULT_COUNT: Final = 1024
 NOTHING_UNCERTAIN: Final = "nothing is uncertain: write `3 us +- 0.2 us`, or say --spread assumed=20%"
 _EDGE: Final = 1e-12
-"""What is kept from the ends of (0, 1), where a normal distribution has no value."""
+"""Least distance from the ends of (0, 1), where a normal distribution is infinite."""
 
 
 Quantiles = tuple[FloatArray, FloatArray, FloatArray]

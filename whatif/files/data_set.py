@@ -102,7 +102,7 @@ def _line(found: Mapping[str, Any], name: str, number: int) -> tuple[int, int, T
     try:
         reasons, extrapolated, grades = (tuple(map(str, found[key])) for key in ("reasons", "extrapolated", "grades"))
         unanswered = float(found["unanswered"])
-        tally = Tally(int(found["points"]), int(found["impossible"]), reasons, extrapolated, grades, unanswered)
+        tally = Tally(int(found["points"]), int(found["infeasible"]), reasons, extrapolated, grades, unanswered)
         return int(found["part"]), int(found["size"]), tally
     except (KeyError, TypeError, ValueError):
         raise refuse(name, "no part of a data set: was the file changed by hand?", number) from None

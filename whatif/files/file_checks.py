@@ -12,7 +12,7 @@ from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
-from whatif.errors import ImpossiblePointError, InvalidFileError, MovedError, Problem, UsageError
+from whatif.errors import InfeasiblePointError, InvalidFileError, MovedError, Problem, UsageError
 from whatif.files.baseline import Move, moves, read_results, write_results
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.plotting.presentable import Presentable
@@ -128,7 +128,7 @@ def looks_like_platform(data: Mapping[str, object]) -> bool:
 def _results(name: str, scenario: Scenario) -> dict[str, float]:
     result = run_whole(scenario, Grid())
     if result.reasons:
-        raise ImpossiblePointError(f"{name}: impossible: {'; '.join(result.reasons)}")
+        raise InfeasiblePointError(f"{name}: infeasible: {'; '.join(result.reasons)}")
     columns = result.table().columns.items()
     numbers = {name: float(column.values[0]) for name, column in columns if column.dimension is not None}
     # A run without time has no mean power.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -49,15 +49,23 @@ class FittedPlatform(Presentable, Generic[Detail]):
             raise UsageError("--points prints the points of one fit; give one kernel, or the messages, at a time")
         return self.point_tables[0]
 
-    def write(self, path: str | Path, extends: str | None = None, source: str | None = None) -> tuple[str, ...]:
+    def write(
+        self,
+        path: str | Path,
+        extends: str | None = None,
+        source: str | None = None,
+        platform_dirs: Sequence[str | Path] = (),
+    ) -> tuple[str, ...]:
         """Write the parameters into a platform file and return remarks; a new file extends the platform `extends`.
 
+        `platform_dirs` are searched for that platform.
         Raise `UsageError` or `InvalidFileError` for a file that cannot be written; then nothing is changed.
         """
         path, change = Path(path), self.change(source if source is not None else self.source)
-        _refuse_other_entries(path, load_platform_document(present(path, extends))[0], change)
-        write_platform(path, change, extends)
-        return f"written: {path}", *dict.fromkeys(f"warning: {line}" for line in unfitted_tables(path, change))
+        folders = tuple(map(Path, platform_dirs))
+        _refuse_other_entries(path, load_platform_document(present(path, extends), folders)[0], change)
+        write_platform(path, change, extends, folders)
+        return f"written: {path}", *dict.fromkeys(f"warning: {line}" for line in unfitted_tables(path, change, folders))
 
 
 def _refuse_other_entries(path: Path, platform: PlatformSpec, change: PlatformChange) -> None:

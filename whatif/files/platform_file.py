@@ -57,7 +57,7 @@ def change_of(fits: Iterable[Fit], source: str, values: Mapping[str, str] | None
         for name, value, dimension in zip(fit.dimensions, fit.values, fit.dimensions.values(), strict=True):
             stated[f"{fit.path}.{name}"] = format_quantity(float(value), dimension, _DIGITS)
         if fit.borrowed:
-            assumed[fit.path] = f"as {fit.borrowed} messages, of which this protocol has too few of its own: {source}"
+            assumed[fit.path] = f"as {fit.borrowed} messages, as this protocol has too few of its own: {source}"
         elif record := _record(fit):
             records[fit.path] = _joined(records.get(fit.path), record)
         assumed |= {

@@ -27,7 +27,7 @@ from whatif.schema.toml_text import toml_text, toml_value
 _TEMPLATE: Final = """\
 # Where does an iteration of this application spend its time?
 #
-# `whatif open FILE` explores it, `whatif check FILE` says what is wrong in it; a quantity is text with a unit.
+# `whatif open FILE` explores it, `whatif check FILE` reports mistakes; a quantity is text with a unit.
 
 platform = {platform}
 

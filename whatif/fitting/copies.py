@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.fitting.input_checks import FEWEST_SIZES, disagreement, refuse_impossible
+from whatif.fitting.input_checks import FEWEST_SIZES, disagreement, refuse_invalid_numbers
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, SECOND, format_quantity
@@ -106,7 +106,7 @@ def _typical(direction: str, memory: str, size: FloatArray, time: FloatArray, we
     """The median time of each size: the first copy into new pages takes several times as long as the others."""
     order = np.lexsort((time, size))
     order = order[np.isfinite(size[order]) & np.isfinite(time[order]) & (time[order] > 0) & (size[order] > 0)]
-    refuse_impossible("the copies", size[order], time[order])
+    refuse_invalid_numbers("the copies", size[order], time[order])
     sizes, start, place = np.unique(size[order], return_index=True, return_inverse=True)
     passed = np.cumsum(weight[order])
     share = (passed - (passed - weight[order])[start][place]) / np.bincount(place, weight[order], len(sizes))[place]

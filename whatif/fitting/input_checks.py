@@ -24,7 +24,7 @@ LONGEST_TIME: Final = 1e6
 """Seconds, eleven days: what lies outside is a unit that was mixed up."""
 
 
-def refuse_impossible(words: str, message_size: FloatArray, time: FloatArray) -> None:
+def refuse_invalid_numbers(words: str, message_size: FloatArray, time: FloatArray) -> None:
     """Raise `UsageError` for sizes beyond 1 EiB or times outside 1 ps to 1e6 s, in bytes and seconds."""
     bad = (message_size > LARGEST_SIZE) | (time < SHORTEST_TIME) | (time > LONGEST_TIME)
     if bad.any():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.fitting.fit_result import Fit
-from whatif.fitting.input_checks import POOR, refuse_impossible
+from whatif.fitting.input_checks import POOR, refuse_invalid_numbers
 from whatif.fitting.linear import bounded_line, covariance, moments
 from whatif.fitting.mixture import Mixture, mixture
 from whatif.fitting.regression import non_negative
@@ -97,7 +97,7 @@ class _Piece:
     send: _Line
     receive: _Line
     share: float
-    """What is counted of the receiver's call, which alone may take longer than ping-pongs leave for it."""
+    """Counted part of the receiver's call, which alone may take longer than a ping-pong leaves for it."""
     bound: bool
     """Whether the time of a byte between the processes is only the least there may be."""
     modes: Mixture
@@ -163,7 +163,7 @@ def _calls(table: Table) -> tuple[dict[str, _Calls], list[str]]:
 
 
 def _of(size: FloatArray, time: FloatArray, name: str) -> _Calls:
-    refuse_impossible(_WORDS[name], size, time)
+    refuse_invalid_numbers(_WORDS[name], size, time)
     different = len(np.unique(size))
     if different < FEWEST_OF_PIECE:
         raise UsageError(f"{_WORDS[name]}: {different} message sizes; at least {FEWEST_OF_PIECE} are needed")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.fitting.input_checks import FEWEST_SIZES, ONE_KIND, POOR, disagreement, refuse_impossible
+from whatif.fitting.input_checks import FEWEST_SIZES, ONE_KIND, POOR, disagreement, refuse_invalid_numbers
 from whatif.fitting.pairs import (
     Mask,
     pairs_in_words,
@@ -28,7 +28,7 @@ WINDOWED: Final = ("bandwidth",)
 """Tests with several messages in flight: their time is that of a message in a stream."""
 MESSAGE_TESTS: Final = ("ping_pong", "ping_ping", "sendrecv", "exchange", *WINDOWED)
 """Tests whose times are those of messages between two processes; all others are of collectives or both ways."""
-NOT_SAID: Final = "not said"
+NOT_STATED: Final = "not stated"
 """What rows without a kind of buffers are called."""
 
 
@@ -164,14 +164,14 @@ def _streamed(test: str) -> str:
 
 def _of_buffers(table: Table, buffers: str | None) -> NDArray[np.bool_]:
     held = table.columns["buffers"].values.astype(str)
-    kinds = {kind or NOT_SAID: kind for kind in sorted(set(held.tolist()))}
+    kinds = {kind or NOT_STATED: kind for kind in sorted(set(held.tolist()))}
     if buffers is None and len(kinds) > 1:
         said = f"the measurements are of several kinds of buffers ({', '.join(kinds)})"
         raise UsageError(f"{said}; choose one by `--buffers`")
-    if buffers is not None and (buffers or NOT_SAID) not in kinds:
+    if buffers is not None and (buffers or NOT_STATED) not in kinds:
         hint = did_you_mean(buffers, kinds)
         raise UsageError(f"no measurements with buffers `{buffers}`; `--buffers` can be {', '.join(kinds)}{hint}")
-    chosen = next(iter(kinds), "") if buffers is None else buffers or NOT_SAID
+    chosen = next(iter(kinds), "") if buffers is None else buffers or NOT_STATED
     mask: NDArray[np.bool_] = held == kinds.get(chosen, "")
     return mask
 
@@ -183,7 +183,7 @@ def _points(table: Table, mask: NDArray[np.bool_], test: str) -> MessagePoints:
     if bad.any():
         raise UsageError(f"{bad.sum()} rows of the {test} test have no time above zero or no message size")
     _refuse_counts(count, table.columns["file"].values[mask], test)
-    refuse_impossible(f"the {test} test", size, time)
+    refuse_invalid_numbers(f"the {test} test", size, time)
     order = np.lexsort((count, size))
     points = MessagePoints(size[order], count[order], time[order])
     _refuse_useless(points.alone(), test)

@@ -18,9 +18,9 @@ class ActionLine:
     def __init__(self, file: str, line: int, verb: str, words: Sequence[str]) -> None:
         self.file, self.line, self.verb, self.words = file, line, verb, words
 
-    def refuse(self, said: str) -> InvalidFileError:
+    def refuse(self, message: str) -> InvalidFileError:
         """The error to raise for this action."""
-        return refuse(self.file, f"`{self.verb}`: {said}", self.line)
+        return refuse(self.file, f"`{self.verb}`: {message}", self.line)
 
     def number(self, place: int, default: float | None = None) -> float:
         """A finite number."""

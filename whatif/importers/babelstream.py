@@ -30,7 +30,7 @@ COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "maximum_time": SECOND,
 }
 """Columns of the table; `function` is `copy`, `mul`, `add`, `triad`, `dot` or `nstream`, `array_size` that of one
-array, `time` the mean. What a file does not say is NaN."""
+array, `time` the mean. Values that are missing are NaN."""
 ARRAY_COUNTS: Final = {"copy": 2, "mul": 2, "add": 3, "triad": 3, "dot": 2, "nstream": 4}
 """Arrays that a function reads and writes."""
 
@@ -62,7 +62,7 @@ def read_babelstream(path: Path) -> Table:
 def parse_babelstream(text: str, file: str = "<text>") -> Table:
     """One row a function, with `COLUMNS`; notes `version`, `implementation`, `precision`, `device`, `driver`.
 
-    Several runs in one file follow one another. A warning tells where bandwidth, time and array size do not agree.
+    Several runs in one file follow one another. Rows whose bandwidth, time and array size disagree cause a warning.
     Raise `InvalidFileError` for an unknown unit, a row that is cut off or no number, or no table at all.
     """
     lines = text.split("\n")
@@ -93,7 +93,7 @@ def _agrees(row: Mapping[str, Any]) -> bool:
 
 
 def _array_size(text: str) -> float:
-    """Bytes of one array, exact where the number of elements is told, otherwise as rounded in the text; or NaN."""
+    """Size of one array in B, exact if the output states the number of elements, otherwise rounded; NaN if unknown."""
     element_size = _ELEMENT_SIZE.search(text)
     size = float(element_size[1]) if element_size else 4.0 if re.search(r"^Precision: float", text, re.M) else 8.0
     if match := _ELEMENTS.search(text):
@@ -136,8 +136,8 @@ def _csv_rows(file: str, lines: Sequence[str], heading: int) -> Iterator[dict[st
             message = f"{len(cells) + 1} values under {len(names)} headings; is the file cut off?"
             raise refuse(file, message, number)
         values = dict(zip(names[1:], (_float(file, number, cell) for cell in cells), strict=True))
-        told = {column: values[key] for key, column in times.items() if key in values}
-        yield _row(function, values["n_elements"] * values["sizeof"], values[names[4]] * unit, **told)
+        known = {column: values[key] for key, column in times.items() if key in values}
+        yield _row(function, values["n_elements"] * values["sizeof"], values[names[4]] * unit, **known)
 
 
 def _row(function: str, array_size: float, bandwidth: float, **times: float) -> dict[str, Any]:

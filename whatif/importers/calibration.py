@@ -1,7 +1,7 @@
-"""Calibrations of kernels and messages as CSV or TSV: the columns show which of the three kinds a file is.
+"""Calibrations of kernels and messages as CSV or TSV: three kinds of files, recognised by their columns.
 
 `samples`: one call a row, its `time` and the sizes `m`, `n`, `k`, or the one `size` S of the kernel. `coefficients`: a
-model somebody else has fitted a row, for one processor at one time, `constant` and `mnk` and perhaps `mn`, `mk`, `nk`
+fitted model a row, for one processor at one time, `constant` and `mnk` and perhaps `mn`, `mk`, `nk`
 and the same names with `deviation_` before. `messages`: `test`, `message_size` and `time` of one call of MPI. All
 may have `node`, `cpu`, `run` (a repetition of the calibration), `kernel` and `machine`. Other headings that are known,
 such as `duration` or `intercept`, are in `HEADINGS`. Times without a unit in the heading are seconds, sizes bytes.
@@ -48,7 +48,7 @@ HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "kernel": ("kernel", "function"),
     "machine": ("machine", "cluster"),
 }
-"""By column: the headings it is found under where no mapping says another one."""
+"""Default headings by column."""
 TEXTS: Final = ("test", "node", "cpu", "run", "kernel", "machine")
 _SIZES: Final = ("m", "n", "k", "size", "message_size")
 _UNIT: Final = re.compile(r".*[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*", re.DOTALL)
@@ -63,11 +63,11 @@ class _Row:
 def read_calibration(
     path: Path, mapping: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None
 ) -> Table:
-    """The rows of a file, with the note `kind`: `samples`, `coefficients` or `messages`.
+    """Rows of a file, with the note `kind`: `samples`, `coefficients` or `messages`.
 
     `mapping` names the headings of columns that have others than `HEADINGS`, `where` keeps the rows in which columns
     of the file have given values. Raise `UsageError` for a mapping that does not fit and `InvalidFileError` for a file
-    of none of the kinds, for cells that are no numbers, for times that are not above zero, and for sizes below one.
+    of no known kind, cells that are not numbers, times that are not above zero, and sizes below one.
     """
     parts, size = [], 0
     for part in chunks(path):
@@ -79,7 +79,7 @@ def read_calibration(
 
 
 def parse_calibration(text: str, file: str = "<text>", where: Mapping[str, str] | None = None) -> Table:
-    """Like `read_calibration`, of a text."""
+    """Rows of a text; see `read_calibration`."""
     return _table(text.replace("\r\n", "\n"), file, {}, where or {})
 
 
@@ -123,7 +123,7 @@ def _positions(sheet: SheetLayout, mapping: Mapping[str, str]) -> dict[str, int]
         if name not in HEADINGS:
             raise UsageError(f"`{name}` is no column of a calibration{did_you_mean(name, HEADINGS)}")
         if position_of(sheet, heading) < 0:
-            raise UsageError(f"there is no column `{heading}`{did_you_mean(heading, sheet.names)}")
+            raise UsageError(f"no column `{heading}`{did_you_mean(heading, sheet.names)}")
     found = {}
     for name, headings in HEADINGS.items():
         places = (position_of(sheet, heading) for heading in ((mapping[name],) if name in mapping else headings))
@@ -148,7 +148,7 @@ def _where(sheet: SheetLayout, rows: list[_Row], where: Mapping[str, str]) -> li
     for name, value in where.items():
         at = position_of(sheet, name)
         if at < 0:
-            raise UsageError(f"there is no column `{name}`{did_you_mean(name, sheet.names)}")
+            raise UsageError(f"no column `{name}`{did_you_mean(name, sheet.names)}")
         rows = [row for row in rows if row.cells[at].strip() == value]
     return rows
 

@@ -1,4 +1,4 @@
-"""Profiles of Caliper, `.cali`: one row a region of a run, with its metrics and what is known of the run."""
+"""Profiles of Caliper, `.cali`: one row a region, with its metrics and the attributes of the run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whatif.table import Table
 
 TOOL: Final = "Caliper"
 MARK: Final = "__rec="
-"""How each line of a file begins."""
+"""Start of each line of a file."""
 
 _NAME, _TYPE, _PROPERTIES = 8, 9, 10
 """Attributes that describe attributes."""
@@ -42,7 +42,7 @@ class _Attribute(NamedTuple):
 
 @dataclass
 class _Reader:
-    """What the lines above have defined, and the records so far."""
+    """Definitions and records of the lines read so far."""
 
     file: str
     line: int = 0
@@ -51,12 +51,12 @@ class _Reader:
     rows: list[dict[str, Any]] = field(default_factory=list)
     known: dict[str, Any] = field(default_factory=dict)
     is_whole: bool = False
-    """Whether there is the record with which a file ends."""
+    """Whether the closing record was read."""
     units: dict[str, str] = field(default_factory=dict)
     texts: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Define what every file takes for granted."""
+        """Define the types of attributes, which files use without a definition."""
         self.nodes = {at: _Node(_TYPE, name, None, 0) for at, name in enumerate(_TYPES)}
         for at, name, kind in ((_NAME, "name", 3), (_TYPE, "type", 7), (_PROPERTIES, "prop", 1)):
             self.nodes[at] = _Node(_NAME, f"cali.attribute.{name}", self.nodes[kind], 1)
@@ -70,9 +70,9 @@ class _Reader:
         if kind == "node":
             self._define(record)
         elif kind == "ctx":
-            self.rows.append(self._said(record))
+            self.rows.append(self._values_of(record))
         elif kind == "globals":
-            self.known |= self._said(record)
+            self.known |= self._values_of(record)
             self.is_whole = True
         elif not kind:
             raise self._wrong("no record of Caliper")
@@ -85,28 +85,28 @@ class _Reader:
             raise self._wrong(f"nested deeper than {DEEPEST} levels")
         self.nodes[number] = _Node(attribute, _restored("=".join(record.get("data", [""]))), above, depth)
 
-    def _said(self, record: dict[str, list[str]]) -> dict[str, Any]:
-        """What a record says: the path of its region, and values by the names of their attributes."""
-        said: dict[str, Any] = {}
+    def _values_of(self, record: dict[str, list[str]]) -> dict[str, Any]:
+        """Values of a record by attribute, with the path of its region."""
+        found: dict[str, Any] = {}
         path: list[str] = []
         for reference in record.get("ref", []):
             for item in reversed(list(_chain(self._node(reference)))):
                 if self._attribute(item.attribute).properties & _NESTED:
                     path.append(item.data)
                 else:
-                    self._add(said, item.attribute, item.data)
+                    self._add(found, item.attribute, item.data)
         attributes, values = record.get("attr", []), record.get("data", [])
         if len(attributes) != len(values):
             raise self._wrong(f"{len(values)} values of {len(attributes)} attributes")
         for attribute, value in zip(attributes, values, strict=True):
-            self._add(said, self._whole(attribute), _restored(value))
-        return {REGION: "/".join(path)} | said if record["__rec"] == ["ctx"] else said
+            self._add(found, self._whole(attribute), _restored(value))
+        return {REGION: "/".join(path)} | found if record["__rec"] == ["ctx"] else found
 
-    def _add(self, said: dict[str, Any], number: int, value: str) -> None:
+    def _add(self, values: dict[str, Any], number: int, value: str) -> None:
         attribute = self._attribute(number)
         if attribute.properties & _HIDDEN:
             return
-        said[attribute.name] = value
+        values[attribute.name] = value
         if attribute.unit:
             self.units[attribute.name] = attribute.unit
         if not attribute.is_number:
@@ -146,29 +146,31 @@ class _Reader:
 
 
 def read_caliper(path: Path) -> Table:
-    """The regions of a profile: what is known of the run, `region`, the metrics with the units the file states."""
+    """Regions of a profile: run attributes, `region`, and the metrics with the units of the file."""
     return parse_caliper(read_as_it_ends(path), shown_path(path))
 
 
 def parse_caliper(text: str, file: str = "<text>") -> Table:
-    """Like `read_caliper`, of a text; that it was cut off is told. Raise `InvalidFileError` with the line."""
+    """Regions of a text; see `read_caliper`. A cut-off text causes a warning, an invalid line an error."""
     reader = _Reader(file)
     text, rest = whole_lines(text)
     for reader.line, line in enumerate(text.split("\n"), 1):
         if line.strip():
             reader.read(line)
-    told = [f"{file}:{reader.line}: {CUT_OFF}"] if rest.strip() else []
-    told += [] if reader.is_whole else [f"{file}: the closing record, of globals, is missing; the file may be cut off"]
+    warnings = [f"{file}:{reader.line}: {CUT_OFF}"] if rest.strip() else []
+    warnings += (
+        [] if reader.is_whole else [f"{file}: the closing record, of globals, is missing; the file may be cut off"]
+    )
     metrics = {name for row in reader.rows for name in row}
     # A program may state something of the run and of each region under one name.
     known = {f"global.{name}" if name in metrics else name: value for name, value in reader.known.items()}
     rows = [known | row for row in reader.rows]
     texts = reader.texts | {f"global.{name}" for name in reader.texts}
-    return records_table(rows, {"file": file, "tool": TOOL}, reader.units, texts, told)
+    return records_table(rows, {"file": file, "tool": TOOL}, reader.units, texts, warnings)
 
 
 def _chain(node: _Node | None) -> Iterator[_Node]:
-    """A node and those above it."""
+    """A node and its ancestors."""
     while node is not None:
         yield node
         node = node.above

@@ -61,12 +61,12 @@ class _Thicket(BaseModel):
 
 
 def read_caliper_json(path: Path) -> Table:
-    """The regions of profiles: what is known of the run, `region`, the metrics with the units the file states."""
+    """Regions of profiles: run attributes, `region`, and the metrics with the units of the file."""
     return parse_caliper_json(read_text(path), shown_path(path))
 
 
 def parse_caliper_json(text: str, file: str = "<text>") -> Table:
-    """Like `read_caliper_json`, of a text. Raise `InvalidFileError` for JSON of another shape."""
+    """Regions of a text; see `read_caliper_json`. Raise `InvalidFileError` for JSON of another shape."""
     return caliper_document(parse_json(text, file), file)
 
 
@@ -140,7 +140,7 @@ def _of_thicket(found: _Thicket, file: str) -> Table:
     rows = []
     for at, row in enumerate(found.dataframe):
         if not isinstance(row.get("node"), int) or row["node"] not in paths:
-            raise refuse(file, "its `node` is none of the graph", 0, f"dataframe.{at}")
-        said = {name: value for name, value in row.items() if name not in ("node", "nid", "name")}
-        rows.append({**known.get(str(row.get(_PROFILE)), {}), REGION: paths[row["node"]], **said})
+            raise refuse(file, "its `node` is not in the graph", 0, f"dataframe.{at}")
+        values = {name: value for name, value in row.items() if name not in ("node", "nid", "name")}
+        rows.append({**known.get(str(row.get(_PROFILE)), {}), REGION: paths[row["node"]], **values})
     return records_table(rows, {"file": file, "tool": "Thicket"}, {}, {REGION, _PROFILE})

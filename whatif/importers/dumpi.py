@@ -50,8 +50,8 @@ def is_dumpi(head: str) -> bool:
 def read_dumpi(path: Path) -> Trace:
     """Trace at a path: its folder, any one of its files, or its `.meta` file.
 
-    Sizes follow from the datatypes; those that the program made are computed from how. Peers are ranks of the world,
-    whatever the communicator. What a rank recorded before its file was cut off is kept, and told.
+    Sizes follow from the datatypes, derived ones included. Peers are ranks of the world, whatever the communicator.
+    If a file is cut off, the calls before are kept, with a warning.
     Raise `InvalidFileError` for a binary trace, a rank without a file, ranks that disagree, or a damaged file.
     """
     try:
@@ -68,9 +68,9 @@ def read_dumpi(path: Path) -> Trace:
     for rank in ranks:
         calls.update(rank.calls)
         warnings.update(rank.warnings)
-    said = [f"{text} ({count} times)" if count > 1 else text for text, count in warnings.items()]
+    repeated = [f"{text} ({count} times)" if count > 1 else text for text, count in warnings.items()]
     notes = {"tool": "DUMPI", "file": shown_path(path)}
-    return sequential_trace([rank.operations for rank in ranks], communicators.members, calls, notes, said)
+    return sequential_trace([rank.operations for rank in ranks], communicators.members, calls, notes, repeated)
 
 
 def _rank_files(path: Path) -> dict[int, Path]:
@@ -83,7 +83,7 @@ def _rank_files(path: Path) -> dict[int, Path]:
             continue
         files = sets.setdefault(kind, {})
         if files.setdefault(int(name[2]), file) != file:
-            raise refuse(shown_path(file), f"a second file of rank {int(name[2])}, beside {files[int(name[2])].name}")
+            raise refuse(shown_path(file), f"a second file of rank {int(name[2])}, after {files[int(name[2])].name}")
     if len(sets) > 1:
         names = ", ".join(f"{start}*{end}" for start, end in sets)
         raise refuse(shown_path(path), f"several traces: {names}; name a file of the one that is meant")
@@ -110,8 +110,8 @@ def _refuse_others(path: Path, ranks: Sequence[RankCalls]) -> None:
             raise refuse(rank.file, f"the file of rank {number}, by its name, but MPI_Comm_rank says {rank.rank}")
     counts = {rank.rank_count: rank.file for rank in ranks if rank.rank_count is not None}
     if len(counts) > 1:
-        said = " and ".join(f"{count} in {file}" for count, file in counts.items())
-        raise refuse(shown_path(path), f"the ranks disagree how many they are: {said}")
+        stated = " and ".join(f"{count} in {file}" for count, file in counts.items())
+        raise refuse(shown_path(path), f"the ranks disagree on their number: {stated}")
     for count, file in counts.items():
         refuse_missing_ranks(shown_path(path), range(len(ranks)), count, f"MPI_Comm_size in {file}")
         if count < len(ranks):
@@ -132,7 +132,7 @@ def _rank(path: Path) -> RankCalls:
 
 
 def _take(rank: RankCalls, text: str, line: int) -> tuple[int, int]:
-    """Take all whole calls at the start of a text; return where they end, and the line there."""
+    """Position and line after the whole calls at the start of a text, which are added to the rank."""
     end = 0
     for match in _CALL.finditer(text):
         if match.start() > end:
@@ -145,20 +145,22 @@ def _take(rank: RankCalls, text: str, line: int) -> tuple[int, int]:
 
 
 def _between(rank: RankCalls, text: str, line: int) -> int:
-    """Pass what stands between calls, and return the line after it; raise `InvalidFileError` for a damaged call."""
+    """Number of the line after the text between two calls; raise `InvalidFileError` for a damaged call."""
     for row, _ in rows(text):
         if _ELSE.fullmatch(row) is None:
             cut = _ENTERED.match(row)
-            said = (
-                f"{cut[1]} is damaged: its `returning` does not follow" if cut else f"`{row[:60]}` is no part of a call"
+            message = (
+                f"{cut[1]} is damaged: its `returning` does not follow"
+                if cut
+                else f"`{row[:60]}` is not part of a call"
             )
-            raise refuse(rank.file, said, line)
+            raise refuse(rank.file, message, line)
         line += 1
     return line
 
 
 def _end(rank: RankCalls, text: str, line: int) -> None:
-    """Look at what follows the last whole call: totals, or a call that was cut off."""
+    """Add warnings about the text after the last whole call: ignored calls, or a call that was cut off."""
     cut = _ENTERED.search(text)
     if not rank.calls:
         raise refuse(rank.file, "no whole call of `dumpi2ascii` in it", line if cut else 0)

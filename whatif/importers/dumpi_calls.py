@@ -39,16 +39,16 @@ class Arguments:
         self.file, self.line, self.call = file, line, call
         self._words = dict(_ARGUMENT.findall(text))
 
-    def refuse(self, said: str) -> Exception:
-        """The error to raise for this call."""
-        return refuse(self.file, f"{self.call}: {said}", self.line)
+    def refuse(self, message: str) -> Exception:
+        """Error about this call."""
+        return refuse(self.file, f"{self.call}: {message}", self.line)
 
     def has(self, name: str) -> bool:
         """Whether an argument is stated."""
         return name in self._words
 
     def numbers(self, *names: str) -> list[int]:
-        """The whole numbers of the first of some arguments that is stated, none for one that was ignored."""
+        """Whole numbers of the first argument that is stated; an ignored argument has none."""
         word = next((self._words[name] for name in names if name in self._words), None)
         if word is None:
             raise self.refuse(f"the argument `{names[0]}` is missing")
@@ -63,9 +63,9 @@ class Arguments:
 
 
 class RankCalls:
-    """The calls of one rank, in the order in which it made them; `operations` grows with them.
+    """Operations of one rank, from its calls in order.
 
-    Between two calls the rank computes. A call that only asks (`whatif.importers.mpi_names.is_local`) belongs to that.
+    Between two calls the rank computes. A local call (`whatif.importers.mpi_names.is_local`) counts as computation.
     """
 
     def __init__(self, file: str) -> None:
@@ -93,7 +93,7 @@ class RankCalls:
             self._unknown(name, entered, text, returned, line)
             return
         self._compute_until(entered)
-        if name in _MESSAGES:  # the most frequent ones, whose text is mostly that of one before
+        if name in _MESSAGES:  # the most frequent calls, mostly repetitions of an earlier text
             self._message(name, text, line)
         else:
             handler(self, Arguments(self.file, line, name, text))
@@ -133,7 +133,7 @@ class RankCalls:
             self._datatypes[datatype] = size
 
     def _made_size(self, arguments: Arguments) -> int:
-        """The size in B of a datatype that is made of others; gaps between its parts are not sent."""
+        """Size in B of a derived datatype, without the gaps between its parts."""
         if arguments.has("oldtypes"):
             parts = zip(arguments.numbers("lengths", "blocklengths"), arguments.numbers("oldtypes"), strict=False)
             return sum(length * self._datatype(arguments, number) for length, number in parts)
@@ -148,7 +148,7 @@ class RankCalls:
     def _datatype(self, arguments: Arguments, number: int) -> int:
         size = self._datatypes.get(number, _DATATYPES.get(number))
         if size is None:
-            raise arguments.refuse(f"the size of the datatype {number} is not known: nothing in the trace tells it")
+            raise arguments.refuse(f"the size of the datatype {number} is unknown: the trace does not state it")
         return size
 
     def _compute_until(self, entered: int) -> None:
@@ -167,16 +167,16 @@ class RankCalls:
         self.ended = True
 
     def _nothing(self, arguments: Arguments) -> None:
-        """A call that takes time in MPI and sends nothing."""
+        """Ignore a call that takes time in MPI and sends nothing."""
 
     def _message(self, name: str, text: str, line: int) -> None:
-        said, _, request = text.rpartition("MPI_Request ") if name.startswith("MPI_I") else (text, "", "")
-        message = self._known.get((name, said))
+        words, _, request = text.rpartition("MPI_Request ") if name.startswith("MPI_I") else (text, "", "")
+        message = self._known.get((name, words))
         if message is None:
             arguments = Arguments(self.file, line, name, text)
             message = self._described(arguments, _MESSAGES[name], "")
             if len(self._known) < 10_000:
-                self._known[name, said] = message
+                self._known[name, words] = message
         index = self._add(message)
         if request and index is not None:
             self._requests[Arguments(self.file, line, name, "MPI_Request " + request).number("request")] = index
@@ -236,14 +236,14 @@ class RankCalls:
             self.operations.cancel(index)
 
     def _wait(self, arguments: Arguments) -> None:
-        """All the requests, or those that had finished; a test that finds nothing finished takes no part."""
+        """Wait for all requests, or for those that had finished; a test without a finished one is left out."""
         requests = arguments.numbers("request", "requests")
         if arguments.has("flag") and arguments.number("flag") == 0:
             return
         if arguments.has("index") or arguments.has("indices"):
             places = arguments.numbers("index", "indices")
             requests = [requests[place] for place in places if 0 <= place < len(requests)]
-        # A request of nobody was never kept, one that was waited for is no longer.
+        # Requests of ignored messages, and completed ones, are not in the table.
         found = [self._requests.pop(request, None) for request in requests]
         self.operations.wait(index for index in found if index is not None)
 
@@ -258,7 +258,7 @@ class RankCalls:
         self.operations.add(COLLECTIVE_KINDS[arguments.call], root, size, 0, communicator)
 
     def _contribution(self, arguments: Arguments) -> float:
-        """B that one rank contributes, as `Program.size` defines it. Of what may be in place the other side is read."""
+        """Contribution of one rank in B, as `Program.size` defines it; for in-place buffers the other side counts."""
         call, side = arguments.call, "send"
         at_root = arguments.has("commrank") and arguments.number("commrank") == arguments.number("root")
         if call == "MPI_Barrier":

@@ -23,7 +23,7 @@ REGION: Final = "region"
 UNNAMED_METRIC: Final = "value"
 """The column of a metric that has no name."""
 TEXT: Final = re.compile(r"\A\s*(?:#[^\n]*\s*)*(?:PARAMETER|POINTS|REGION|METRIC|DATA)\b")
-"""How a text of Extra-P begins."""
+"""Start of a text of Extra-P."""
 
 _TALPAS_SEPARATOR: Final = re.compile(r'([}\]"\w])\s*;\s*"')
 
@@ -85,7 +85,7 @@ class _Line(BaseModel):
 
 @dataclass
 class _Runs:
-    """What was measured: by region and point, by metric, the values of the repetitions."""
+    """Measured values of the repetitions, by region and point and by metric."""
 
     file: str
     parameters: list[str] = field(default_factory=list)
@@ -98,7 +98,7 @@ class _Runs:
         self.found.setdefault((region, tuple(point)), {}).setdefault(metric, []).extend(values)
 
     def table(self) -> Table:
-        """One row a region, point and repetition; what was not measured is NaN."""
+        """Table with a row for each region, point and repetition; missing values are NaN."""
         metrics = list(dict.fromkeys(metric for by_metric in self.found.values() for metric in by_metric))
         self._check(metrics)
         counts = [max(map(len, by_metric.values())) for by_metric in self.found.values()]
@@ -130,7 +130,7 @@ def read_extrap(path: Path) -> Table:
 
 
 def parse_extrap(text: str, file: str = "<text>") -> Table:
-    """Like `read_extrap`, of a text in any of the formats. Raise `InvalidFileError` with the place."""
+    """Measurements of a text in any of the formats; see `read_extrap`. Raise `InvalidFileError` with the place."""
     if TEXT.match(text):
         return _of_text(text, file).table()
     if (first := next((line for line in text.splitlines() if line.strip()), "")) and is_extrap_line(first):
@@ -196,7 +196,7 @@ def _of_lines(text: str, file: str) -> _Runs:
 
 
 class _TextReader:
-    """Reads a text line by line: what the lines above say of the next `DATA`."""
+    """State of reading a text line by line: parameters, points, region and metric of the next `DATA`."""
 
     def __init__(self, file: str) -> None:
         self.runs = _Runs(file)
@@ -219,14 +219,14 @@ class _TextReader:
             self.runs.add(self.region, self.points[self.at], self.metric, self._numbers(rest), self.line)
             self.at += 1
         else:
-            raise self._wrong(f"`{keyword[:40]}` is none of PARAMETER, POINTS, REGION, METRIC and DATA")
+            raise self._wrong(f"`{keyword[:40]}` is not one of PARAMETER, POINTS, REGION, METRIC and DATA")
 
     def close(self) -> None:
-        """Tell of points that the lines of DATA above leave out."""
+        """End the lines of DATA of a metric; missing points cause a warning."""
         if 0 < self.at < len(self.points):
             what = " ".join(filter(None, (self.region, self.metric)))
-            said = f"{what[:80]} has DATA for {self.at} of {len(self.points)} points"
-            self.runs.warnings.append(f"{self.runs.file}:{self.line}: {said}")
+            message = f"{what[:80]} has DATA for {self.at} of {len(self.points)} points"
+            self.runs.warnings.append(f"{self.runs.file}:{self.line}: {message}")
         self.at = 0
 
     def _read_points(self, rest: str) -> None:

@@ -1,4 +1,4 @@
-"""GOAL schedules: what each rank sends, receives and computes, and what must precede what; text and binary.
+"""GOAL schedules: operations of each rank and their dependencies, as text or binary.
 
     num_ranks 2
     rank 0 {
@@ -71,8 +71,8 @@ def is_goal(head: str) -> bool:
 def read_goal(path: Path) -> Trace:
     """The schedule of a file, text or binary, as graphs; computations in ns become s.
 
-    A text that is cut off within its last rank is kept up to there, and told. Raise `InvalidFileError` for what is no
-    GOAL, a rank that is missing, a label that is defined twice or not at all, or a circle of dependencies.
+    Of a text that is cut off within its last rank the rest is kept, with a warning. Raise `InvalidFileError` for
+    another format, a missing rank, a label that is defined twice or not at all, or a circle of dependencies.
     """
     try:
         with path.open("rb") as file:
@@ -83,7 +83,7 @@ def read_goal(path: Path) -> Trace:
 
 
 def parse_goal(text: str, file: str = "<text>") -> Trace:
-    """Like `read_goal`, of a text."""
+    """Schedule of a text; see `read_goal`."""
     return _Text(file).trace(pieces(text))
 
 
@@ -109,7 +109,7 @@ class _Text:
         self.after, self.after_started = (array("q"), array("q")), (array("q"), array("q"))
 
     def trace(self, texts: Iterable[str]) -> Trace:
-        """Read all lines; programs are made of some ranks at a time."""
+        """Trace of a text in pieces; programs are built for some ranks at a time."""
         for text in texts:
             for row, is_whole in rows(text):
                 self.line += 1
@@ -141,8 +141,8 @@ class _Text:
             self.in_comment, row = True, row.partition("/*")[0]
         return row
 
-    def _refuse(self, said: str) -> InvalidFileError:
-        return refuse(self.file, said, self.line)
+    def _refuse(self, message: str) -> InvalidFileError:
+        return refuse(self.file, message, self.line)
 
     def _statement(self, text: str) -> None:
         if match := _OPERATION.fullmatch(text):
@@ -160,7 +160,7 @@ class _Text:
             self._rest(text[1:])
         else:
             words = re.findall(r"[a-z_]+", text[:200])
-            near = next((said for word in words if word not in _WORDS and (said := did_you_mean(word, _WORDS))), "")
+            near = next((hint for word in words if word not in _WORDS and (hint := did_you_mean(word, _WORDS))), "")
             raise self._refuse(f"`{text[:60]}` is no statement of GOAL{near}")
 
     def _rest(self, text: str) -> None:
@@ -190,8 +190,8 @@ class _Text:
         for label, is_start, required, line in self.later:
             missing = next((name for name in (label, required) if name not in self.labels), None)
             if missing:
-                said = f"rank {self.rank} has no label `{missing}`{did_you_mean(missing, self.labels)}"
-                raise refuse(self.file, said, line)
+                message = f"rank {self.rank} has no label `{missing}`{did_you_mean(missing, self.labels)}"
+                raise refuse(self.file, message, line)
             self._depend(label, is_start, required)
         self.start.append(len(self.kind))
         self.rank = None
@@ -274,10 +274,10 @@ class _Text:
 
     def _finish(self) -> None:
         if not self.rank_count:
-            raise refuse(self.file, "no GOAL schedule: it does not say `num_ranks`", 1)
+            raise refuse(self.file, "not a GOAL schedule: `num_ranks` is missing", 1)
         if self.rank is not None:
             self.warnings.append(f"{self.file}:{self.line}: cut off within rank {self.rank}, which is kept up to there")
-            self.later = [said for said in self.later if said[0] in self.labels and said[2] in self.labels]
+            self.later = [later for later in self.later if later[0] in self.labels and later[2] in self.labels]
             self._close()
         refuse_missing_ranks(self.file, self.programs, self.rank_count, "num_ranks")
         if self.ranks:

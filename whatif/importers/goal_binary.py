@@ -71,24 +71,26 @@ class _Schedule:
     def __init__(self, file: str, data: Bytes) -> None:
         self.file, self.data = file, data
         if len(data) < _HEADER or data[:8].tobytes() != MAGIC:
-            raise refuse(file, "no binary GOAL schedule: it does not start with 4223")
+            raise refuse(file, "not a binary GOAL schedule: it does not start with 4223")
         self.rank_count = int(data[8:12].view("<u4")[0])
         if not 0 < self.rank_count <= MOST_RANKS or _HEADER + 16 * self.rank_count > len(data):
-            raise refuse(file, f"{self.rank_count:,} ranks, for whose offsets {len(data):,} B are too few: cut off?")
+            raise refuse(
+                file, f"{self.rank_count:,} ranks, but {len(data):,} B are too few for their offsets: cut off?"
+            )
         table = data[_HEADER : _HEADER + 16 * self.rank_count].view("<u8").reshape(-1, 2)
         self._place(table)
         self.adapters = 0
         self.counts = np.zeros(4, dtype=np.int64)
 
     def _place(self, table: NDArray[np.uint64]) -> None:
-        """Check where the ranks are: inside the file, behind the table, none within another."""
+        """Set the ranges of the ranks; raise `InvalidFileError` if they overlap or leave the file."""
         outside = (table[:, 0] > table[:, 1]) | (table[:, 1] > len(self.data) - _ORIGIN)
         outside |= table[:, 0] < _HEADER - _ORIGIN + 16 * self.rank_count
         if outside.any():
             rank = int(np.flatnonzero(outside)[0])
             start, end = table[rank].tolist()
             raise refuse(
-                self.file, f"rank {rank} is said to be at bytes {start:,} to {end:,}: outside of the file, cut off?"
+                self.file, f"rank {rank} should be at bytes {start:,} to {end:,}, outside of the file: cut off?"
             )
         self.start, self.end = (table + np.uint64(_ORIGIN)).astype(np.int64).T
         order = np.argsort(self.start, kind="stable")
@@ -109,8 +111,10 @@ class _Schedule:
         wrong = (self.appendix > self.end) | ((self.end - self.appendix) % 4 != 0) | (roots > self.count)
         if wrong.any():
             rank = int(np.flatnonzero(wrong)[0])
-            said = f"{self.count[rank]:,} operations and {roots[rank]:,} roots"
-            raise refuse(self.file, f"rank {rank}: {said} do not fit into its {self.end[rank] - self.start[rank]:,} B")
+            counts = f"{self.count[rank]:,} operations and {roots[rank]:,} roots"
+            raise refuse(
+                self.file, f"rank {rank}: {counts} do not fit into its {self.end[rank] - self.start[rank]:,} B"
+            )
         if self.count.sum() > MOST_OPERATIONS:
             raise refuse(self.file, f"more than {MOST_OPERATIONS:,} operations")
 
@@ -161,20 +165,20 @@ class _Schedule:
         is_message = (kind == 1) | (kind == 2)
         is_any = kind == 2
         wrong = {
-            "a type that is none": (kind < 1) | (kind > 3),
-            "a peer that is no rank": is_message & (peer >= self.rank_count) & ~(is_any & (peer == _ANY)),
+            "an unknown type": (kind < 1) | (kind > 3),
+            "a peer that is not a rank": is_message & (peer >= self.rank_count) & ~(is_any & (peer == _ANY)),
             "a tag beyond 2^31": is_message & (tag > LARGEST_TAG) & ~(is_any & (tag == _ANY)),
             "a size beyond 2^60": size > LARGEST_SIZE,
         }
-        for said, where in wrong.items():
-            self._refuse_at(where, start, first, said)
+        for message, where in wrong.items():
+            self._refuse_at(where, start, first, message)
 
-    def _refuse_at(self, where: NDArray[np.bool_], start: Indices, first: int, said: str) -> None:
+    def _refuse_at(self, where: NDArray[np.bool_], start: Indices, first: int, message: str) -> None:
         guilty = np.flatnonzero(where)
         if len(guilty):
             rank = int(np.searchsorted(start, guilty[0], side="right")) - 1
             number = int(guilty[0] - start[rank]) + 1
-            raise refuse(self.file, f"rank {first + rank}, operation {number}: {said}")
+            raise refuse(self.file, f"rank {first + rank}, operation {number}: {message}")
 
     def _dependencies(
         self,
@@ -184,7 +188,7 @@ class _Schedule:
         places: tuple[Indices, Indices, Indices, Indices],
         first: int,
     ) -> Dependencies:
-        """Who precedes whom, from the lists in the appendices."""
+        """Dependencies between operations, from the lists in the appendices."""
         offset, room, start, owner = places
         number = count.astype(np.int64)
         beyond = (number > 0) & (place.astype(np.int64) + number > room[owner])

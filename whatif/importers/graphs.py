@@ -1,4 +1,4 @@
-"""Graphs of operations, many ranks at a time: from lists of who must precede whom to programs."""
+"""Graphs of operations, many ranks at a time: from lists of dependencies to programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whatif.simulation.rank_programs import RankProgram
 
 Indices = NDArray[np.int64]
 Dependencies = tuple[Indices, Indices]
-"""Operations that come first, and those that depend on them, numbered over the ranks of a batch."""
+"""Pairs of operations and those that depend on them, numbered over the ranks of a batch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ def programs(file: str, batch: Batch, ranks: Sequence[int]) -> list[RankProgram]
 
 
 def _backward(batch: Batch, dependencies: Dependencies) -> tuple[list[Indices], list[NDArray[np.int32]]]:
-    """For each rank, where the dependencies of its operations stand, and how many operations back they are."""
+    """Ranges of dependencies and their distances in operations, for each rank."""
     first, then = dependencies
     order = np.argsort(then, kind="stable")
     distance = (then - first)[order].astype(np.int32)
@@ -89,5 +89,5 @@ def _refuse_circles(file: str, batch: Batch, ranks: Sequence[int]) -> None:
     if len(guilty):
         rank = int(np.searchsorted(batch.start, guilty[0], side="right")) - 1
         own = (guilty - batch.start[rank]).tolist()
-        said = ", ".join(str(number + 1) for number in own[:5]) + (", .." if len(own) > 5 else "")
-        raise refuse(file, f"rank {ranks[rank]}: operations wait for one another in a circle: number {said}")
+        numbers = ", ".join(str(number + 1) for number in own[:5]) + (", .." if len(own) > 5 else "")
+        raise refuse(file, f"rank {ranks[rank]}: operations wait for one another in a circle: number {numbers}")

@@ -1,9 +1,9 @@
 """Output of the Intel MPI Benchmarks (IMB-MPI1): point-to-point tests, alone or in groups, and collectives.
 
-A test starts with `# Benchmarking PingPong`, says its processes (`# #processes = 2`, or `# ( 4 groups of 2 processes
+A test starts with `# Benchmarking PingPong`, states its processes (`# #processes = 2`, or `# ( 4 groups of 2 processes
 each running simultaneous )`) and lists rows under `#bytes #repetitions t[usec] Mbytes/sec`. The time of a ping-pong is
-one way, half a round trip. A Mbyte is 2^20 B up to version 4 and 10^6 B from 2017 on; which of them a file means is
-told by its own numbers. Source: Intel MPI Benchmarks User Guide.
+one way, half a round trip. A Mbyte is 2^20 B up to version 4 and 10^6 B from 2017 on, decided by the
+numbers of the file. Source: Intel MPI Benchmarks User Guide.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ _COLUMNS: Final = {
 def parse_imb(text: str, file: str = "<text>") -> Table:
     """IMB output as a table of measurements (see `whatif.importers.measurements`).
 
-    Where t_min, t_max and t_avg are printed, `time` is the average. `bandwidth` is what IMB prints, that of all pairs,
+    If t_min, t_max and t_avg are printed, `time` is the average. `bandwidth` is the printed one, that of all pairs,
     or, for Sendrecv and Exchange, that of one process; of several groups it prints one (the slowest, or each in a row
-    of its own), and that is multiplied by their number. Raise `InvalidFileError` for a row that is no row of numbers,
-    and for a text without results.
+    of its own), and that is multiplied by their number. Raise `InvalidFileError` for a row with
+    other words than numbers, and for a text without results.
     """
     return _table(pieces(text), file)
 
 
 def read_imb(path: Path) -> Table:
-    """Like `parse_imb`, of a file of any size."""
+    """Measurements of a file of any size; see `parse_imb`."""
     return _table(chunks(path), shown_path(path))
 
 
@@ -100,20 +100,20 @@ def _table(texts: Iterable[str], file: str) -> Table:
 
 
 def _megabyte(rows: RowReader, passed: FloatArray, time: FloatArray, printed: FloatArray) -> float:
-    """Bytes of a Mbyte, 10^6 or 2^20: what agrees with the times; where nothing tells, as the version says."""
+    """Size of a Mbyte in B, 10^6 or 2^20: the one that agrees with the times, or else that of the version."""
     version = rows.notes.get("version", "")
-    said = 2.0**20 if re.match(r"[1-4](?:\.|$)", version) else 1e6
-    # Both columns are printed with two decimals: small ones are too coarse to tell 5 %.
+    stated = 2.0**20 if re.match(r"[1-4](?:\.|$)", version) else 1e6
+    # Both columns are printed with two decimals: small values are too coarse for a comparison to 5 %.
     clear = (printed > 10) & (time > 1e-6)
     seen = passed[clear] / time[clear] / printed[clear]
     near = seen[np.abs(seen / 1.024e6 - 1) < 0.05]
     if len(near) < 3:
-        return said
-    found = 2.0**20 if np.median(near) > 1.024e6 else 1e6
-    if version and found != said:
-        text = f"by its times a Mbyte of this file is {found:,.0f} B, although in version {version} it is {said:,.0f} B"
+        return stated
+    fitting = 2.0**20 if np.median(near) > 1.024e6 else 1e6
+    if version and fitting != stated:
+        text = f"by its times a Mbyte of this file is {fitting:,.0f} B, but {stated:,.0f} B in version {version}"
         rows.warnings.append(f"{rows.file}: {text}")
-    return found
+    return fitting
 
 
 def _read_line(section: Section, line: str) -> Section:

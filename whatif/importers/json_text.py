@@ -1,4 +1,4 @@
-"""JSON of other programs, read safely: cut off, nested too deeply or of another shape, it is refused with its place."""
+"""JSON of other programs, with errors for texts that are cut off, nested too deeply or of another shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ADAPTERS: Final[dict[Any, TypeAdapter[Any]]] = {}
 
 
 def parse_json(text: str, file: str, line: int = 0) -> Any:
-    """A JSON text; `line` is where it stands in its file. Raise `InvalidFileError`."""
+    """Document of a JSON text that starts at `line` of its file. Raise `InvalidFileError`."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -24,7 +24,7 @@ def parse_json(text: str, file: str, line: int = 0) -> Any:
 
 
 def shaped(document: Any, shape: type[Shape], file: str, line: int = 0) -> Shape:
-    """A document as what it should be; raise `InvalidFileError` with the place of the first thing that is wrong."""
+    """Document checked against a type; raise `InvalidFileError` with the path of the first mistake."""
     try:
         if shape not in _ADAPTERS:
             _ADAPTERS[shape] = TypeAdapter(shape)

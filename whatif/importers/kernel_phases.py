@@ -25,9 +25,8 @@ KERNEL_COLUMNS: Final[Mapping[str, Dimension | None]] = {
 }
 """Columns of a table of profiled kernels: the kernel's full name, parameters of a kernel phase, and the measured time.
 
-`operations`, `dram_size`, `l2_size` and `reference_time` are those of what `metrics_per` names: the whole `profile`
-of `profiled_launch_count` launches, or the mean of one `launch`. NaN for what was not measured (`l2_size`,
-`reference_time`).
+`operations`, `dram_size`, `l2_size` and `reference_time` are those of `metrics_per`: the whole `profile`
+of `profiled_launch_count` launches, or the mean of one `launch`. NaN if not measured (`l2_size`, `reference_time`).
 """
 DOMINANT_OPERATIONS: Final = ("fp_32", "fp_64", "integer")
 
@@ -35,10 +34,10 @@ _MANGLED = re.compile(r"_ZN?[KVr]*(?=\d)")
 
 
 def kernels_toml(table: Table) -> str:
-    """The kernels of a table as `[application.phases.NAME]` tables, with a comment that says where they come from.
+    """The kernels of a table as `[application.phases.NAME]` tables, with their source as a comment.
 
     The names of the phases are those of the kernels without namespaces and arguments, numbered where they repeat.
-    How often an iteration launches a kernel is not in a profile: `launch_count` is 1, to be put right by hand.
+    The launches in an iteration are not in a profile: `launch_count` is 1, to be corrected by hand.
     Raise `UsageError` for a table of something else.
     """
     if not table.columns.keys() >= KERNEL_COLUMNS.keys():

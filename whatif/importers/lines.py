@@ -1,4 +1,4 @@
-"""The lines of a text, and the numbers in those that hold nothing else, all read at once."""
+"""Lines of a text, and the numbers in lines that hold nothing else, all read at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray, IntArray
 
-# What a character is: blank, of a number, or of none; `bytes.translate` is the fastest way to tell.
+# Class of each character; `bytes.translate` is the fastest way to find it.
 _BLANK, _DIGIT, _POINT, _LETTER, _OTHER = range(5)
 _KINDS = bytearray([_OTHER] * 256)
 for _kind, _characters in ((_BLANK, b" \t\n"), (_DIGIT, b"0123456789"), (_POINT, b"."), (_LETTER, b"+-eEnNaAiIfF")):
@@ -21,9 +21,9 @@ _POWERS = 10.0 ** np.arange(_MOST_DIGITS + 1)
 
 
 class Lines:
-    """The lines of a text, the last of which is ended: where they end, and their numbers of words.
+    """Lines of a text that ends with a line end: their ends, and their numbers of words.
 
-    Those are rows that begin with a digit and hold only characters of numbers.
+    Rows are lines that begin with a digit and hold only characters of numbers.
     """
 
     def __init__(self, text: str) -> None:

@@ -30,7 +30,7 @@ def parse_columns(
 ) -> Table:
     """A table of measurements from a CSV or TSV text with one line of headings.
 
-    `mapping` gives for a column of measurements the heading it stands under, with `[unit]` behind where the heading
+    `mapping` gives the heading of a column of measurements, with `[unit]` behind where the heading
     has none, or a value; without it, headings must be the names of the columns, `message_size [B]`. `message_size`
     and `time` or `bandwidth` must be there. `where` keeps the rows in which columns of the file have given values.
     Lines that start with `#` are comments. Raise `UsageError` for a mapping that does not fit the headings and
@@ -40,7 +40,7 @@ def parse_columns(
 
 
 def read_columns(path: Path, mapping: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None) -> Table:
-    """Like `parse_columns`, of a file of any size."""
+    """Measurements of a file of any size; see `parse_columns`."""
     return _table(chunks(path), mapping, shown_path(path), where or {})
 
 
@@ -50,21 +50,21 @@ def _table(texts: Iterable[str], mapping: Mapping[str, str] | None, file: str, w
     wanted = {source.position: name not in TEXTS for name, source in sources.items() if source.position >= 0}
     part = read_rows(chain((rest,), texts), sheet, wanted, filters_of(sheet, where), file)
     if "pair_count" not in sources and (pairs := next(filter(_PAIRS.fullmatch, sheet.names), "")):
-        said = "no pair_count was given, but a column looks like it"
-        part.warnings.append(f"{file}: {said}: `pair_count={pairs}` uses it")
+        message = "no pair_count was given, but a column looks like it"
+        part.warnings.append(f"{file}: {message}: `pair_count={pairs}` uses it")
     return _measured(part, sources, file, where)
 
 
 def _measured(part: SheetRows, sources: Mapping[str, ColumnSource], file: str, where: Mapping[str, str]) -> Table:
     if not part.count:
-        said = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
-        raise refuse(file, "; ".join([f"no rows{said}", *part.warnings]))
+        chosen = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
+        raise refuse(file, "; ".join([f"no rows{chosen}", *part.warnings]))
     columns = {name: _values(part, name, source) for name, source in sources.items()}
     warnings = list(part.warnings)
     if "test" not in columns:
         columns["test"] = "ping_pong" if "time" in columns else "bandwidth"
         meaning = "one-way times of ping-pongs" if "time" in columns else "bandwidths of streams"
-        warnings.append(f"{file}: taken as {meaning}; `test=NAME` says otherwise")
+        warnings.append(f"{file}: taken as {meaning}; `test=NAME` states another one")
     if "time" not in columns:
         columns["time"] = _streamed(columns)
     return valid_measurements(columns, np.concatenate(part.lines), {"file": file}, warnings)

@@ -1,7 +1,7 @@
 """Columns of CSV files by the names of measurements: `message_size=size (bytes),time=elapsed [us],pair_count=4`.
 
 Units come from the heading, `time (us)` or `time [us]`, or follow it in the mapping; a number without a known
-unit is refused, never guessed. What no column holds can be said as a value: `pair_count=4`, `test=ping_pong`.
+unit is refused, never guessed. A value stands for a column that the file lacks: `pair_count=4`, `test=ping_pong`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def parse_mapping(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class SheetLayout:
-    """How a file is laid out: its separator, the names of its columns, and the line of its heading."""
+    """Layout of a file: its separator, the names of its columns, and the line of its heading."""
 
     separator: str
     names: tuple[str, ...]
@@ -65,7 +65,7 @@ class SheetLayout:
 
 @dataclass(frozen=True)
 class ColumnSource:
-    """Where the values of one column of measurements come from: a column of the file with a scale, or a value."""
+    """Source of one column of measurements: a column of the file with a scale, or a value."""
 
     position: int = -1
     scale: float = 1.0
@@ -79,45 +79,45 @@ def own_names(sheet: SheetLayout) -> dict[str, str]:
 
 
 def sources_of(sheet: SheetLayout, mapping: Mapping[str, str], file: str) -> dict[str, ColumnSource]:
-    """Where each column of measurements that a mapping names comes from; raise `UsageError`."""
+    """Source of each column of measurements that a mapping names; raise `UsageError`."""
     known = [name for name in COLUMNS if name != "file"]
     for name in mapping:
         if name not in known:
             raise UsageError(f"`{name}` is no column of measurements{did_you_mean(name, known)}: {', '.join(known)}")
     if "message_size" not in mapping or not {"time", "bandwidth"} & mapping.keys():
         raise UsageError(
-            f"{file}: say which columns hold `message_size` and `time` or `bandwidth`, such as `{EXAMPLE}`; "
+            f"{file}: name the columns of `message_size` and `time` or `bandwidth`, such as `{EXAMPLE}`; "
             f"the columns are {listed(sheet.names)}"
         )
-    return {name: _source(sheet, name, said, file) for name, said in mapping.items()}
+    return {name: _source(sheet, name, text, file) for name, text in mapping.items()}
 
 
-def _source(sheet: SheetLayout, name: str, said: str, file: str) -> ColumnSource:
+def _source(sheet: SheetLayout, name: str, text: str, file: str) -> ColumnSource:
     dimension = COLUMNS[name]
-    position, unit = position_of(sheet, said), ""
-    if position < 0 and (match := _UNIT.fullmatch(said)):
+    position, unit = position_of(sheet, text), ""
+    if position < 0 and (match := _UNIT.fullmatch(text)):
         position, unit = position_of(sheet, match[1]), match[2]
-        refuse_other_unit(sheet.names[position] if position >= 0 else "", name, said, unit, file)
+        refuse_other_unit(sheet.names[position] if position >= 0 else "", name, text, unit, file)
     if position < 0:
-        return ColumnSource(value=_value(sheet, name, said, dimension))
+        return ColumnSource(value=_value(sheet, name, text, dimension))
     if dimension is None or (dimension == ONE and not unit):
         return ColumnSource(position)
     if not unit and (match := _UNIT.fullmatch(sheet.names[position])):
         unit = match[2]
-    return ColumnSource(position, _scale(name, said, unit, dimension, file))
+    return ColumnSource(position, _scale(name, text, unit, dimension, file))
 
 
-def refuse_other_unit(heading: str, name: str, said: str, unit: str, file: str) -> None:
+def refuse_other_unit(heading: str, name: str, stated: str, unit: str, file: str) -> None:
     """Refuse a unit in a mapping where the heading has another one that is known."""
     match = _UNIT.fullmatch(heading)
     try:
-        stated = match and _unit(match[2])
-        differs = stated is not None and stated != _unit(unit)
+        known = match and _unit(match[2])
+        differs = known is not None and known != _unit(unit)
     except UnitError:
         return
     if differs:
-        told = f"the column's heading is `{heading}`; to read it in its own unit, write `{name}={heading}`"
-        raise UsageError(f"{file}: `{name}={said}` says {unit}, but {told}")
+        hint = f"the column's heading is `{heading}`; to read it in its own unit, write `{name}={heading}`"
+        raise UsageError(f"{file}: `{name}={stated}` has the unit {unit}, but {hint}")
 
 
 def position_of(sheet: SheetLayout, name: str) -> int:
@@ -143,31 +143,31 @@ def split_unit(heading: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (heading, "")
 
 
-def _value(sheet: SheetLayout, name: str, said: str, dimension: Dimension | None) -> Any:
-    lost = f"`{name}={said}`: {no_column(sheet, said)}"
+def _value(sheet: SheetLayout, name: str, text: str, dimension: Dimension | None) -> Any:
+    lost = f"`{name}={text}`: {no_column(sheet, text)}"
     if dimension is None:
-        if not re.fullmatch(r"[a-z_]+(?: to [a-z]+)?", said):
+        if not re.fullmatch(r"[a-z_]+(?: to [a-z]+)?", text):
             raise UsageError(lost)
-        return TESTS.get(said, said)
+        return TESTS.get(text, text)
     try:
-        quantity = parse_quantity(said)
+        quantity = parse_quantity(text)
     except UnitError:
         raise UsageError(lost) from None
     if quantity.dimension != dimension:
-        raise UsageError(f"`{name}={said}`: must be in {dimension}")
+        raise UsageError(f"`{name}={text}`: must be in {dimension}")
     return quantity.value
 
 
-def _scale(name: str, said: str, unit: str, dimension: Dimension, file: str) -> float:
-    hint = f"write the unit behind the column, `{name}={said.partition('[')[0].strip()} [{_typical(dimension)}]`"
+def _scale(name: str, text: str, unit: str, dimension: Dimension, file: str) -> float:
+    hint = f"write the unit behind the column, `{name}={text.partition('[')[0].strip()} [{_typical(dimension)}]`"
     if not unit:
-        raise UsageError(f"{file}: `{said}` has no unit: {hint}")
+        raise UsageError(f"{file}: `{text}` has no unit: {hint}")
     try:
         found, size = _unit(unit)
     except UnitError as error:
-        raise UsageError(f"{file}: `{said}`: {error}; {hint}") from None
+        raise UsageError(f"{file}: `{text}`: {error}; {hint}") from None
     if found != dimension:
-        raise UsageError(f"{file}: `{said}`: {name} cannot be in {unit}; {hint}")
+        raise UsageError(f"{file}: `{text}`: {name} cannot be in {unit}; {hint}")
     return size
 
 
@@ -187,7 +187,7 @@ def _typical(dimension: Dimension) -> str:
 def no_column(sheet: SheetLayout, name: str) -> str:
     """Message about a missing column, with the nearest headings or all of them."""
     hint = did_you_mean(name, sheet.names) or did_you_mean(bare(name), map(bare, sheet.names))
-    return f"there is no column `{name}`{hint or f'; the columns are {listed(sheet.names)}'}"
+    return f"no column `{name}`{hint or f'; the columns are {listed(sheet.names)}'}"
 
 
 def filters_of(sheet: SheetLayout, where: Mapping[str, str]) -> dict[int, str]:

@@ -16,7 +16,7 @@ from whatif.importers.simgrid import is_platform, read_platform
 from whatif.table import Table
 
 Files = str | Path | Sequence[str | Path]
-"""One path or several; a folder stands for its files."""
+"""Path or paths; a folder stands for its files."""
 ColumnNames = str | Mapping[str, str]
 """Headings by the names of columns: `time=Wall time [ms],ranks=Ranks`, or a mapping."""
 RowFilter = str | Sequence[str] | Mapping[str, str]

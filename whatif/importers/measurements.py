@@ -31,20 +31,20 @@ COLUMNS: Final[Mapping[str, Dimension | None]] = {
 `test` is `ping_pong`, `bandwidth`, `bidirectional_bandwidth`, `ping_ping`, `sendrecv`, `exchange` or the name of a
 collective in lower case (`allreduce`). `time` is the one-way time of a ping-pong, the time for each message of a
 windowed test (`window_size` messages in flight; 1 for all others), the duration of a collective. `pair_count` is
-the number of pairs that communicate at the same time. `bandwidth` is that of all pairs together. What a file does
-not say is NaN, or an empty text. `buffers` is `host`, `device`, `host to device` or `device to host`.
+the number of pairs that communicate at the same time. `bandwidth` is that of all pairs together. Missing
+values are NaN, or an empty text. `buffers` is `host`, `device`, `host to device` or `device to host`.
 """
 
 UNKNOWN_PAIRS: Final = "unknown_pairs"
-"""The note that names the files of tests of several pairs that do not say how many; of others NaN is one pair."""
+"""Note with the files of multi-pair tests that lack the number of pairs; in other files NaN means one pair."""
 
 
 def measurements(columns: Mapping[str, Any], notes: Mapping[str, str], warnings: Sequence[str] = ()) -> Table:
-    """A table of message measurements; missing columns are filled, scalars spread to the length of the others."""
+    """Table of message measurements; missing columns are filled, scalars spread to the length of the others."""
     length = max((len(value) for value in columns.values() if np.ndim(value)), default=1)
     filled = {name: _column(columns.get(name), dimension, length) for name, dimension in COLUMNS.items()}
-    told = {"warnings": "\n".join(warnings)} if warnings else {}
-    return Table(filled, {**{key: value for key, value in notes.items() if value}, **told})
+    noted = {"warnings": "\n".join(warnings)} if warnings else {}
+    return Table(filled, {**{key: value for key, value in notes.items() if value}, **noted})
 
 
 def _column(values: Any, dimension: Dimension | None, length: int) -> Column:

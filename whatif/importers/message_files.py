@@ -27,7 +27,7 @@ MOST_FILES: Final = 10_000
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its name, what a text of it holds, and the function that reads a file of it."""
+    """Format: its name, a pattern of its texts, and the function that reads a file."""
 
     name: str
     mark: re.Pattern[str]
@@ -64,8 +64,8 @@ def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Ma
     if not head.strip():
         raise refuse(shown_path(path), "no measurements in this file: it is empty")
     if is_platform(path):
-        said = "a SimGrid platform has parameters, no measurements; `whatif import network` alone shows them"
-        raise refuse(shown_path(path), f"XML: {said}")
+        message = "a SimGrid platform has parameters, no measurements; `whatif import network` alone shows them"
+        raise refuse(shown_path(path), f"XML: {message}")
     if mapping is None and not _has_own_names(head):
         raise refuse(shown_path(path), _unknown())
     return read_columns(path, mapping, where)
@@ -132,4 +132,4 @@ def _has_own_names(head: str) -> bool:
 
 def _unknown() -> str:
     known = ", ".join(known.name for known in FORMATS)
-    return f"no known format ({known}); for a CSV file, say which columns hold what: `{EXAMPLE}`"
+    return f"no known format ({known}); for a CSV file, name its columns: `{EXAMPLE}`"

@@ -72,7 +72,7 @@ def parse_mixbench(text: str, file: str = "<text>") -> Table:
         raise refuse(file, message, starts[0] if starts else 0)
     devices = dict.fromkeys(name.strip() for name in _DEVICE.findall(text))
     if len(devices) > 1:
-        raise refuse(file, f"runs on different devices: {', '.join(devices)}; give each a file of its own")
+        raise refuse(file, f"runs on different devices: {', '.join(devices)}; write each to a separate file")
     return row_table(rows, COLUMNS, _notes(text, file, devices), warnings)
 
 
@@ -87,7 +87,7 @@ def _notes(text: str, file: str, devices: Mapping[str, None]) -> dict[str, str]:
 
 
 def _block(file: str, lines: Sequence[str], start: int, warnings: list[str]) -> Iterator[dict[str, Any]]:
-    """The rows of the table whose first heading stands in line `start` (from 1)."""
+    """Rows of the table whose first heading is in line `start` (from 1)."""
     if len(lines) <= start or not lines[start].strip():
         raise refuse(file, "the second heading line is missing; is the file cut off?", start)
     headings = _headings(file, lines, start)

@@ -71,7 +71,7 @@ _OUTSIDE = re.compile(
 
 
 def is_local(call: str) -> bool:
-    """Whether a call only queries or prepares: its time is work of the rank, as that of any other function."""
+    """Whether a call only queries or prepares, so that its time counts as work of the rank."""
     return _LOCAL.fullmatch(call) is not None
 
 

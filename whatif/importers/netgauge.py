@@ -31,14 +31,14 @@ _LOGGP: Final = (("message_size", 1.0), _IGNORED, ("time", 0.5e-6), *[_IGNORED] 
 def parse_netgauge(text: str, file: str = "<text>") -> Table:
     """Netgauge output as ping-pong measurements (see `whatif.importers.measurements`), times one way.
 
-    Of one_one `time` is the average; of loggp it is PRTT(1,0,s) / 2, and the parameters beside it are not read. Raise
-    `InvalidFileError` for a row that is no row of numbers, and for a text without results.
+    Of one_one `time` is the average; of loggp it is PRTT(1,0,s) / 2, and the other parameters are not read. Raise
+    `InvalidFileError` for a row with other words than numbers, and for a text without results.
     """
     return _table(pieces(text), file)
 
 
 def read_netgauge(path: Path) -> Table:
-    """Like `parse_netgauge`, of a file of any size."""
+    """Measurements of a file of any size; see `parse_netgauge`."""
     return _table(chunks(path), shown_path(path))
 
 

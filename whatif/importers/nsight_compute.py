@@ -5,7 +5,7 @@ summary (`--print-summary per-kernel`) has `"Invocations",..,"Average"` instead.
 column a metric and the units in its second line. Lines of the tool and of the program around them are skipped.
 Values have thousands separators and scaled, decimal units (`usecond` or `us`, `Mbyte`), or are `n/a`.
 
-What a kernel phase needs of them is what gpuroofperf took from nvprof, which does not run on GPUs after Volta:
+A kernel phase needs those that gpuroofperf took from nvprof, which does not run on GPUs after Volta:
 operations W = add + mul + 2 fma of the dominant precision (or the integer operations, where there are no others),
 operation efficiency = W / (2 (W - fma)), and as shares of all 32 lanes of all instructions the add + mul + fma and
 the loads and stores. Source: NVIDIA, Nsight Compute documentation (its comparison with nvprof's metrics).
@@ -38,7 +38,7 @@ _OPERATIONS: Final = {
 }
 _INTEGER: Final = _THREADS.format("integer")
 Sums = Sequence[Mapping[str, float]]
-"""Ways to get one quantity: metrics with their factors, the first way whose metrics were all recorded."""
+"""Sources of one quantity: metrics with their factors; the first one with all metrics recorded is used."""
 _TIME: Final[Sums] = ({"gpu__time_duration.sum": 1},)
 _DRAM: Final[Sums] = (
     {"dram__bytes.sum": 1},
@@ -93,12 +93,12 @@ def parse_nsight_compute(text: str, file: str = "<text>") -> Table:
     rows = [(number, _cells(file, number, line)) for number, line in lines]
     start = next((index for index, (_, row) in enumerate(rows) if "Kernel Name" in row), None)
     if start is None:
-        said = re.search(r"^==ERROR== .*", text, re.MULTILINE)
-        told = f"; ncu said: {said[0]}" if said else ""
-        raise refuse(file, f'no heading with "Kernel Name" as `ncu --csv` prints it{told}')
+        error = re.search(r"^==ERROR== .*", text, re.MULTILINE)
+        reason = f"; error of ncu: {error[0]}" if error else ""
+        raise refuse(file, f'no heading with "Kernel Name" as `ncu --csv` prints it{reason}')
     headings = rows[start][1]
     if other := next((number for number, row in rows[start:] if "Kernel Name" in row and row != headings), 0):
-        raise refuse(file, "a second table with other columns; give each a file of its own", other)
+        raise refuse(file, "a second table with other columns; write each to a separate file", other)
     table = [(number, row) for number, row in rows[start + 1 :] if row != headings]
     notes = {"tool": "Nsight Compute", "file": file}
     launches = (_long if "Metric Name" in headings else _wide)(file, headings, table, notes)
@@ -124,7 +124,7 @@ def _long(file: str, headings: Sequence[str], rows: Rows, notes: dict[str, str])
     value_heading = "Metric Value" if "Metric Value" in headings else "Average"
     if absent := {"Metric Unit", value_heading} - set(headings):
         raise refuse(file, f"no column `{min(absent)}`", rows[0][0] - 1 if rows else 0)
-    # Whatever stands before the section and the metric says which launch it is.
+    # The columns before the section and the metric identify the launch.
     identity = min(headings.index(name) for name in ("Section Name", "Metric Name") if name in headings)
     launches: dict[tuple[str, ...], dict[str, Any]] = {}
     for number, row in rows:
@@ -167,7 +167,7 @@ def _launch(file: str, number: int, cells: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _named(file: str, number: int, headings: Sequence[str], row: Sequence[str]) -> dict[str, str]:
-    # Rows of rules at the end of a long form may be shorter or longer; what is needed stands before them.
+    # Rows of rules at the end of a long form may be shorter or longer; the columns that are used come before them.
     needed = headings.index("Rule Name") if "Rule Name" in headings else len(headings)
     if len(row) < needed or (needed == len(headings) and len(row) > needed):
         raise refuse(file, f"{len(row)} values under {len(headings)} headings; is the file cut off?", number)
@@ -198,7 +198,7 @@ def _value(file: str, number: int, name: str, unit: str, text: str) -> float:
 
 
 def kernel_metrics(table: Table) -> Table:
-    """One row a kernel with `KERNEL_COLUMNS`, the mean of its launches, from `parse_nsight_compute`.
+    """Kernels with `KERNEL_COLUMNS`, mean of their launches, from a table of `parse_nsight_compute`.
 
     `metrics_per` is `launch`. Kernels dominated by half precision are left out with a warning, and there is a warning
     for work of tensor cores, which is in none of the counts. `l2_size` and `reference_time` may be missing. Raise
@@ -206,7 +206,7 @@ def kernel_metrics(table: Table) -> Table:
     """
     file = table.notes.get("file", "")
     if "kernel" not in table.columns or "launch_count" not in table.columns:
-        raise UsageError("not a table of Nsight Compute's launches")
+        raise UsageError("not a table of kernel launches from Nsight Compute")
     rows: list[dict[str, Any]] = []
     warnings: list[str] = []
     missing: dict[str, None] = {}
@@ -228,7 +228,7 @@ def kernel_metrics(table: Table) -> Table:
 
 
 def _means(table: Table) -> Iterator[tuple[str, dict[str, float]]]:
-    """Of each kernel: the mean over its launches of what was recorded, and `launch_count`."""
+    """Recorded metrics of each kernel, mean over its launches, and `launch_count`."""
     kernels = table.columns["kernel"].values
     counts = table.columns["launch_count"].values
     for kernel in dict.fromkeys(kernels.tolist()):

@@ -33,7 +33,7 @@ _VALIDATION = re.compile(r"\d +(?:Pass|Fail) *$", re.MULTILINE)
 # `srun --label` and `mpirun --tag-output` name the process before each line.
 _PROCESS = r"^[ \t]*(?:\d+|\[\d+,\d+\](?:<std(?:out|err)>)?): ?"
 _PREFIX = re.compile(_PROCESS, re.MULTILINE)
-# What follows is a comment, or a row: a size and at least one more number.
+# Followed by a comment, or a row: a size and at least one more number.
 _PREFIXED = re.compile(_PROCESS + r"[ \t]*(?:#|\d+(?:[ \t]+\d+(?:\.\d*)?)+[ \t]*$)", re.MULTILINE)
 
 
@@ -45,11 +45,11 @@ class Section:
     constants: tuple[tuple[str, Any], ...] = ()
 
     def constant(self, name: str) -> Any:
-        """The value of a constant, None where it is not said."""
+        """Value of a constant; None if it is not stated."""
         return dict(self.constants).get(name)
 
     def having(self, **constants: Any) -> Section:
-        """The same with constants set."""
+        """Section with constants set."""
         return replace(self, constants=tuple((dict(self.constants) | constants).items()))
 
 
@@ -118,7 +118,7 @@ class RowReader:
 
     @property
     def notes(self) -> dict[str, str]:
-        """What the sections say about the file: distinct values, joined."""
+        """Notes of all sections about the file: distinct values, joined."""
         found = {name: [section.constant(name) for section in self._sections] for name in NOTES}
         return {
             name: "; ".join(list(dict.fromkeys(value for value in values if value))[:_MOST_VALUES])
@@ -146,7 +146,7 @@ class RowReader:
         return bool(Lines(_PREFIX.sub("", line) + "\n").is_row.any())
 
     def _learns(self, gaps: set[str]) -> bool:
-        """Whether some gaps show, for the first time, that lines have more around them than text and numbers."""
+        """Whether some gaps show, for the first time, that lines hold more than text and numbers."""
         before = self._prefixed, self._validated
         self._prefixed = self._prefixed or any(map(_PREFIXED.search, gaps))
         self._validated = self._validated or any(map(_VALIDATION.search, gaps))
@@ -194,7 +194,7 @@ class RowReader:
         self._store(values, lines.counts[rows], kind, self._line + rows)
 
     def _whole(self, lines: Lines, rows: IntArray, kind: IntArray) -> NDArray[np.bool_]:
-        """Which rows have the values that their heading says; a row that was cut off can only be a last one."""
+        """Mask of the rows with as many values as headings; only a last row can have been cut off."""
         counts, line = lines.counts[rows], self._line + rows
         widths = np.array([len(section.columns) for section in self._sections])[kind]
         unknown = widths == 0
@@ -206,8 +206,8 @@ class RowReader:
             bad = wrong & (followed | (counts > widths))
             if bad.any():
                 at = int(np.argmax(bad))
-                said = f"{counts[at]} values where the heading has {widths[at]} columns"
-                raise refuse(self.file, said, int(line[at]))
+                message = f"{counts[at]} values where the heading has {widths[at]} columns"
+                raise refuse(self.file, message, int(line[at]))
             self._count("a row that was cut off, left out", int(wrong.sum()), int(line[wrong][0]))
         whole: NDArray[np.bool_] = counts == widths
         return whole
@@ -249,7 +249,7 @@ def table_of(rows: RowReader, columns: dict[str, Any]) -> Table:
 def valid_measurements(
     columns: dict[str, Any], lines: NDArray[Any], notes: dict[str, str], warnings: list[str]
 ) -> Table:
-    """Measurements with sizes and times that can be; others are left out, told with their number and first line.
+    """Measurements with valid sizes and times; others are left out with a warning.
 
     A time must be a positive number, a message size a number that is not negative. Raise `InvalidFileError` where
     nothing is left.
@@ -257,15 +257,15 @@ def valid_measurements(
     time, size = np.asarray(columns["time"]), np.asarray(columns["message_size"])
     good = np.isfinite(time) & (time > 0) & np.isfinite(size) & (size >= 0)
     good = np.broadcast_to(good, (len(lines),))
-    file, told = notes.get("file", ""), list(warnings)
+    file, warned = notes.get("file", ""), list(warnings)
     if not good.all():
         count, first = int((~good).sum()), int(lines[~good][0])
         rows = "rows, this and others," if count > 1 else "row"
-        told.append(f"{file}:{first}: {count} {rows} left out: zero, negative or no number as time or message size")
+        warned.append(f"{file}:{first}: {count} {rows} left out: zero, negative or no number as time or message size")
         columns = {name: value[good] if np.ndim(value) else value for name, value in columns.items()}
     if not good.any():
-        raise refuse(file, "; ".join(["no measurements in this file", *told]))
-    return measurements(columns | {"file": file}, notes, told)
+        raise refuse(file, "; ".join(["no measurements in this file", *warned]))
+    return measurements(columns | {"file": file}, notes, warned)
 
 
 def is_number(word: str) -> bool:

@@ -18,7 +18,7 @@ from whatif.table import Table
 
 TOOL: Final = "nvidia-smi"
 MONITOR: Final = re.compile(r"\A\s*#[^\n]*\bgpu\b[^\n]*\n\s*#[^\n]*\bIdx\b")
-"""How a log of `dmon` begins."""
+"""Start of a log of `dmon`."""
 
 _ASKED: Final = re.compile(r"(?:power\.draw|utilization\.(?:gpu|memory)|temperature\.gpu|clocks\.(?:current\.)?\w+)\b")
 _DOTTED: Final = re.compile(r"\w+\.\w")
@@ -26,7 +26,7 @@ _OWN: Final = re.compile(
     r"(?:timestamp|index|name|uuid|serial|count|pstate|gpu_\w+|\w+_(?:mode|version|cap|active)|\w+\.[\w.]+)"
     r"(?:\s*\[[^\]]*\])?"
 )
-"""Headings of a log of `--query-gpu`: of what it is often asked for, most, and all."""
+"""Headings of a log of `--query-gpu`: the usual ones, most, and all."""
 _DATE: Final = re.compile(r"\d{4}/\d\d/\d\d ")
 _MISSING: Final = re.compile(r"\[.*\]|N/A|-")
 _MEASURED: Final = re.compile(r"([-+]?\d+(?:\.\d*)?)\s+(\S+)")
@@ -89,7 +89,7 @@ class _Log:
         return ",".join(_plain(cell, unit) for cell, unit in zip(cells, units, strict=False))
 
     def _seconds(self, text: str) -> float:
-        """Seconds since the first row; a time of day that goes back is one of the next day."""
+        """Seconds since the first row; an earlier time of day is one of the next day."""
         formats = ("%H:%M:%S",) if self.monitor else ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
         found = next((time for form in formats if (time := _time(text, form))), None)
         if found is None:
@@ -117,7 +117,7 @@ def is_nvidia_smi(head: str) -> bool:
 def read_nvidia_smi(
     path: Path, columns: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None
 ) -> Table:
-    """The samples of a log, one row each: `timestamp` in seconds since the first row, `power_draw`, and what is there.
+    """Samples of a log, one row each: `timestamp` in seconds since the first row, `power_draw`, and other columns.
 
     `columns` and `where` are those of `parse_runs_csv`, with the names of the log, `power.draw`.
     """
@@ -130,7 +130,7 @@ def parse_nvidia_smi(
     columns: Mapping[str, str] | None = None,
     where: Mapping[str, str] | None = None,
 ) -> Table:
-    """Like `read_nvidia_smi`, of a text. Raise `InvalidFileError` with the place."""
+    """Samples of a text; see `read_nvidia_smi`. Raise `InvalidFileError` with the place."""
     return _table(pieces(text), file, columns, where)
 
 

@@ -1,4 +1,4 @@
-"""The operations of ranks as an importer finds them: columns that grow, and the trace made of them at the end."""
+"""Operations of ranks in the order an importer reads them, in growing columns, and the trace made of them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Operations:
             self.add(Kind.COMPUTE, size=time)
 
     def wait(self, operations: Iterable[int]) -> None:
-        """Wait for operations given by their index; for none, nothing happens."""
+        """Add a wait for operations given by their index, if there are any."""
         here = len(self.kind)
         distances = [here - index for index in operations]
         if distances:
@@ -71,11 +71,11 @@ class Operations:
             self.add(Kind.WAIT)
 
     def cancel(self, index: int) -> None:
-        """Make an operation one that does nothing."""
+        """Replace an operation by one that does nothing."""
         self.kind[index], self.peer[index], self.size[index], self.tag[index] = Kind.COMPUTE, 0, 0.0, 0
 
     def is_kind(self, kinds: Iterable[Kind]) -> NDArray[np.bool_]:
-        """Which operations are of one of some kinds."""
+        """Mask of the operations of some kinds."""
         wanted = np.zeros(256, dtype=bool)
         wanted[[int(kind) for kind in kinds]] = True
         result: NDArray[np.bool_] = wanted[np.asarray(self.kind)]
@@ -105,8 +105,8 @@ def rows(text: str) -> Iterator[tuple[str, bool]]:
 def valid_size(file: str, line: int, what: str, size: float) -> float:
     """A size in B; raise `InvalidFileError` where it is negative, no number, or beyond `LARGEST_SIZE`."""
     if not 0 <= size <= LARGEST_SIZE:
-        said = "is negative" if size < 0 else "is no number" if math.isnan(size) else "is larger than 2^60 B"
-        raise refuse(file, f"{what}: a size of {size:.6g} B {said}", line)
+        problem = "is negative" if size < 0 else "is no number" if math.isnan(size) else "is larger than 2^60 B"
+        raise refuse(file, f"{what}: a size of {size:.6g} B {problem}", line)
     return size
 
 
@@ -116,14 +116,14 @@ def numbers_shown(numbers: Sequence[int]) -> str:
     return f"{shown} and {len(numbers) - 8} more" if len(numbers) > 8 else shown
 
 
-def refuse_missing_ranks(file: str, found: Iterable[int], count: int, said: str) -> None:
-    """Raise `InvalidFileError` if ranks of 0 to count - 1 are missing; `said` is the source of the count."""
+def refuse_missing_ranks(file: str, found: Iterable[int], count: int, source: str) -> None:
+    """Raise `InvalidFileError` if ranks of 0 to count - 1 are missing; `source` is that of the count."""
     if count > MOST_RANKS:
-        raise refuse(file, f"{count:,} ranks ({said}), where {MOST_RANKS:,} can be read")
+        raise refuse(file, f"{count:,} ranks ({source}), where {MOST_RANKS:,} can be read")
     missing = np.flatnonzero(~np.isin(np.arange(count), np.fromiter(found, dtype=np.int64)))
     if len(missing):
         word = "rank" if len(missing) == 1 else "ranks"
-        raise refuse(file, f"{word} {numbers_shown(missing.tolist())} of {count} ({said}) missing")
+        raise refuse(file, f"{word} {numbers_shown(missing.tolist())} of {count} ({source}) missing")
 
 
 def sequential_trace(
@@ -133,15 +133,15 @@ def sequential_trace(
     notes: Mapping[str, str],
     warnings: Sequence[str],
 ) -> Trace:
-    """The trace of ranks whose peers are ranks of the world and whose communicators are numbered as in the trace.
+    """Trace of ranks whose peers are ranks of the world and whose communicators are numbered as in the trace.
 
     Raise `InvalidFileError` where a message or a root is outside of the ranks.
     """
     for rank, operations in enumerate(ranks):
         _refuse_strangers(notes["file"], rank, operations, len(ranks))
-    spacing, said = _tag_spacing(ranks)
+    spacing, tag_warnings = _tag_spacing(ranks)
     programs = [operations.program(_tags(operations, spacing)) for operations in ranks]
-    texts = {**notes, "warnings": "\n".join([*warnings, *said])}
+    texts = {**notes, "warnings": "\n".join([*warnings, *tag_warnings])}
     return Trace(
         programs=tuple(programs),
         program_of=np.arange(len(ranks), dtype=np.int32),
@@ -169,9 +169,11 @@ def _tag_spacing(ranks: Sequence[Operations]) -> tuple[int, list[str]]:
     if len(used) < 2:
         return 0, []
     if (largest + 1) * (max(used) + 1) > LARGEST_TAG:
-        return 0, ["tags too large to tell messages of different communicators apart: they are matched as of one"]
-    said = "a receive of any tag takes messages of any communicator, as several are used"
-    return largest + 1, [said] if has_any else []
+        return 0, [
+            "tags too large to separate messages of different communicators: they are matched as in one communicator"
+        ]
+    message = "a receive of any tag takes messages of any communicator, as several are used"
+    return largest + 1, [message] if has_any else []
 
 
 def _tags(operations: Operations, spacing: int) -> NDArray[np.int32]:

@@ -1,8 +1,8 @@
 """Output of the OSU micro-benchmarks, versions 3 to 7: point-to-point tests and collectives.
 
 A test starts with `# OSU MPI Latency Test v5.6`, may name buffers (`# Send Buffer on DEVICE (D) and ..`), pairs and
-window (`# [ pairs: 2 ] [ window size: 64 ]`), and lists rows under `# Size  Latency (us)`. Several outputs may stand
-in one file, with other lines between them, and each line may carry the name of a process (`0: `, `[1,0]<stdout>:`).
+window (`# [ pairs: 2 ] [ window size: 64 ]`), and lists rows under `# Size  Latency (us)`. A file may hold
+several outputs, with other lines between them, and each line may carry the name of a process (`0: `, `[1,0]<stdout>:`).
 OSU's MB is 10^6 B. Source: https://mvapich.cse.ohio-state.edu/benchmarks/.
 """
 
@@ -24,7 +24,7 @@ from whatif.table import Table
 from whatif.units import UnitError, parse_unit
 
 DEFAULT_WINDOW: Final = 64
-"""Messages in flight in `osu_bw`, `osu_bibw` and `osu_mbw_mr` where the output does not say."""
+"""Messages in flight in `osu_bw`, `osu_bibw` and `osu_mbw_mr` if the output does not state the window."""
 
 _TITLE = re.compile(r"#\s*OSU\s+(.+?)(?:\s+Test)?(?:\s+v(\d\S*))?\s*")
 _BUFFERS = re.compile(r"#\s*Send Buffer on (\w+).*Receive Buffer on (\w+)", re.IGNORECASE)
@@ -64,7 +64,7 @@ def parse_osu(text: str, file: str = "<text>") -> Table:
 
 
 def read_osu(path: Path) -> Table:
-    """Like `parse_osu`, of a file of any size."""
+    """Measurements of a file of any size; see `parse_osu`."""
     return _table(chunks(path), shown_path(path))
 
 
@@ -142,8 +142,8 @@ def _process_count(command: str | None) -> float | None:
     """Processes that a command line starts: `-n 4`, or `-N2 --ntasks-per-node=4`."""
     if not command:
         return None
-    if said := re.search(r"\s(?:-n|-np|--np|--ntasks)[ =]*(\d+)(?=\s|$)", command):
-        return float(said[1])
+    if match := re.search(r"\s(?:-n|-np|--np|--ntasks)[ =]*(\d+)(?=\s|$)", command):
+        return float(match[1])
     nodes = re.search(r"\s(?:-N|--nodes)[ =]*(\d+)(?=\s|$)", command)
     each = re.search(r"\s--ntasks-per-node[ =]*(\d+)(?=\s|$)", command)
     return float(nodes[1]) * float(each[1]) if nodes and each else None
@@ -162,7 +162,7 @@ def _headed(section: Section, line: str) -> Section:
 
 
 def _column(name: str, unit: str) -> tuple[str, float] | None:
-    """What a heading means and its scale; ("", 1) for a column that is not wanted, None for no numbers at all."""
+    """Column and scale of a heading; ("", 1) for a column that is not used, None for one without numbers."""
     name = name.lower()
     if name == "validation":
         return None

@@ -43,7 +43,7 @@ def anchor_of(path: Path) -> Path | None:
 
 
 def read_otf2(path: Path) -> Trace:
-    """The trace of an archive: its anchor file, or the folder in which that is.
+    """Trace of an archive, given by its anchor file or the folder with it.
 
     Raise `InvalidFileError` where it is damaged, or the events of a rank or the package `otf2` are missing.
     """
@@ -52,13 +52,13 @@ def read_otf2(path: Path) -> Trace:
         raise refuse(shown_path(path), f"no anchor file of an OTF2 archive (`traces{SUFFIX}`)")
     if importlib.util.find_spec("otf2") is None:
         raise refuse(shown_path(path), "reading OTF2 needs the package `otf2`: python -m pip install 'whatif[otf2]'")
-    ranks, members, calls, warnings = _read_beside(anchor)
+    ranks, members, calls, warnings = _read_in_worker(anchor)
     notes = {"tool": "OTF2", "file": shown_path(anchor)}
     return sequential_trace(ranks, members, calls, notes, warnings)
 
 
-def _read_beside(anchor: Path) -> Read:
-    """Let a process of its own read the archive; see `whatif.importers.otf2_events`."""
+def _read_in_worker(anchor: Path) -> Read:
+    """Trace read by a worker process; see `whatif.importers.otf2_events`."""
     places = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(  # noqa: S603 - this program's own module
         [sys.executable, "-P", "-m", "whatif.importers.otf2_events", str(anchor.resolve())],
@@ -68,10 +68,10 @@ def _read_beside(anchor: Path) -> Read:
     )
     if done.returncode or not done.stdout:
         rows = done.stderr.decode("utf-8", "replace").splitlines()
-        said = next(
+        message = next(
             (row.partition("error: ")[2] for row in rows if row.startswith("[OTF2]")), "its records are no sense"
         )
-        raise refuse(shown_path(anchor), f"the archive is damaged or cut off: {said[:200]}")
+        raise refuse(shown_path(anchor), f"the archive is damaged or cut off: {message[:200]}")
     answer: Read | InvalidFileError = pickle.loads(done.stdout)  # noqa: S301 - written by our own process
     if isinstance(answer, InvalidFileError):
         raise answer

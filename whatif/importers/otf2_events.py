@@ -1,7 +1,7 @@
 """Programs of the ranks of an OTF2 archive, from its events; read in a worker process.
 
-The OTF2 library writes its complaints to the terminal and may not survive a damaged file: neither must reach whoever
-asks. Run as a program, this module writes what it read, or the error, to its output; see `otf2_archive`.
+The OTF2 library writes its errors to the terminal and may crash on a damaged file, which must not affect the caller.
+Run as a program, this module writes the operations, or the error, to its output; see `otf2_archive`.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _COLLECTIVES: Final = {
 
 
 def _name(choice: Any) -> str:
-    """The name of a value of the package's enumerations, which are none of Python's."""
+    """Name of a value of the package's enumerations, which are not `enum.Enum`."""
     return str(choice).rpartition(".")[2]
 
 
 def contribution(operation: str, sent: float, received: float, count: int) -> float:
-    """B that one rank contributes to a collective of `count` ranks, from what Score-P counts as sent and received.
+    """Contribution of one rank to a collective of `count` ranks in B, from the sizes that Score-P counts.
 
     Score-P counts a block for each partner, the own rank included: N n on both sides for all-to-all and allreduce,
     n received in a broadcast, n sent in a reduction. At the root, what is in place is not counted.
@@ -91,7 +91,7 @@ class _Archive:
         for group in definitions.groups:
             if group.group_type == GroupType.COMM_LOCATIONS and group.paradigm == Paradigm.MPI and group.members:
                 return list(group.members)
-        raise refuse(self.file, "no MPI program: the archive does not say where its ranks are")
+        raise refuse(self.file, "not an MPI program: the archive does not define the locations of its ranks")
 
     def communicator(self, communicator: Any) -> int | None:
         """The index of a communicator, None for one of the own rank only."""
@@ -115,7 +115,7 @@ class _Archive:
 
 
 class _RankEvents:
-    """A rank whose events are read, in their order; between two calls of MPI it computes."""
+    """Operations of a rank from its events in order; between two calls of MPI it computes."""
 
     def __init__(self, archive: _Archive, rank: int) -> None:
         self.archive, self.rank = archive, rank
@@ -155,7 +155,7 @@ class _RankEvents:
         self._last = None if self.ended else event.time
 
     def switch(self, event: Any) -> None:
-        """Recording was turned off, until when the rank computed, or on."""
+        """End the computation where recording was turned off, or restart it."""
         if _name(event.measurement_mode) == "OFF" and not self._depth:
             self._compute_until(event.time)
             self._was_off = self._last is not None
@@ -164,7 +164,7 @@ class _RankEvents:
             self._last = event.time
 
     def flush(self, event: Any) -> None:
-        """The recorder wrote its buffer, which the program would not have done."""
+        """Leave out the time in which the recorder wrote its buffer."""
         if self._last is not None and event.stop_time > event.time:
             self._last += event.stop_time - event.time
 
@@ -241,7 +241,7 @@ class _RankEvents:
         if self._unknown:
             self.archive.warnings[f"rank {self.rank}: {len(self._unknown)} receives never completed: left out"] += 1
         if not self.ended:
-            self.archive.warnings["ranks whose events end before MPI_Finalize: what followed is missing"] += 1
+            self.archive.warnings["ranks whose events end before MPI_Finalize: later events are missing"] += 1
 
     def _complete(self, event: Any) -> int | None:
         index = self._requests.pop(event.request_id, None)
@@ -270,8 +270,8 @@ class _RankEvents:
             return None
         members = self.archive.members[communicator]
         if not 0 <= peer < len(members) or not 0 <= event.msg_tag <= LARGEST_TAG:
-            said = f"a message with rank {peer} of {len(members)} and tag {event.msg_tag}"
-            raise refuse(self.archive.file, f"rank {self.rank}: {said}")
+            message = f"a message with rank {peer} of {len(members)} and tag {event.msg_tag}"
+            raise refuse(self.archive.file, f"rank {self.rank}: {message}")
         size = valid_size(self.archive.file, 0, f"rank {self.rank}", float(event.msg_length))
         return members[peer], size, event.msg_tag, communicator
 
@@ -307,11 +307,11 @@ def read_events(path: Path) -> Read:
             ranks = _ranks(archive, reader)
     except (_otf2.Error, otf2.error.TraceReaderError) as error:
         raise refuse(file, f"the archive is damaged or cut off: {error}") from None
-    said = [
+    warnings = [
         f"{file}: {text} ({count} times)" if count > 1 else f"{file}: {text}"
         for text, count in archive.warnings.items()
     ]
-    return [rank.operations for rank in ranks], archive.members, archive.calls, said
+    return [rank.operations for rank in ranks], archive.members, archive.calls, warnings
 
 
 def _refuse_missing(path: Path, archive: _Archive) -> None:
@@ -338,7 +338,7 @@ def _ranks(archive: _Archive, reader: Any) -> Sequence[_RankEvents]:
 
 
 def main() -> None:
-    """Write what the archive at the path given as argument holds, or the error, pickled, to the output."""
+    """Write the operations of the archive at the path given as argument, or the error, pickled, to the output."""
     answer: Read | InvalidFileError
     try:
         answer = read_events(Path(sys.argv[1]))

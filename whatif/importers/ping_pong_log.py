@@ -1,12 +1,12 @@
 """Logs of two ping-pong programs: mpitest (Choi et al.) and nodecomm (Bienz et al.).
 
 mpitest writes for each run `[Rank 0] comp time: .. us, comm time: .. us, total time: .. us` and the same for rank 1;
-the message size stands in the name of the file, `4096b.out`. Its comm time is a round trip: half the mean of both
+the message size is in the name of the file, `4096b.out`. Its comm time is a round trip: half the mean of both
 ranks' is the one-way time that the paper's Table 2 is fitted to; the ranks' own halves are least and greatest time.
 
 nodecomm writes `Pingpong for`, the ranks that send and their partners, and rows of a size and the time of 1, 2, .. k
 pairs at once. Its sizes are numbers of integers of 4 B and its times round trips: with 16 pairs the largest messages
-then move 6.4 GB/s, what a Gemini link of Blue Waters injects.
+then move 6.4 GB/s, the injection bandwidth of a Gemini link of Blue Waters.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def parse_ping_pong_log(text: str, file: str = "<text>") -> Table:
 
 
 def read_ping_pong_log(path: Path) -> Table:
-    """Like `parse_ping_pong_log`, of a file of at most 64 MiB."""
+    """Measurements of a file of at most 64 MiB; see `parse_ping_pong_log`."""
     return parse_ping_pong_log(read_text(path), shown_path(path))
 
 
@@ -55,7 +55,7 @@ def _mpitest(text: str, file: str) -> Table:
     times = {rank: [_number(match[2], file, line) for match, line in found if match[1] == rank] for rank in "01"}
     lines = np.array([line for match, line in found if match[1] == "0"], dtype=int)
     count = min(map(len, times.values()))
-    warnings = [f"{file}: runs that only one rank tells of, left out"] if len(found) > 2 * count else []
+    warnings = [f"{file}: runs with the time of one rank only, left out"] if len(found) > 2 * count else []
     first, second = (np.array(values[:count]) * 0.5e-6 for values in times.values())
     columns = _ping_pongs(np.full(count, float(size[1])), (first + second) / 2, np.ones(count))
     columns |= {"minimum_time": np.minimum(first, second), "maximum_time": np.maximum(first, second)}
@@ -89,7 +89,7 @@ def _row(line: str, pair_count: int, file: str, number: int) -> list[tuple[float
 
 def _several(file: str, partners: Sequence[str]) -> str:
     shown = ", ".join(partners[:10]) + (", .." if len(partners) > 10 else "")
-    return f"{file}: {len(partners)} sets of partners (from rank {shown}); the file does not say which share a node"
+    return f"{file}: {len(partners)} sets of partners (from rank {shown}); which of them share a node is unknown"
 
 
 def _ping_pongs(size: object, time: object, pairs: np.ndarray) -> dict[str, object]:

@@ -23,8 +23,8 @@ def row_table(
         name: Column(np.array([row[name] for row in rows], dtype=object if dimension is None else float), dimension)
         for name, dimension in columns.items()
     }
-    told = {**notes, "warnings": "\n".join(dict.fromkeys(warnings))}
-    return Table(filled, {key: value for key, value in told.items() if value})
+    texts = {**notes, "warnings": "\n".join(dict.fromkeys(warnings))}
+    return Table(filled, {key: value for key, value in texts.items() if value})
 
 
 def joined(tables: Sequence[Table], warnings: Sequence[str] = ()) -> Table:

@@ -42,9 +42,9 @@ def run_table(
 ) -> Table:
     """A table of columns by heading, such as `Wall time [ms]`: float64 is scaled to base units, objects are texts.
 
-    A heading without a unit is a pure number. `units`, by heading, are what a file that is no sheet says apart; its
-    headings are names, which may only end with a unit that is known. The note `columns` says which names are not those
-    of the file, `warnings` also which columns hold infinite numbers. Raise `UsageError` for an unknown unit and for two
+    A heading without a unit is a pure number. `units`, by heading, are those stated outside of the headings, which are
+    then names that may only end with a known unit. The note `columns` lists names that differ from those of the
+    file, `warnings` also the columns with infinite numbers. Raise `UsageError` for an unknown unit and for two
     headings of one name, with what to write instead.
     """
     columns: dict[str, Column] = {}
@@ -64,8 +64,8 @@ def run_table(
         for name, text in headings.items()
         if columns[name].dimension is not None and np.isinf(columns[name].values).any()
     ]
-    told = {**notes, "columns": ", ".join(renamed), "warnings": "\n".join(dict.fromkeys([*warnings, *infinite]))}
-    return Table(columns, {key: value for key, value in told.items() if value})
+    filled = {**notes, "columns": ", ".join(renamed), "warnings": "\n".join(dict.fromkeys([*warnings, *infinite]))}
+    return Table(columns, {key: value for key, value in filled.items() if value})
 
 
 def _known(heading: str, units: Mapping[str, str]) -> tuple[str, str]:

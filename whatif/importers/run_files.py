@@ -32,7 +32,7 @@ def read_runs(
     where: Mapping[str, str] | None = None,
     long: tuple[str, str] | None = None,
 ) -> Table:
-    """The runs of several files in one table, in the order given; of several files a column `file` tells each row's.
+    """The runs of several files in one table, in the order given; with a column `file` if there are several.
 
     Numbers are float64 in base units, NaN where a cell is missing; `written` is the unit of the first file. `columns`
     and `where` name columns by their headings or, in files that are no CSV, by the names they have here; `long` is for

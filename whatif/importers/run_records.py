@@ -20,7 +20,7 @@ MOST_LETTERS: Final = 64
 DEEPEST: Final = 500
 """Levels of a call tree."""
 _OWN: Final = ("cali.", "spot.")
-"""Before the names of what a profiler tells of itself."""
+"""Prefix of the attributes that a profiler adds about itself."""
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -32,10 +32,10 @@ def records_table(
     texts: Collection[str] = (),
     warnings: Sequence[str] = (),
 ) -> Table:
-    """A table with a column for what any record says: numbers where all that say it have one, else short texts.
+    """Table with a column for each key of the records: numbers if all its values are, else short texts.
 
-    Lists, long texts, and what the profiler says of itself are left out; `texts` are texts even where they are numbers.
-    A name may end with a unit, `time [ms]`, where `units` says none. The warnings say which numbers are read as texts.
+    Lists, long texts, and attributes of the profiler itself are left out; `texts` stay texts even if they are numbers.
+    A name may end with a unit, `time [ms]`, if `units` has none. The warnings name numbers that are read as texts.
     """
     file = notes.get("file", "")
     if not rows:
@@ -93,7 +93,7 @@ def _worth(name: str, values: NDArray[Any]) -> bool:
 
 
 def paths_of(labels: Mapping[Key, str], parents: Mapping[Key, Key], file: str) -> dict[Key, str]:
-    """The path of each node of a call tree, `main/loop/MPI_Wait`; raise `InvalidFileError` for a ring."""
+    """The path of each node of a call tree, `main/loop/MPI_Wait`; raise `InvalidFileError` for a cycle."""
     paths = {}
     for key in labels:
         path, at = [labels[key]], key

@@ -36,7 +36,7 @@ def parse_runs_csv(
     where: Mapping[str, str] | None = None,
     long: tuple[str, str] | None = None,
 ) -> Table:
-    """A table of runs from a CSV or TSV text with one line of headings; units stand in them, as in `time [ms]`.
+    """A table of runs from a CSV or TSV text with one line of headings; units are part of them, as in `time [ms]`.
 
     `columns` gives names to headings, `NAME: HEADING [unit]`, and keeps only those; `HEADING|HEADING` are columns of
     repetitions. `where` keeps the rows in which columns have given values. `long` names the column of metrics and
@@ -52,13 +52,13 @@ def read_runs_csv(
     where: Mapping[str, str] | None = None,
     long: tuple[str, str] | None = None,
 ) -> Table:
-    """Like `parse_runs_csv`, of a file of any size."""
+    """Runs of a file of any size; see `parse_runs_csv`."""
     return sheet_runs(chunks(path), shown_path(path), columns, where or {}, long)
 
 
 @dataclass(frozen=True)
 class _Pick:
-    """The headings that hold a column, several where they are repetitions, and the unit said behind them."""
+    """The headings that hold a column, several where they are repetitions, and the unit stated after them."""
 
     headings: tuple[str, ...]
     unit: str
@@ -71,7 +71,7 @@ def sheet_runs(
     where: Mapping[str, str] | None = None,
     long: tuple[str, str] | None = None,
 ) -> Table:
-    """Like `parse_runs_csv`, of a text in pieces that end with a line."""
+    """Runs of a text in pieces that end with a line; see `parse_runs_csv`."""
     where = where or {}
     sheet, first, texts = opened(texts, file)
     sheet = _checked(sheet, file)
@@ -79,8 +79,8 @@ def sheet_runs(
     wanted = _wanted(sheet, first, columns, pair, file)
     rows = read_rows(chain((first,), texts), sheet, wanted, filters_of(sheet, where), file)
     if not rows.count:
-        said = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
-        raise refuse(file, "; ".join([f"no rows{said}", *rows.warnings]))
+        chosen = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
+        raise refuse(file, "; ".join([f"no rows{chosen}", *rows.warnings]))
     values = {sheet.names[position]: _joined(rows, position) for position in wanted}
     if pair is not None:
         values = _pivoted(values, sheet.names[pair[0]], sheet.names[pair[1]], file, rows.warnings)
@@ -96,8 +96,8 @@ def _checked(sheet: SheetLayout, file: str) -> SheetLayout:
         raise refuse(file, f"more than {MOST_COLUMNS:,} columns", sheet.line)
     names = tuple(name or f"{UNNAMED}{at}" for at, name in enumerate(sheet.names, 1))
     if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
-        said = f"the heading of {names.count(twice)} columns: give each its own"
-        raise refuse(file, said, sheet.line, twice[:80])
+        message = f"the heading of {names.count(twice)} columns: give each another one"
+        raise refuse(file, message, sheet.line, twice[:80])
     return SheetLayout(sheet.separator, names, sheet.line)
 
 
@@ -115,8 +115,8 @@ def _wanted(
     positions = set(range(len(sheet.names)))
     certain = {at for at in positions if has_known_unit(sheet.names[at])}
     if columns is not None:
-        # Of the long form, a name may be that of a metric, which only the rows tell.
-        picks = [_pick(sheet, name, said, file, strict=pair is None) for name, said in columns.items()]
+        # In the long form, a name may be that of a metric, which is only known from the rows.
+        picks = [_pick(sheet, name, text, file, strict=pair is None) for name, text in columns.items()]
         certain |= {sheet.names.index(heading) for pick in picks if pick.unit for heading in pick.headings}
         positions = {sheet.names.index(heading) for pick in picks for heading in pick.headings}
     name, value = pair or (-1, -1)
@@ -149,34 +149,34 @@ def _joined(rows: SheetRows, position: int) -> NDArray[Any]:
     return np.array([str(text).strip() for text in values.tolist()], dtype=object)
 
 
-def _pick(sheet: SheetLayout, name: str, said: str, file: str, strict: bool = True) -> _Pick:
-    """Which columns a mapping means; raise `UsageError` for a column that is not there where that is strict."""
-    position = position_of(sheet, said)
+def _pick(sheet: SheetLayout, name: str, stated: str, file: str, strict: bool = True) -> _Pick:
+    """Headings that a mapping selects; raise `UsageError` for a missing column if `strict`."""
+    position = position_of(sheet, stated)
     if position >= 0:
         return _Pick((sheet.names[position],), split_unit(sheet.names[position])[1])
     # Headings of the file itself have no other unit than their own.
-    own = all(part.strip() in sheet.names for part in said.split("|"))
-    plain, unit = (said, "") if own else split_unit(said)
+    own = all(part.strip() in sheet.names for part in stated.split("|"))
+    plain, unit = (stated, "") if own else split_unit(stated)
     parts = [plain] if position_of(sheet, plain) >= 0 else [part.strip() for part in plain.split("|")]
     lost = next((part for part in parts if position_of(sheet, part) < 0), None)
     if lost is not None:
         if not strict:
             return _Pick((), "")
-        raise UsageError(f"{file}: `{name}={said}`: {no_column(sheet, lost)}")
+        raise UsageError(f"{file}: `{name}={stated}`: {no_column(sheet, lost)}")
     headings = tuple(sheet.names[position_of(sheet, part)] for part in parts)
     for heading in headings if unit else ():
-        refuse_other_unit(heading, name, said, unit, file)
+        refuse_other_unit(heading, name, stated, unit, file)
     units = {unit} if unit else {split_unit(heading)[1] for heading in headings}
     if len(units) > 1:
         listed = ", ".join(f"`{heading}`" for heading in headings)
-        raise UsageError(f"{file}: `{name}={said}`: repetitions in several units: {listed}")
+        raise UsageError(f"{file}: `{name}={stated}`: repetitions in several units: {listed}")
     return _Pick(headings, units.pop())
 
 
 def named_columns(values: Values, columns: Mapping[str, str], file: str) -> Values:
     """The columns that a mapping names; those of repetitions one below the other, each run with its repetitions."""
     sheet = SheetLayout(",", tuple(values), 0)
-    picks = {name: _pick(sheet, name, said, file) for name, said in columns.items()}
+    picks = {name: _pick(sheet, name, text, file) for name, text in columns.items()}
     counts = {len(pick.headings) for pick in picks.values()} - {1}
     if len(counts) > 1:
         raise UsageError(f"{file}: columns with {' and '.join(map(str, sorted(counts)))} repetitions: give all as many")

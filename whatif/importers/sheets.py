@@ -1,4 +1,4 @@
-"""CSV and TSV text with one line of headings: read in pieces, wrong cells and rows told by their place."""
+"""CSV and TSV text with one line of headings: read in pieces, with errors that name the line and the column."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SheetRows:
 
 
 def opened(texts: Iterable[str], file: str) -> tuple[SheetLayout, str, Iterator[str]]:
-    """How a file in pieces is laid out, the rows of its first piece, and the pieces after it."""
+    """Layout of a file in pieces, the rows of its first piece, and the pieces after it."""
     texts = iter(texts)
     first = next(texts, "")
     sheet = _sheet(first, file)
@@ -74,7 +74,7 @@ def _is_data(line: str) -> bool:
 def read_rows(
     texts: Iterable[str], sheet: SheetLayout, wanted: Mapping[int, bool], filters: Mapping[int, str], file: str
 ) -> SheetRows:
-    """The wanted columns by position, numbers or not, of the rows in which the columns to filter have their values."""
+    """Wanted columns by position, numbers or texts, of the rows that match all filters."""
     part, line = SheetRows(), sheet.line + 1
     for piece in texts:
         text, rest = whole_lines(piece)
@@ -109,7 +109,7 @@ def _frame(
         frame = _parsed(text, sheet, wanted)
     except ValueError:
         _refuse_cells(text, sheet, wanted, lines, file)
-        raise refuse(file, "is no table with one row a line", line) from None
+        raise refuse(file, "is not a table with one row a line", line) from None
     return frame, lines
 
 
@@ -173,22 +173,22 @@ def _refuse_cells(
         for position in positions:
             cell = cells[position].strip() if position < len(cells) else ""
             if cell not in MISSING and not is_number(cell):
-                raise refuse(file, _said_of(cell), line, sheet.names[position])
+                raise refuse(file, _not_a_number(cell), line, sheet.names[position])
 
 
-def _said_of(cell: str) -> str:
+def _not_a_number(cell: str) -> str:
     shown = f"`{cell[:40]}`"
     meant = next((meant for pattern, meant in _MEANT_AS_NUMBERS.items() if pattern.fullmatch(cell)), "")
     return f"{shown} {meant or 'is not a number'}"
 
 
 def looks_like_number(cell: str) -> bool:
-    """Whether a cell is a number, or what a spreadsheet makes of one."""
+    """Whether a cell is a number, or one as spreadsheets format it."""
     return is_number(cell) or any(pattern.fullmatch(cell) for pattern in _MEANT_AS_NUMBERS)
 
 
 def kept(frame: pd.DataFrame, filters: Mapping[int, str]) -> NDArray[np.bool_]:
-    """Which rows have the values of all filters, as texts or as numbers."""
+    """Mask of the rows that match all filters, as texts or as numbers."""
     keep = np.ones(len(frame), dtype=bool)
     for position, value in filters.items():
         cells = frame[position]

@@ -50,7 +50,7 @@ def parse_simgrid(text: str, file: str = "<text>") -> Table:
 
 
 def read_simgrid(path: Path) -> Table:
-    """Like `parse_simgrid`, of a file of any size."""
+    """Measurements of a file of any size; see `parse_simgrid`."""
     return _table(chunks(path), shown_path(path))
 
 
@@ -146,7 +146,7 @@ def _measured(names: list[str], columns: list[NDArray[Any]], file: str, warnings
 def _ping_pongs(
     operation: NDArray[Any], size: NDArray[Any], start: NDArray[Any], send: int, receive: int
 ) -> NDArray[np.bool_]:
-    """Which rows are the send of a ping-pong: the row after them is a receive of the same size and start."""
+    """Mask of the sends of ping-pongs: the next row is a receive of the same size and start."""
     first = np.zeros(len(operation), dtype=bool)
     both = (operation[:-1] == send) & (operation[1:] == receive)
     first[:-1] = both & (size[:-1] == size[1:]) & (start[:-1] == start[1:])
@@ -177,7 +177,7 @@ def parse_platform(text: str, file: str = "<text>") -> Table:
 
 
 def read_platform(path: Path) -> Table:
-    """Like `parse_platform`, of a file of at most 16 MiB."""
+    """Network parameters of a file of at most 16 MiB; see `parse_platform`."""
     return parse_platform(read_text(path, MOST_XML), shown_path(path))
 
 
@@ -195,7 +195,7 @@ def _elements(text: str, file: str) -> Iterable[Tree.Element]:
     doctype = re.search(r"<!DOCTYPE[^>\[]*\[|<!ENTITY", text)
     if doctype:
         line = text.count("\n", 0, doctype.start()) + 1
-        raise refuse(file, "a DOCTYPE with declarations of its own is not read", line)
+        raise refuse(file, "a DOCTYPE with declarations is not read", line)
     try:
         root = Tree.fromstring(text)  # noqa: S314 - entities were refused, expat reads no external ones
     except Tree.ParseError as error:
@@ -216,9 +216,9 @@ def _parameters(element: Tree.Element, file: str) -> list[dict[str, Any]]:
         return []
     given = {key: element.get(key) or element.get({"bw": "bandwidth", "lat": "latency"}.get(key, "")) for key in _LINKS}
     return [
-        {"property": f"{name}/{key}", _LINKS[key]: _quantity(said, _LINKS[key], file)}
-        for key, said in given.items()
-        if said
+        {"property": f"{name}/{key}", _LINKS[key]: _quantity(text, _LINKS[key], file)}
+        for key, text in given.items()
+        if text
     ]
 
 

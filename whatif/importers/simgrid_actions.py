@@ -1,4 +1,4 @@
-"""SimGrid's time-independent traces: what each rank computes (flop) and sends (elements of a datatype).
+"""SimGrid's time-independent traces: computations (flop) and messages (elements of a datatype) of each rank.
 
     0 init                          bare: sizes are in bytes; with any value, as in `init 1`: in elements of MPI_DOUBLE
     0 compute 1e9                   flop
@@ -47,7 +47,7 @@ _RANK = re.compile(r"^[ \t]*(\d{1,9})[ \t]", re.MULTILINE | re.ASCII)
 
 
 def is_actions(head: str) -> bool:
-    """Whether a text starts as a time-independent trace does: with an action that is known."""
+    """Whether a text starts with a known action of a time-independent trace."""
     for line in head.splitlines():
         words = line.split()
         if words and not words[0].startswith("#"):
@@ -58,9 +58,9 @@ def is_actions(head: str) -> bool:
 def read_actions(path: Path, flop_rate: float | None = None) -> Trace:
     """The trace of a file, of an index file that lists one file for each rank, or of a folder of those.
 
-    A computation of n flop takes n / `flop_rate` s (flop/s, > 0; `DEFAULT_FLOP_RATE` where None, which is told).
+    A computation of n flop takes n / `flop_rate` s (flop/s, > 0; by default `DEFAULT_FLOP_RATE`, with a warning).
     Raise `InvalidFileError` for an action that is not known or lacks values, a size that is negative or beyond 2^60 B,
-    a rank or a file that is missing. A last line that was cut off is left out, and told.
+    a rank or a file that is missing. A last line that was cut off is left out, with a warning.
     """
     files = _files(path)
     count = _rank_count(files)
@@ -71,7 +71,7 @@ def read_actions(path: Path, flop_rate: float | None = None) -> Trace:
 
 
 def parse_actions(text: str, file: str = "<text>", flop_rate: float | None = None) -> Trace:
-    """Like `read_actions`, of the text of one file with all ranks."""
+    """Trace of the text of one file with all ranks; see `read_actions`."""
     ranks = {int(rank) for rank in _RANK.findall(text)}
     actions = _Actions(_checked_count(file, ranks), flop_rate or DEFAULT_FLOP_RATE)
     actions.take(pieces(text), file)
@@ -123,7 +123,7 @@ def _checked_count(file: str, ranks: set[int]) -> int:
     if not ranks:
         raise refuse(file, "no action `rank verb values ..` in it")
     refuse_missing_ranks(
-        file, ranks, max(ranks) + 1, "the largest with actions; an index file or a folder tells all files"
+        file, ranks, max(ranks) + 1, "the largest with actions; read an index file or a folder for all files"
     )
     return max(ranks) + 1
 
@@ -133,7 +133,7 @@ def _verb(word: str) -> str:
 
 
 class _Rank:
-    """A rank that is read: its operations and what it did not wait for yet, by source, destination and tag."""
+    """Operations of a rank, and those it did not wait for yet, by source, destination and tag."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -175,11 +175,11 @@ class _Actions:
             return
         action = _ACTIONS.get(verb)
         if action is None:
-            said = f"`{verb[:40]}` is no action{did_you_mean(verb[:40], _ACTIONS)}"
-            raise refuse(file, f"{said}: a line is `rank verb values ..`", line)
+            message = f"`{verb[:40]}` is no action{did_you_mean(verb[:40], _ACTIONS)}"
+            raise refuse(file, f"{message}: a line is `rank verb values ..`", line)
         rank = self._by_word.get(words[0])
         if rank is None:
-            raise refuse(file, f"`{words[0][:40]}` is none of the ranks 0 to {len(self.ranks) - 1}", line)
+            raise refuse(file, f"`{words[0][:40]}` is not one of the ranks 0 to {len(self.ranks) - 1}", line)
         self.calls[verb] += 1
         action(self, rank, ActionLine(file, line, verb, words[2:]))
 
@@ -199,7 +199,7 @@ class _Actions:
         rank.default, rank.started = _DOUBLE if line.words else _BYTE, True
 
     def _nothing(self, rank: _Rank, line: ActionLine) -> None:
-        """An action that takes no time."""
+        """Ignore an action that takes no time."""
 
     def _count_members(self, rank: _Rank, line: ActionLine) -> None:
         if line.whole(0, 0) > len(self.ranks):
@@ -229,7 +229,7 @@ class _Actions:
             rank.pending[peer, rank.number, tag].append(rank.operations.add(Kind.IRECEIVE, peer, size, tag))
 
     def _message(self, rank: _Rank, line: ActionLine) -> tuple[int, float, int]:
-        """Peer, size and tag; most messages are as one before, and need not be understood again."""
+        """Peer, size and tag; repeated messages are looked up."""
         key: tuple[str | int, ...] = (line.verb, rank.default, *line.words)
         known = self._known.get(key)
         if known is None:
@@ -240,7 +240,7 @@ class _Actions:
 
     def _described(self, rank: _Rank, line: ActionLine) -> tuple[int, float, int]:
         peer, tag, count = self._peer(line, 0), line.whole(1), line.number(2)
-        if line.verb in ("recv", "irecv"):  # one that does not know the size says 0 or less
+        if line.verb in ("recv", "irecv"):  # an unknown size is 0 or less
             peer, tag, count = max(peer, ANY), max(tag, ANY), max(count, 0.0)
         elif peer < 0 or tag < 0:
             raise line.refuse("the destination and the tag of a send cannot be negative")
@@ -258,7 +258,7 @@ class _Actions:
     def _peer(self, line: ActionLine, place: int) -> int:
         peer = line.whole(place)
         if peer >= len(self.ranks):
-            raise line.refuse(f"rank {peer} is none of the {len(self.ranks)} ranks")
+            raise line.refuse(f"rank {peer} is not one of the {len(self.ranks)} ranks")
         return peer
 
     def _size(self, rank: _Rank, line: ActionLine, count: float, place: int) -> float:
@@ -337,7 +337,7 @@ class _Actions:
     def _root(self, line: ActionLine, place: int) -> int:
         root = line.whole(place, 0)
         if not 0 <= root < len(self.ranks):
-            raise line.refuse(f"the root {root} is none of the {len(self.ranks)} ranks")
+            raise line.refuse(f"the root {root} is not one of the {len(self.ranks)} ranks")
         return root
 
     def _collective(self, rank: _Rank, line: ActionLine, size: float, root: int = 0) -> None:

@@ -1,6 +1,6 @@
 """SQLite files of profilers, read safely: never written to, columns by name, whole tables as arrays, bounded.
 
-A file is opened read-only and as immutable: no lock is taken, nothing beside it is created or replayed.
+A file is opened read-only and as immutable: no lock is taken, no file next to it is created or replayed.
 Source: SQLite, "Database File Format" (header: magic, page size, count of pages) and "URI Filenames".
 """
 
@@ -42,7 +42,7 @@ class Database:
         self.tables = frozenset(str(row[0]) for row in rows)
 
     def columns(self, table: str) -> frozenset[str]:
-        """The names of the columns of a table; none of a table that is not there."""
+        """Names of the columns of a table, empty for a missing table."""
         rows = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
         return frozenset(str(row[0]) for row in rows)
 
@@ -54,9 +54,9 @@ class Database:
         what: str = "rows",
         where: tuple[str, Sequence[int]] | None = None,
     ) -> dict[str, NDArray[np.int64]]:
-        """Columns of a table as whole numbers, by name; of no length where the table is not there.
+        """Columns of a table as whole numbers, by name, empty for a missing table.
 
-        A default stands in for NULL and for a column that is not there; a column without one must be there and
+        A default replaces NULL and a missing column; a column without one must be there and
         full; `where` names a column and the values of it that are wanted. Raise `InvalidFileError` for a column that
         is missing, another value, more than `most` rows.
         """
@@ -90,7 +90,7 @@ class Database:
             yield block
 
     def distinct(self, table: str, column: str) -> list[int]:
-        """The different numbers of a column; none where it is not there."""
+        """Distinct numbers of a column, empty for a missing column."""
         if column not in self.columns(table):
             return []
         rows = self._connection.execute(f'SELECT DISTINCT "{column}" FROM "{table}" LIMIT 1000')  # noqa: S608
@@ -124,7 +124,7 @@ def is_sqlite(path: Path) -> bool:
 
 @contextmanager
 def open_database(path: Path, expected: str = "") -> Iterator[Database]:
-    """An SQLite file to read from; `expected` says what it should be and which command writes it.
+    """SQLite file opened for reading; `expected` names the kind of file and the command that writes it.
 
     Raise `InvalidFileError` with the reason for a file that is none, is empty, encrypted, cut off or damaged,
     here or while it is read.
@@ -172,7 +172,7 @@ def head_of(path: Path) -> bytes:
 
 
 def other_format(path: Path, head: bytes) -> str:
-    """What a file is that is no SQLite, by its first bytes and the end of its name."""
+    """Description of a file that is not SQLite, by its first bytes and the end of its name."""
     if not head:
         return "it is empty"
     if path.suffix.lower() in _REPORTS:
@@ -184,7 +184,7 @@ def other_format(path: Path, head: bytes) -> str:
 
 
 def _lost(path: Path, head: bytes) -> str:
-    """What the header says about the size of the file, where the file is shorter."""
+    """Size according to the header, if the file is shorter."""
     page_size = int.from_bytes(head[16:18], "big")
     expected = int.from_bytes(head[28:32], "big") * (2**16 if page_size == 1 else page_size)
     size = path.stat().st_size
@@ -193,10 +193,10 @@ def _lost(path: Path, head: bytes) -> str:
 
 def _unfinished(path: Path, name: str) -> list[str]:
     """Warnings about files next to a database that is being written, or was not closed."""
-    for end, said in (("-wal", "what is in it was not read"), ("-journal", "the last change may be there in half")):
-        beside = path.with_name(path.name + end)
-        if beside.is_file() and beside.stat().st_size:
-            return [f"{name}: {beside.name} exists, so it is being written or was not closed: {said}"]
+    for end, effect in (("-wal", "its changes were not read"), ("-journal", "the last change may be incomplete")):
+        companion = path.with_name(path.name + end)
+        if companion.is_file() and companion.stat().st_size:
+            return [f"{name}: {companion.name} exists, so it is being written or was not closed: {effect}"]
     return []
 
 

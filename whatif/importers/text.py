@@ -18,7 +18,7 @@ MOST_TEXT: Final = 64 * 2**20
 
 
 def refuse(file: str, message: str, line: int = 0, key: str = "") -> InvalidFileError:
-    """The error to raise for a file that cannot be read as what it should be."""
+    """Error about a file that cannot be read in the expected format."""
     return InvalidFileError([Problem(file, line, 1 if line else 0, key, message)])
 
 
@@ -83,15 +83,15 @@ def _refuse_other(name: str, head: bytes) -> None:
 
 
 def whole_lines(text: str) -> tuple[str, str]:
-    """A piece of a file as whole lines, and the rest of it, empty but where the file ends within a line."""
+    """Whole lines of a piece, and its rest, which is empty unless the file ends within a line."""
     whole, end, rest = text.rpartition("\n")
     return whole + end, rest
 
 
 CUT_OFF: Final = "a last row without a line end may be cut off, left out"
-"""What is told of such a row: a number in it may have lost its last digits."""
+"""Warning about such a row, whose last number may have lost digits."""
 
 
 def pieces(text: str) -> tuple[str, ...]:
-    """A text in the form that `chunks` gives: line ends are `\\n`, the last line has one."""
+    """Text in the form of `chunks`: line ends are `\\n`, the last line has one."""
     return (text.removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n") + "\n",) if text else ()

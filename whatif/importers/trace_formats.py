@@ -22,7 +22,7 @@ Format = Literal["dumpi", "dumpi binary", "goal", "otf2", "simgrid", ""]
 
 _HEAD: Final = 2**16
 _KNOWN: Final = (
-    "what can be read is DUMPI (text of `dumpi2ascii`), SimGrid's time-independent traces, GOAL and OTF2 archives"
+    "readable formats: DUMPI (text of `dumpi2ascii`), SimGrid's time-independent traces, GOAL and OTF2 archives"
 )
 _STARTS: Final[tuple[tuple[bytes, Format], ...]] = (
     (MAGIC, "goal"),
@@ -61,8 +61,10 @@ def read_trace(path: Path, flop_rate: float | None = None) -> Trace:
         case "otf2":
             return read_otf2(path)
         case "dumpi binary":
-            said = "a binary DUMPI trace: write the text of each rank with `dumpi2ascii FILE-0000.bin > FILE-0000.txt`"
-            raise refuse(name, said)
+            message = (
+                "a binary DUMPI trace: write the text of each rank with `dumpi2ascii FILE-0000.bin > FILE-0000.txt`"
+            )
+            raise refuse(name, message)
     raise refuse(name, f"no trace: {_what_it_is(path)}; {_KNOWN}")
 
 
@@ -88,11 +90,11 @@ def trace_files(path: Path) -> list[Path]:
 
     Of a folder all that are in it and in the folders within. Raise `OSError` where the path cannot be opened.
     """
-    found = [*path.glob("*"), *path.glob("*/*")] if path.is_dir() else [path, *_files_beside(path)]
+    found = [*path.glob("*"), *path.glob("*/*")] if path.is_dir() else [path, *_other_files(path)]
     return sorted({file for file in found if file == path or file.is_file()})
 
 
-def _files_beside(path: Path) -> Iterator[Path]:
+def _other_files(path: Path) -> Iterator[Path]:
     """Other files of the trace at a path: ranks, definitions, files of an index."""
     match trace_format(path):
         case "dumpi":
@@ -149,7 +151,7 @@ def _is_index(path: Path, head: bytes) -> bool:
 
 def _what_it_is(path: Path) -> str:
     if not path.is_file():
-        return "none of the files in this folder is one" if path.is_dir() else "neither a file nor a folder"
+        return "no file in this folder is one" if path.is_dir() else "neither a file nor a folder"
     head = _read(path)
     start = head[:1024].lstrip().lower()
     others = {
@@ -159,4 +161,4 @@ def _what_it_is(path: Path) -> str:
         "an SQLite database, as profiles of GPU programs are": head.startswith(b"SQLite format 3\0"),
         "a binary file of another kind": b"\0" in head,
     }
-    return next((said for said, is_one in others.items() if is_one), "text of another kind")
+    return next((name for name, matches in others.items() if matches), "text of another kind")

@@ -19,9 +19,9 @@ _NODE: Final = "platform.node"
 _LINK: Final = f"{_NODE}.host_link"
 _SPLIT_FRACTION: Final = "application.split_fraction"
 _WAYS: Final = ("write", "read")
-"""What the device does in a copy to the host, and in one back."""
+"""Operation of the device in a copy to the host, and in one back."""
 _LARGE_SIZE: Final = 2.0**30
-"""Bytes of a copy whose requests and last packets make no difference: panels are of many packets."""
+"""Bytes of a copy that makes the time of requests and of the last packet negligible, as for a panel."""
 
 
 @dataclass(frozen=True, slots=True)

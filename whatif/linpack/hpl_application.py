@@ -39,7 +39,7 @@ class HPLApplication(Application):
     process_columns: Count
     """Q: columns of the grid of processes."""
     broadcast: Broadcast = "ring_modified"
-    """BCAST: how a panel goes along a process row."""
+    """BCAST: algorithm of the broadcast of a panel along a process row."""
     look_ahead_depth: CountOrZero = 1.0
     """DEPTH: panels that are factored ahead of the update."""
     swap: Literal["binary_exchange", "spread_roll", "mix"] = "mix"
@@ -59,11 +59,11 @@ class HPLApplication(Application):
     binding: Literal["by_core", "by_socket"] = "by_core"
     """Whether the consecutive ranks of a node fill one socket after the other, or take the sockets in turn."""
     panel_on: Literal["device", "host"] = "device"
-    """device: panels are factored where the matrix lies; host: on the cores of the GPUs' node meanwhile (rocHPL)."""
+    """device: panels are factored on the device of the matrix; host: on the cores of its node (rocHPL)."""
     split_fraction: Fraction = 0.3
     """For panels on the host: share of a process's columns whose rows are swapped a step ahead (rocHPL's -f)."""
     noise: Literal["none", "kernels", "network", "both"] = "none"
-    """kernels: every call deviates by what `platform.kernels` says; network: every message takes the time of one of the
+    """kernels: every call deviates as `platform.kernels` states; network: every message takes the time of one of the
     modes of its piece; drawn from `seed`."""
     seed: CountOrZero = 0.0
     """Random seed of the pivots and of the noise."""

@@ -1,10 +1,10 @@
 """HPL.dat: lists of parameters; every combination of them is a run.
 
-A file has 31 lines, each with its values first and, after them, text that nobody reads: two lines of heading, the name
+A file has 31 lines, each with its values first and, after them, text that is ignored: two lines of heading, the name
 of the output file and the device; then the count of a list on one line and its values on the next (N, NB, P with Q on
 a third line, PFACT, NBMIN, NDIV, RFACT, BCAST, DEPTH), and single values between and after (PMAP before the grids, the
 threshold of the residual after them, at the end SWAP, its threshold, the forms of L1 and U, equilibration, alignment).
-A list has 1 to 20 values; those beyond its count are not read, nor is what follows line 31 (HPCC keeps its own there).
+A list has 1 to 20 values; those beyond its count are not read, nor are the lines after line 31, which HPCC adds.
 
 HPL takes words for 0, codes it does not know for some other, and a line that is missing for a copy of the line before;
 here they are errors. Source: HPL 2.3, `HPL_pdinfo`, `HPL_pddriver`; rocHPL reads the same lines.
@@ -115,7 +115,7 @@ def parse_hpl_input(text: str, file: str = "HPL.dat") -> HPLInput:
     """Values of the text of an HPL.dat.
 
     Raise `InvalidFileError` with every wrong value, its line and what was expected. A missing line or a wrong count
-    ends the reading, since all lines after it would be mistaken for others.
+    ends the reading, since the meaning of the lines after it is unknown.
     """
     lines = _Lines(text, file)
     for what in ("a heading", "a second line of heading"):
@@ -173,7 +173,7 @@ class _Lines:
         """Next line, with any text. Raise `InvalidFileError` at the end of the file."""
         if self._number == len(self._lines):
             before = f"the file ends after line {self._number} of 31" if self._number else "the file is empty"
-            self._stop(f"{before}; next comes {what}")
+            self._stop(f"{before}; expected {what}")
         self._number += 1
         return self._lines[self._number - 1]
 
@@ -185,12 +185,12 @@ class _Lines:
         return words[0] if words else ""
 
     def integer(self, what: str, least: int = 0) -> int:
-        """The integer that the next line begins with."""
+        """Integer at the start of the next line."""
         word = self.word(what)
         return self._integer(word, what, least) if word else least
 
     def real(self, what: str) -> float:
-        """The number that the next line begins with."""
+        """Number at the start of the next line."""
         word = self.word(what)
         if word and not (is_number(word) and math.isfinite(float(word))):
             self._add_problem(f"`{word[:40]}` is not a number; expected {what}", word)
@@ -198,15 +198,15 @@ class _Lines:
         return float(word or 0)
 
     def integers(self, what: str, plural: str, least: int = 1) -> tuple[int, ...]:
-        """A list: the line with its count, the line with its values."""
+        """Values of a list: a line with their count, and a line with the values."""
         return self._values(self._count(f"the number of {plural}"), what, least)
 
     def codes(self, what: str, kind: type[Code]) -> tuple[Code, ...]:
-        """A list of codes."""
+        """Codes of a list."""
         return tuple(self._code(value, what, kind) for value in self.integers(what, f"{what}s", least=0))
 
     def code(self, what: str, kind: type[Code]) -> Code:
-        """The code that the next line begins with."""
+        """Code at the start of the next line."""
         return self._code(self.integer(what), what, kind)
 
     def mapping(self) -> Mapping:
@@ -218,7 +218,7 @@ class _Lines:
         return self.code("PMAP", Mapping)
 
     def grids(self) -> tuple[tuple[int, int], ...]:
-        """Three lines: how many grids, their Ps, their Qs."""
+        """Process grids of three lines: their number, their Ps, their Qs."""
         count = self._count("the number of process grids")
         rows, columns = (self._values(count, what, 1) for what in ("P", "Q"))
         return tuple(zip(rows, columns, strict=False))
@@ -227,7 +227,7 @@ class _Lines:
         word = self.word(what)
         if not (re.fullmatch(r"\+?[0-9]{1,9}", word) and 1 <= int(word) <= MOST_VALUES):
             line = self._lines[self._number - 1].strip()[:60]
-            self._stop(f"expected {what}, 1 to {MOST_VALUES}; is a line above missing? The line says `{line}`")
+            self._stop(f"expected {what}, 1 to {MOST_VALUES}; is a line above missing? The line is `{line}`")
         return int(word)
 
     def _values(self, count: int, what: str, least: int) -> tuple[int, ...]:

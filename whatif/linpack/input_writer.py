@@ -42,5 +42,5 @@ HPL.out      output file name (if any)
 
 
 def hpl_input_text(run: Configuration) -> str:
-    """The 31 lines of an HPL.dat with one value in each list; what no `Configuration` says is HPL's own default."""
+    """Text of an HPL.dat for one run; values that a `Configuration` lacks are HPL's defaults."""
     return _TEXT.format(run=run)

@@ -41,7 +41,7 @@ NUMBERS: Final[Mapping[str, str]] = {
     "process_columns": "process_columns", "look_ahead_depth": "depth", "swap_threshold": "swap_threshold",
     "recursion_minimum": "recursion_minimum", "recursion_divisions": "recursion_divisions",
 }  # fmt: skip
-"""Parameters of the application that are numbers of a `Configuration`, and what they are called there."""
+"""Numeric fields of a `Configuration` by parameter of the application."""
 WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
     "broadcast": ("broadcast", Broadcast),
     "swap": ("swap", RowSwap),
@@ -49,7 +49,7 @@ WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
     "recursive_factorisation": ("recursive_factorisation", Looking),
     "process_mapping": ("mapping", ProcessMapping),
 }
-"""The same for parameters whose values are words."""
+"""Fields of a `Configuration` whose values are words, with their type, by parameter."""
 CHOICES: Final = (*WORDS, "binding", "noise", "panel_on")
 """Structural parameters of the application."""
 NOISES: Final = {
@@ -80,7 +80,7 @@ class Plan:
     """Places of the parameters in the tables; hashable, since it is an option of a term."""
 
     kernels: tuple[tuple[str, int, int], ...]
-    """Parameter, row and column in the table of kernels; empty where the machine's data sheet is asked."""
+    """Parameter, row and column in the table of kernels; empty if the data sheet is used."""
     pieces: tuple[tuple[tuple[str, int, int], ...], ...]
     """[local or remote]: parameter, piece and column."""
     limits: tuple[tuple[str, str], ...]
@@ -97,7 +97,7 @@ class Plan:
     """Parameters of the devices of a node, their peak rate and memory bandwidth, where its kernels were not
     calibrated."""
     host: HostPlan | None
-    """What panels are charged with on the host; None: they are factored where the matrix lies."""
+    """Parameters of the cost of panels on the host; None: panels are factored on the device."""
     choices: tuple[str, ...]
     """`CHOICES` of the application."""
 
@@ -198,7 +198,7 @@ class Plan:
 
     @property
     def _width(self) -> int:
-        """Columns of the table of pieces: without modes none of theirs."""
+        """Number of columns of the table of pieces, without those of modes if there are none."""
         return max(PieceColumn.MODES, 1 + max(column for side in self.pieces for _, _, column in side))
 
     def _processors(self, ranks: Any, ranks_per_node: int, socket_count: int) -> Any:
@@ -216,7 +216,7 @@ class Plan:
 
 
 class _Shared(NamedTuple):
-    """Whose links messages share: time per byte of one, its group and which of its links leads to it, by rank."""
+    """Links that messages share: time per byte of a link; by rank its group, and the link of the group to it."""
 
     gap: float
     groups: Any = None
@@ -224,7 +224,7 @@ class _Shared(NamedTuple):
 
 
 def _of_tree(tree: Sequence[float], nodes: Any, ranks_per_node: int, adapters: _Shared) -> _Shared:
-    """The links of a fat tree's lowest switches to those above, if more messages are on each than on an adapter."""
+    """Links above the lowest switches of a fat tree, if they limit more than the adapters; else the adapters."""
     level_count, down_count, up_count, bandwidth = tree
     on_adapter = adapters.gap * ranks_per_node
     if level_count < 2 or nodes[-1] < down_count or ranks_per_node * down_count / (up_count * bandwidth) <= on_adapter:
@@ -233,13 +233,13 @@ def _of_tree(tree: Sequence[float], nodes: Any, ranks_per_node: int, adapters: _
 
 
 def _of_processors(values: Sequence[float], processor: Any) -> FloatArray:
-    """[rank]: what its processor has, 1 where nothing is said of processors."""
+    """[rank]: value of its processor; 1 if the platform states no processors."""
     found: FloatArray = np.array(values)[processor] if values else np.ones(len(processor))
     return found
 
 
 def _padded(table: FloatArray, count: int) -> FloatArray:
-    """The table with pieces that no size lies in behind its own."""
+    """Table with unused pieces appended."""
     behind = np.repeat(table[-1:], count - len(table), axis=0)
     behind[:, PieceColumn.SMALLEST_SIZE] = np.inf
     return np.concatenate([table, behind])

@@ -1,4 +1,4 @@
-"""Output of HPL: runs with their parameters, times, rates, and what was printed on the way.
+"""Output of HPL: runs with their parameters, times, rates, and progress.
 
 A run is one line, `T/V N NB P Q Time Gflops`. T/V is `W`, the mapping of ranks (`R` row, `C` column), DEPTH, BCAST,
 RFACT (`L` left, `C` Crout, `R` right), NDIV, PFACT and NBMIN: `WC05C2R4`. Lines before it state its progress, lines
@@ -9,8 +9,8 @@ after it its components, the greatest over all processes of the time summed over
     + Max aggregated wall time pfact . . :              11.47                        with HPL_DETAILED_TIMING
     ||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=        0.0026933 ...... PASSED
 
-SWAP is stated once, above the runs. HPCC's and rocHPL's output has the same lines, whatever else it has; what stands
-before a line, such as the name of a host, and LaTeX's marks around a figure are passed over.
+SWAP is stated once, above the runs. The output of HPCC and rocHPL has the same lines, among others; text
+before a line, such as the name of a host, and LaTeX's marks around a figure are ignored.
 Source: HPL 2.3, `HPL_pdtest`, `HPL_pdinfo`; rocHPL, `HPL_pdtest`; real files.
 """
 
@@ -43,7 +43,7 @@ COMPONENTS: Final[Mapping[str, str]] = {
     "bcast": "broadcast",
     "panel copy": "panel_copy",
 }
-"""What HPL calls its components (the last two are rocHPL's) and what they are called here. The factorisation holds
+"""Components by HPL's names (the last two are rocHPL's). The factorisation holds
 `panel_factorisation` and `pivot_exchange`, HPL's update holds `row_swap`."""
 
 _SIZES: Final = ("matrix_size", "block_size", "process_rows", "process_columns")
@@ -60,13 +60,13 @@ _MARKS: Final = re.compile(r"[£$\ufffd]?\\[a-zA-Z]+\{([^{}]*)\}[£$\ufffd]?")
 _SWAPS: Final = {"Binary": RowSwap.BINARY_EXCHANGE, "Spread": RowSwap.SPREAD_ROLL, "Mix": RowSwap.MIX}
 _RATES: Final = {"M": 1e6, "G": 1e9, "T": 1e12}
 _LONGEST_LINE: Final = 1000
-"""Characters of a line that are looked at; HPL's lines have about 100."""
+"""Characters of a line that are searched; HPL's lines have about 100."""
 _HALF_A_STEP: Final = 0.005
-"""Of HPL's printed times, in seconds."""
+"""Rounding error of HPL's printed times, in seconds."""
 _RATE_ERROR: Final = 1e-3
-"""Of HPL's printed Gflops, relative: at least four digits, with some room."""
+"""Relative rounding error of HPL's printed Gflops of at least four digits, with a margin."""
 _COARSE: Final = 10.0
-"""Below this time, in seconds, two decimals say less than four digits of Gflops."""
+"""Time in seconds below which two decimals are less accurate than four digits of Gflops."""
 
 
 class PanelProgress(NamedTuple):
@@ -81,7 +81,7 @@ class HPLRun:
     """One run of HPL as printed."""
 
     configuration: Configuration
-    """Of SWAP and its threshold HPL's own defaults where the file does not say them."""
+    """SWAP and its threshold are HPL's defaults if the file lacks them."""
     time: float
     """Seconds. HPL prints two decimals: below 10 s the time follows from the Gflops, which are more accurate."""
     rate: float
@@ -127,7 +127,7 @@ def decoded_variant(code: str) -> dict[str, Any]:
 
 
 def read_hpl_output(path: Path) -> list[HPLRun]:
-    """The runs of an output of HPL at a path, of at most 64 MiB; see `parse_hpl_output`."""
+    """Runs of an output of HPL of at most 64 MiB; see `parse_hpl_output`."""
     return parse_hpl_output(read_text(path), shown_path(path))
 
 
@@ -160,10 +160,10 @@ def runs_table(runs: Sequence[HPLRun]) -> Table:
 
 
 def _table_row(run: HPLRun, components: Sequence[str]) -> tuple[Any, ...]:
-    asked = run.configuration
+    configuration = run.configuration
     return (
-        variant_code(asked), *(getattr(asked, name) for name in _SIZES),
-        asked.swap.name.lower(), asked.swap_threshold, run.time, run.rate,
+        variant_code(configuration), *(getattr(configuration, name) for name in _SIZES),
+        configuration.swap.name.lower(), configuration.swap_threshold, run.time, run.rate,
         *(run.component_times.get(name, math.nan) for name in components),
         run.residual, {None: "", True: "yes", False: "no"}[run.has_passed],
     )  # fmt: skip
@@ -246,8 +246,8 @@ class _Reader:
             raise refuse(self.file, "the Gflops are 0", number)
         implied = configuration.operations / rate
         if abs(implied - time) > _HALF_A_STEP + _RATE_ERROR * time:
-            said = f"N = {configuration.matrix_size} at {rate / 1e9:.5g} Gflops takes {implied:.6g} s"
-            raise refuse(self.file, f"{said}, but the line says {time:.2f} s: cut off or altered?", number)
+            implied_by = f"N = {configuration.matrix_size} at {rate / 1e9:.5g} Gflops takes {implied:.6g} s"
+            raise refuse(self.file, f"{implied_by}, but the line has {time:.2f} s: cut off or altered?", number)
         return implied if time < _COARSE else time
 
     def _integer(self, word: str, number: int) -> int:
@@ -270,14 +270,14 @@ _TAKERS: Final[Sequence[tuple[str, re.Pattern[str], Callable[[_Reader, re.Match[
     ("ED", _RESIDUAL, _Reader.take_residual),
     ("W", _ROW, _Reader.take_row),
 )
-"""What a line holds that is read, its form, and who takes it."""
+"""Mark of a line, its pattern, and the method that reads it."""
 
 
 def _why_empty(text: str, pending: Sequence[PanelProgress]) -> str:
     if pending:
-        return f"the run was cut off at column {pending[-1].column}: there is no line of results"
+        return f"the run was cut off at column {pending[-1].column}: no line of results"
     if "HPLinpack benchmark input file" in text[:1000]:
         return "this is an HPL.dat, an input of HPL; expected the output of a run"
     if "HPLinpack" in text or "T/V" in text:
-        return "HPL started, but no run finished: there is no line of results"
-    return "not an output of HPL: there is no line of results, such as `WC05C2R4  N  NB  P  Q  Time  Gflops`"
+        return "HPL started, but no run finished: no line of results"
+    return "not an output of HPL: no line of results, such as `WC05C2R4  N  NB  P  Q  Time  Gflops`"

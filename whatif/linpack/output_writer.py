@@ -18,7 +18,7 @@ _INTERVAL_WIDTH: Final = 27
 
 @dataclass(frozen=True, slots=True)
 class HPLRow:
-    """A predicted run: its time in seconds and, where there is noise, the interval that the time lies in."""
+    """Predicted run: its time in seconds and, with noise, the interval of the time."""
 
     configuration: Configuration
     time: float
@@ -46,9 +46,9 @@ def hpl_table(rows: Iterable[HPLRow], interval: str = "") -> Iterator[str]:
 
 
 def _line(row: HPLRow) -> str:
-    asked = row.configuration
-    sizes = f"{asked.matrix_size:12d} {asked.block_size:5d} {asked.process_rows:5d} {asked.process_columns:5d}"
-    return f"{variant_code(asked)}{sizes} {row.time:18.2f}    {row.rate / 1e9:19.4e}"
+    run = row.configuration
+    sizes = f"{run.matrix_size:12d} {run.block_size:5d} {run.process_rows:5d} {run.process_columns:5d}"
+    return f"{variant_code(run)}{sizes} {row.time:18.2f}    {row.rate / 1e9:19.4e}"
 
 
 def _interval(row: HPLRow) -> str:

@@ -40,7 +40,7 @@ NOISE_OF: Final[Mapping[tuple[bool, bool], Noise]] = {
 """`application.noise` by whether kernels and messages deviate."""
 _INTERVAL: Final = "95 % of times"
 _LINES: Final = {"N": 6, "P x Q": 11, "DEPTH": 25, "": 0}
-"""Lines of an HPL.dat whose values a machine may refuse."""
+"""Lines of an HPL.dat with values that a platform may refuse."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,17 +136,19 @@ class HPLPredictions(Presentable):
         )
 
 
-def require_few(asked: HPLInput, file: Path, most: int) -> None:
+def require_few(requested: HPLInput, file: Path, most: int) -> None:
     """Raise `UsageError` for an HPL.dat with more than `most` combinations."""
-    if asked.configuration_count > most:
-        count = f"{asked.configuration_count:,} combinations"
+    if requested.configuration_count > most:
+        count = f"{requested.configuration_count:,} combinations"
         raise UsageError(f"{file}: {count}, more than --max-points {most:,}")
 
 
-def require_feasible(asked: HPLInput, file: Path, runs: HPLRuns) -> None:
+def require_feasible(requested: HPLInput, file: Path, runs: HPLRuns) -> None:
     """Raise `InvalidFileError` with every size, grid and depth of an HPL.dat that the machine has no room for."""
     problems: dict[Problem, None] = {}
-    sizes = {(run.matrix_size, run.process_rows, run.process_columns, run.depth): run for run in asked.configurations()}
+    sizes = {
+        (run.matrix_size, run.process_rows, run.process_columns, run.depth): run for run in requested.configurations()
+    }
     for run in sizes.values():
         refusal = runs.refusal(run)
         if refusal is not None:

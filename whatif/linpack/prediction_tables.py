@@ -17,7 +17,7 @@ from whatif.table import Table
 from whatif.units import FLOP_PER_SECOND, ONE, SECOND, Dimension
 
 QUANTILES: Final = (0.025, 0.975)
-"""Of the times of the replicates, what lies between is the interval."""
+"""Limits of the interval among the times of the replicates."""
 PARTS: Final = ("panel_factorisation", "pivot_exchange", "row_swap")
 """Components that HPL marks with a `+`: parts of the one before."""
 _RULE: Final = "--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV-"
@@ -103,10 +103,10 @@ def _component_lines(prediction: HPLPrediction) -> Iterator[str]:
     measured = prediction.measured_components
     for label, name in COMPONENTS.items():
         if name in prediction.components:
-            said = f"{'+ ' if name in PARTS else ''}Max aggregated wall time {label}"
-            dots = "".join("." if place % 2 and place > len(said) else " " for place in range(len(said), 37))
+            heading = f"{'+ ' if name in PARTS else ''}Max aggregated wall time {label}"
+            dots = "".join("." if place % 2 and place > len(heading) else " " for place in range(len(heading), 37))
             behind = f"   measured {measured[name]:18.2f}" if name in measured else ""
-            yield f"{said}{dots}: {prediction.components[name]:18.2f}{behind}"
+            yield f"{heading}{dots}: {prediction.components[name]:18.2f}{behind}"
 
 
 def prediction_table(

@@ -65,7 +65,7 @@ class HPLRuns:
         return Refusal(about, reasons[0])
 
     def largest_matrix(self, configuration: Configuration, fraction: float = 1.0) -> float:
-        """Largest N whose 8 N (N + 1) bytes fit that fraction of the memory of the nodes of P x Q ranks.
+        """Largest N whose 8 N (N + 1) bytes fit into a fraction of the memory of the nodes of P x Q ranks.
 
         Infinite where the platform does not state its memory.
         """
@@ -238,5 +238,5 @@ def parameters_of(configuration: Configuration) -> dict[str, Any]:
 
 
 def words_of(configuration: Configuration) -> dict[str, str]:
-    """Parameters whose values are words."""
+    """Parameters of a configuration whose values are words."""
     return {name: getattr(configuration, field).name.lower() for name, (field, _) in WORDS.items()}

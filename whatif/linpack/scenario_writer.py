@@ -41,7 +41,7 @@ def hpl_scenario_of(
     overrides: Mapping[str, Any],
     placement: HPLPlacement,
 ) -> tuple[Scenario, str]:
-    """Scenario of one configuration on a platform, and what was assumed about the ranks of a node.
+    """Scenario of one configuration on a platform, and the assumption about the ranks of a node.
 
     Raise `UsageError` for overrides of parameters that the configuration states, and for a platform that states
     neither GPUs nor cores; `InvalidFileError` for an unknown platform.

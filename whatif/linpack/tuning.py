@@ -101,9 +101,9 @@ def _sizes(space: Space, runs: HPLRuns, grid: tuple[int, int]) -> Iterator[tuple
 
 
 def scaled(configuration: Configuration, share: float) -> Configuration:
-    """The same with a share of N, or with `SMALLEST` where that is more, a multiple of NB; at most N itself.
+    """Configuration with a share of N, at least `SMALLEST` and at most N, rounded to a multiple of NB.
 
-    So candidates of one N are compared at one size, but for the rounding.
+    Candidates with the same N are compared at one size, apart from the rounding.
     """
     size = max(share * configuration.matrix_size, SMALLEST)
     if size >= configuration.matrix_size:
@@ -134,7 +134,7 @@ def search(
 
 
 def neighbours(best: Configuration, everything: Sequence[Configuration]) -> list[Configuration]:
-    """The combinations in which one parameter of the best is another: NB and the grid by one step, the others any."""
+    """Combinations that differ from the best in one parameter: NB and the grid by one step, the others by any."""
     grids = _places((item.process_rows, item.process_columns) for item in everything)
     blocks = _places(item.block_size for item in everything)
 

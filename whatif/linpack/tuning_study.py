@@ -92,7 +92,7 @@ def tuned(
     Raise `TuningInterrupted` where it is interrupted, `UsageError` for an infeasible space or the log of another one.
     """
     if on is None and workers is not None:
-        raise UsageError("--workers goes with --on")
+        raise UsageError("--workers: no effect without --on")
     everything = combinations(space, runs)
     chosen = drawn(everything, space.candidate_count, space.seed)
     summary = _summary(runs, space.seed, everything, chosen)
@@ -103,15 +103,15 @@ def tuned(
         try:
             search(everything, chosen, simulator)
         except KeyboardInterrupt:
-            kept = f"; the same command continues from {log}" if log else ""
+            hint = f"; the same command continues from {log}" if log else ""
             partial = HPLTuning(simulator.known, summary, is_complete=False) if simulator.known else None
-            raise TuningInterrupted(f"interrupted{kept}", partial) from None
+            raise TuningInterrupted(f"interrupted{hint}", partial) from None
     return HPLTuning(simulator.known, summary)
 
 
 @contextmanager
 def _place(on: str | None, workers: int | None, observer: TuningObserver) -> Iterator[Place | None]:
-    """Workers; None where this process simulates on its own."""
+    """Workers; None if this process simulates without them."""
     if on is None:
         yield None
         return
@@ -125,7 +125,7 @@ def require_folder(file: str | Path) -> None:
     """Raise `UsageError` for a file in a folder that does not exist."""
     folder = Path(file).parent
     if not folder.is_dir():
-        raise UsageError(f"{file}: there is no folder {folder}")
+        raise UsageError(f"{file}: no folder {folder}")
 
 
 def _identity(space: Space, runs: HPLRuns) -> dict[str, Any]:

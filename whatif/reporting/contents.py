@@ -16,7 +16,7 @@ from whatif.core.result import Result, result_of, run
 from whatif.core.scenario import Scenario
 from whatif.core.session import CURVE_POINTS, FAMILY_POINTS, PLAYED_POINTS
 from whatif.core.term import Program
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.plotting.picture import Drawable
 from whatif.plotting.presentable import Presentable
 from whatif.schema.expressions import Expression
@@ -74,15 +74,15 @@ class Findings(Presentable):
         return phase_bars(self.scenario.program, self.timeline)
 
     def raise_if_infeasible(self) -> None:
-        """Raise `ImpossiblePointError` where there is not a single feasible point."""
+        """Raise `InfeasiblePointError` where there is not a single feasible point."""
         if self._without_answer():
-            raise ImpossiblePointError(self._infeasible())
+            raise InfeasiblePointError(self._infeasible())
 
     def _infeasible(self) -> str:
-        return f"impossible: {'; '.join(self.point.reasons)}"
+        return f"infeasible: {'; '.join(self.point.reasons)}"
 
     def _without_answer(self) -> bool:
-        return bool(self.point.reasons) and (self.sweep is None or self.sweep.impossible == self.sweep.grid.size)
+        return bool(self.point.reasons) and (self.sweep is None or self.sweep.infeasible == self.sweep.grid.size)
 
 
 def findings(scenario: Scenario, grid: Grid, other: Scenario | None = None, patience: float = PATIENCE) -> Findings:
@@ -162,7 +162,7 @@ class _Clock:
             return None
         try:
             return compute()
-        except ImpossiblePointError as error:
+        except InfeasiblePointError as error:
             self.left_out.append(f"{what}: {error}")
             return None
 
@@ -237,5 +237,5 @@ def _difference(program: Program, there: Result | None, clock: _Clock) -> Attrib
 def _attributed(program: Program, other: Program) -> Attribution:
     try:
         return attribute(program, other)
-    except ImpossiblePointError:
+    except InfeasiblePointError:
         return attribute(program, other, by_table=True)

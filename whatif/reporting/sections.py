@@ -130,7 +130,7 @@ class ReportSweep:
 
     axes: tuple[tuple[str, str], ...]
     size: int
-    impossible: int
+    infeasible: int
     reasons: tuple[str, ...]
     section: Section
 
@@ -138,8 +138,8 @@ class ReportSweep:
 def sweep(found: Findings, result: Result) -> ReportSweep:
     """Section on the sweep: pictures and a table."""
     axes = tuple((path, axis.texts.get(path, "")) for axis in result.grid.axes for path in axis.parameters)
-    drawn = () if result.impossible == result.grid.size else tuple(_curves(found, result))
-    return ReportSweep(axes, result.grid.size, result.impossible, result.reasons, (*drawn, _points(result)))
+    drawn = () if result.infeasible == result.grid.size else tuple(_curves(found, result))
+    return ReportSweep(axes, result.grid.size, result.infeasible, result.reasons, (*drawn, _points(result)))
 
 
 def _curves(found: Findings, result: Result) -> Iterator[ReportItem]:

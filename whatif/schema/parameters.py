@@ -106,8 +106,7 @@ _NOTHING: Final = _Known()
 def _fields(kind: type[BaseModel]) -> tuple[tuple[str, _Known], ...]:
     """Fields of a table; cached, as scenarios have hundreds of values and are compiled often."""
     return tuple(
-        (name, _Known(quantity_field(info), _choices(info), (kind, name)))
-        for name, info in kind.model_fields.items()
+        (name, _Known(quantity_field(info), _choices(info), (kind, name))) for name, info in kind.model_fields.items()
     )
 
 

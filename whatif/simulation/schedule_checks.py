@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation.rank_programs import ANY, Kind
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
@@ -40,7 +40,7 @@ def check_schedule(schedule: Schedule, places: Places, costs: Costs) -> None:
     """Refuse what cannot be reresult.
 
     Raise `UsageError` for columns that do not belong together and for costs that are negative or not finite,
-    `ImpossiblePointError` for sizes that are, and for a run of more than 1e9 s.
+    `InfeasiblePointError` for sizes that are, and for a run of more than 1e9 s.
     """
     _check_columns(schedule, places)
     table = cost_table(costs)
@@ -52,7 +52,7 @@ def check_schedule(schedule: Schedule, places: Places, costs: Costs) -> None:
     if time > LONGEST:
         largest = np.where(timeless, 0.0, schedule.size)
         of = f"the largest: {describe(schedule, int(largest.argmax()))}"
-        raise ImpossiblePointError(f"this would take up to {time / 31_557_600:.3g} years; {of}")
+        raise InfeasiblePointError(f"this would take up to {time / 31_557_600:.3g} years; {of}")
 
 
 def _check_columns(schedule: Schedule, places: Places) -> None:
@@ -83,14 +83,14 @@ def _refuse(schedule: Schedule, wrong: NDArray[np.bool_], reason: str) -> None:
     if wrong.any():
         at = int(wrong.argmax())
         more = np.count_nonzero(wrong) - 1
-        raise ImpossiblePointError(f"{describe(schedule, at)}: {reason}" + (f" (and {more:,} more)" if more else ""))
+        raise InfeasiblePointError(f"{describe(schedule, at)}: {reason}" + (f" (and {more:,} more)" if more else ""))
 
 
 def check_completion(schedule: Schedule, result: Replay) -> None:
-    """Raise `ImpossiblePointError` with the ranks and the calls that wait if a replay did not come to its end."""
+    """Raise `InfeasiblePointError` with the ranks and the calls that wait if a replay did not come to its end."""
     unfinished = np.isnan(result.end)
     if unfinished.any():
-        raise ImpossiblePointError(_deadlock(schedule, unfinished))
+        raise InfeasiblePointError(_deadlock(schedule, unfinished))
     sends = schedule.step == Step.SEND
     _complain(schedule, np.flatnonzero(sends & (result.match < 0)), "messages are never received", "receive for")
     received = np.flatnonzero(schedule.step == Step.RECEIVE)
@@ -99,13 +99,13 @@ def check_completion(schedule: Schedule, result: Replay) -> None:
     if short.size:
         at, message = int(received[short[0]]), sent[short[0]]
         more = f" (and {len(short) - 1:,} more)" if len(short) > 1 else ""
-        raise ImpossiblePointError(f"{describe(schedule, at)} gets a message of {message:.15g} B{more}")
+        raise InfeasiblePointError(f"{describe(schedule, at)} gets a message of {message:.15g} B{more}")
 
 
 def _complain(schedule: Schedule, operations: NDArray[np.intp], what: str, missing: str) -> None:
     if operations.size:
         lines = [f"no {missing} {describe(schedule, int(op))}" for op in _first_of_ranks(schedule, operations)]
-        raise ImpossiblePointError("\n  ".join([f"{len(operations):,} {what}:", *lines]))
+        raise InfeasiblePointError("\n  ".join([f"{len(operations):,} {what}:", *lines]))
 
 
 def _deadlock(schedule: Schedule, unfinished: NDArray[np.bool_]) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from whatif.core.evaluate import Values, evaluate
 from whatif.core.result import NO_NUMBER
 from whatif.core.term import Program
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
@@ -124,7 +124,7 @@ def attribute(
 
     `by_table`: parameters of one table, such as `platform.node.gpu`, change together. Exact if up to 14 changes have an
     effect; else the mean over 512 orders drawn with `seed`. All that is not a number in both scenarios is one change,
-    `structure`. Raise `UsageError` for an unknown result, `ImpossiblePointError` if a scenario, or one between the
+    `structure`. Raise `UsageError` for an unknown result, `InfeasiblePointError` if a scenario, or one between the
     two, has no result.
     """
     pairs, idle = _changed(first, second, result)
@@ -264,7 +264,7 @@ class _Numbers:
             said = evaluation.reason()
             reason = ("" if said is None else np.broadcast_to(said, len(made))[at]) or NO_NUMBER
             names = [group.name for group, yes in zip(self.groups, made[at], strict=False) if yes]
-            raise ImpossiblePointError(f"impossible with {_list(names)}: {reason}{_advice(names, self.groups)}")
+            raise InfeasiblePointError(f"infeasible with {_list(names)}: {reason}{_advice(names, self.groups)}")
         return numbers
 
 

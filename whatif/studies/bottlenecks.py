@@ -15,7 +15,7 @@ import numpy as np
 from whatif.core.evaluate import Values, evaluate
 from whatif.core.result import NO_NUMBER
 from whatif.core.term import Program
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
@@ -46,7 +46,7 @@ class Bottleneck:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bottlenecks(StudyResult):
-    """Bottlenecks of a result, the worst first, with what is left of it after each."""
+    """Bottlenecks of a result, the worst first, with the remaining result after each."""
 
     result: str
     time: float
@@ -80,7 +80,7 @@ class Bottlenecks(StudyResult):
 def ladder(program: Program, result: str = "iteration_time") -> Bottlenecks:
     """Bottlenecks of a result column or phase (`terms.NAME`), until one saves less than 0.1 % of it.
 
-    Rates become 10^12 times as high, times 0. Raise `UsageError` for an unknown result, `ImpossiblePointError` if it
+    Rates become 10^12 times as high, times 0. Raise `UsageError` for an unknown result, `InfeasiblePointError` if it
     has no value at present.
     """
     term = program.term_of(result)
@@ -136,7 +136,7 @@ def _results(
     evaluation = evaluate(program, swept)
     numbers = np.broadcast_to(evaluation.masked(evaluation.values[term]), len(ideals))
     if not swept and not np.isfinite(numbers).all():
-        raise ImpossiblePointError(f"impossible: {'; '.join(evaluation.reasons()) or NO_NUMBER}")
+        raise InfeasiblePointError(f"infeasible: {'; '.join(evaluation.reasons()) or NO_NUMBER}")
     return np.where(np.isfinite(numbers), numbers, np.inf)
 
 

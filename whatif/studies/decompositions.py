@@ -15,7 +15,7 @@ from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.result import why_not
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
-from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
+from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
 from whatif.files.scenario_edits import save_as
 from whatif.models.decomposition import ordered_factorisations
 from whatif.models.quantities import FloatArray
@@ -92,7 +92,7 @@ class Layouts(StudyResult):
         lines = [f"left out: {reason}" for reason in self.refused]
         missing = sum(not np.isfinite(item.result) for item in self.ranked)
         if missing:
-            lines.append(f"{missing} of {len(self.ranked)} layouts are impossible")
+            lines.append(f"{missing} of {len(self.ranked)} layouts are infeasible")
         grid = self.scenario.program.loaded.scenario.application.grid
         if grid is not None and grid.scaling == "weak":
             lines.append("weak scaling: ranks keep their cells, the whole grid its number of cells but not its shape; "
@@ -107,7 +107,7 @@ class Layouts(StudyResult):
     def obstacle(self) -> str:
         """Reason why no layout has a result."""
         best = self.ranked[0]
-        return "" if np.isfinite(best.result) else f"impossible: {best.reason}"
+        return "" if np.isfinite(best.result) else f"infeasible: {best.reason}"
 
     def change(self, layout: Layout) -> float:
         """Relative difference of a layout's result from the present one; NaN without a present result."""
@@ -121,7 +121,7 @@ def layouts(
 
     All ordered factorisations of the ranks over the grid's dimensions, with every mapping and order of ranks, and the
     bisection. The number of ranks and the file's cells stay the same: in weak scaling those of one rank, so that the
-    whole grid changes its shape. Raise `UsageError` for a scenario without a grid of ranks, `ImpossiblePointError` for
+    whole grid changes its shape. Raise `UsageError` for a scenario without a grid of ranks, `InfeasiblePointError` for
     one that no layout makes feasible.
     """
     program = scenario.program
@@ -135,7 +135,7 @@ def layouts(
     now = evaluate(program)
     if now.reasons() and not (grid.decomposition == "given" or grid.mapping == "file"):
         # The reason is not the layout, so that no other one helps; counting their messages would take minutes.
-        raise ImpossiblePointError(f"impossible: {now.reasons()[0]}")
+        raise InfeasiblePointError(f"infeasible: {now.reasons()[0]}")
     present = _present(program, grid, now, result)
     shapes = _shapes(now, grid)
     count, refused = 2 * len(shapes) * len(_mappings(grid)), dict[str, None]()

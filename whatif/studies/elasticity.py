@@ -12,7 +12,7 @@ import numpy as np
 from whatif.core.evaluate import Evaluation, Values, evaluate
 from whatif.core.result import why_not
 from whatif.core.term import Program
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
@@ -117,7 +117,7 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
     A continuous value moves by 1 % to both sides; a whole number, or one that a whole number is computed from, is
     doubled and halved. The elasticity is the difference of log(result) over that of log(value). A step to a value that
     is not allowed or has no result is left out, and the other one counts alone. Values of 0 and expressions have no
-    elasticity. Raise `UsageError` for an unknown result, `ImpossiblePointError` if the present result is 0 or missing.
+    elasticity. Raise `UsageError` for an unknown result, `InfeasiblePointError` if the present result is 0 or missing.
     """
     term = program.term_of(result)
     inputs = program.timed if program.terms[term].dimension == SECOND else program.reached
@@ -127,7 +127,7 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
     numbers = np.broadcast_to(evaluation.masked(evaluation.values[term]), shape)
     reasons = _reasons(evaluation, numbers, result)
     if reasons[0]:
-        raise ImpossiblePointError(f"impossible: {reasons[0]}")
+        raise InfeasiblePointError(f"infeasible: {reasons[0]}")
     found = [
         _elasticity(move, float(numbers[0]), numbers[1 + 2 * index :][:2], reasons[1 + 2 * index :][:2])
         for index, move in enumerate(moves)

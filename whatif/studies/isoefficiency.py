@@ -78,7 +78,7 @@ class Isoefficiency(StudyResult):
         if np.isfinite(self.cells).any():
             return ""
         never = f"no grid up to 2^{_OCTAVES} times as large has an efficiency of {in_percent(self.efficiency)}"
-        return f"impossible: {next(iter(self.reasons), never)}"
+        return f"infeasible: {next(iter(self.reasons), never)}"
 
     def law(self) -> tuple[float, float, float] | None:
         """Exponent b of W ~ P^b over the upper half of the points with an answer, and the first and last number of
@@ -117,7 +117,7 @@ def isoefficiency(planner: Planner, efficiency: float, nodes: Sequence[float]) -
 
 
 def _growth(times: _Times, efficiency: float, fewest: float, ranks: FloatArray) -> FloatArray:
-    """Least factor of the cells with an efficiency, by halving; NaN if there is none."""
+    """Least factor of the cells with an efficiency, by halving; NaN without one."""
 
     def reached(octaves: FloatArray) -> NDArray[np.bool_]:
         growth = 2.0 ** octaves[:, 0]

@@ -63,7 +63,7 @@ class Roofs:
 
 @dataclass(frozen=True, slots=True)
 class SecondGpu:
-    """GPU of another platform with the kernels on it, or the `reason` why there is none."""
+    """GPU of another platform with the kernels on it, or the `reason` why it is missing."""
 
     platform: str
     roofs: Roofs | None
@@ -72,7 +72,7 @@ class SecondGpu:
 
 
 def kernel_points(program: Program, evaluation: Evaluation) -> tuple[KernelPoint, ...]:
-    """Every kernel phase at one point, in the order of the file; raise `ImpossiblePointError` where it has no answer.
+    """Every kernel phase at one point, in the order of the file; raise `InfeasiblePointError` where it has no answer.
 
     Source: the quantitative roofline of `models.roofline`.
     """

@@ -114,20 +114,20 @@ class MessageCurves:
     """Time against message size on a platform, and what the application sends on it."""
 
     phase: str | None
-    """Halo phase that gives the k of the K-model's curves; None if there is none."""
+    """Halo phase that gives the k of the K-model's curves; None without one."""
     sizes: FloatArray
     """In B, whole numbers in ascending order, with the last of each protocol and the first of the next one."""
     curves: tuple[Curve, ...]
     limits: tuple[SizeLimits, ...]
     phases: tuple[PhaseMessages, ...]
-    impossible: str
-    """Why the point cannot exist, and so has no messages and no k; empty where it can."""
+    infeasible: str
+    """Reason why the point is infeasible, without messages and k; empty for a feasible one."""
 
 
 def counts(program: Program, evaluation: Evaluation, phase: str) -> KCounts:
     """K_inter, K_total, k' and k of a halo phase at one point, whatever its model.
 
-    Raise `UsageError` where the phase is no halo phase, `ImpossiblePointError` where the point cannot exist.
+    Raise `UsageError` where the phase is no halo phase, `InfeasiblePointError` where the point cannot exist.
     """
     pattern = halo_pattern(program, evaluation, phase)
     stated = halo_phase(program, phase).inter_node_count is not None
@@ -153,13 +153,13 @@ def message_curves(program: Program, evaluation: Evaluation, phase: str | None =
     chosen = phase or next((name for name, other in stated.items() if isinstance(other, HaloPhase)), None)
     if chosen is not None:
         halo_phase(program, chosen)
-    impossible = next(iter(evaluation.reasons()), "")
-    effective_k = counts(program, evaluation, chosen).effective_k if chosen is not None and not impossible else None
-    phases = () if impossible else tuple(_sent(program, evaluation.values))
+    infeasible = next(iter(evaluation.reasons()), "")
+    effective_k = counts(program, evaluation, chosen).effective_k if chosen is not None and not infeasible else None
+    phases = () if infeasible else tuple(_sent(program, evaluation.values))
     limits = tuple(_limits(program, evaluation.values))
     sizes = _sizes(limits, phases)
     curves = tuple(_curves(program, evaluation.values, sizes, effective_k))
-    return MessageCurves(chosen, sizes, curves, limits, phases, impossible)
+    return MessageCurves(chosen, sizes, curves, limits, phases, infeasible)
 
 
 def _number(values: Values, name: str) -> float:

@@ -54,7 +54,7 @@ class Front(StudyResult):
     """Number of points evaluated."""
     missing: int
     """Number of points without a result."""
-    impossible: tuple[Combination, ...]
+    infeasible: tuple[Combination, ...]
     """Combinations that do not compile, with their reasons."""
     ended: bool
     """Whether all points were evaluated, without an interruption."""
@@ -81,7 +81,7 @@ class Front(StudyResult):
         """Infeasible combinations, the number of points, the best compromise and the operating range."""
         missing = f"; {self.missing:,} have no number" if self.missing else ""
         return (
-            *(f"{combination}: impossible: {combination.reason}" for combination in self.impossible),
+            *(f"{combination}: infeasible: {combination.reason}" for combination in self.infeasible),
             f"{len(self.choices):,} of {self.points:,} points are on the front{missing}",
             *(operating_range(self, self.within) if self.choices else ()),
         )
@@ -91,7 +91,7 @@ class Front(StudyResult):
         if self.choices:
             return ""
         met = f" meets {' and '.join(map(str, self.targets))}" if self.targets else " has a number"
-        return f"impossible: none of {self.points:,} points{met}"
+        return f"infeasible: none of {self.points:,} points{met}"
 
     def interruption(self) -> str:
         """Remark on a search that ended early."""
@@ -199,12 +199,12 @@ def front(
         raise UsageError("a front needs at least two results, such as total_time,total_energy")
     names = [*(item.name for item in objectives), *(target.result for target in targets)]
     parts: list[_Part] = []
-    impossible: list[Combination] = []
+    infeasible: list[Combination] = []
     ended = True
     try:
         for combination, within in prepared(scenario, varied, names):
             if combination.program is None:
-                impossible.append(combination)
+                infeasible.append(combination)
                 continue
             for part in _grid_points(combination, combination.program, within, objectives, targets, points):
                 parts.append(part)
@@ -215,7 +215,7 @@ def front(
         ended = False
     used = [*(item.path for item in varied if not item.choices), *names]
     dimensions = {name: quantity_named(name, scenario.program)[1] for name in used}
-    return _joined(parts, objectives, targets, dimensions, tuple(impossible), ended)
+    return _joined(parts, objectives, targets, dimensions, tuple(infeasible), ended)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,7 +274,7 @@ def _joined(
     objectives: Sequence[Objective],
     targets: Sequence[Target],
     dimensions: Mapping[str, Dimension],
-    impossible: tuple[Combination, ...],
+    infeasible: tuple[Combination, ...],
     ended: bool,
 ) -> Front:
     """Front of the fronts of all chunks."""
@@ -290,6 +290,6 @@ def _joined(
     results = {item.name: costs[kept, at] * (1.0 if item.least else -1.0) for at, item in enumerate(objectives)}
     count, missing = sum(part.count for part in parts), sum(part.missing for part in parts)
     return Front(
-        tuple(choices[at] for at in kept), columns, results, count, missing, impossible, ended,
+        tuple(choices[at] for at in kept), columns, results, count, missing, infeasible, ended,
         tuple(objectives), tuple(targets), dimensions,
     )  # fmt: skip

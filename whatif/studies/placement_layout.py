@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation
 from whatif.core.term import Program
-from whatif.errors import ImpossiblePointError, UsageError, WhatifError, did_you_mean
+from whatif.errors import InfeasiblePointError, UsageError, WhatifError, did_you_mean
 from whatif.models import decomposition, placement
 from whatif.models.decomposition import Boxes
 from whatif.models.patterns import INTER_NODE, BoxPattern, GridPattern, Order, Pattern, Ranks, sockets
@@ -58,7 +58,7 @@ class PlacementPicture:
 
 
 def halo_phase(program: Program, name: str) -> HaloPhase:
-    """Halo phase of a name; raise `UsageError` if there is none."""
+    """Halo phase of a name; raise `UsageError` if it does not exist."""
     phases = program.loaded.scenario.application.phases
     phase = phases.get(name)
     if isinstance(phase, HaloPhase):
@@ -71,12 +71,12 @@ def halo_phase(program: Program, name: str) -> HaloPhase:
 def halo_pattern(program: Program, evaluation: Evaluation, phase: str) -> Pattern:
     """Who sends to whom in a halo phase at one point: the pattern from which the engine counts its messages.
 
-    Raise `UsageError` where the phase is no halo phase, `ImpossiblePointError` where the point cannot exist.
+    Raise `UsageError` where the phase is no halo phase, `InfeasiblePointError` where the point cannot exist.
     """
     halo_phase(program, phase)
     if reasons := evaluation.reasons():
         # The others may only follow from the first one.
-        raise ImpossiblePointError(f"impossible: {reasons[0]}")
+        raise InfeasiblePointError(f"infeasible: {reasons[0]}")
     term = program.terms[f"{phase}.rank_counts"]
     arrays = {key: evaluation.values[name] for key, name in term.inputs.items() if isinstance(name, str)}
     numbers = {key: tuple(int(number) for number in np.ravel(array)) for key, array in arrays.items()}

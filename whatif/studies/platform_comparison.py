@@ -29,7 +29,7 @@ class PlatformRow:
     label: str
     """The machine's own name, ` (edited)` behind it where the question changes its values."""
     columns: Mapping[str, float]
-    """The result columns in s as the values stand, NaN where the point cannot exist; none where it does not compile."""
+    """Result columns at the present values, in s; NaN if the point is infeasible, empty if it does not compile."""
     phases: Mapping[str, float]
     """The time of each phase in s, as the columns."""
     grade: str
@@ -37,7 +37,7 @@ class PlatformRow:
     reason: str
     """Why there is no answer; empty where there is one."""
     curve: FloatArray | None
-    """The column asked for, in s, along the first axis, NaN where a point cannot exist."""
+    """Requested column along the first axis, in s; NaN for infeasible points."""
     curve_reason: str
     """Why there is no curve; empty where there is one or nothing is swept."""
 
@@ -95,7 +95,7 @@ def _curve(scenario: Scenario, grid: Grid, column: str) -> tuple[FloatArray | No
 
 
 def known_platforms(scenario: Scenario) -> tuple[str, ...]:
-    """The platforms that the question can be asked on, by name: beside the scenario, in its folders, shipped.
+    """Names of the known platforms: next to the scenario, in its folders, and shipped ones.
 
     Scenarios and other files that are no platforms, or cannot be read, are left out.
     """

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, Sampling
-from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
+from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
 from whatif.studies.ranking import Ranking, RankingView, ranking
 from whatif.studies.required_nodes import required_nodes
 from whatif.studies.study_result import values_on_all_platforms
@@ -78,7 +78,7 @@ def _required(
     for platform in platforms:
         try:
             nodes[platform] = required_nodes(scenario.changed(scenario.overrides, platform), target)
-        except (ImpossiblePointError, InvalidFileError) as problem:
+        except (InfeasiblePointError, InvalidFileError) as problem:
             nodes[platform] = math.nan
             remarks.append(f"{name} on {platform}: {problem}")
     return nodes

@@ -77,7 +77,7 @@ class Offers(StudyResult):
     def obstacle(self) -> str:
         """Reason why no platform has an offer."""
         failed = all(offer.reason for offer in self.items)
-        return "impossible: no machine has an answer within the budget" if failed else ""
+        return "infeasible: no machine has an answer within the budget" if failed else ""
 
 
 def budget_study(

@@ -11,6 +11,19 @@ from numpy.typing import NDArray
 from whatif.models.quantities import FloatArray
 from whatif.simulation.activity import GROUPS
 
+__all__ = [
+    "GROUPS",
+    "PARTS",
+    "Lanes",
+    "MessageLines",
+    "PathSummary",
+    "Ranks32",
+    "RunSummary",
+    "Window",
+    "main_groups",
+    "path_owners",
+]
+
 PARTS: Final = 1024
 """Parts of a window; each shows what a rank does in most of it."""
 

@@ -37,7 +37,7 @@ class MachineScore:
     """Time, energy or cost of an application on a platform, with its grade."""
 
     number: float
-    """In base units; NaN if there is none."""
+    """In base units; NaN without one."""
     reason: str = ""
     """Reason why there is no number."""
     grade: str = ""
@@ -145,7 +145,7 @@ class Ranking(StudyResult):
 
     def obstacle(self) -> str:
         """Reason why no platform has a merit."""
-        return "" if self.feasible else "impossible: no machine has an answer for every application that counts"
+        return "" if self.feasible else "infeasible: no machine has an answer for every application that counts"
 
     def _weights(self) -> Iterator[str]:
         kind = "reference time" if self.is_time else "reference"
@@ -177,7 +177,7 @@ def ranking(
     result: str = "total_time",
     sampling: Sampling | None = None,
 ) -> Ranking:
-    """Ranking of platforms over applications by name, by a result of which less is better: a time, energy or cost.
+    """Ranking of platforms over applications by name, by a result to minimise: a time, energy or cost.
 
     Weights default to 1 and need not add up to 1; reference times default to those on the first platform. Overrides
     apply to every platform. Samples of an application are the same on all platforms, those of a platform the same for

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.studies.bracketing import narrowed
 from whatif.studies.scaling import MEMORY, RANKS, Planner
@@ -23,13 +23,13 @@ _PARTS, _ROUNDS = 32, 64
 def required_nodes(scenario: Scenario, target: str) -> float:
     """Fewest nodes that meet a target, such as `total_time <= 60 s`, with the whole problem of a scenario.
 
-    Raise `ImpossiblePointError` if all nodes of the platform are not enough, and for a scenario without a grid, which
+    Raise `InfeasiblePointError` if all nodes of the platform are not enough, and for a scenario without a grid, which
     has no whole problem; `UsageError` for an invalid target.
     """
     planner = Planner(scenario)
     if "strong" not in planner.modes():
-        raise ImpossiblePointError(
-            "impossible: without `[application.grid]` the scenario has no whole problem to spread"
+        raise InfeasiblePointError(
+            "infeasible: without `[application.grid]` the scenario has no whole problem to spread"
         )
     program = planner.program("strong")
     wanted = parse_target(target, program)
@@ -45,7 +45,7 @@ def required_nodes(scenario: Scenario, target: str) -> float:
     low, high = 0.0, 1.0
     while not met(np.array([high])).all():
         if high >= available:
-            raise ImpossiblePointError(f"impossible: {wanted} is met on none of up to {available:,.0f} nodes")
+            raise InfeasiblePointError(f"infeasible: {wanted} is met on none of up to {available:,.0f} nodes")
         low, high = high, min(2 * high, available)
     if high - low <= 1:
         return high

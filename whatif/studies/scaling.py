@@ -21,7 +21,7 @@ from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.result import why_not
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.decomposition import largest_box, local_cells
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CellGrid
@@ -151,7 +151,7 @@ class Planner:
         """Overrides that state the problem for strong or weak scaling."""
         cells = self.whole if mode == "strong" else self.part
         if not np.isfinite(cells).all():
-            raise ImpossiblePointError("impossible: the grid of the scenario cannot be laid out on its ranks")
+            raise InfeasiblePointError("infeasible: the grid of the scenario cannot be laid out on its ranks")
         sets = {f"{GRID}.cells.{key}": f"{count:.0f}" for key, count in zip(self.keys, cells, strict=True)}
         return {f"{GRID}.scaling": mode, **sets}
 

@@ -9,7 +9,7 @@ from typing import Final, Literal, overload
 
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import parameter_points
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.plotting.description import PlotDescription
 from whatif.studies.isoefficiency import Isoefficiency, isoefficiency
 from whatif.studies.scaling import Mode, Planner, Scaling
@@ -48,7 +48,7 @@ class ScalingPlan(StudyResult):
         """Number of infeasible points with their reasons, and the answers in words unless they are the table."""
         reasons = [reason for plan in self.plans.values() for reason in plan.reasons]
         missing = [reason for reason in reasons if reason]
-        lines = [f"{len(missing)} of {len(reasons)} points are impossible: {'; '.join(dict.fromkeys(missing))}"]
+        lines = [f"{len(missing)} of {len(reasons)} points are infeasible: {'; '.join(dict.fromkeys(missing))}"]
         words = [] if self.show == "answers" else [*places_in_words(self.answers)]
         return (*(lines if missing else []), *words)
 
@@ -69,7 +69,7 @@ def scaling_study(
 
     `nodes` are numbers, a range `1 .. 4096` (doubled from the first to the last), a list or range as in a sweep, or
     None for all powers of 2 up to the platform's nodes. `efficiency` is a share above 0, as `50%` or 0.5.
-    Raise `ImpossiblePointError` if no number of nodes has an answer.
+    Raise `InfeasiblePointError` if no number of nodes has an answer.
     """
     planner = Planner(scenario)
     share, counts = positive_share("--efficiency", efficiency), _counts(nodes, planner)
@@ -82,12 +82,12 @@ def scaling_study(
 
 
 def _refuse_infeasible(plans: Mapping[Mode, Scaling], planner: Planner) -> None:
-    """Raise `ImpossiblePointError` if no point has an answer."""
+    """Raise `InfeasiblePointError` if no point has an answer."""
     reasons = [reason for plan in plans.values() for reason in plan.reasons]
     if all(reasons):
         least = planner.least_nodes()
         room = f"; the whole grid has room on {least:,.0f} nodes or more" if least is not None else ""
-        raise ImpossiblePointError(f"impossible: {'; '.join(dict.fromkeys(reasons))}{room}")
+        raise InfeasiblePointError(f"infeasible: {'; '.join(dict.fromkeys(reasons))}{room}")
 
 
 def _counts(nodes: str | Sequence[float] | None, planner: Planner) -> list[float]:

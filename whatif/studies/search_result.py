@@ -28,7 +28,7 @@ class SearchResult(StudyResult):
     wish: Wish
     answers: tuple[Optimum, ...]
     """One per combination; empty if no combination is feasible."""
-    impossible: tuple[Combination, ...]
+    infeasible: tuple[Combination, ...]
     """Combinations that do not compile, with their reasons."""
     seed: int
 
@@ -72,7 +72,7 @@ class SearchResult(StudyResult):
 
     def summary(self) -> tuple[str, ...]:
         """Infeasible combinations, the other answers, and the number of points."""
-        lines = [f"{combination}: impossible: {combination.reason}" for combination in self.impossible]
+        lines = [f"{combination}: infeasible: {combination.reason}" for combination in self.infeasible]
         lines += [_in_words(answer, self) for answer in self.answers[1:]]
         count = len(self.answers)
         searches = f"{self.points:,} points in {count} search{'es' * (count > 1)}; seed {self.seed}"
@@ -81,7 +81,7 @@ class SearchResult(StudyResult):
     def obstacle(self) -> str:
         """Closest results to targets that are not met, and the longest phases there."""
         if self.best is None:
-            return "impossible: no combination of these choices can exist"
+            return "infeasible: no combination of these choices is feasible"
         return "" if self.best.is_met else _obstacle(self.best, self)
 
     def interruption(self) -> str:
@@ -99,7 +99,7 @@ class SearchResult(StudyResult):
 def _obstacle(answer: Optimum, found: SearchResult) -> str:
     if not all(math.isfinite(number) for number in answer.then.values()):
         why = f": {answer.reason}" if answer.reason else ""
-        return f"impossible: no point of these ranges has a number for {' and '.join(answer.then)}{why}"
+        return f"infeasible: no point of these ranges has a number for {' and '.join(answer.then)}{why}"
     wanted, where = " and ".join(map(str, found.wish.targets)), _values(answer)
     return (
         f"nothing in these ranges meets {wanted}: at best {_results(answer, found)}"
@@ -138,7 +138,7 @@ class _Row:
 
     @property
     def factor(self) -> float:
-        """Quotient of the numbers; NaN if there is none."""
+        """Quotient of the numbers; NaN without one."""
         if isinstance(self.now, str) or isinstance(self.then, str) or not self.now or not math.isfinite(self.now):
             return math.nan
         return self.then / self.now

@@ -63,8 +63,8 @@ def _searched(
 
     found = list(search(scenario, varied, wish, seed, _positive(points), report))
     answers = ranked([item for item in found if isinstance(item, Optimum)], wish, scenario)
-    impossible = tuple(item for item in found if isinstance(item, Combination))
-    return SearchResult(scenario, wish, tuple(answers), impossible, seed)
+    infeasible = tuple(item for item in found if isinstance(item, Combination))
+    return SearchResult(scenario, wish, tuple(answers), infeasible, seed)
 
 
 def break_even_study(

@@ -16,7 +16,7 @@ from whatif.core.phases.simulated_exchange import ALGORITHMS, contributed
 from whatif.core.phases.traced_run import TraceFile
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program, Term
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.patterns import GridPattern, message_kinds, sockets
 from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
@@ -88,10 +88,10 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
     """Simulation of a scenario at one point: its trace, or iterations of its phases, one after another on every rank.
 
     Raise `UsageError` if no phase sends messages, or the scenario has closed forms for them, and
-    `ImpossiblePointError` for an infeasible point and for messages that do not match.
+    `InfeasiblePointError` for an infeasible point and for messages that do not match.
     """
     if reasons := evaluation.reasons():
-        raise ImpossiblePointError(f"impossible: {reasons[0]}")
+        raise InfeasiblePointError(f"infeasible: {reasons[0]}")
     phases = sending_phases(program)
     traced = traced_phase(program)
     if traced:
@@ -142,7 +142,7 @@ def has_closed_forms(program: Program) -> bool:
 
 
 def traced_phase(program: Program) -> str:
-    """Name of the first phase that replays a trace; empty if there is none."""
+    """Name of the first phase that replays a trace; empty without one."""
     phases = program.loaded.scenario.application.phases
     return next((name for name, phase in phases.items() if isinstance(phase, TracePhase)), "")
 

@@ -15,7 +15,7 @@ import numpy as np
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling, correlations, parameter_samples, uncertain, uniform_numbers
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
 from whatif.studies.bar_charts import variance_bars
@@ -81,7 +81,7 @@ def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration
 
     Of the errors: S_j and T_j are ratios of means over the samples; their standard errors are those of independent
     samples (the delta method), which a Sobol' sequence stays below. Raise `UsageError` where nothing is uncertain,
-    `ImpossiblePointError` where a sample has no answer or all have the same.
+    `InfeasiblePointError` where a sample has no answer or all have the same.
     """
     term = program.term_of(result)
     known = uncertain(program, sampling)
@@ -112,7 +112,7 @@ def _numbers(evaluation: Evaluation, term: str) -> FloatArray:
     known = np.isfinite(numbers)
     if not known.all():
         why = "; ".join(evaluation.reasons())
-        raise ImpossiblePointError(f"impossible: {1 - known.mean():.1%} of the samples have no answer: {why}")
+        raise InfeasiblePointError(f"infeasible: {1 - known.mean():.1%} of the samples have no answer: {why}")
     return numbers
 
 
@@ -123,7 +123,7 @@ def variance_of(
     both = np.concatenate([base, other])
     mean, deviation = float(both.mean()), float(both.std())
     if not deviation > 1e-12 * abs(mean):
-        raise ImpossiblePointError("impossible: all samples give the same result: there is no variance to explain")
+        raise InfeasiblePointError("infeasible: all samples give the same result: there is no variance to explain")
     base, other = base - mean, other - mean
     spread = (base**2 + other**2) / 2
     indices = []

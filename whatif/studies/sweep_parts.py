@@ -15,7 +15,7 @@ from whatif.core.request_notes import request_notes
 from whatif.core.result import Result, run, run_whole
 from whatif.core.result_summary import Tally
 from whatif.core.scenario import EvaluationRequest
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import FORMATS
 from whatif.plotting.picture import Drawable
 from whatif.plotting.presentable import Presentable
@@ -88,9 +88,9 @@ class SweepParts(Presentable):
         return self.tally.notes(self.request.grid)
 
     def raise_if_infeasible(self) -> None:
-        """Raise `ImpossiblePointError` where not a single point is feasible."""
-        if self.tally.impossible == self.request.grid.size:
-            raise ImpossiblePointError(f"impossible: {'; '.join(self.tally.reasons)}")
+        """Raise `InfeasiblePointError` where not a single point is feasible."""
+        if self.tally.infeasible == self.request.grid.size:
+            raise InfeasiblePointError(f"infeasible: {'; '.join(self.tally.reasons)}")
 
     def __iter__(self) -> Iterator[Result]:
         """Results in the order of the points."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.result import NO_NUMBER
 from whatif.core.term import Program
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.parameters import Parameter
 from whatif.studies.bracketing import narrowed
@@ -69,7 +69,7 @@ class SeekResult(StudyResult):
     value: float
     """In base units."""
     now: float
-    """Result at the present value; NaN if there is none."""
+    """Result at the present value; NaN without one."""
     then: float
     """Result at `value`."""
     is_met: bool
@@ -120,7 +120,7 @@ def longest(phases: Mapping[str, float]) -> str:
 def parse_target(text: str, program: Program) -> Target:
     """Target of a text: `iteration_time <= 5 ms`, `terms.halo < 80 %` (of the present result), `total_time >= 1 s`.
 
-    Raise `UsageError` for any other text, `ImpossiblePointError` for a share of a result that has no number.
+    Raise `UsageError` for any other text, `InfeasiblePointError` for a share of a result that has no number.
     """
     match = _TARGET.fullmatch(text)
     if match is None:
@@ -133,7 +133,7 @@ def parse_target(text: str, program: Program) -> Target:
             raise UsageError(f"target `{text}`: `{match['bound']}` is no share")
         now = float(evaluate(program).numbers(term))
         if not math.isfinite(now):
-            raise ImpossiblePointError(f"impossible: target `{text}`: {match['result']} has no number as it stands")
+            raise InfeasiblePointError(f"infeasible: target `{text}`: {match['result']} has no number as it stands")
         return Target(match["result"], at_most, share * now, dimension)
     try:
         bound = parse_quantity(match["bound"])
@@ -219,7 +219,7 @@ def _closest(grid: FloatArray, evaluation: Evaluation, target: Target, parameter
     if not np.isfinite(then).any():
         between = " and ".join(format_quantity(end, parameter.dimension, 4) for end in (grid[0], grid[-1]))
         why = "; ".join(evaluation.reasons()) or NO_NUMBER
-        raise ImpossiblePointError(f"impossible: no value of {parameter.path} between {between} has an answer: {why}")
+        raise InfeasiblePointError(f"infeasible: no value of {parameter.path} between {between} has an answer: {why}")
     worth = np.where(np.isfinite(then), then if target.at_most else -then, np.inf)
     return float(grid[worth.argmin()])
 

@@ -26,7 +26,7 @@ from whatif.tui import page_registry
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt, Revert
 from whatif.tui.config import Config, default_keys, keymap
-from whatif.tui.events import ChangeAsked, FileAsked, StopAsked
+from whatif.tui.events import ChangeRequested, FileAsked, StopRequested
 from whatif.tui.file_sync import FileSync
 from whatif.tui.labels import toast
 from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt, may_write, toml_path
@@ -176,8 +176,8 @@ class Explorer(App[None]):
         self.runner.close()
         self.file_sync.recovery.close()
 
-    @on(ChangeAsked)
-    def _inputs(self, event: ChangeAsked) -> None:
+    @on(ChangeRequested)
+    def _inputs(self, event: ChangeRequested) -> None:
         self.runner.ask(event.change)
         self._watch_work()
 
@@ -231,7 +231,7 @@ class Explorer(App[None]):
         self.runner.redo()
         self._watch_work()
 
-    @on(StopAsked)
+    @on(StopRequested)
     def _stop(self) -> None:
         self.runner.stop()
 
@@ -301,7 +301,7 @@ class Explorer(App[None]):
         names = known_platforms(self.state.session.scenario)
         name = await self.push_screen_wait(TextPrompt("Which platform?", "", names))
         if name:
-            self.post_message(ChangeAsked(Adopt(name)))
+            self.post_message(ChangeRequested(Adopt(name)))
 
     @work
     async def action_journal(self) -> None:

@@ -14,7 +14,6 @@ from typing import Final, cast
 from whatif.core.session import Session
 from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.errors import UsageError, WhatifError
-from whatif.models import placement
 from whatif.tui.commands import (
     Change,
     Choose,
@@ -36,6 +35,8 @@ from whatif.tui.worker import Worker
 QUICK_SECONDS: Final = 0.010
 """Time above which a command is performed in the worker process."""
 _GRACE_SECONDS: Final = 0.3
+_COUNTING: Final = "whatif.models.placement"
+"""Module of the functions whose results a cache keeps."""
 """Time that a superseded job may still take: starting a new process takes longer."""
 
 
@@ -182,7 +183,7 @@ class CommandRunner:
         for swept, evaluation in ((False, session.at), (True, session.evaluation)):
             for name, seconds in evaluation.seconds.items() if evaluation is not None else ():
                 term = session.program.terms.get(name)
-                if term is not None and term.function.__module__ == placement.__name__:
+                if term is not None and term.function.__module__ == _COUNTING:
                     key = name, swept
                     self._counting[key] = max(seconds, self._counting.get(key, 0.0))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from whatif.core.session import SessionInputs
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.studies.elasticity import Elasticity, elasticities
 
 
@@ -22,8 +22,8 @@ def leverage(inputs: SessionInputs, result: str) -> Leverage:
     """The elasticities of a result column or `terms.PHASE` at the values as they stand."""
     try:
         return Leverage(result, elasticities(inputs.program, result))
-    except ImpossiblePointError as problem:
-        reason = str(problem).removeprefix("impossible: ").removesuffix(": it has no elasticity")
+    except InfeasiblePointError as problem:
+        reason = str(problem).removeprefix("infeasible: ").removesuffix(": it has no elasticity")
         return Leverage(result, (), reason)
 
 

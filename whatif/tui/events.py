@@ -9,7 +9,7 @@ from textual.message import Message
 from whatif.tui.commands import Change, Choose
 
 
-class ChangeAsked(Message):
+class ChangeRequested(Message):
     """Request to perform a command."""
 
     def __init__(self, change: Change | Choose) -> None:
@@ -43,7 +43,7 @@ class ParameterSelected(Message):
         self.path = path
 
 
-class ErrorTold(Message):
+class ErrorReported(Message):
     """A request failed; `text` says why."""
 
     def __init__(self, text: str) -> None:
@@ -51,11 +51,11 @@ class ErrorTold(Message):
         self.text = text
 
 
-class JobAsked(Message):
+class JobRequested(Message):
     """The current page needs another job although the state has not changed."""
 
 
-class StopAsked(Message):
+class StopRequested(Message):
     """Request to cancel the running command."""
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from whatif.api.editing import command_line, save, toml_patch
 from whatif.atomic import atomic_file
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
 from whatif.errors import UsageError
-from whatif.files.scenario_edits import command_line, save, toml_patch
 from whatif.schema.rewriting import rewritten
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import Document

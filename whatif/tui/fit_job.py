@@ -1,4 +1,4 @@
-"""Measurements and their fit as plain numbers to show; computed in a worker process."""
+"""Job of the fit page: measured times of messages and their fit as plain numbers."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from whatif.errors import UsageError, WhatifError
-from whatif.models.quantities import FloatArray
-from whatif.table import Table
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
+    from whatif.api.measurements import ImportedTable
+    from whatif.files.fitted_platform import FittedPlatform
     from whatif.fitting.message_parameters import Model, NetworkFit
     from whatif.fitting.points import MessagePoints
+    from whatif.models.quantities import FloatArray
     from whatif.tui.pages.fit import FitView
 
 CURVE_POINTS: Final = 160
 MOST_CURVES: Final = 4
 MOST_FILES: Final = 1000
-"""Files of a folder whose times of change are looked at."""
+"""Files of a folder whose times of change are checked."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredPoints:
     """Points in base units, sorted by message size: three arrays of one length."""
 
     size: FloatArray
@@ -69,68 +70,62 @@ class DistanceFit:
     """A fit of one model to the measurements of one distance."""
 
     source: str
-    """The tool that measured, as far as it is known."""
+    """Tool that measured, if it is known."""
     distance: str
     model: str
     models: tuple[str, ...]
-    """Those that the measurements allow."""
+    """Models that the measurements allow."""
     recommended: str
     buffers: tuple[str, ...]
-    """The kinds of buffers that were measured, the one that is fitted first."""
-    points: Measured
+    """Kinds of buffers that were measured, the fitted one first."""
+    points: MeasuredPoints
     fitted: FloatArray
-    """The fitted times of the points."""
+    """Fitted times of the points."""
     curves: tuple[FittedCurve, ...]
     protocols: tuple[Protocol, ...]
     limits: tuple[float, float]
-    """The short and the eager limit."""
+    """Short and eager limit."""
     stops: FloatArray
-    """The sizes that a limit can be moved to, ascending."""
+    """Sizes that a limit can be moved to, ascending."""
     found_limits: tuple[float, float]
-    """Limits found in the measurements, whatever was stated."""
+    """Limits that were found in the measurements."""
     error: float
     held_out: Mapping[str, float]
     """Mean relative error at points that were left out, by model, with the limits that were found."""
     warnings: tuple[str, ...]
     texts: tuple[tuple[str, str], ...]
-    """The parameters of a platform with what the fit says of them."""
+    """Fitted values by parameter of the platform."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitRefusal:
-    """Why there is no fit."""
+    """Reason why a fit is not possible."""
 
     reason: str
 
 
-def fitted(view: FitView) -> DistanceFit | FitRefusal:
-    """Fit of a view, or the reason why there is none."""
+def fit_of_view(view: FitView) -> DistanceFit | FitRefusal:
+    """Fit of a view, or the reason why it is not possible."""
     try:
-        return _shown(view, _fit(*_read(view)), fit_of(view))
+        files = _files_of(view)
+        found = _fit(files, view.buffers, view.distance)
+        return _distance_fit(view, _measurements(files), found.detail, _with_limits(found, view))
     except WhatifError as problem:
         return FitRefusal(str(problem))
 
 
-def measured(view: FitView) -> Measured | None:
-    """Points of a view with the fewest pairs; None without any."""
+def points_of_view(view: FitView) -> MeasuredPoints | None:
+    """Points of a view with the fewest pairs; None if it has no measurements."""
     try:
-        return _plain(_fit(*_read(view)).points) if view.files else None
+        return _points(_fit(_files_of(view), view.buffers, view.distance).detail.points) if view.files else None
     except WhatifError:
         return None
 
 
-def fit_of(view: FitView) -> NetworkFit:
-    """Fit of a view's measurements. Raise `WhatifError` where they allow none."""
-    fit = _fit(*_read(view))
-    return fit if view.limits is None else fit.with_limits(*view.limits)
-
-
-def write_fitted(view: FitView, path: Path, extends: str, folders: Sequence[Path]) -> None:
+def write_fit(view: FitView, path: Path, extends: str, folders: Sequence[Path]) -> None:
     """Write a platform that extends another one with the fitted values; raise `WhatifError`."""
-    from whatif.files.platform_file import network_change, write_platform  # noqa: PLC0415 - needed once
-
-    source = f"fitted to {', '.join(place.name for place in paths_of(view.files))}"
-    write_platform(path, network_change(fit_of(view), source), extends, folders)
+    found = _with_limits(_fit(_files_of(view), view.buffers, view.distance), view)
+    found.write(path, extends, platform_dirs=folders)
 
 
 def limits_of(view: FitView, found: DistanceFit) -> tuple[float, float]:
@@ -138,8 +133,8 @@ def limits_of(view: FitView, found: DistanceFit) -> tuple[float, float]:
     return found.found_limits if view.limits is None else view.limits
 
 
-def moved(view: FitView, found: DistanceFit, chosen: int, steps: int) -> tuple[float, float] | None:
-    """Limits with one moved to another measured size; unchanged where it cannot move."""
+def moved_limits(view: FitView, found: DistanceFit, chosen: int, steps: int) -> tuple[float, float] | None:
+    """Limits with one moved to another measured size; unchanged if it cannot move."""
     limits, stops = list(limits_of(view, found)), found.stops
     at = int(np.searchsorted(stops, limits[chosen], side="right" if steps > 0 else "left"))
     at = min(max(at if steps > 0 else at - 1, 0), len(stops) - 1)
@@ -157,19 +152,18 @@ def paths_of(names: Sequence[str]) -> tuple[Path, ...]:
 class _Files(NamedTuple):
     """Inputs with the times of change of their files: a changed file is read again."""
 
-    measured: tuple[str, ...]
+    names: tuple[str, ...]
     columns: str
     rows: str
     stamps: tuple[tuple[str, int, int], ...]
 
 
-def _read(view: FitView) -> tuple[_Files, str, str]:
-    files = _Files(view.files, view.columns, view.rows, stamps_of(view.files))
-    return files, view.buffers, view.distance
+def _files_of(view: FitView) -> _Files:
+    return _Files(view.files, view.columns, view.rows, stamps_of(view.files))
 
 
 def stamps_of(names: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
-    """Files, those of folders too, with their times of change and sizes."""
+    """Files, also those of folders, with their times of change and sizes."""
     return tuple(stamp for path in paths_of(names) for stamp in _stamps(path))
 
 
@@ -184,41 +178,48 @@ def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:
 
 
 @lru_cache(maxsize=4)
-def _table(files: _Files) -> Table:
-    from whatif.importers.measurement_files import read_message_files  # noqa: PLC0415 - not for the explorer itself
+def _measurements(files: _Files) -> ImportedTable:
+    from whatif.api.measurements import import_network  # noqa: PLC0415 - not for the explorer itself
 
-    return read_message_files(paths_of(files.measured), files.columns, files.rows)
+    return import_network(paths_of(files.names), columns=files.columns, where=files.rows)
 
 
 @lru_cache(maxsize=16)
-def _fit(files: _Files, buffers: str, distance: str) -> NetworkFit:
-    from whatif.fitting.message_parameters import fit_network  # noqa: PLC0415 - not to be loaded by the explorer itself
+def _fit(files: _Files, buffers: str, distance: str) -> FittedPlatform[NetworkFit]:
+    from whatif.api.fits import fit_network  # noqa: PLC0415 - not for the explorer itself
 
-    table = _table(files)
-    return fit_network(table, distance=distance, buffers=_kinds(table, buffers)[0])
+    times = _measurements(files)
+    return fit_network(times, distance=distance, buffers=next(iter(_kinds(times, buffers)), None))
 
 
-def _kinds(table: Table, chosen: str) -> list[str]:
-    """The kinds of buffers: the chosen one, then those in host memory, then the others."""
-    kinds = {str(kind) for kind in table.columns["buffers"].values}
+def _with_limits(found: FittedPlatform[NetworkFit], view: FitView) -> FittedPlatform[NetworkFit]:
+    from whatif.api.fits import with_limits  # noqa: PLC0415 - not for the explorer itself
+
+    return found if view.limits is None else with_limits(found, view.limits)
+
+
+def _kinds(times: ImportedTable, chosen: str) -> list[str]:
+    """Kinds of buffers: the chosen one, then those in host memory, then the others."""
+    column = times.values.columns.get("buffers")
+    kinds = set() if column is None else {str(kind) for kind in column.values}
     return sorted(kinds, key=lambda kind: (kind != chosen, kind != "host", kind))
 
 
-def _shown(view: FitView, found: NetworkFit, fit: NetworkFit) -> DistanceFit:
-    from whatif.importers.measurement_files import warnings_of  # noqa: PLC0415 - not for the explorer itself
-
+def _distance_fit(
+    view: FitView, times: ImportedTable, found: NetworkFit, shown: FittedPlatform[NetworkFit]
+) -> DistanceFit:
     # To leave points out takes a hundred times longer than to fit with other limits.
-    held_out, recommended = found.held_out_errors, found.recommended
+    held_out, recommended, fit = found.held_out_errors, found.recommended, shown.detail
     model = next((name for name in fit.models if name == view.model), recommended)
-    table, points = _table(_read(view)[0]), fit.points_of(model)
+    points, notes = fit.points_of(model), times.values.notes
     return DistanceFit(
-        source=" ".join(table.notes[key] for key in ("tool", "version") if key in table.notes),
+        source=" ".join(notes[key] for key in ("tool", "version") if key in notes),
         distance=fit.distance,
         model=model,
         models=fit.models,
         recommended=recommended,
-        buffers=tuple(_kinds(table, view.buffers)),
-        points=_plain(points),
+        buffers=tuple(_kinds(times, view.buffers)),
+        points=_points(points),
         fitted=points.time * (1 + fit.residuals(model)),
         curves=tuple(_curves(fit, model)),
         protocols=tuple(_protocols(fit, model)),
@@ -227,13 +228,13 @@ def _shown(view: FitView, found: NetworkFit, fit: NetworkFit) -> DistanceFit:
         found_limits=(found.short_limit, found.eager_limit),
         error=fit.error(model),
         held_out={str(name): error for name, error in held_out.items()},
-        warnings=(*warnings_of(table), *fit.warnings),
-        texts=_texts(fit),
+        warnings=(*times.warnings, *fit.warnings),
+        texts=tuple((f"platform.{path}", text) for path, text in shown.change("").values.items()),
     )
 
 
-def _plain(points: MessagePoints) -> Measured:
-    return Measured(points.message_size, points.process_count, points.time)
+def _points(points: MessagePoints) -> MeasuredPoints:
+    return MeasuredPoints(points.message_size, points.process_count, points.time)
 
 
 def _curves(fit: NetworkFit, model: Model) -> Iterator[FittedCurve]:
@@ -262,9 +263,3 @@ def _protocols(fit: NetworkFit, model: str) -> Iterator[Protocol]:
             known = zip(part.dimensions.items(), part.values, part.standard_errors, strict=True)
             parameters = (FitParameter(key, float(value), float(error), unit) for (key, unit), value, error in known)
             yield Protocol(name, tuple(parameters), part.point_count, part.error)
-
-
-def _texts(fit: NetworkFit) -> tuple[tuple[str, str], ...]:
-    from whatif.files.platform_file import network_change  # noqa: PLC0415 - not to be loaded by the explorer itself
-
-    return tuple((f"platform.{path}", text) for path, text in network_change(fit, "").values.items())

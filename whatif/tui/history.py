@@ -56,13 +56,13 @@ class History:
         self._last = None
 
     def undo(self) -> Restore:
-        """Change that undoes the last one; raise `UsageError` if there is none."""
+        """Change that undoes the last one; raise `UsageError` without one."""
         if not self.past:
             raise UsageError("there is nothing to undo")
         return Restore(self.past[-1], "undo")
 
     def redo(self) -> Restore:
-        """Change that redoes the one undone last; raise `UsageError` if there is none."""
+        """Change that redoes the one undone last; raise `UsageError` without one."""
         if not self.future:
             raise UsageError("there is nothing to redo")
         return Restore(self.future[-1], "redo")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from whatif.linpack.grid_lines import WORK, GridLine, line_spans
 from whatif.linpack.simulation.simulator import HPLOutcome
-from whatif.models.quantities import IntArray
 from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, main_groups
+
+if TYPE_CHECKING:
+    from whatif.models.quantities import IntArray
 
 
 def panel_lanes(outcome: HPLOutcome, nodes: IntArray, line: GridLine, panel_count: int) -> Lanes:

@@ -31,7 +31,7 @@ def grade_style(grade: str) -> str:
 
 
 def duration(seconds: float, digits: int = 5) -> str:
-    """A time as a reader expects it, or a dash for a point that cannot exist."""
+    """Time with three digits, or a dash for an infeasible point."""
     return format_quantity(seconds, SECOND, digits) if math.isfinite(seconds) else "–"
 
 

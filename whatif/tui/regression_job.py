@@ -1,41 +1,34 @@
-"""Runs and their regression as plain numbers and words to show; computed in a worker process."""
+"""Job of the runs page: measured runs and their regression as plain numbers and words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from whatif.errors import UsageError, WhatifError
-from whatif.fitting.candidates import Coefficient, candidates, coefficients, varying_columns
-from whatif.fitting.formula_edits import first_formula
-from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
 from whatif.tui.fit_job import FitRefusal, stamps_of
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
-    from whatif.fitting.least_squares import RunsFit
-    from whatif.fitting.model_checks import CrossValidation
-    from whatif.fitting.regression_review import ModelComparison
+    from whatif.api.regressions import Coefficient, ModelComparison, RegressionReview, Regressions
+    from whatif.models.quantities import FloatArray
     from whatif.tui.pages.runs import RunsView
 
-LEVEL: Final = 0.95
-FOLDS: Final = 10
-REPEATS: Final = 10
 _REMEDY: Final = "; o fits the logarithm"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Regressed:
-    """A regression of runs; arrays (runs,) in base units."""
+class RunsRegression:
+    """Regression of runs; arrays (runs,) in base units."""
 
     files: str
     formula: str
     first: str
-    """The formula to begin with."""
+    """Formula to begin with."""
     response: str
     logarithmic: bool
     dimension: Dimension
@@ -44,8 +37,10 @@ class Regressed:
     lower: FloatArray
     upper: FloatArray
     """Ends of the prediction interval."""
+    level: float
+    """Share of the runs that the interval should hold."""
     variables: tuple[tuple[str, FloatArray, Dimension], ...]
-    """The columns that could explain the response."""
+    """Columns that could explain the response."""
     terms: tuple[Coefficient, ...]
     others: tuple[Coefficient, ...]
     """Terms that could be added, the most significant first."""
@@ -56,7 +51,7 @@ class Regressed:
     warnings: tuple[str, ...]
     models: tuple[ModelComparison, ...]
     table: Table
-    """Measured, fit and interval of each run."""
+    """Measured value, fit and interval of each run."""
 
 
 class SavedModel(NamedTuple):
@@ -74,31 +69,25 @@ class _Runs(NamedTuple):
     stamps: tuple[tuple[str, int, int], ...]
 
 
-def regressed(view: RunsView, last: str = "", seen: Sequence[str] = ()) -> Regressed | FitRefusal:
+def regression_of_view(view: RunsView, last: str = "", seen: Sequence[str] = ()) -> RunsRegression | FitRefusal:
     """Regression of a view, compared with the previous one; terms that were `seen` can be added again."""
     try:
-        runs = _runs_of(view)
-        return _shown(view, runs, fit_of(view), last, seen)
+        found = _regressions(_runs_of(view))
+        review = found.review(view.formula or found.first_formula, {"pinned": view.pinned, "last": last}, seen, _REMEDY)
+        return _in_base_units(review, found)
     except WhatifError as problem:
         return FitRefusal(str(problem))
 
 
-def fit_of(view: RunsView) -> RunsFit:
-    """Regression of a view. Raise `WhatifError` where the runs allow none."""
-    runs = _runs_of(view)
-    return _fit(runs, view.formula or _first(runs))
-
-
-def write_regressed(view: RunsView, path: Path, platform: str | None) -> SavedModel:
+def write_model(view: RunsView, path: Path, platform: str | None) -> SavedModel:
     """Write the model of a view, and with a platform a scenario of it in the same folder. Raise `WhatifError`."""
-    from whatif.files.fitted_regression import write_regression  # noqa: PLC0415 - needed once
-    from whatif.files.model_file import phase_edits  # noqa: PLC0415
+    from whatif.api.regressions import phase_edits  # noqa: PLC0415 - needed once
 
-    fit = fit_of(view)
+    found = _regressions(_runs_of(view))
+    fit = found.fit(view.formula or found.first_formula)
     scenario = None if platform is None else path.with_name(f"{path.stem}_question.toml")
-    source = f"fitted to {fit.runs.notes.get('file', 'runs')} ({len(fit.measured)} runs)"
-    write_regression(fit, path, scenario, platform=platform, source=source)
-    return SavedModel(phase_edits(fit, path.stem) if scenario is None else (), scenario)
+    fit.write(path, scenario, platform=platform)
+    return SavedModel(phase_edits(fit.fits[0], path.stem) if scenario is None else (), scenario)
 
 
 def _runs_of(view: RunsView) -> _Runs:
@@ -106,53 +95,23 @@ def _runs_of(view: RunsView) -> _Runs:
 
 
 @lru_cache(maxsize=4)
-def _table(runs: _Runs) -> Table:
-    from whatif.importers.measurement_files import column_names, row_filter  # noqa: PLC0415
-    from whatif.importers.run_files import read_runs  # noqa: PLC0415
+def _regressions(runs: _Runs) -> Regressions:
+    from whatif.api.measurements import import_runs  # noqa: PLC0415 - not for the explorer itself
+    from whatif.api.regressions import Regressions  # noqa: PLC0415
 
     paths = [Path(name) for name, _, _ in runs.stamps if Path(name).is_file()]
     if not paths:
         raise UsageError("the folder holds no files")
-    return read_runs(paths, column_names(runs.columns), row_filter(runs.rows))
+    return Regressions(import_runs(paths, columns=runs.columns, where=runs.rows))
 
 
-@lru_cache(maxsize=4)
-def _first(runs: _Runs) -> str:
-    table = _table(runs)
-    formula = first_formula(table)
-    if not formula:
-        raise UsageError(f"{table.notes.get('file', 'the runs')}: no column holds numbers that differ between runs")
-    return formula
-
-
-@lru_cache(maxsize=32)
-def _fit(runs: _Runs, formula: str) -> RunsFit:
-    from whatif.fitting.least_squares import fit_runs  # noqa: PLC0415
-
-    return fit_runs(_table(runs), formula)
-
-
-@lru_cache(maxsize=32)
-def _left_out(runs: _Runs, formula: str) -> CrossValidation:
-    from whatif.fitting.model_checks import cross_validate  # noqa: PLC0415
-
-    fit = _fit(runs, formula)
-    return cross_validate(fit, min(FOLDS, len(fit.measured)), REPEATS)
-
-
-def _shown(view: RunsView, runs: _Runs, fit: RunsFit, last: str, seen: Sequence[str]) -> Regressed:
-    from whatif.fitting import regression_review as review  # noqa: PLC0415 - not to be loaded by the explorer itself
-    from whatif.fitting.model_checks import diagnose  # noqa: PLC0415
-    from whatif.fitting.regression_tables import validation_table  # noqa: PLC0415
-    from whatif.importers.measurement_files import warnings_of  # noqa: PLC0415
-
-    race = review.ModelRace(partial(_fit, runs), partial(_left_out, runs))
-    column, predicted, checks = fit.runs.columns[fit.formula.response], fit.predict(fit.columns, LEVEL), diagnose(fit)
-    kept = {name: replace(item, values=item.values[fit.kept]) for name, item in fit.runs.columns.items()}
-    return Regressed(
-        files=", ".join(dict.fromkeys(Path(name).name for name, _, _ in runs.stamps)),
+def _in_base_units(review: RegressionReview, found: Regressions) -> RunsRegression:
+    fit, predicted = review.fit, review.predicted
+    column = review.runs[fit.formula.response]
+    return RunsRegression(
+        files=", ".join(path.name for path in found.runs.files),
         formula=fit.formula.text,
-        first=_first(runs),
+        first=found.first_formula,
         response=fit.formula.response,
         logarithmic=fit.formula.link == "log",
         dimension=_dimension(column),
@@ -160,14 +119,15 @@ def _shown(view: RunsView, runs: _Runs, fit: RunsFit, last: str, seen: Sequence[
         fitted=predicted.fit * column.size,
         lower=predicted.lower * column.size,
         upper=predicted.upper * column.size,
-        variables=tuple((name, kept[name].values, _dimension(kept[name])) for name in varying_columns(fit)),
-        terms=tuple(coefficients(fit)),
-        others=tuple(candidates(fit, seen)),
-        left_out=tuple(review.left_out_in_words(fit, _left_out(runs, fit.formula.text), REPEATS, checks, LEVEL)),
-        quality=review.quality_in_words(fit),
-        warnings=(*fit.warnings, *warnings_of(_table(runs)), *review.doubts_in_words(fit, checks, _REMEDY)),
-        models=tuple(race.compared(fit, {"pinned": view.pinned, "last": last})),
-        table=validation_table(fit, Table(kept), fit.measured, predicted),
+        level=review.level,
+        variables=tuple((name, review.runs[name].values, _dimension(review.runs[name])) for name in review.variables),
+        terms=review.terms,
+        others=review.candidates,
+        left_out=review.left_out,
+        quality=review.quality,
+        warnings=review.warnings,
+        models=review.models,
+        table=review.table,
     )
 
 

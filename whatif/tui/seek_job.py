@@ -13,7 +13,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.result import has_column
 from whatif.core.sweep_figure import Y_COLUMN
 from whatif.core.term import Program
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.tui.state import ExplorerState
 from whatif.units import format_quantity, parse_quantity
 
@@ -44,7 +44,7 @@ class Seek:
         text = f"{drawn(state)} {self.target}" if self.target.startswith(("<", ">")) else self.target
         found = seek(program, self.path, parse_target(text, program))
         if not found.is_met:
-            raise ImpossiblePointError(found.obstacle())
+            raise InfeasiblePointError(found.obstacle())
         if found.value == float(found.parameter.value):
             raise UsageError(f"{found.target} is met as it stands")
         return state.with_session(state.session.edit(self.path, _text(program, found)))

@@ -35,7 +35,9 @@ class SimulationRefusal:
     reason: str
 
 
-def played(inputs: SessionInputs, view: RanksView, rank: int | None, known: bool) -> SimulationPart | SimulationRefusal:
+def simulated_part(
+    inputs: SessionInputs, view: RanksView, rank: int | None, known: bool
+) -> SimulationPart | SimulationRefusal:
     """Lanes of the run in the window of a view, with the messages of `rank`; without the summary if it is `known`."""
     from whatif.studies.simulation_summary import BLOCK, lanes_of  # noqa: PLC0415 - only the worker process needs it
 

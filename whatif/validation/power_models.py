@@ -50,7 +50,7 @@ def machine_power(rows: Rows) -> Table:
         errors.append(ours / published - 1)
         table.append([program.loaded.scenario.platform.name, row["list"], nodes, published, ours, errors[-1]])
     mean = sum(map(abs, errors)) / len(errors)
-    title = f"full load of the nodes that ran HPL beside TOP500; mean absolute error {mean:.1%}"
+    title = f"full load of the nodes that ran HPL, compared with TOP500; mean absolute error {mean:.1%}"
     return Table.of_rows(columns, table, {"title": title})
 
 

@@ -95,7 +95,7 @@ def pattern_trace(pattern: str, rank_count: int, message_size: float) -> Trace:
 def schedules() -> Table:
     """End times of LogGOPSim for generated patterns, and ours: array recurrences, and the event loop."""
     return _table(
-        "end times in LogGOPS, beside LogGOPSim",
+        "end times in LogGOPS, compared with LogGOPSim",
         [*map(_pattern, rows_of("loggopsim_patterns.csv")), *map(_halo, rows_of("loggopsim_halo.csv"))],
         {
             "pattern": None,
@@ -183,13 +183,13 @@ def links() -> Table:
         for row in rows_of("simgrid_flows.csv")
         for words in [[row[key] for key in keys]]
     ]
-    return _table("messages that share links, beside SimGrid 3.32", rows, columns | times)
+    return _table("messages that share links, compared with SimGrid 3.32", rows, columns | times)
 
 
 def hpl() -> Table:
     """HPL on ideal networks and on Dahu compared with the emulator, real runs, and effects of parts of the machine."""
     rows = [rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if", "trees")]
-    return _table("HPL, beside the emulator and real runs", compared(*rows), COLUMNS)
+    return _table("HPL, compared with the emulator and real runs", compared(*rows), COLUMNS)
 
 
 def transfers() -> Table:

@@ -19,7 +19,7 @@ from whatif.core.session import Session
 from whatif.core.sweep import parse_option
 from whatif.studies.platform_comparison import PlatformRow, known_platforms
 from whatif.tui.commands import Adopt
-from whatif.tui.events import ChangeAsked, ErrorTold
+from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.labels import brief, duration
 from whatif.tui.pages.compare import ComparePage, CompareView, baseline, chosen_machines, order
 from whatif.tui.state import ExplorerState
@@ -62,11 +62,11 @@ class Desk(App[None]):
         if job is not None:
             self.page.take(job.function(*job.arguments))
 
-    def on_change_asked(self, event: ChangeAsked):
+    def on_change_requested(self, event: ChangeRequested):
         self.changes.append(event.change)
         self.show(event.change.apply(self.state))
 
-    def on_error_told(self, event: ErrorTold):
+    def on_error_reported(self, event: ErrorReported):
         self.errors.append(event.text)
 
     def edit(self, **values):

@@ -16,7 +16,7 @@ from tests.page_harness import SIZES, few_machines, on_page
 from whatif.cli.main import program
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.plotting.bars import LESS, MORE, BarRow
 from whatif.tui.commands import Adopt, Edit, EditAll, Show, parse_line
 from whatif.tui.decisions.answers import Decision, DecisionRequest
@@ -93,8 +93,8 @@ def test_the_command_that_is_copied_prints_the_table_in_sight(name, looks):
 def test_a_front_of_points_that_come_to_the_same_says_so():
     # Beyond some bandwidth the arithmetic of the kernels is all that is left.
     faster = answer("pareto", Edit(MEMORY, "800 TB/s"), front_over=MEMORY)
-    assert "All of them come to the same: nothing is traded here." in faster.sentences
-    assert not any("to the same" in sentence for sentence in answer("pareto").sentences)
+    assert "All of them have the same results: there is no trade-off." in faster.sentences
+    assert not any("have the same results" in sentence for sentence in answer("pareto").sentences)
 
 
 def test_the_waterfall_goes_from_the_pinned_time_to_the_present_one():
@@ -153,7 +153,7 @@ def test_what_is_taken_gives_the_time_that_was_told(name):
 @pytest.mark.parametrize(
     ("name", "looks", "words"),
     [
-        ("why", {}, "press x for another machine"),
+        ("why", {}, "press x for another platform"),
         ("uncertain", {}, "press B to draw"),
         ("uncertain", {"samples": 256}, "press % (assumed values vary"),
         ("bottlenecks", {"result": "total_cost"}, "does not state platform.price.node_price"),
@@ -183,7 +183,7 @@ def test_what_would_take_minutes_where_points_are_played_is_not_started(tmp_path
     monkeypatch.setattr("whatif.tui.decisions.decision_job._PATIENCE", 0.0)
     found = answer("bottlenecks", scenario=path, seconds=100.0)
     assert found.table is None
-    assert "Every point of this scenario is played" in found.sentences[0]
+    assert "Every point of this scenario is simulated" in found.sentences[0]
     assert "`whatif sensitivity --show ladder` does it" in found.sentences[1]
 
 
@@ -320,7 +320,7 @@ def test_seeking_sets_a_parameter_to_a_value_that_meets_the_target(path, target,
 
 def test_a_target_that_nothing_meets_says_how_close_it_comes():
     best = predicted(f"{MEMORY}=779.411 TB/s")["iteration_time"]
-    with pytest.raises(ImpossiblePointError, match=f"at best it is {best * 1e3:.3g}.* ms.*stands in the way: stencil"):
+    with pytest.raises(InfeasiblePointError, match=f"at best it is {best * 1e3:.3g}.* ms.*stands in the way: stencil"):
         Seek(MEMORY, "<= 1 ns").apply(study_of())
     with pytest.raises(UsageError, match="met as it stands"):
         Seek(MEMORY, "<= 1 s").apply(study_of())

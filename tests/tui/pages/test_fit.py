@@ -21,7 +21,7 @@ from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.load import load_platform
 from whatif.tui.commands import Edit, EditAll, Show, parse_line
-from whatif.tui.fit_job import fitted
+from whatif.tui.fit_job import fit_of_view
 from whatif.tui.history import lines_to
 from whatif.tui.labels import with_error
 from whatif.tui.pages.fit import NOTHING, FitPage, FitView, summary
@@ -136,13 +136,13 @@ def test_the_axes_of_both_plots_stand_in_one_column_and_the_mouse_reads_both(sev
 def test_several_pair_counts_make_a_curve_each_and_a_recommendation(several):
     async def check(page):
         view = FitView(files=tuple(several.split(", ")))
-        fit = fitted(view)
+        fit = fit_of_view(view)
         labels = [line.label for line in page.page.query_one(FitPlot).description.lines]
         assert [label for label in labels if "pair" in label] == ["1 pair", "2 pairs"]
         assert f"{fit.recommended.replace('_', '-')} is recommended" in page.text
         assert set(fit.held_out) == {"max_rate", "injection"}
         await page.act("model")
-        assert fitted(replace(view, model=page.app.state.view.of(FitView).model)).model != fit.model
+        assert fit_of_view(replace(view, model=page.app.state.view.of(FitView).model)).model != fit.model
         assert "process bandwidth" not in page.text or fit.model != "injection"
 
     on_page(FitPage, check, changes=(Show("fit.files", several),))
@@ -356,7 +356,7 @@ def test_a_platform_is_written_and_taken_or_it_is_told_why_not(osu, tmp_path):
         await driver.calm()
         parameter = driver.session.parameter(f"{INTER_NODE}.postal.rendezvous.latency")
         assert_allclose(parameter.value, PARAMETERS["rendezvous"][0], rtol=1e-4, atol=0)
-        assert (parameter.grade, parameter.source) == ("measured", "fitted to osu.txt")
+        assert (parameter.grade, parameter.source) == ("measured", "fitted to osu.txt (OSU micro-benchmarks 5.9)")
         # What is kept aside for the worst finds it again.
         again = [parse_line(line) for line in lines_to(driver.state) if line.startswith("platform")]
         state = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))

@@ -118,7 +118,7 @@ def test_why_hpl_cannot_be_played_is_told(scenario):
     async def check(page):
         for parameter, (value, reason) in wrong.items():
             await page.change(Edit(parameter, value), Show("hpl.part", "panels"))
-            assert f"HPL cannot be played: {reason}" in page.text
+            assert f"HPL cannot be simulated: {reason}" in page.text
             assert "process row" not in page.text
             await page.change(Revert(parameter))
             assert "process row 0, the first 5 panels" in page.text

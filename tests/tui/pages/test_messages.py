@@ -21,7 +21,7 @@ from whatif.core.session import Session
 from whatif.plotting.description import text_cells
 from whatif.schema.toml import parse_document
 from whatif.tui.commands import Choose
-from whatif.tui.events import ChangeAsked, JobAsked
+from whatif.tui.events import ChangeRequested, JobRequested
 from whatif.tui.labels import duration
 from whatif.tui.pages.messages import MessagesPage, chosen_phase, gather
 from whatif.tui.state import ExplorerState
@@ -73,10 +73,10 @@ class Harness(App[None]):
         job = pickle.loads(pickle.dumps(page.job(self.state)))  # noqa: S301 - as it goes to another process
         page.take(pickle.loads(pickle.dumps(job.function(*job.arguments))))  # noqa: S301
 
-    def on_job_asked(self, event: JobAsked) -> None:
+    def on_job_requested(self, event: JobRequested) -> None:
         self.work()
 
-    def on_change_asked(self, event: ChangeAsked) -> None:
+    def on_change_requested(self, event: ChangeRequested) -> None:
         wish = event.change
         change = wish.on(self.state.view) if isinstance(wish, Choose) else wish
         self.inputs.append(change.line())
@@ -593,7 +593,7 @@ def test_an_application_without_messages_has_the_curves_of_the_platform():
 
 def test_a_point_that_cannot_exist_says_why():
     async def check(driver):
-        expected = "This point cannot exist: the ranks need more nodes than the platform has (platform.node_count)."
+        expected = "Infeasible point: the ranks need more nodes than the platform has (platform.node_count)."
         for size in SIZES[2:]:
             await driver.resize(size)
             assert expected in driver.words()
@@ -608,7 +608,7 @@ def test_after_an_impossible_point_the_page_is_as_before():
         before, state = driver.text(), driver.app.state
         driver.app.show(state.with_session(state.session.edit("platform.node_count", "10")))
         await driver.settle()
-        assert "This point cannot exist" in driver.text()
+        assert "Infeasible point" in driver.text()
         driver.app.show(state)
         await driver.settle()
         assert driver.text() == before

@@ -23,7 +23,7 @@ from whatif.tui.commands import Edit, Show
 from whatif.tui.labels import duration
 from whatif.tui.page_registry import screens
 from whatif.tui.pages.ranks import RanksPage, RanksView, moved
-from whatif.tui.simulation_job import played
+from whatif.tui.simulation_job import simulated_part
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.rank_bars import RankBars, rank_bars
 from whatif.tui.widgets.title import Title, _word
@@ -223,7 +223,8 @@ def test_a_modelled_study_is_played_beside_and_both_times_are_told():
 
     async def check(page):
         time = duration(max(row["time"] for row in rows))
-        assert f"closed forms say {duration(state)}, the messages played one by one {time}" in page.text
+        expected = f"closed forms of the scenario give {duration(state)}, the simulation of all messages {time}"
+        assert expected in page.text
         assert f"2 iterations of jacobi2d · {time} on Summit · 96 ranks on 16 nodes" in page.lines[0]
 
     on_page(RanksPage, check, changes=(Edit(RANKS, "96"), Show("ranks.iterations", "2")))
@@ -238,7 +239,7 @@ def test_a_modelled_study_is_played_beside_and_both_times_are_told():
 )
 def test_why_there_is_no_time_line_is_told(scenario, change, reason):
     state = change.apply(_state(scenario))
-    found = played(state.session.inputs, RanksView(), None, known=False)
+    found = simulated_part(state.session.inputs, RanksView(), None, known=False)
     assert reason in found.reason
 
 
@@ -280,16 +281,16 @@ def _state(scenario):
 def test_a_window_of_many_ranks_is_small_and_its_block_holds_the_ranks_in_sight():
     state = Edit(RANKS, "384").apply(_state("jacobi2d"))
     view = RanksView(first_rank=200, window=(0.5e-3, 0.9e-3))
-    path = played(state.session.inputs, view, None, known=False).summary.path
+    path = simulated_part(state.session.inputs, view, None, known=False).summary.path
     parts = path.compute_time + path.latency_time.sum() + path.transfer_time.sum()
     assert_allclose(parts, predicted(f"{RANKS}=384")["iteration_time"], rtol=1e-3, atol=0)
-    found = played(state.session.inputs, view, 205, known=True)
+    found = simulated_part(state.session.inputs, view, 205, known=True)
     assert found.summary is None
     lanes = found.lanes
     assert lanes.first_rank <= 200 < lanes.first_rank + len(lanes.node) - 90
     assert set(lanes.messages.sender.tolist()) | set(lanes.messages.receiver.tolist()) >= {205}
     assert all(205 in pair for pair in zip(lanes.messages.sender, lanes.messages.receiver, strict=True))
-    last = played(state.session.inputs, replace(view, first_rank=99999), None, known=True).lanes
+    last = simulated_part(state.session.inputs, replace(view, first_rank=99999), None, known=True).lanes
     assert last.first_rank + len(last.node) == 384
 
 
@@ -316,7 +317,7 @@ def test_the_keys_move_through_the_run(chain):
         assert "what the run time is made of" in driver.screen_text()
         assert "node 0" not in driver.screen_text().replace("on node 0", "")
         await driver.press("I")
-        assert "a trace is played once" in driver.screen_text()
+        assert "a trace is simulated once" in driver.screen_text()
 
     drive(check, (80, 24), chain)
 
@@ -325,7 +326,7 @@ def test_a_run_that_is_known_or_under_way_is_not_begun_anew(chain):
     async def check(page):
         assert page.page.job(page.app.state) is None
         await page.change(Edit(GPUS, "4"), work=False)
-        assert "playing …" in page.text
+        assert "simulating …" in page.text
         job = page.page.job(page.app.state)
         await page.act("zoom", 0.5)
         await page.act("rank", 1)

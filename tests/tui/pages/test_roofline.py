@@ -17,7 +17,7 @@ from whatif.core.session import Session
 from whatif.schema.toml import parse_document
 from whatif.studies.kernel_rooflines import kernel_points, second_gpu
 from whatif.tui.commands import Choose, Show
-from whatif.tui.events import ChangeAsked
+from whatif.tui.events import ChangeRequested
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.roofline import RooflinePage, RooflineView, rows, scene_of
 from whatif.tui.state import ExplorerState
@@ -71,7 +71,7 @@ class Desk(App[None]):
         if job is not None:
             self.page.take(job.function(*job.arguments))
 
-    def on_change_asked(self, event: ChangeAsked):
+    def on_change_requested(self, event: ChangeRequested):
         wish = event.change
         change = wish.on(self.state.view) if isinstance(wish, Choose) else wish
         self.changes.append(change)

@@ -26,7 +26,7 @@ from whatif.fitting.model_checks import compare, diagnose
 from whatif.table import Column, Table
 from whatif.tui.commands import EditAll, Show
 from whatif.tui.pages.runs import NOTHING, RunsPage, RunsView, term_rows
-from whatif.tui.regression_job import Regressed, regressed, write_regressed
+from whatif.tui.regression_job import RunsRegression, regression_of_view, write_model
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState
 from whatif.units import ONE, SECOND
@@ -96,8 +96,8 @@ def test_every_term_that_could_be_added_is_what_the_fit_with_it_says(formula):
 
 
 def test_the_interval_of_runs_that_are_left_out_is_that_of_fits_without_them():
-    found = regressed(VIEW)
-    assert isinstance(found, Regressed)
+    found = regression_of_view(VIEW)
+    assert isinstance(found, RunsRegression)
     assert found.formula == FIRST
     from whatif.importers.run_files import read_runs
 
@@ -124,11 +124,11 @@ def test_influence_is_what_statsmodels_says_of_it():
 
 def test_models_are_compared_by_f_where_one_holds_the_other_else_by_runs_left_out():
     square = f"{FIRST} + I(power_limit**2)"
-    found = regressed(replace(VIEW, formula=square, pinned=FIRST), "log(time_per_epoch) ~ batch_size")
+    found = regression_of_view(replace(VIEW, formula=square, pinned=FIRST), "log(time_per_epoch) ~ batch_size")
     assert [item.name for item in found.models] == ["present", "pinned", "last"]
     assert "the present one explains more" in found.models[1].verdict
     assert "left out the present one is off by" in found.models[2].verdict
-    gone = regressed(replace(VIEW, formula=square, pinned="time_per_epoch ~ nowhere"))
+    gone = regression_of_view(replace(VIEW, formula=square, pinned="time_per_epoch ~ nowhere"))
     assert "no such column" in gone.models[1].verdict
 
 
@@ -146,9 +146,9 @@ WRONG = {
 def test_what_is_wrong_with_runs_or_a_formula_is_said(tmp_path, text):
     formula, words = WRONG[text]
     (tmp_path / "runs.csv").write_text(text)
-    assert words in regressed(RunsView(files=(str(tmp_path / "runs.csv"),), formula=formula.strip())).reason
+    assert words in regression_of_view(RunsView(files=(str(tmp_path / "runs.csv"),), formula=formula.strip())).reason
     (tmp_path / "none").mkdir()
-    assert "holds no files" in regressed(RunsView(files=(str(tmp_path / "none"),))).reason
+    assert "holds no files" in regression_of_view(RunsView(files=(str(tmp_path / "none"),))).reason
 
 
 def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):
@@ -156,22 +156,22 @@ def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):
     state = ExplorerState.start(Session.start(Scenario.open(tmp_path / "own.toml")))
     for formula in ("", "time_per_epoch ~ log(batch_size)"):
         view = replace(VIEW, formula=formula)
-        taken = write_regressed(view, tmp_path / "model.toml", None)
+        taken = write_model(view, tmp_path / "model.toml", None)
         state = EditAll(taken.edits).apply(state)
-        fit = regressed(view)
+        fit = regression_of_view(view)
         assert float(state.session.point.terms["time_per_epoch"]) > fit.measured.min()
     assert not any("power_limit" in path for path in state.unsaved())
     assert state.unsaved()["application.phases.time_per_epoch.variables.batch_size"] == "24.0"
 
 
 def test_where_a_scenario_cannot_find_the_model_one_is_written_that_does(tmp_path):
-    taken = write_regressed(VIEW, tmp_path / "model.toml", "summit")
+    taken = write_model(VIEW, tmp_path / "model.toml", "summit")
     assert taken == ((), tmp_path / "model_question.toml")
     assert Scenario.open(taken.scenario).program
-    assert write_regressed(VIEW, tmp_path / "model.toml", "summit") == taken
+    assert write_model(VIEW, tmp_path / "model.toml", "summit") == taken
     taken.scenario.write_text("# mine\n")
     with pytest.raises(UsageError, match="already exists"):
-        write_regressed(VIEW, tmp_path / "model.toml", "summit")
+        write_model(VIEW, tmp_path / "model.toml", "summit")
 
 
 def test_the_command_line_opens_the_page_with_runs_and_a_formula():
@@ -183,7 +183,7 @@ def test_the_command_line_opens_the_page_with_runs_and_a_formula():
 
 
 def test_terms_that_were_taken_out_stay_in_their_place():
-    found = regressed(VIEW, seen=["Intercept", "log(batch_size)", "batch_size"])
+    found = regression_of_view(VIEW, seen=["Intercept", "log(batch_size)", "batch_size"])
     shown = [
         row[0].text for row in term_rows(found, ["Intercept", "log(batch_size)", "batch_size"], adding=False).cells
     ]
@@ -262,7 +262,7 @@ def test_in_the_explorer_a_model_is_pinned_changed_taken_back_and_accepted(tmp_p
         page, before = driver.main_screen.page, driver.state.baseline
         assert "no such column" in driver.screen_text()
         await typed(driver, FIRST)
-        await driver.until(lambda: isinstance(page._found, Regressed))
+        await driver.until(lambda: isinstance(page._found, RunsRegression))
         await driver.press("b", "o")
         assert driver.state.baseline is before
         await driver.until(lambda: "pinned" in driver.screen_text())

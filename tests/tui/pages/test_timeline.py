@@ -66,7 +66,8 @@ def test_every_phase_has_the_time_and_share_of_the_command_line(scenario):
             line = page.line(f"■ {phase} ", duration(time))
             assert percent(time / row["iteration_time"]) in line
         assert f"one iteration: {duration(row['iteration_time'])}" in page.lines[0]
-        assert f" iterations: {duration(row['total_time'])}, of which setup {duration(row['setup_time'])}." in page.text
+        total, setup = duration(row["total_time"]), duration(row["setup_time"])
+        assert f" iterations: {total}, including {setup} of setup." in page.text
         for kind in ("kernel", "communication", "transfer", "overhead"):
             time = row[f"{kind}_time"]
             words = page.line(f"ernel {duration(row['kernel_time'])}").replace("Kernel", "kernel")
@@ -77,9 +78,9 @@ def test_every_phase_has_the_time_and_share_of_the_command_line(scenario):
 
 def test_the_iterations_of_the_run_are_counted():
     async def check(page):
-        assert "100 iterations: 1.0222 s, of which setup 0 s." in page.text
+        assert "100 iterations: 1.0222 s, including 0 s of setup." in page.text
         await page.change(Edit("application.iteration_count", "1"))
-        assert "1 iteration: 10.222 ms, of which setup 0 s." in page.text
+        assert "1 iteration: 10.222 ms, including 0 s of setup." in page.text
 
     on_page(TimelinePage, check)
 
@@ -210,7 +211,7 @@ def test_a_longer_iteration_is_said_to_be_longer():
 
 def test_an_impossible_point_says_why_and_which_key_helps():
     async def check(page):
-        assert "impossible: the ranks need more nodes than the platform has" in page.text
+        assert "infeasible: the ranks need more nodes than the platform has" in page.text
         assert "u takes the last change back" in page.text
         assert not page.app.query_one(TimeBars).display
         await page.change(Edit("platform.node_count", "4608"))
@@ -222,7 +223,7 @@ def test_an_impossible_point_says_why_and_which_key_helps():
 
 def test_an_impossible_baseline_is_told_beside_the_present_iteration():
     async def check(page):
-        assert "What it is compared with is impossible: the ranks need more nodes" in page.text
+        assert "What it is compared with is infeasible: the ranks need more nodes" in page.text
         assert "■ stencil" in page.text
 
     on_page(TimelinePage, check, changes=(TOO_FEW, Pin(), Edit("platform.node_count", "4608")))
@@ -307,7 +308,7 @@ def test_a_scenario_that_takes_no_time_has_a_page_all_the_same(tmp_path):
 
     async def check(page):
         assert "No phase takes any time." in page.text
-        assert "1 iteration: 0 s, of which setup 0 s." in page.text
+        assert "1 iteration: 0 s, including 0 s of setup." in page.text
 
     on_page(TimelinePage, check, str(path))
 
@@ -352,7 +353,7 @@ def test_key_5_opens_the_page_and_v_its_table():
     async def check(driver):
         await driver.press("5")
         assert "■ stencil" in driver.screen_text()
-        assert "100 iterations: 1.0222 s, of which setup 0 s." in driver.screen_text()
+        assert "100 iterations: 1.0222 s, including 0 s of setup." in driver.screen_text()
         await driver.press("v")
         assert driver.state.view.picture == "table"
         assert "category" in driver.screen_text()

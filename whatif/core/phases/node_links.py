@@ -89,7 +89,7 @@ def _paths(links: Iterable[str]) -> list[str]:
 
 
 def wire_shared(context: Context, name: str, phase: TransferPhase, bandwidth: str) -> str:
-    """The bandwidth that a transfer has beside those of other devices: `bandwidth` where no links are stated."""
+    """Bandwidth of a transfer during the transfers of other devices; `bandwidth` if no links are stated."""
     links, count = context.scenario.platform.node.links, f"application.phases.{name}.device_count"
     if not links:
         if isinstance(phase.device_count, float) and phase.device_count > 1:

@@ -112,7 +112,8 @@ def _terms(context: Context, path: str, phase: RegressionPhase) -> Iterator[tupl
 
 def _check_variables(context: Context, path: str, phase: RegressionPhase) -> None:
     if RESIDUAL in phase.units:
-        context.wiring.problem(f"{path}.units.{RESIDUAL}", f"`{RESIDUAL}` is what is added to the terms: no variable")
+        reason = f"`{RESIDUAL}` is the residual, which is added to the terms; it is no variable"
+        context.wiring.problem(f"{path}.units.{RESIDUAL}", reason)
     for variable, unit in phase.units.items():
         where = f"{path}.variables.{variable}"
         if variable not in phase.variables:

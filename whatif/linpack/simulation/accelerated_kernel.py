@@ -48,7 +48,7 @@ COPY_LATENCY, COPY_PER_BYTE = 0, 1
 
 
 def far_columns(panel: int, q: int, run: RunNumbers, split_fraction: float) -> int:
-    """Local columns of the far section behind a panel: all where a process column has nobody to swap with."""
+    """Local columns of the far section behind a panel: all if a process column has a single process."""
     behind = columns_behind(panel, q, run)
     if run.p == 1:
         return behind
@@ -56,7 +56,7 @@ def far_columns(panel: int, q: int, run: RunNumbers, split_fraction: float) -> i
 
 
 def copy_panel(panel: int, way: int, state: HPLState, run: RunNumbers, copies: FloatArray) -> None:
-    """Copy what the processes have of a panel to the host (`way` TO_HOST) or back (TO_DEVICE)."""
+    """Copy the parts of a panel of all processes to the host (`way` TO_HOST) or back (TO_DEVICE)."""
     for p in range(run.p):
         size = 8.0 * owned_from(panel * run.nb, run.n, run.nb, p, run.p) * width_of(panel, run)
         if size > 0.0:
@@ -80,7 +80,7 @@ def factor_on_host(
 def update_on_device(
     panel: int, q: int, columns: int, state: HPLState, run: RunNumbers, kernels: FloatArray, noisy: bool, random: Any
 ) -> None:
-    """Give the devices of a process column the update of so many columns, whose rows the host has swapped by now."""
+    """Queue the update of columns, whose rows were swapped, on the devices of a process column."""
     times, width = state.times, width_of(panel, run)
     if columns <= 0:
         return

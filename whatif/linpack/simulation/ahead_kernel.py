@@ -1,11 +1,11 @@
 """Look-ahead along rings, compiled: the update with an old panel while the newest one is broadcast.
 
-A process asks now and then whether its panel is there: before and after it gathers rows, before and after every
-exchange of the row swap, after every block of columns. If it is, it takes it and at once passes it on, which may keep
-it until the next process asks. So rows wait for columns and columns for rows. Every process is simulated until it
-has to wait for another one, and again when that has come so far. Whether a panel had been sent when it was asked for
-is known once it was sent, or once its sender's clock is later. Where all wait, the earliest process learns that its
-panel has not been sent, since everything that is still to happen happens later.
+A process probes for its panel before and after it gathers rows, before and after every exchange of the row swap, and
+after every block of columns. If the panel is there, the process receives it and passes it on, which may block it until
+the next process probes. Rows therefore wait for columns and columns for rows. Every process is simulated until it has
+to wait for another one, and again when that one has caught up. The result of a probe is known once the panel was sent,
+or once its sender's clock is later. If all processes wait, the panel of the earliest one has not been sent, since all
+other events happen later.
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ from whatif.linpack.simulation.swap_kernel import gather_time, swap_rows
 from whatif.models.quantities import FloatArray, IntArray
 
 BEFORE_SWAP, IN_SWAP, BEHIND_SWAP = 0, 1, 2
-"""Where a process is."""
+"""Phases of a process."""
 READY, MEETING, ASKING, SENDING, AWAITING, DONE = 0, 1, 2, 3, 4, 5
-"""What a process waits for: nothing; its partner in an exchange; to know if its panel was sent; its panel to be
-taken; its panel with nothing else to do; nothing any more."""
+"""States of a process: it can go on; it waits for its partner in an exchange; for the result of a probe; for the
+receiver of its panel; for its panel with nothing left to update; it is done."""
 BELOW, MESSAGE, OWN, PLACE = 0, 1, 2, 3
 TARGET, SOURCE, WIDE, PENDING, ITEMS = 0, 3, 4, 5, 6
 """Columns of `PanelStep.columns`."""
 
 
 class PanelStep(NamedTuple):
-    """What the processes of one step share."""
+    """State that the processes of one step share."""
 
     times: FloatArray
     marks: IntArray
@@ -87,15 +87,15 @@ class PanelStep(NamedTuple):
     openings: IntArray
     """[algorithm, distance]: the first exchange of each process row."""
     columns: IntArray
-    """[process column, item]: the three it sends the panel to, and the one it gets it from, -1: nobody; columns to
-    update; how many of its processes ask for their panel."""
+    """[process column, item]: three targets of the panel and its source, -1: none; columns to update; number of
+    processes that wait for the result of a probe."""
     rows: FloatArray
     """[quantity, process row]: rows below the old panel, size of the new one's message, pivots of the old one,
     distance from its pivot block."""
     starts: IntArray
     """[distance]: the first process of the row so far from the old panel's pivot block."""
     waiting: IntArray
-    """[4 x process + 1]: processes that can go on, and at the end how many there are."""
+    """[4 x process + 1]: processes that can go on, and at the end their number."""
     adapters: Adapters
     kernels: FloatArray
     pieces: FloatArray
@@ -108,7 +108,7 @@ class PanelStep(NamedTuple):
 
 
 def begin(step: PanelStep, targets: IntArray) -> None:
-    """Put every process before its swap, with its columns still to be updated."""
+    """Set every process to the phase before its swap, with all its columns to update."""
     times, marks, run = step.times, step.marks, step.run
     for place in range(run.q):
         q = (step.panel + place) % run.q
@@ -127,7 +127,7 @@ def begin(step: PanelStep, targets: IntArray) -> None:
 
 
 def earliest_sent(me: int, source: int, step: PanelStep) -> float:
-    """A time before which a process's source cannot send it the panel, from that of the source."""
+    """Earliest time at which a process's source can send it the panel, from that of the source."""
     clock, bound = step.times[source, CLOCK], step.times[source, ABSENT]
     before = step.columns[source % step.run.q, SOURCE]
     if before < 0:
@@ -143,7 +143,7 @@ def earliest_sent(me: int, source: int, step: PanelStep) -> float:
 
 
 def update_ahead(step: PanelStep, random: Any) -> None:
-    """Apply the old panel to the columns behind the new one, while that is broadcast."""
+    """Apply the old panel to the columns behind the new one, during the broadcast of the new one."""
     run = step.run
     step.waiting[-1] = 0
     for place in range(1, run.q + 1):
@@ -155,7 +155,7 @@ def update_ahead(step: PanelStep, random: Any) -> None:
 
 
 def go_on_with_all(step: PanelStep, random: Any) -> None:
-    """Play the processes that can go on until none is left."""
+    """Simulate the processes that can go on until none is left."""
     waiting = step.waiting
     while waiting[-1] > 0:
         waiting[-1] -= 1
@@ -163,7 +163,7 @@ def go_on_with_all(step: PanelStep, random: Any) -> None:
 
 
 def wake(me: int, step: PanelStep) -> None:
-    """A process need not wait any longer. It may be woken once more for each target, before it is simulated again."""
+    """Mark a process as ready, possibly once for each target before it is simulated again."""
     waiting = step.waiting
     if step.marks[me, STATUS] == ASKING:
         step.columns[me % step.run.q, PENDING] -= 1
@@ -173,7 +173,7 @@ def wake(me: int, step: PanelStep) -> None:
 
 
 def answer_earliest(step: PanelStep) -> bool:
-    """Tell the process that asked first that its panel has not been sent; whether there was one."""
+    """End the earliest probe with the result that the panel was not sent; False if no process waits for one."""
     found, earliest = -1, inf
     for q in range(step.run.q):
         if step.columns[q, PENDING] > 0:
@@ -187,7 +187,7 @@ def answer_earliest(step: PanelStep) -> bool:
 
 
 def go_on(me: int, step: PanelStep, random: Any) -> None:
-    """Play a process until it has to wait for another one, or is done."""
+    """Simulate a process until it has to wait for another one, or is done."""
     marks = step.marks
     if marks[me, STATUS] != READY:
         return
@@ -201,7 +201,7 @@ def go_on(me: int, step: PanelStep, random: Any) -> None:
 
 
 def answer_targets(me: int, step: PanelStep) -> None:
-    """Those who asked whether this process had sent them the panel know it now that its clock is later."""
+    """End the probes of the targets of a process whose clocks it has passed."""
     q = me % step.run.q
     for number in range(TARGETS):
         column = step.columns[q, TARGET + number]
@@ -228,7 +228,7 @@ def may_go_on(me: int, step: PanelStep, random: Any) -> bool:
 
 
 def gather(me: int, step: PanelStep, random: Any) -> None:
-    """Begin the swap: collect the rows that are to be sent."""
+    """Begin the swap: collect the rows to send."""
     marks, run = step.marks, step.run
     p, columns = marks[me, ROW], marks[me, LEFT]
     marks[me, PHASE] = BEHIND_SWAP
@@ -242,7 +242,7 @@ def gather(me: int, step: PanelStep, random: Any) -> None:
 
 
 def exchange_rows(me: int, step: PanelStep, random: Any) -> None:
-    """The exchanges of a process that are left, until its partner in one has not come to it."""
+    """Make the remaining exchanges of a process, until it has to wait for a partner."""
     times, marks, run = step.times, step.marks, step.run
     q = me % run.q
     columns = step.columns[q, WIDE]
@@ -267,7 +267,7 @@ def exchange_rows(me: int, step: PanelStep, random: Any) -> None:
 
 
 def take(me: int, step: PanelStep, random: Any) -> None:
-    """Receive the panel, let its sender go on, and pass it on."""
+    """Receive the panel, wake its sender, and pass the panel on."""
     times, marks, pieces, q = step.times, step.marks, step.pieces, me % step.run.q
     from_column = step.columns[q, SOURCE]
     source, size = me + from_column - q, step.rows[MESSAGE, marks[me, ROW]]
@@ -297,7 +297,7 @@ def take(me: int, step: PanelStep, random: Any) -> None:
 
 
 def send_on(me: int, step: PanelStep) -> None:
-    """Send the panel to the targets that are left, until one of them has to take it first."""
+    """Send the panel to the remaining targets, until one of them has to receive it first."""
     times, marks, pieces, q = step.times, step.marks, step.pieces, me % step.run.q
     size = step.rows[MESSAGE, marks[me, ROW]]
     while marks[me, SENT] < TARGETS and step.columns[q, TARGET + marks[me, SENT]] >= 0:
@@ -316,7 +316,7 @@ def send_on(me: int, step: PanelStep) -> None:
 
 
 def finish(me: int, step: PanelStep, random: Any) -> None:
-    """Update the columns, block by block until the panel has been taken, unless it has to be passed on first."""
+    """Update the columns: blocks until the panel is sent, then the rest, unless the panel has to be passed on first."""
     times, marks = step.times, step.marks
     if marks[me, HAS_PANEL] == 0:
         if times[me, POSTED] == inf:
@@ -337,7 +337,7 @@ def finish(me: int, step: PanelStep, random: Any) -> None:
 
 
 def columns_time(me: int, columns: int, step: PanelStep) -> tuple[float, float]:
-    """Mean and standard deviation of the time of a process to update so many columns."""
+    """Mean and standard deviation of the time of a process to update a number of columns."""
     p, factor = step.marks[me, ROW], step.times[me, FACTOR]
     below, alone, holds_block = int(step.rows[BELOW, p]), step.run.p == 1, step.rows[PLACE, p] == 0
     time = update_mean(below, columns, step.width, factor, alone, holds_block, step.kernels)
@@ -348,9 +348,9 @@ def columns_time(me: int, columns: int, step: PanelStep) -> tuple[float, float]:
 
 
 def update_until_sent(me: int, step: PanelStep, random: Any) -> float:
-    """Update block after block of columns until the panel has been sent; since when there was nothing to update.
+    """Update blocks of columns until the panel is sent; return the time when the updates ended.
 
-    Many blocks at once deviate as the root of their number; with noise the last ones before the panel come one by one.
+    The deviation of many blocks grows as the root of their number; with noise the last blocks are taken one by one.
     """
     times, marks, nb = step.times, step.marks, step.run.nb
     posted = times[me, POSTED]

@@ -1,8 +1,8 @@
-"""The broadcast of a panel along one process row that waits for nothing else, compiled.
+"""The broadcast of a panel along one process row without look-ahead, compiled.
 
-`row` is [4, distance] from the process that has the panel: when each is ready to take it, its node, the time per byte
-that its adapter leaves it, and, found here, when it had taken it, which is before it passed it on. Messages of a ring
-follow one another at each process; those of the long broadcasts are synchronous, as HPL's MPI_Ssend.
+`row` is [4, distance] from the process that has the panel: the time when each is ready to receive it, its node, the
+time per byte of its share of the adapter, and, as result, the end of its receive, before it passes the panel on.
+Messages of a ring follow one another at each process; those of the long broadcasts are synchronous, as HPL's MPI_Ssend.
 """
 
 from __future__ import annotations

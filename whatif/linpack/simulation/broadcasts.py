@@ -1,4 +1,4 @@
-"""How a panel goes along a process row: who sends to whom, by distance from the process column that factored it.
+"""Broadcast of a panel along a process row: senders and receivers, by distance from the column that factored it.
 
 Source: the structure of HPL 2.2, HPL_{1ring,1rinM,2ring,2rinM,blong,blonM}.
 """
@@ -15,12 +15,12 @@ from whatif.models.quantities import IntArray
 
 
 class Paths(NamedTuple):
-    """The messages of one broadcast over `Q` processes."""
+    """Messages of one broadcast over `Q` processes."""
 
     targets: IntArray
-    """[distance, 3]: whom each sends to, in order, along rings and as first message of `LONG_MODIFIED`; -1: nobody."""
+    """[distance, 3]: targets of each process in order, of rings and as first message of `LONG_MODIFIED`; -1: none."""
     sources: IntArray
-    """[distance]: whom each receives that from; -1: nobody."""
+    """[distance]: source of that message; -1: none."""
     spread: IntArray
     """[message, 4]: sender, receiver, first chunk, chunk behind the last; of the long ones."""
     roll: IntArray
@@ -48,7 +48,7 @@ def paths_of(broadcast: Broadcast, count: int) -> Paths:
 
 
 def _members(broadcast: Broadcast, count: int) -> IntArray:
-    """Who takes part in spreading and rolling: the modified one leaves out whoever factors the next panel."""
+    """Processes that spread and roll; `LONG_MODIFIED` leaves out the one that factors the next panel."""
     everyone = np.arange(count)
     if broadcast is Broadcast.LONG:
         return everyone

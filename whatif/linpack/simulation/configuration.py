@@ -1,4 +1,4 @@
-"""One run of HPL: the choices that a line of its output stands for."""
+"""Parameters of one run of HPL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from whatif.errors import UsageError
 
 
 class Broadcast(IntEnum):
-    """How a panel goes along its process row; the numbers are those of HPL.dat."""
+    """Algorithm of the broadcast of a panel along a process row, numbered as in HPL.dat."""
 
     RING = 0
     RING_MODIFIED = 1
@@ -20,7 +20,7 @@ class Broadcast(IntEnum):
 
 
 class RowSwap(IntEnum):
-    """How rows are swapped along a process column; the numbers are those of HPL.dat."""
+    """Algorithm of the row swap along a process column, numbered as in HPL.dat."""
 
     BINARY_EXCHANGE = 0
     SPREAD_ROLL = 1
@@ -28,7 +28,7 @@ class RowSwap(IntEnum):
 
 
 class Looking(IntEnum):
-    """A variant of the panel factorisation; the numbers are those of HPL.dat."""
+    """Variant of the panel factorisation, numbered as in HPL.dat."""
 
     LEFT = 0
     CROUT = 1
@@ -36,7 +36,7 @@ class Looking(IntEnum):
 
 
 class Mapping(IntEnum):
-    """How ranks are numbered on the grid of processes (PMAP)."""
+    """Order of the ranks on the grid of processes (PMAP)."""
 
     ROW = 0
     COLUMN = 1

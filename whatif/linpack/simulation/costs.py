@@ -1,7 +1,7 @@
-"""What kernels and messages of HPL cost: plain functions of numbers, compiled with the loops that call them.
+"""Costs of kernels and messages of HPL: plain functions of numbers, compiled with their callers.
 
-Kernels are rows of one table, `KERNELS` says which: dgemm has five, of coefficients of (1, M N K, M N, M K, N K): mean
-and standard deviation, the same where it is offloaded, and the least M, N, K for that; every other kernel one row,
+Kernels are rows of one table, in the order of `KERNELS`. dgemm has five of coefficients of (1, M N K, M N, M K, N K):
+mean and standard deviation, the same where it is offloaded, and the least M, N, K for that; every other kernel one row,
 (1, S) of the mean and (1, S) of the deviation. A call lasts T + sd (|z| - sqrt(2/pi)) / sqrt(1 - 2/pi), z normal:
 half-normal noise that keeps the mean (Cornebize et al. 2019, section 6.1, N-2).
 
@@ -119,7 +119,7 @@ def size_deviation(kernels: FloatArray, row: int, size: float) -> float:
 
 
 def piece_of(pieces: FloatArray, far: int, size: float) -> int:
-    """The piece that a size in bytes lies in."""
+    """Index of the piece of a size in bytes."""
     piece = 0
     while piece + 1 < pieces.shape[1] and size >= pieces[far, piece + 1, PIECE_START]:
         piece += 1
@@ -135,7 +135,7 @@ def wire_of(pieces: FloatArray, far: int, piece: int, size: float, gap: float) -
 
 
 def mode_factor(pieces: FloatArray, far: int, piece: int, random: Any) -> float:
-    """How many times as long as the mean a message takes: drawn from the modes of its piece (N'); 1 without any."""
+    """Time of a message relative to the mean, drawn from the modes of its piece (N'); 1 without modes."""
     at, last = PIECE_MODES, pieces.shape[2]
     if at == last or pieces[far, piece, at] == 0.0:
         return 1.0
@@ -168,14 +168,14 @@ def least_factor(pieces: FloatArray, far: int, piece: int) -> float:
 
 
 def wire_time(pieces: FloatArray, far: int, size: float, gap: float) -> float:
-    """`wire_of` the piece that the size lies in."""
+    """Wire time of a message of a size, from its piece; see `wire_of`."""
     return wire_of(pieces, far, piece_of(pieces, far, size), size, gap)
 
 
-def send_beside(
+def send_posted(
     sender: float, receiver: float, size: float, pieces: FloatArray, far: int, gap: float, random: Any
 ) -> Any:
-    """A message whose receive is posted by then: when the sender is free, when it arrives, the receiver's work then."""
+    """Message with a posted receive: end of the send, time of arrival, and the receiver's time after it."""
     piece = piece_of(pieces, far, size)
     wire = wire_of(pieces, far, piece, size, gap) * mode_factor(pieces, far, piece, random)
     if pieces[far, piece, PIECE_PROTOCOL] == RENDEZVOUS:
@@ -187,8 +187,8 @@ def send_beside(
 
 
 def deliver(sender: float, receiver: float, size: float, pieces: FloatArray, far: int, gap: float, random: Any) -> Any:
-    """One message; the clocks of both sides afterwards."""
-    sent, arrival, work = send_beside(sender, receiver, size, pieces, far, gap, random)
+    """Clocks of both sides after one message."""
+    sent, arrival, work = send_posted(sender, receiver, size, pieces, far, gap, random)
     return sent, max(receiver, arrival) + work
 
 
@@ -199,7 +199,7 @@ def exchange(
     sent_a, at_b, taken_b = a, b, 0.0
     sent_b, at_a, taken_a = b, a, 0.0
     if from_a > 0:
-        sent_a, at_b, taken_b = send_beside(a, b, from_a, pieces, far, gap, random)
+        sent_a, at_b, taken_b = send_posted(a, b, from_a, pieces, far, gap, random)
     if from_b > 0:
-        sent_b, at_a, taken_a = send_beside(b, a, from_b, pieces, far, gap, random)
+        sent_b, at_a, taken_a = send_posted(b, a, from_b, pieces, far, gap, random)
     return max(sent_a, at_a) + taken_a, max(sent_b, at_b) + taken_b

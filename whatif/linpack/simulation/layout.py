@@ -1,8 +1,8 @@
-"""How a run of HPL is laid out for the compiled loops: block-cyclic sizes, and arrays with a column for each quantity.
+"""Arrays of a run of HPL for the compiled loops, with a column for each quantity, and block-cyclic sizes.
 
-Processes are numbered p Q + q over the grid, whatever their ranks. A call with many arrays costs more than what most of
-these functions do, so that all that is known of a process stands in two arrays: `times`, [process, quantity]
-float64, and `marks`, [process, quantity] int64.
+Processes are numbered p Q + q over the grid, whatever their ranks. A call with many arrays costs more than the
+work of most of these functions, so that the state of a process is in two arrays: `times`, [process, quantity] float64,
+and `marks`, [process, quantity] int64.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ CLOCK, POSTED, BEGUN, FACTOR, DEVIATION = 0, 1, 2, 3, 4
 """Columns of `times`: the process's clock; when its panel was sent to it; when its update began; time of dgemm
 relative to the model, and its deviation relative to that of the model."""
 FACTORED, AGREED, UPDATED, SWAPPED, SOLVED, BROADCAST = 5, 6, 7, 8, 9, 10
-"""More columns of `times`: what each part has taken so far, as HPL's detailed timing counts."""
+"""More columns of `times`: time of each part so far, as in HPL's detailed timing."""
 ABSENT: Final = 11
-"""One more column of `times`: its panel is not sent before this."""
+"""One more column of `times`: earliest time at which its panel can be sent."""
 DEVICE, UPDATED_SO_FAR = 12, 13
 """More columns of `times`, where panels are factored on the host: when the device is done with all updates it was
 given, and with those that a copy or a swap waits for."""
 TIME_COLUMNS: Final = 14
 NODE, ROW, PHASE, STATUS, HAS_PANEL, SENT, LEFT, NEXT, GROUP, LINK = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-"""Columns of `marks`: the process's node and process row; where it is in a step; what it waits for; whether it has
-the panel; targets it has sent the panel to; columns left to update; its next exchange of the swap, -1: none;
-whose links it shares, and which of these leads to it."""
+"""Columns of `marks`: the process's node and process row; its phase in a step; its state; whether it has the panel;
+number of targets it has sent the panel to; columns left to update; its next exchange of the swap, -1: none; group of
+the links it shares, and its link of the group."""
 MARK_COLUMNS: Final = 10
 TARGETS: Final = 3
 """Targets of a process in a broadcast: columns of `PanelMessages.targets`, followed by that of its source."""
@@ -58,8 +58,8 @@ CHUNKS_SENDER, CHUNKS_RECEIVER, CHUNKS_FIRST, CHUNKS_END = range(4)
 FIRST, SECOND, FROM_FIRST, FROM_SECOND, WIDE_FIRST, WIDE_SECOND, AFTER_FIRST, AFTER_SECOND = 0, 1, 2, 3, 4, 5, 6, 7
 NEXT_FIRST, NEXT_SECOND, SWAP_COLUMNS = 8, 9, 10
 """Columns of `swaps`, [slot, algorithm, exchange, column]: two process rows by distance from the pivot block's, the
-rows that each sends, whether these carry their index (one word a row), what each does with what it received, and the
-next exchange of each, -1: none."""
+rows that each sends, whether these carry their index (one word a row), the kernel of each after the exchange, and
+the next exchange of each, -1: none."""
 
 
 class RunNumbers(NamedTuple):

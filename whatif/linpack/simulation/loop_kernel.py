@@ -1,4 +1,4 @@
-"""HPL's loop over the panels, compiled: what is called from outside."""
+"""HPL's loop over the panels, compiled: the functions called by the simulator."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def steps(
     first: int, last: int, state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray,
     pieces: FloatArray, lines: FloatArray, last_lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
-    """Steps [first, last), filling the pipeline of look-ahead and draining it where they lie in it."""
+    """Simulate steps [first, last), including those that fill and drain the pipeline of look-ahead."""
     columns, rows, places = np.zeros((run.q, ITEMS), np.int64), np.zeros((4, run.p)), np.zeros(run.p, np.int64)
     count = len(state.ends)
     if first == 0:

@@ -142,9 +142,9 @@ def panel_calls(configuration: Configuration, width: int) -> Iterator[KernelCall
 
 
 def panel_lines(configuration: Configuration, width: int, kernels: FloatArray) -> FloatArray:
-    """[pivot + 1, 12]: what lies before each pivot and behind the last, as lines in the local rows m.
+    """[pivot + 1, 12]: work before each pivot and after the last, as lines in the local rows m.
 
-    Columns: dgemm's constant, slope, and what the pivot block's row has less; the other kernels' three; then the three
+    Columns: dgemm's constant, slope, and difference of the pivot block's row; the other kernels' three; then the three
     coefficients of the variance, in 1, m and m^2, of dgemm and of all others together: σ^2 = Σ (a + b m)^2 over calls.
     """
     lines = np.zeros((width + 1, LINE_COLUMNS))
@@ -178,7 +178,7 @@ def _matrix_line(call: KernelCall, kernels: FloatArray) -> tuple[FloatArray, Flo
 
 def _size_line(call: KernelCall, kernel: FloatArray) -> tuple[FloatArray, FloatArray]:
     constant, slope = kernel[SIZE_CONSTANT] + kernel[SIZE_SLOPE] * call.fixed, kernel[SIZE_SLOPE] * call.each
-    if call.pivot_row_only:  # What the pivot block's row has less is negative: it has more.
+    if call.pivot_row_only:  # The difference is negative: the pivot block's row has more work.
         return np.array([0.0, 0.0, -constant]), np.zeros(2)
     spread = np.array([kernel[SPREAD_CONSTANT] + kernel[SPREAD_SLOPE] * call.fixed, kernel[SPREAD_SLOPE] * call.each])
     return np.array([constant, slope, slope * call.done]), spread

@@ -62,8 +62,8 @@ def factor_panel(
     """Advance the clocks of one process column over a panel; return the time spent agreeing on pivots.
 
     `column` is [5, distance]: clock, local rows at the panel's first column, factor of dgemm, node, deviation of dgemm;
-    `gaps` are [dimension, distance]: time per byte that shared links leave to the exchange of the pair whose nearer
-    process it is, the last dimension that of the processes beyond a power of two; `lines` are `panel_lines`; `charges`
+    `gaps` are [dimension, distance]: time per byte of the exchange of a pair over shared links, by its nearer
+    process, the last dimension that of the processes beyond a power of two; `lines` are `panel_lines`; `charges`
     is room for `charge_pivots`.
     """
     count, width = column.shape[1], lines.shape[0] - 1

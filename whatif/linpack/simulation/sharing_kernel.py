@@ -1,13 +1,12 @@
 """Adapters of nodes, or links of switches, that several processes share, compiled.
 
-Messages between nodes are written down with the time they take: those of panels go out of one node and into another,
-an exchange both ways at once. Afterwards each one's crowd is the mean number of messages that went the same way at its
-nodes with it; the same one of a later step is charged with that many times the adapter's time per byte. It is kept as
-two factors: the mean of the lane that it goes through, and what this message meets there over that mean, which is the
-same for all that have its place in the step. Steps change slowly, so that this comes to rest where all agree: at
-processor sharing.
+Messages between nodes are recorded with their times: those of panels in one direction, an exchange in both. Afterwards
+the crowd of a message is the mean number of messages in the same direction at its nodes during its time; the same
+message of a later step takes that many times the adapter's time per byte. The crowd is stored as two factors: the mean
+of the lane of the message, and the crowd relative to that mean, which is the same for all messages at this place in a
+step. Steps change slowly, so that this converges to processor sharing.
 Process columns may be several steps apart: messages are counted as if every step were like this one, a period later.
-In long runs only some steps are written down, evenly spread, for the crowds hardly change from one to the next.
+In long runs only some steps, evenly spread, are recorded, since the crowds hardly change from one to the next.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ NOTED_COLUMNS = LANES + 4
 STARTS, ENDS, SUM_OF_STARTS, SUM_OF_ENDS = range(4)
 """Rows of `Adapters.moments`."""
 _STEPS_OF_PERIOD = 4
-"""A period is the mean of so many steps at least: they take turns."""
+"""Least number of steps in the mean of a period, since process columns take turns."""
 _SHARE_OF_NEWEST = 0.25
-"""Of a step's crowds in those of the next: pivots are drawn, so that steps differ by chance."""
+"""Weight of a step's crowds in those of the next: pivots are drawn, so that steps differ by chance."""
 _SHARE_OF_NEWEST_MEAN = 0.04
-"""Of a step's messages in the mean of a lane: the process rows take turns to hold the pivots."""
+"""Weight of a step's messages in the mean of a lane: the process rows take turns to hold the pivots."""
 
 
 class Adapters(NamedTuple):
-    """The messages of a step, and the crowds that follow from them."""
+    """Messages of a step, and the crowds that follow from them."""
 
     gap: float
     """Least time per byte of an adapter or link; 0: none is shared."""
@@ -50,23 +49,23 @@ class Adapters(NamedTuple):
     pivots: int
     panels: int
     noted: FloatArray
-    """[message, 7]: when it began and ended, where its crowd stands in `crowds`, and the lanes it took, -1: none."""
+    """[message, 7]: its start and end, the index of its crowd in `crowds`, and its lanes, -1: none."""
     noted_count: IntArray
     """[1]: messages so far; NOT_NOTED in a step that is not recorded."""
     interval: int
-    """Steps from one that is written down to the next."""
+    """Steps from one recorded step to the next."""
     starts: IntArray
-    """[lane + 1]: room for where the messages of each lane begin in `members`."""
+    """[lane + 1]: room for the first index of each lane in `members`."""
     members: IntArray
     """[4 x message]: room for messages, lane by lane."""
     found: FloatArray
     """[message]: room for the crowds."""
     moments: FloatArray
-    """[4, message + 1]: room for a lane's messages: when they began, when they ended, and the sums of both."""
+    """[4, message + 1]: room for the starts and ends of a lane's messages, and the sums of both."""
 
 
 def crowd_of(adapters: Adapters, sender: int, receiver: int, both: bool, place: int, marks: IntArray) -> float:
-    """How many times longer than alone a message from one process to another takes, or one each way."""
+    """Time of a message between two processes, or of one each way, relative to its time alone."""
     count = adapters.link_count
     first, second = marks[sender, GROUP] * count, marks[receiver, GROUP] * count
     if first == second:
@@ -99,8 +98,8 @@ def note(
 
 
 def partner(place: int, dimension: int, dimensions: int) -> int:
-    """Distance of the process that one exchanges pivots with, -1: none; in the dimension behind the hypercube's those
-    that are not in it do."""
+    """Distance of the partner in the exchange of pivots, -1: none; the last dimension is that of the processes outside
+    of the hypercube."""
     cube = 1 << dimensions
     if dimension == dimensions:
         return place + cube
@@ -125,10 +124,10 @@ def note_pivots(
     panel: int, ended: FloatArray, gaps: FloatArray, adapters: Adapters, times: FloatArray, marks: IntArray,
     run: RunNumbers, pieces: FloatArray,
 ) -> None:  # fmt: skip
-    """Write the messages down that agreed on a panel's pivots: those of a dimension as one, spread over its part.
+    """Record the messages that agreed on a panel's pivots: those of a dimension as one, spread over its part.
 
-    They are short and come one after another, so that only how long all of them are on their way counts. `ended` says
-    when each process was done, the clocks still say when it began.
+    They are short and follow one another, so that only their total time counts. `ended` has the end of each process,
+    the clocks its start.
     """
     q, width, dimensions = panel % run.q, width_of(panel, run), gaps.shape[0] - 1
     parts = dimensions if run.p == 1 << dimensions else dimensions + 1
@@ -145,7 +144,7 @@ def note_pivots(
 
 
 def end_of_step(step: int, ends: FloatArray, adapters: Adapters) -> None:
-    """Settle a step that was written down, and say if the next one will be."""
+    """Update the crowds from a recorded step, and decide whether to record the next one."""
     if adapters.noted_count[0] != NOT_NOTED:
         before = max(step - max(adapters.interval, _STEPS_OF_PERIOD), 0)
         settle(adapters, (ends[step] - ends[before]) / max(step - before, 1))
@@ -176,7 +175,7 @@ def most_crowded(message: int, adapters: Adapters) -> float:
 
 
 def group_by_lane(adapters: Adapters) -> None:
-    """Where the messages of each lane begin in `members`, and which they are."""
+    """Group the messages by lane: fill `starts` and `members`."""
     starts, noted = adapters.starts, adapters.noted
     for lane in range(len(starts)):
         starts[lane] = 0

@@ -51,11 +51,11 @@ _MODULES: Final = (
 _ACCELERATED: Final = (*_MODULES, accelerated_kernel)
 _INLINED: Final = frozenset({
     "go_on", "may_go_on", "wake", "answer_targets", "gather", "gather_time", "exchange_rows", "swap_rows", "exchange",
-    "send_beside", "note", "crowd_of", "panel_gap", "take", "send_on", "finish", "update_until_sent", "columns_time",
+    "send_posted", "note", "crowd_of", "panel_gap", "take", "send_on", "finish", "update_until_sent", "columns_time",
     "update_mean", "update_deviation", "size_time", "with_noise", "noise", "compute_between", "agree_on_pivot",
     "exchange_along",
 })  # fmt: skip
-"""What is done for every process or exchange of a step, and would be given much for that."""
+"""Functions called for every process or exchange of a step, for which a call would be too expensive."""
 _STEPS_AT_ONCE: Final = 64
 _MOST_SETTLED: Final = 500
 """Least number of steps of a run, about, that determine how many messages share the adapters."""
@@ -63,7 +63,7 @@ _MOST_SETTLED: Final = 500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostProcessors:
-    """The processors of a node, where the matrix lies on its accelerators and panels are factored on the host."""
+    """Processors of a node that factor panels on the host, with the matrix on accelerators."""
 
     kernels: FloatArray
     """[row of `KERNELS`, 5], with all of the node's cores; processes of one process column divide them, while those of
@@ -91,11 +91,11 @@ class HPLMachine:
     deviations: FloatArray | None = None
     """[rank]: deviation of dgemm on each rank's processor, relative to the model, besides its factor; None: 1."""
     groups: IntArray | None = None
-    """[rank]: whose links its messages share, if not the adapter of its node: the switch it is connected to."""
+    """[rank]: group of the shared links, the switch of the rank; None: the adapter of its node."""
     links: IntArray | None = None
     """[rank]: the one of a group's links that messages to it take (D-mod-k); None: each group has one."""
     host: HostProcessors | None = None
-    """None: panels are factored where the matrix lies."""
+    """None: panels are factored on the device."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +195,7 @@ def _sharing(configuration: Configuration, machine: HPLMachine) -> int:
 
 
 def _run(configuration: Configuration, machine: HPLMachine) -> RunNumbers:
-    """HPL does not look ahead with a single process column, or further than a panel where those go to the host."""
+    """Numbers of a run; HPL does not look ahead with a single process column, or further than a panel on the host."""
     p, q, depth = configuration.process_rows, configuration.process_columns, configuration.depth
     if machine.host is not None and depth > 1:
         raise UsageError(f"depth is {depth}; with panels on the host HPL looks ahead one panel, or none")

@@ -1,7 +1,7 @@
 """Back substitution, compiled: HPL_pdtrsv from the last block column to the first.
 
-The process column of the block before last multiplies what it has with the newest part of x, hands what the next
-block needs to the next process column, and passes x on along itself.
+The process column of the block before last multiplies its blocks with the newest part of x, sends the part for the next
+block to the next process column, and passes x on along itself.
 """
 
 from __future__ import annotations

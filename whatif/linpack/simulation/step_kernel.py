@@ -1,4 +1,4 @@
-"""HPL's loop over the panels, compiled, as far as it does not look ahead.
+"""Steps of HPL's loop over the panels without look-ahead, compiled.
 
 Panels that are still to be applied keep their pivots and exchanges in slots, panel j in slot j modulo their number.
 """
@@ -80,7 +80,7 @@ from whatif.models.quantities import FloatArray, IntArray
 
 
 class Room(NamedTuple):
-    """Where the compiled functions keep what they need for a moment: they make no arrays."""
+    """Temporary arrays of the compiled functions, which allocate none."""
 
     column: FloatArray
     """[5, process row]"""
@@ -103,7 +103,7 @@ class Room(NamedTuple):
 
 
 class PanelMessages(NamedTuple):
-    """Who sends to whom; see `Paths` and `Exchanges`."""
+    """Senders and receivers; see `Paths` and `Exchanges`."""
 
     targets: IntArray
     spread: IntArray
@@ -115,7 +115,7 @@ class PanelMessages(NamedTuple):
 
 
 class HPLState(NamedTuple):
-    """What a run is made of while it goes on."""
+    """State of a run."""
 
     times: FloatArray
     """[process, quantity], as `layout` names the rows."""
@@ -135,7 +135,7 @@ class HPLState(NamedTuple):
     openings: IntArray
     """[slot, algorithm, distance]: the first exchange of each process row, -1: none."""
     waiting: IntArray
-    """[4 x process + 1]: processes that can go on, and at the end how many there are."""
+    """[4 x process + 1]: processes that can go on, and at the end their number."""
     adapters: Adapters
     room: Room
 
@@ -144,7 +144,7 @@ def factor(
     panel: int, state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray, pieces: FloatArray,
     lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
-    """Factor a panel in its process column, and draw where its pivots lie."""
+    """Factor a panel in its process column, and draw the process rows of its pivots."""
     q, count = panel % run.q, run.p
     column = state.room.column
     for place in range(count):
@@ -251,7 +251,7 @@ def update_mean(
 def update_deviation(
     rows: int, columns: int, width: int, scale: float, alone: bool, holds_block: bool, kernels: FloatArray
 ) -> float:
-    """Standard deviation of that time, its kernels deviating each by itself; that of dgemm is `scale` times as much."""
+    """Standard deviation of that time for independent kernels, with the deviation of dgemm times `scale`."""
     size = float(width) * columns
     solved = size_deviation(kernels, DTRSM, width * size)
     updated = matrix_deviation(kernels, rows, columns, width) * scale
@@ -265,7 +265,7 @@ def update_time(
     rows: int, columns: int, width: int, factor: float, deviation: float, alone: bool, holds_block: bool,
     kernels: FloatArray, noisy: bool, random: Any,
 ) -> float:  # fmt: skip
-    """That time, deviating if `noisy`."""
+    """Time of the update of some columns, with noise if `noisy`."""
     time, spread = update_mean(rows, columns, width, factor, alone, holds_block, kernels), 0.0
     if noisy:
         spread = update_deviation(rows, columns, width, factor * deviation, alone, holds_block, kernels)

@@ -1,6 +1,6 @@
 """The swap of rows along one process column, compiled.
 
-Pivots are drawn: each lies in a process row with the probability of that row's share of the rows that are left.
+Pivots are drawn: the probability of a process row is its share of the remaining rows.
 `plan` is one algorithm's exchanges of one panel, [exchange, column] as `layout` names the columns.
 """
 
@@ -36,7 +36,7 @@ from whatif.models.quantities import FloatArray, IntArray
 
 
 def draw_pivots(rows: FloatArray, width: int, counts: FloatArray, random: Any) -> None:
-    """Of the `width` pivots of a panel, how many lie in each process row: `counts`, [distance]."""
+    """Draw the number of pivots in each process row, `counts` [distance], for a panel of `width` pivots."""
     count, total = len(rows), 0.0
     for place in range(count):
         counts[place] = 0.0
@@ -95,7 +95,7 @@ def rolling_exchanges(
 
 
 def string_exchanges(plan: FloatArray, used: int, openings: IntArray) -> None:
-    """Say of every process row which exchange is its first, and behind each one its next."""
+    """Link the exchanges of every process row: its first one, and after each its next."""
     for place in range(len(openings)):
         openings[place] = -1
     for at in range(used - 1, -1, -1):
@@ -165,7 +165,7 @@ def spread_from(root: int, way: int, order: IntArray, lengths: FloatArray, used:
 
 
 def even_out(order: IntArray, lengths: FloatArray, share: FloatArray, width: int, used: int, plan: FloatArray) -> int:
-    """HPL_equil: each place spreads the rows that lie outside its even share to whoever they belong to."""
+    """HPL_equil: each process spreads the rows outside of its even share to their owners."""
     count = len(order)
     if count <= 2:
         return used
@@ -191,7 +191,7 @@ def even_out(order: IntArray, lengths: FloatArray, share: FloatArray, width: int
 def gather_time(
     place: int, columns: int, width: int, own: float, spreading: bool, kernels: FloatArray, noisy: bool, random: Any
 ) -> float:
-    """Time to collect the rows to be sent; in spread-roll only the pivot block's row does."""
+    """Time to collect the rows to send; 0 in spread-roll but for the pivot block's row."""
     if place == 0:
         return size_time(kernels, DLASWP01T, (width + own) * columns, noisy, random)
     if spreading:
@@ -203,9 +203,9 @@ def swap_rows(
     a: int, b: int, at: int, columns: int, place: int, plan: FloatArray, times: FloatArray, marks: IntArray,
     adapters: Adapters, kernels: FloatArray, pieces: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
-    """One exchange of the swap between processes a and b, and what each does with the rows it received.
+    """Make one exchange of the swap between processes a and b, including the kernels on the received rows.
 
-    `place` is where its crowd stands in `Adapters.crowds`, flattened; -1: it is alone.
+    `place` is the index of its crowd in `Adapters.crowds`; -1: it is alone.
     """
     far = 1 if marks[a, NODE] != marks[b, NODE] else 0
     there = 8.0 * plan[at, FROM_FIRST] * (columns + plan[at, WIDE_FIRST])

@@ -1,4 +1,4 @@
-"""How rows are swapped along a process column: who exchanges with whom, by distance from the pivot block's row.
+"""Row swap along a process column: pairs of processes, by distance from the pivot block's row.
 
 In the binary exchange the pivot block's row passes its own rows (U) along a hypercube while the others gather theirs
 (W) for it. Spread-roll scatters U along a tree, evens the pieces out and rolls them round.
@@ -26,11 +26,11 @@ _BLOCK: Final = (ROWS_OF_BLOCK, 0, 0)
 
 
 class Exchanges(NamedTuple):
-    """The exchanges of one column swap over `P` processes, in a feasible order."""
+    """Exchanges of one column swap over `P` processes, in a feasible order."""
 
     binary: IntArray
-    """[exchange, 10]: a, b; what a sends and from which span of gathered rows; what b sends, likewise; the kernels
-    that a and b run on what they received: 1 dlaswp03T, 2 dlaswp04T."""
+    """[exchange, 10]: a, b; kind of the rows that a sends, and their span of gathered rows; likewise for b; the kernels
+    of a and b on the received rows: 1 dlaswp03T, 2 dlaswp04T."""
     roll: IntArray
     """[exchange, 4]: as `roll_pairs`."""
     cube: int
@@ -73,7 +73,7 @@ def _along(cube: int) -> list[tuple[int, ...]]:
 
 
 def _among_folded(count: int, cube: int) -> list[tuple[int, ...]]:
-    """The first of the folded ones broadcasts the rows that go to them."""
+    """Exchanges in which the first of the folded processes broadcasts the rows to the others."""
     size, step = count - cube, 1
     found: list[tuple[int, ...]] = []
     while step * 2 < size:

@@ -1,1 +1,1 @@
-"""The questions of the page `decide`: functions that run beside, each with one small answer."""
+"""Questions of the page `decide`: functions that run in a worker process, each with one small answer."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from whatif.api.editing import scenario_words
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
 from whatif.core.term import Program
-from whatif.files.scenario_edits import scenario_words
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
 from whatif.schema.load import stated_platform
@@ -84,4 +84,4 @@ class Decision:
     changes: tuple[Adopt | Edit | EditAll | None, ...] = ()
     """What taking a row of the table, or of the bars, changes."""
     command: str = ""
-    """The command line that gives the same answer; empty where there is none."""
+    """Command line with the same answer; empty without one."""

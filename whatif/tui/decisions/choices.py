@@ -1,4 +1,4 @@
-"""What to take: the best machines, the best layouts, what a budget buys."""
+"""Decisions between platforms, layouts and what a budget buys."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import math
 from dataclasses import replace
 from typing import Final
 
+from whatif.api import decisions
 from whatif.core.energy import BUSY_POWER, node_capital
 from whatif.core.evaluate import evaluate
 from whatif.plotting.bars import LESS, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
-from whatif.studies.decision_tables import layouts_shown, layouts_table, offers_table, ranking_table
-from whatif.studies.decompositions import Layout, layouts, same, settings
-from whatif.studies.purchase import Offer, offers
-from whatif.studies.ranking import BESIDE, Ranking, Standing, ranking
+from whatif.studies.decision_tables import layouts_shown
+from whatif.studies.decompositions import Layout, same, settings
+from whatif.studies.purchase import Offer, Offers
+from whatif.studies.ranking import BESIDE, Ranking, Standing
 from whatif.studies.study_result import values_on_all_platforms
 from whatif.table import Table
 from whatif.tui.band_job import NOTHING_UNCERTAIN, sampling_of
@@ -35,7 +36,7 @@ def machines(request: DecisionRequest) -> Decision:
     sampling = sampling_of(request.view)
     now = float(evaluate(program).numbers(program.term_of(result)))
     inputs = {_JOB: request.unedited}
-    found = ranking(inputs, platforms, references={_JOB: now}, result=result, sampling=sampling)
+    found = decisions.compare(inputs, platforms, references={_JOB: now}, result=result, samples=sampling)
     able = sum(math.isfinite(its.merit) for its in found.standings)
     what = format_quantity(now, found.dimension, 4)
     said = [f"{able} of {len(platforms)} machines can run it; merit 1 is {result} {what}, as it stands here."]
@@ -46,7 +47,7 @@ def machines(request: DecisionRequest) -> Decision:
     return Decision(
         f"machines by {result}",
         tuple(said),
-        _with_costs(ranking_table(found), found),
+        _with_costs(found.table(), found),
         BarChart("machines", AxisDescription("merit"), bars),
         tuple(_adopting(its.platform, math.isfinite(its.merit), request) for its in found.standings),
         request.command("compare", *named, "--result", result, scenario=inputs[_JOB], machine=False),
@@ -101,9 +102,9 @@ def _with_costs(table: Table, found: Ranking) -> Table:
     columns = dict(table.columns)
     reasons = columns.pop("impossible", None)
     for name in BESIDE:
-        dimension = next((worker[name].dimension for worker in known if name in worker), None)
+        dimension = next((others[name].dimension for others in known if name in others), None)
         if dimension is not None and name not in columns:
-            values = [worker.get(name, Quantity(math.nan, dimension)) for worker in known]
+            values = [others.get(name, Quantity(math.nan, dimension)) for others in known]
             cells = [[one.value if one.dimension == dimension else math.nan] for one in values]
             columns |= Table.of_rows({name: dimension}, cells).columns
     if reasons is not None:
@@ -119,7 +120,7 @@ def _reason(its: Standing) -> str:
 def layout(request: DecisionRequest) -> Decision:
     """The best decompositions of the grid and mappings of its ranks."""
     scenario, result, dimension = request.scenario, request.result, request.program.dimension_of(request.result)
-    found = layouts(scenario, result)
+    found = decisions.tune_grid(scenario, result=result, count=_LAYOUTS)
     shown = [item for _, item in layouts_shown(found, _LAYOUTS)]
     best, now = found.ranked[0], found.present
     said = [*(f"Left out: {reason}" for reason in found.refused)]
@@ -136,7 +137,7 @@ def layout(request: DecisionRequest) -> Decision:
     return Decision(
         f"{result} of {len(found.ranked)} layouts",
         tuple(said),
-        layouts_table(found, _LAYOUTS),
+        found.table(),
         BarChart("layouts", AxisDescription(result, dimension), tuple(map(row, shown))),
         tuple(None if same(item, now) else EditAll(tuple(settings(item, scenario).items())) for item in shown),
         request.command("tune grid", "--result", result, "--show", str(_LAYOUTS)),
@@ -155,8 +156,10 @@ def budget(request: DecisionRequest) -> Decision:
     (name, limit), *_ = limits.items()
     text, exact = (format_quantity(limit.value, limit.dimension, digits) for digits in (4, 12))
     inputs = request.unedited
-    found = offers({_JOB: inputs}, request.platforms(), limits)
-    known = [row for row in found if not row.reason.startswith("not stated")]
+    found = decisions.budget(
+        {_JOB: inputs}, request.platforms(), capital=limits.get("capital"), power=limits.get("power")
+    )
+    known = Offers(tuple(row for row in found if not row.reason.startswith("not stated")))
     said = [f"{text} is the {name} of all nodes of the present machine; one job follows the other on them."]
     said += _of_machines(request, f"this {name}")
     if len(known) < len(found):
@@ -164,7 +167,7 @@ def budget(request: DecisionRequest) -> Decision:
     if name == "power" and "total_cost" in request.program.columns:
         said.append("y asks about total_cost: the same for the money.")
     named = [word for platform in request.platforms() for word in ("--platform", platform)]
-    table = offers_table(known)
+    table = known.table()
     return Decision(
         f"jobs a day for {text}",
         tuple(said),

@@ -18,11 +18,11 @@ from whatif.tui.decisions.scale_plans import pareto, scaling
 from whatif.tui.decisions.titles import DECISIONS
 
 _PATIENCE: Final = 60.0
-"""The seconds that an answer may take where every point is played."""
+"""Most seconds of an answer whose points are simulated."""
 _SAMPLED: Final = ("uncertain", "machines")
 """The questions that evaluate so many points for each sample."""
 _WARM, _TIMED = 1.01, 1.02
-"""Two points beside the present one, which may be known already."""
+"""Two points besides the present one, which may be known already."""
 _ANSWERS: Final[dict[str, tuple[Callable[[DecisionRequest], Decision], int, str]]] = {
     "bottlenecks": (bottlenecks, 100, "sensitivity --show ladder"),
     "why": (why, 500, "diff"),
@@ -37,7 +37,7 @@ _ANSWERS: Final[dict[str, tuple[Callable[[DecisionRequest], Decision], int, str]
 
 
 def decide(request: DecisionRequest) -> Decision:
-    """The answer to the question of a view; where there is none, why."""
+    """Answer to the question of a view, or the reason why it has none."""
     name = request.decision
     answer, points, verb = _ANSWERS[name]
     if name in _SAMPLED and request.view.samples is not None:
@@ -45,11 +45,11 @@ def decide(request: DecisionRequest) -> Decision:
     try:
         seconds = 0.0 if _is_refused(request) else points * _seconds(request, points)
         if seconds > _PATIENCE:
-            words = f"Every point of this scenario is played, so this would take about {seconds / 60:,.0f} min."
+            words = f"Every point of this scenario is simulated, which would take about {seconds / 60:,.0f} min."
             return Decision(DECISIONS[name], (words, f"It is not started here; `whatif {verb}` does it."))
         return answer(request)
     except WhatifError as problem:
-        return Decision(DECISIONS[name], (f"There is no answer: {str(problem).removeprefix('impossible: ')}.",))
+        return Decision(DECISIONS[name], (f"There is no answer: {str(problem).removeprefix('infeasible: ')}.",))
 
 
 def _is_refused(request: DecisionRequest) -> bool:
@@ -59,7 +59,7 @@ def _is_refused(request: DecisionRequest) -> bool:
 
 
 def _seconds(request: DecisionRequest, points: int) -> float:
-    """What a further point takes, 0 where points are not played.
+    """Seconds of a further point; 0 if points are not simulated.
 
     What the present one took has loading and compiling in it: where that would be too long, another one is timed.
     """

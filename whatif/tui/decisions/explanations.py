@@ -1,25 +1,25 @@
-"""What makes the result what it is: bottlenecks, differences, uncertain values."""
+"""Decisions about causes of a result: bottlenecks, differences, uncertain values."""
 
 from __future__ import annotations
 
-from whatif.core.term import Program
+from dataclasses import replace
+
+from whatif.api import causes
+from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import uncertain
-from whatif.errors import ImpossiblePointError
-from whatif.studies.attribution import Attribution, attribute
-from whatif.studies.bar_charts import waterfall_bars
-from whatif.studies.bottlenecks import ladder
-from whatif.studies.sobol import sobol_indices
+from whatif.errors import InfeasiblePointError
+from whatif.studies.attribution import Attribution
 from whatif.tui.band_job import sampling_of
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 
 
 def bottlenecks(request: DecisionRequest) -> Decision:
-    """The ladder of ideals."""
-    found = ladder(request.program, request.result)
+    """Bottlenecks of a result, one made ideal after the other."""
+    found = causes.sensitivity(request.scenario, show="ladder", result=request.result)
     said = ["No part of it, made ideal, saves as much as 0.1 %."] if not found.rungs else []
     return Decision(
         f"what is left of {request.result} with a part ideal, and all above it",
-        (*found.notes, *said),
+        (*found.summary(), *said),
         found.table(),
         found.picture(),
         command=request.command("sensitivity", "--result", request.result, "--show", "ladder"),
@@ -27,38 +27,38 @@ def bottlenecks(request: DecisionRequest) -> Decision:
 
 
 def why(request: DecisionRequest) -> Decision:
-    """The waterfall from the baseline to the present values, or to another machine."""
+    """Waterfall from the baseline to the present values, or to another platform."""
     if request.changed:
-        return _waterfall(request, request.baseline.program, request.program, ("before", "now"), "")
+        return _waterfall(request, request.baseline.scenario, request.scenario, ("before", "now"), "")
     other, scenario = request.view.against, request.scenario
     if not other or other == request.present:
-        words = "Nothing differs from the baseline: change a value, or press x for another machine."
+        words = "Nothing differs from the baseline: change a value, or press x for another platform."
         return Decision(f"why {request.result} differs", (words,))
-    there = scenario.on_platform(other).program
-    names = request.program.loaded.scenario.platform.name, there.loaded.scenario.platform.name
+    there = scenario.on_platform(other)
+    names = scenario.program.loaded.scenario.platform.name, there.program.loaded.scenario.platform.name
     command = request.command("diff", "--platform", other, "--result", request.result, machine=False)
-    return _waterfall(request, request.program, there, names, "" if scenario.platform else command)
+    return _waterfall(request, scenario, there, names, "" if scenario.platform else command)
 
 
 def _waterfall(
-    request: DecisionRequest, one: Program, other: Program, names: tuple[str, str], command: str
+    request: DecisionRequest, one: Scenario, other: Scenario, names: tuple[str, str], command: str
 ) -> Decision:
-    found = _attributed(one, other, request.result)
+    found = replace(_attribution(one, other, request.result), names=names)
     return Decision(
         f"{request.result} from {names[0]} to {names[1]}",
-        found.notes,
+        found.summary(),
         found.table(),
-        waterfall_bars(found, names),
+        found.picture(),
         command=command,
     )
 
 
-def _attributed(one: Program, other: Program, result: str) -> Attribution:
-    """By values, or by whole tables where a value makes no sense without its neighbours."""
+def _attribution(one: Scenario, other: Scenario, result: str) -> Attribution:
+    """Attribution to values, or to whole tables if a value is infeasible without the others of its table."""
     try:
-        return attribute(one, other, result)
-    except ImpossiblePointError:
-        return attribute(one, other, result, by_table=True)
+        return causes.diff(one, other, result=result)
+    except InfeasiblePointError:
+        return causes.diff(one, other, result=result, by="table")
 
 
 def uncertainty(request: DecisionRequest) -> Decision:
@@ -72,12 +72,12 @@ def uncertainty(request: DecisionRequest) -> Decision:
         return Decision(
             title, (words, "Write 3 us +- 0.2 us, or press % (assumed values vary, then those of data sheets).")
         )
-    found = sobol_indices(program, sampling, result)
+    found = causes.sensitivity(request.scenario, show="sobol", result=result, samples=sampling)
     spreads = [word for grade, share in sampling.spreads.items() for word in ("--spread", f"{grade}={share:.0%}")]
     options = ["--result", result, "--show", "sobol", "--samples", str(sampling.count), *spreads]
     return Decision(
         title,
-        found.notes,
+        found.summary(),
         found.table(),
         found.picture(),
         command=request.command("sensitivity", *options),

@@ -19,7 +19,7 @@ from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, figure, plot_tabl
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale, series_style
 from whatif.studies.platform_comparison import PlatformRow, comparison, known_platforms
 from whatif.tui.commands import Adopt
-from whatif.tui.events import ChangeAsked
+from whatif.tui.events import ChangeRequested
 from whatif.tui.labels import brief, duration
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState, View
@@ -160,7 +160,7 @@ class ComparePage(Page[CompareView]):
 
     @property
     def _pointed(self) -> str:
-        """The name of the machine under the cursor; empty where there is none."""
+        """Name of the platform under the cursor; empty without one."""
         row = self.query_one(ColumnsView).cursor
         names = keys(self._machines)
         return names[self._order[row]] if row < len(self._order) and self._order[row] < len(names) else ""
@@ -200,7 +200,7 @@ class ComparePage(Page[CompareView]):
             return
         at = self._order[event.row]
         if at > 0 and self._machines[at].name:
-            self.post_message(ChangeAsked(Adopt(self._machines[at].name)))
+            self.post_message(ChangeRequested(Adopt(self._machines[at].name)))
 
     def action_sort(self, steps: int) -> None:
         """Sort by the next column; after the last one, as the machines come."""
@@ -260,7 +260,7 @@ def _has_curve(machine: PlatformRow) -> bool:
 
 
 def value(machine: PlatformRow, column: str) -> float:
-    """A result column, or the time of a phase as `terms.NAME`; NaN where there is none."""
+    """Result column, or the time of a phase as `terms.NAME`; NaN without one."""
     if column.startswith("terms."):
         return machine.phases.get(column.removeprefix("terms."), math.nan)
     return machine.columns.get(column, math.nan)
@@ -338,5 +338,5 @@ def why_no_curves(state: ExplorerState, machines: list[PlatformRow]) -> str:
     if not state.session.grid.axes:
         return "Nothing is swept: select a value and press s to draw the time over it on every machine."
     reasons = (machine.curve_reason or machine.reason for machine in machines)
-    reason = next(filter(None, reasons), "no point of the axis can exist")
+    reason = next(filter(None, reasons), "no point of the axis is feasible")
     return f"No curve of {', '.join(machine.label for machine in machines)}: {reason}"

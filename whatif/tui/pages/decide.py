@@ -20,7 +20,7 @@ from whatif.tui.commands import Show
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.decisions.titles import DECISIONS
-from whatif.tui.events import ChangeAsked, ErrorTold
+from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
@@ -51,7 +51,7 @@ class Questions(Static):
         under = (name for name, end in zip(DECISIONS, ends, strict=True) if offset is not None and offset.x < end)
         name = next(under, None)
         if name is not None:
-            self.post_message(ChangeAsked(Show("decide.decision", name)))
+            self.post_message(ChangeRequested(Show("decide.decision", name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +228,9 @@ class DecidePage(Page[DecideView]):
         if decision == "pareto":
             self.ask("front_over", self._parameter())
         elif decision != "why":
-            self.post_message(ErrorTold("there is nothing else to take: m goes to why, or to pareto"))
+            self.post_message(ErrorReported("there is nothing else to take: m goes to why, or to pareto"))
         elif state.changed:
-            self.post_message(ErrorTold("the values differ from the baseline: pin them (b) to compare machines"))
+            self.post_message(ErrorReported("the values differ from the baseline: pin them (b) to compare machines"))
         else:
             names = ("", *known_platforms(state.session.scenario))
             self.choose_shared("against", lambda view: stepped(names, view.against))
@@ -249,9 +249,9 @@ class DecidePage(Page[DecideView]):
         changes = () if self._decision is None or not rows.display else self._decision.changes
         change = changes[rows.cursor] if rows.cursor < len(changes) else None
         if change is not None:
-            self.post_message(ChangeAsked(change))
+            self.post_message(ChangeRequested(change))
         else:
-            self.post_message(ErrorTold("there is nothing to take in this row"))
+            self.post_message(ErrorReported("there is nothing to take in this row"))
 
 
 def _inputs(state: ExplorerState) -> tuple[object, ...]:

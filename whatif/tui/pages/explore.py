@@ -15,7 +15,7 @@ from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figur
 from whatif.plotting.description import HeatMap, PlotDescription, Scale
 from whatif.tui.band_job import Uncertainty, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
-from whatif.tui.events import ChangeAsked
+from whatif.tui.events import ChangeRequested
 from whatif.tui.labels import grade_style
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
@@ -135,7 +135,7 @@ class ExplorePage(Page[ExploreView]):
 
     def action_swap(self) -> None:
         """Exchange the axes."""
-        self.post_message(ChangeAsked(SwapAxes()))
+        self.post_message(ChangeRequested(SwapAxes()))
 
 
 def drawn_column(state: ExplorerState) -> str:

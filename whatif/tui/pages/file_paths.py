@@ -11,7 +11,7 @@ from whatif.tui.state import ExplorerState
 
 
 def own_folder(state: ExplorerState) -> Path:
-    """Where a person's own platforms for a study go, told from here: beside the scenario, unless it is shipped."""
+    """Folder of new platforms, relative to the present one: that of the scenario, unless it is shipped."""
     folder = state.session.scenario.document.folder
     if folder is None or folder.resolve() in (shipped_folder("scenarios").resolve(), Path.cwd()):
         return Path()
@@ -20,8 +20,8 @@ def own_folder(state: ExplorerState) -> Path:
 
 def search_folders(scenario: Scenario) -> tuple[Path, ...]:
     """Where platforms are looked for, but those that are shipped."""
-    worker = scenario.document.folder
-    return (*([] if worker is None else [worker]), *scenario.folders)
+    folder = scenario.document.folder
+    return (*([] if folder is None else [folder]), *scenario.folders)
 
 
 def file_names(text: str) -> tuple[str, ...]:

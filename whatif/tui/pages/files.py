@@ -11,15 +11,15 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.api.editing import difference, template
 from whatif.atomic import atomic_file
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
-from whatif.files.scenario_edits import difference, template
 from whatif.schema.catalogue import CatalogueEntry, catalogue
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
-from whatif.tui.events import ChangeAsked, ErrorTold, FileAsked, JobAsked
+from whatif.tui.events import ChangeRequested, ErrorReported, FileAsked, JobRequested
 from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState
@@ -128,14 +128,14 @@ class FilesPage(Page[PageView]):
         elif entry.kind == "scenario":
             self.post_message(FileAsked(str(entry.path)))
         else:
-            self.post_message(ChangeAsked(Adopt(entry.name)))
+            self.post_message(ChangeRequested(Adopt(entry.name)))
 
     def action_difference(self) -> None:
         """Show what would be written."""
         try:
             lines = self._difference()
         except WhatifError as problem:
-            self.post_message(ErrorTold(str(problem)))
+            self.post_message(ErrorReported(str(problem)))
         else:
             title = "the open scenario against its file"
             self.app.push_screen(TextDialog(coloured(lines or "nothing differs from the file"), title))
@@ -147,8 +147,8 @@ class FilesPage(Page[PageView]):
         if name and self._state is not None:
             path = toml_path(name)
             scenario = self._state.session.scenario
-            worker = (scenario.document.folder,) if scenario.document.folder is not None else ()
-            text = template(path.stem, self._state.platform_name or "summit", (*worker, *scenario.folders))
+            folder = (scenario.document.folder,) if scenario.document.folder is not None else ()
+            text = template(path.stem, self._state.platform_name or "summit", (*folder, *scenario.folders))
             await self._write(path, text.encode(), "scenario")
 
     @work
@@ -162,7 +162,7 @@ class FilesPage(Page[PageView]):
             try:
                 content = entry.path.read_bytes()
             except OSError as problem:
-                self.post_message(ErrorTold(f"{entry.path}: cannot be read: {problem.strerror}"))
+                self.post_message(ErrorReported(f"{entry.path}: cannot be read: {problem.strerror}"))
             else:
                 await self._write(toml_path(name), content, "" if entry.problem else entry.kind)
 
@@ -174,9 +174,9 @@ class FilesPage(Page[PageView]):
             with atomic_file(path) as temporary:
                 temporary.write_bytes(content)
         except WhatifError as problem:
-            self.post_message(ErrorTold(str(problem)))
+            self.post_message(ErrorReported(str(problem)))
         else:
-            self.post_message(FileAsked(str(path)) if kind == "scenario" else JobAsked())
+            self.post_message(FileAsked(str(path)) if kind == "scenario" else JobRequested())
 
 
 def _free(stem: str) -> str:
@@ -186,7 +186,7 @@ def _free(stem: str) -> str:
 
 
 def _folders(scenario: Scenario) -> tuple[Path, ...]:
-    """Where a person's own files are: here, beside the scenario, and where platforms are looked for."""
+    """Folders of own files: the present one, that of the scenario, and those searched for platforms."""
     folder = scenario.document.folder
     return tuple(dict.fromkeys((Path.cwd(), *([folder.resolve()] if folder else []), *scenario.folders)))
 

@@ -19,17 +19,17 @@ from whatif.errors import UsageError, WhatifError
 from whatif.schema.shipped import is_file, is_name
 from whatif.table import Column, Table
 from whatif.tui.commands import Adopt, EditAll
-from whatif.tui.events import ChangeAsked, ErrorTold
+from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import (
     DistanceFit,
     FitParameter,
     FitRefusal,
     Protocol,
-    fitted,
+    fit_of_view,
     limits_of,
-    moved,
+    moved_limits,
     paths_of,
-    write_fitted,
+    write_fit,
 )
 from whatif.tui.labels import percent, with_error
 from whatif.tui.pages.file_paths import file_names, missing_paths, own_folder, search_folders
@@ -145,7 +145,7 @@ class FitPage(Page[FitView]):
         self.set_class(event.size.height < _SLIGHT, "-slight")
 
     def show(self, state: ExplorerState) -> None:
-        """Show what is known of the measurements of a study."""
+        """Show the known fit of the measurements of a state."""
         self._state = state
         if not self.view_in(state.view).files:
             self._found = None
@@ -156,10 +156,10 @@ class FitPage(Page[FitView]):
         view = self.view_in(state.view)
         if not view.files or (view == self._inputs and self._found is not None):
             return None
-        return Job(fitted, (view,))
+        return Job(fit_of_view, (view,))
 
     def take(self, value: DistanceFit | FitRefusal) -> None:
-        """Show a fit, or why there is none."""
+        """Show a fit, or the reason why it failed."""
         if self._state is not None:
             self._found, self._inputs = value, self.view_in(self._state.view)
             self._fill()
@@ -214,14 +214,14 @@ class FitPage(Page[FitView]):
         reader = Worker()
         self.query_one("#fitted").border_subtitle = Content(f"reading {', '.join(view.files)} …")
         try:
-            value = await reader.run(fitted, view)
+            value = await reader.run(fit_of_view, view)
         except WhatifError as problem:
             value = FitRefusal(str(problem))
         finally:
             reader.close()
         if isinstance(value, FitRefusal):
             self._fill()
-            self.post_message(ErrorTold(value.reason))
+            self.post_message(ErrorReported(value.reason))
         return isinstance(value, DistanceFit)
 
     @work
@@ -258,7 +258,7 @@ class FitPage(Page[FitView]):
         """Move the limit to another measured size; the other one is never passed."""
         found, chosen = self._found, self._chosen
         if isinstance(found, DistanceFit):
-            self.choose("limits", lambda view: moved(view, found, chosen, steps))
+            self.choose("limits", lambda view: moved_limits(view, found, chosen, steps))
 
     def action_automatic(self) -> None:
         """Find the limits again."""
@@ -269,7 +269,7 @@ class FitPage(Page[FitView]):
         """Take the fitted values into the study, all at once."""
         found = self._ready()
         if found is not None:
-            self.post_message(ChangeAsked(EditAll(found.texts)))
+            self.post_message(ChangeRequested(EditAll(found.texts)))
 
     @work
     async def action_write(self) -> None:
@@ -279,7 +279,9 @@ class FitPage(Page[FitView]):
             return
         machine = state.platform_name
         if machine is None:
-            self.post_message(ErrorTold("the scenario describes its machine itself: there is no platform to extend"))
+            self.post_message(
+                ErrorReported("the scenario describes its machine itself: there is no platform to extend")
+            )
             return
         start = str(own_folder(state) / f"{machine}_measured.toml")
         name = await self.app.push_screen_wait(TextPrompt(f"Write {machine} with the fitted values to", start))
@@ -287,28 +289,26 @@ class FitPage(Page[FitView]):
             await self._write(state, toml_path(name), machine)
 
     async def _write(self, state: ExplorerState, path: Path, machine: str) -> None:
-        """Write a platform beside, and take it where it will be found."""
+        """Write a platform in a worker process, and use it if it will be found."""
         writer = Worker()
         try:
             adoption = _adoption(state.session.scenario, path)
-            await writer.run(
-                write_fitted, self.view_in(state.view), path, machine, search_folders(state.session.scenario)
-            )
+            await writer.run(write_fit, self.view_in(state.view), path, machine, search_folders(state.session.scenario))
         except WhatifError as problem:
-            self.post_message(ErrorTold(str(problem)))
+            self.post_message(ErrorReported(str(problem)))
         else:
-            self.post_message(ChangeAsked(adoption))
+            self.post_message(ChangeRequested(adoption))
             self.notify(f"written to {path}", markup=False)
         finally:
             writer.close()
 
     def _ready(self) -> DistanceFit | None:
-        """The fit that is asked for; while it is on its way, or cannot be, that is told."""
+        """Requested fit; None, with a message, while it is computed and if it failed."""
         if self._state is None or not isinstance(self._found, DistanceFit):
-            self.post_message(ErrorTold("there is no fit to take; n reads measurements"))
+            self.post_message(ErrorReported("there is no fit to take; n reads measurements"))
             return None
         if self._inputs != self.view_in(self._state.view):
-            self.post_message(ErrorTold("the fit is on its way; ask again"))
+            self.post_message(ErrorReported("the fit is on its way; ask again"))
             return None
         return self._found
 

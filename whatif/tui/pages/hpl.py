@@ -17,7 +17,7 @@ from whatif.core.sweep_figure import plot_table
 from whatif.linpack.grid_lines import GridLine
 from whatif.linpack.process_grids import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
 from whatif.tui.commands import EditAll
-from whatif.tui.events import ChangeAsked
+from whatif.tui.events import ChangeRequested
 from whatif.tui.hpl_job import simulated
 from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import brief
@@ -69,7 +69,7 @@ class HPLView(PageView):
 
 
 class HPLPage(Page[HPLView]):
-    """HPL played step by step: its rate as it goes on, what takes its time, its first panels, and other grids P x Q."""
+    """HPL simulated step by step: rate over the run, parts of the time, first panels, and other grids P x Q."""
 
     NAME: ClassVar[str] = "hpl"
     VIEW = HPLView
@@ -144,12 +144,12 @@ class HPLPage(Page[HPLView]):
         self._job = None
 
     def show(self, state: ExplorerState) -> None:
-        """Show what is known of a study's run."""
+        """Show the known results of a state's run."""
         self._state = state
         self._fill()
 
     def job(self, state: ExplorerState) -> Job | None:
-        """Play the run and the other grids, as far as they are not known; what is under way is not begun anew."""
+        """Job that simulates the run and the other grids, unless they are known or under way."""
         scenario = state.session.scenario
         if scenario != self._inputs:
             self._inputs, self._finished, self._job, self._share, self._reason = scenario, False, None, None, ""
@@ -165,7 +165,7 @@ class HPLPage(Page[HPLView]):
         return self._run is not None and self._run_of == self._inputs
 
     def take(self, value: HPLRunView | GridRate | Share | SimulationRefusal | None) -> None:
-        """Show what is told: how far the playing is, the run, the rate of a grid, or why there is none."""
+        """Show a reported value: the progress, the run, the rate of a grid, or the reason why it failed."""
         if isinstance(value, Share):
             self._share = value
         elif isinstance(value, HPLRunView):
@@ -194,7 +194,7 @@ class HPLPage(Page[HPLView]):
         self.set_class(run is None or refused, "-empty")
         words = self.query_one("#hpl-words", Static)
         if refused:
-            words.update(Content(f"HPL cannot be played: {brief(self._reason)}.\n\n{_ELSE}"))
+            words.update(Content(f"HPL cannot be simulated: {brief(self._reason)}.\n\n{_ELSE}"))
         elif run is None:
             words.update(share_words(self._share))
         else:
@@ -205,7 +205,7 @@ class HPLPage(Page[HPLView]):
         self._arrange()
 
     def _words(self, run: HPLRunView) -> list[str]:
-        """What the run comes to; while the next one is played, how far that is, first where there is one line."""
+        """Summary of the run, and the progress of the next one, which comes first in a single line."""
         first, second = sentences(run)
         if self._current:
             return [first, second if self._finished else f"{second} · {share_words(self._share)}"]
@@ -308,4 +308,4 @@ class HPLPage(Page[HPLView]):
             return
         rows, columns = grids(self._run.outcome.configuration.rank_count)[event.row]
         edits = ("application.process_rows", str(rows)), ("application.process_columns", str(columns))
-        self.post_message(ChangeAsked(EditAll(edits)))
+        self.post_message(ChangeRequested(EditAll(edits)))

@@ -20,8 +20,8 @@ from whatif.plotting.cells import TextRun
 from whatif.schema.application import CollectivePhase, HaloPhase
 from whatif.studies.message_curves import KCounts, MessageCurves, PhaseMessages, counts, message_curves
 from whatif.studies.placement_layout import placement_picture
-from whatif.tui.events import JobAsked
-from whatif.tui.fit_job import Measured, measured
+from whatif.tui.events import JobRequested
+from whatif.tui.fit_job import MeasuredPoints, points_of_view
 from whatif.tui.labels import duration
 from whatif.tui.pages.fit import FitView
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
@@ -42,14 +42,14 @@ Fact = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """What the page shows of one point: without a placement, `reason` says why there is none."""
+    """Contents of the page for one point; `reason` explains a missing placement."""
 
     curves: MessageCurves
     phase: PhaseMessages | None
     counts: KCounts | None
     placed: Placed | None
     reason: str
-    measured: Measured | None = None
+    measured: MeasuredPoints | None = None
 
 
 def gather(
@@ -65,8 +65,8 @@ def gather(
     halo = isinstance(program.loaded.scenario.application.phases.get(phase or ""), HaloPhase)
     curves = message_curves(program, evaluation, phase if halo else None)
     sent = next((item for item in curves.phases if item.phase == phase), None)
-    points = measured(view) if view is not None else None
-    if phase is None or not halo or curves.impossible:
+    points = points_of_view(view) if view is not None else None
+    if phase is None or not halo or curves.infeasible:
         return Gathered(curves, sent, None, None, _why_no_placement(curves, phase), points)
     found = counts(program, evaluation, phase)
     try:
@@ -77,8 +77,8 @@ def gather(
 
 
 def _why_no_placement(curves: MessageCurves, phase: str | None) -> str:
-    if curves.impossible:
-        return f"This point cannot exist: {curves.impossible}. u takes the last change back."
+    if curves.infeasible:
+        return f"Infeasible point: {curves.infeasible}. u takes the last change back."
     if phase is None:
         return "No phase of this application sends messages: the curves are the platform's. 8 goes to other scenarios."
     more = f", y goes on to {curves.phase}" if curves.phase is not None else ""
@@ -261,7 +261,7 @@ class MessagesPage(Page[PageView]):
     def _resized(self) -> None:
         """Other room shows another part of the ranks."""
         if self._state is not None and self._present_room() != self._room:
-            self.post_message(JobAsked())
+            self.post_message(JobRequested())
 
     def action_phase(self, steps: int) -> None:
         """Look at another phase that sends messages."""
@@ -277,7 +277,7 @@ class MessagesPage(Page[PageView]):
             part = self._found.placed.picture.part
             if part.plane_count > 1:
                 self._plane = (part.plane + steps) % part.plane_count
-                self.post_message(JobAsked())
+                self.post_message(JobRequested())
 
     def action_half(self) -> None:
         """Show the other half; where there is room for both, both of them, then each alone."""

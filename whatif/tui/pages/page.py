@@ -10,7 +10,7 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from whatif.tui.commands import Choose, Show
-from whatif.tui.events import ChangeAsked
+from whatif.tui.events import ChangeRequested
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, V, entry_names, to_text
 
@@ -90,19 +90,19 @@ class Page(Container, Generic[V]):
 
     def ask(self, name: str, value: object) -> None:
         """Ask for another value of a field of this page."""
-        self.post_message(ChangeAsked(Show(f"{self.NAME}.{name}", to_text(self.VIEW, name, value))))
+        self.post_message(ChangeRequested(Show(f"{self.NAME}.{name}", to_text(self.VIEW, name, value))))
 
     def choose(self, name: str, value_in: Callable[[V], object]) -> None:
         """Ask for a value of a field of this page that follows from the view requested last, shown or not."""
-        self.post_message(ChangeAsked(Choose(f"{self.NAME}.{name}", lambda view: value_in(self.view_in(view)))))
+        self.post_message(ChangeRequested(Choose(f"{self.NAME}.{name}", lambda view: value_in(self.view_in(view)))))
 
     def ask_shared(self, name: str, value: object) -> None:
         """Ask for another value of a field that pages share."""
-        self.post_message(ChangeAsked(Show(name, to_text(View, name, value))))
+        self.post_message(ChangeRequested(Show(name, to_text(View, name, value))))
 
     def choose_shared(self, name: str, value_in: Callable[[View], object]) -> None:
         """Ask for a value of a shared field that follows from the view requested last, shown or not."""
-        self.post_message(ChangeAsked(Choose(name, value_in)))
+        self.post_message(ChangeRequested(Choose(name, value_in)))
 
     def action_turn(self, name: str) -> None:
         """Change a field of this page, or a shared one, to its next choice."""

@@ -18,7 +18,7 @@ from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, Project
 from whatif.profiles.stream_lanes import Window
 from whatif.studies.platform_comparison import known_platforms
 from whatif.table import Column, Table
-from whatif.tui.events import ErrorTold, JobAsked
+from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
@@ -134,7 +134,7 @@ class ProfilePage(Page[ProfileView]):
         self.set_class(event.size.height <= SLIGHT, "-slight")
 
     def show(self, state: ExplorerState) -> None:
-        """Show what is known of the profile of a study."""
+        """Show the known summary of the profile of a state."""
         file = self.view_in(state.view).file
         if self._state is not None and self.view_in(self._state.view).file != file:
             self._window = None
@@ -155,7 +155,7 @@ class ProfilePage(Page[ProfileView]):
         return self._job
 
     def take(self, value: ProfileSummary | FitRefusal) -> None:
-        """Show a profile, or why there is none."""
+        """Show a profile, or the reason why it failed."""
         if self._state is None or self._job is None:
             return
         self._found, (self._inputs,), self._job = value, self._job.arguments, None
@@ -235,15 +235,15 @@ class ProfilePage(Page[ProfileView]):
             reader.close()
         if wrong:
             self._fill()
-            self.post_message(ErrorTold(wrong))
+            self.post_message(ErrorReported(wrong))
         return not wrong
 
     def action_latencies(self) -> None:
         """Take the latencies of the next platform that states some; after the last one, the present platform's own."""
         if self._state is not None:
             scenario, present = self._state.session.scenario, self._state.platform_name
-            worker = scenario.document.folder
-            folders = (*([] if worker is None else [worker]), *scenario.folders)
+            folder = scenario.document.folder
+            folders = (*([] if folder is None else [folder]), *scenario.folders)
             names = ("", *(name for name in known_platforms(scenario) if name != present))
             self.choose("source", lambda view: _next_measured(names, view.source, folders))
 
@@ -267,7 +267,7 @@ class ProfilePage(Page[ProfileView]):
         length = min((high - low) * factor, whole)
         window = fitting((low + high - length) / 2 + shift * (high - low), length, whole)
         self._window = window if window[1] - window[0] < whole else None
-        self.post_message(JobAsked())
+        self.post_message(JobRequested())
 
 
 def _missing(text: str) -> str:
@@ -388,8 +388,8 @@ def class_rows(projected: ProjectionSummary) -> TableRows:
     own, else as so many times the measured time."""
     table = projected.classes
     columns = {name: column.values for name, column in table.columns.items()}
-    worker = "error" if projected.own else ""
-    titles = ("copies", "measured", *(part for name in _WAYS for part in (name, worker)), "count", "bytes")
+    heading = "error" if projected.own else ""
+    titles = ("copies", "measured", *(part for name in _WAYS for part in (name, heading)), "count", "bytes")
     rows = []
     for row in range(len(table)):
         measured = float(columns["time"][row])

@@ -1,4 +1,4 @@
-"""The ranks page: a run played message by message, what every rank does when, and what the run comes to."""
+"""The ranks page: a run simulated message by message, the activity of every rank over time, and a summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.studies.rank_lanes import Lanes, RunSummary, Window
-from whatif.tui.events import ErrorTold, JobAsked
+from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
@@ -23,7 +23,7 @@ from whatif.tui.simulation_job import (
     SimulationRefusal,
     block_of,
     fitting,
-    played,
+    simulated_part,
     window_of,
 )
 from whatif.tui.state import ExplorerState
@@ -46,7 +46,7 @@ _ROOMY, _LOW, _FLAT = 24, 18, 12
 """The heights from which on there is room for both halves, for frames, for words."""
 _STEPS: Final = (1, 2, 5, 10, 20, 50, 100)
 """How many iterations a key asks for, one after the other."""
-_WAITING: Final = "playing the messages one by one …"
+_WAITING: Final = "simulating the messages one by one …"
 _ELSE: Final = "u takes the last change back; the other pages show what the model says."
 
 
@@ -73,7 +73,7 @@ class RanksView(PageView):
 
 
 class RanksPage(Page[RanksView]):
-    """What every rank does when, played message by message: zoom, pan, and what the run time is made of."""
+    """Activity of every rank over time, simulated message by message: zoom, pan, and the parts of the run time."""
 
     NAME: ClassVar[str] = "ranks"
     VIEW = RanksView
@@ -96,7 +96,7 @@ class RanksPage(Page[RanksView]):
         PageKey("last", "G", "scroll(1000000000)", "", "Go to the last ranks"),
         PageKey("half", "m", "half", "summary", "The picture, or what the run time is made of"),
         PageKey("table", "v", "table", "table", "The picture, or the table of the times of each rank"),
-        PageKey("iterations", "I", "iterations", "more", "Play more iterations of a scenario"),
+        PageKey("iterations", "I", "iterations", "more", "Simulate more iterations of a scenario"),
     )
     DEFAULT_CSS = """
     RanksPage #lanes, RanksPage #spent {
@@ -150,24 +150,24 @@ class RanksPage(Page[RanksView]):
         self._arrange()
 
     def show(self, state: ExplorerState) -> None:
-        """Show what is known of a study's run."""
+        """Show the known results of a state's run."""
         if self._state is not None and self._state.session.scenario != state.session.scenario:
             self._rank = None
         self._state = state
         self._fill()
 
     def job(self, state: ExplorerState) -> Job | None:
-        """Play the run, or look at another part of it; what is under way already is not begun anew."""
+        """Job that simulates the run, or looks at another part of it, unless it is under way."""
         wanted = self._wanted(state)
         if wanted == self._inputs:
             return None
         if self._job is None or self._job[0] != wanted:
             known = self._summary is not None and wanted[:2] == self._inputs[:2]
-            self._job = wanted, Job(played, (state.session.inputs, self.view_in(state.view), self._rank, known))
+            self._job = wanted, Job(simulated_part, (state.session.inputs, self.view_in(state.view), self._rank, known))
         return self._job[1]
 
     def take(self, value: SimulationPart | SimulationRefusal) -> None:
-        """Show a part of a run, or why there is none."""
+        """Show a part of a run, or the reason why it failed."""
         if self._state is None or self._job is None:
             return
         self._found, (self._inputs, _), self._job = value, self._job, None
@@ -180,7 +180,7 @@ class RanksPage(Page[RanksView]):
         return state.session.scenario, view.iterations, view.window, block_of(view.first_rank), self._rank
 
     def _ready(self) -> RunSummary | None:
-        """What is known of the run that is asked for; None while it is on its way, or cannot be."""
+        """Summary of the requested run; None while it is simulated, and if it failed."""
         if self._state is None or self._wanted(self._state)[:2] != self._inputs[:2]:
             return None
         return self._summary
@@ -206,7 +206,7 @@ class RanksPage(Page[RanksView]):
         panel = self.query_one("#lanes")
         panel.border_title = Content(headed(summary))
         waiting = self._ready() is None
-        panel.border_subtitle = Content("playing …" if waiting else window_words(lanes.window, summary.run_time))
+        panel.border_subtitle = Content("simulating …" if waiting else window_words(lanes.window, summary.run_time))
         self.query_one(RankBars).show(lanes, self.view_in(state.view).first_rank, self._rank)
         self.query_one("#rank-times", TableView).show(rank_times(summary))
         self.query_one("#spent").border_title = "what the run time is made of"
@@ -239,7 +239,7 @@ class RanksPage(Page[RanksView]):
     def _choose(self, rank: int | None) -> None:
         self._rank = rank
         self._fill()
-        self.post_message(JobAsked())
+        self.post_message(JobRequested())
 
     @property
     def _in_sight(self) -> int:
@@ -274,7 +274,7 @@ class RanksPage(Page[RanksView]):
             return
         ranks = [rank for rank, _ in itertools.groupby(found.lanes.critical.tolist()) if rank >= 0]
         if not ranks:
-            self.post_message(ErrorTold("the critical path is on no rank here; home shows the whole run"))
+            self.post_message(ErrorReported("the critical path is on no rank here; home shows the whole run"))
             return
         self._stop = (self._stop + steps) % len(ranks) if self._rank in ranks else 0
         self._choose(ranks[self._stop])
@@ -327,9 +327,9 @@ class RanksPage(Page[RanksView]):
         super().action_table()
 
     def action_iterations(self) -> None:
-        """Play more iterations; after the most, one."""
+        """Simulate more iterations; after the most, one."""
         if self._summary is not None and self._summary.traced:
-            self.post_message(ErrorTold("a trace is played once: it has no iterations to choose"))
+            self.post_message(ErrorReported("a trace is simulated once: it has no iterations to choose"))
         else:
             self.choose("iterations", lambda view: _next_iterations(view.iterations))
 

@@ -61,12 +61,12 @@ class RooflineView(PageView):
 
 
 class RooflinePage(Page[RooflineView]):
-    """Roofs with the kernels below them, and a list of the kernels; `x` lays another GPU beside it."""
+    """Roofs with the kernels below them, and a list of the kernels; `x` compares with another GPU."""
 
     NAME: ClassVar[str] = "roofline"
     VIEW = RooflineView
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("second", "x", "second(1)", "second GPU", "Lay the GPU of the next platform beside it"),
+        PageKey("second", "x", "second(1)", "second GPU", "Compare with the GPU of the next platform"),
         PageKey("table", "v", "table", "table", "The roofs, or the table of the kernels"),
     )
     DEFAULT_CSS = """
@@ -142,7 +142,7 @@ class RooflinePage(Page[RooflineView]):
         self.query_one("#no-kernels").display = bool(reason)
         self.query_one(RoofsView).display = roofed
         table.border_title = "kernels and roofs" if tabular else "kernels"
-        hint = reason if tabular else "" if second else "x lays another GPU beside it"
+        hint = reason if tabular else "" if second else "x compares with another GPU"
         table.fill(rows(scene, with_roofs=tabular), _KEPT, hint)
         self._scene = scene if roofed else None
         self._stress()
@@ -154,7 +154,7 @@ class RooflinePage(Page[RooflineView]):
             self.query_one(RoofsView).show(replace(self._scene, chosen=self.query_one(ColumnsView).cursor))
 
     def action_second(self, steps: int) -> None:
-        """Lay the GPU of the next platform that has one beside it; after the last one, none."""
+        """Compare with the GPU of the next platform that has one; after the last one, with none."""
         if self._state is not None:
             scenario = self._state.session.scenario
             choices = ("", *_others(scenario))
@@ -177,9 +177,9 @@ def _next_with_gpu(scenario: Scenario, choices: Sequence[str], present: str, ste
 
 
 def _has_gpu(scenario: Scenario, name: str) -> bool:
-    worker = scenario.document.folder
+    folder = scenario.document.folder
     try:
-        platform, _ = load_platform(name, (*([] if worker is None else [worker]), *scenario.folders))
+        platform, _ = load_platform(name, (*([] if folder is None else [folder]), *scenario.folders))
     except WhatifError:
         return False
     return platform.node.gpu is not None
@@ -203,12 +203,12 @@ def scene_of(state: ExplorerState, second: SecondGpu | None) -> tuple[Scene, str
     try:
         kernels = kernel_points(program, at)
     except WhatifError as problem:
-        return Scene(gpu, (), second), f"No kernel can be drawn: {str(problem).removeprefix('impossible: ')}"
+        return Scene(gpu, (), second), f"No kernel can be drawn: {str(problem).removeprefix('infeasible: ')}"
     return Scene(gpu, kernels, second), "" if kernels else NO_KERNELS
 
 
 def rows(scene: Scene, *, with_roofs: bool) -> TableRows:
-    """The kernels in numbers, beside them those on the second GPU, below them the roofs where they are wanted."""
+    """Kernels in numbers, also on the second GPU, with the roofs below if requested."""
     second = scene.second
     titles = dict(_TITLES)
     if second is None or second.roofs is None:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -14,15 +14,14 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.api.formulas import with_other_link, with_term, without_term
 from whatif.errors import WhatifError
-from whatif.fitting.candidates import Coefficient
-from whatif.fitting.formula_edits import with_other_link, with_term, without_term
 from whatif.tui.commands import EditAll
-from whatif.tui.events import ChangeAsked, ErrorTold
+from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import FitRefusal, paths_of
 from whatif.tui.pages.file_paths import file_names, missing_paths, own_folder, search_folders
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
-from whatif.tui.regression_job import Regressed, SavedModel, regressed, write_regressed
+from whatif.tui.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
 from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView
@@ -30,6 +29,9 @@ from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.runs_plot import RunsPlot
 from whatif.tui.worker import Worker
+
+if TYPE_CHECKING:
+    from whatif.api.regressions import Coefficient
 
 NOTHING: Final = (
     "No runs yet. n reads CSV files with a run in each row and units in the headings, `time [ms]`; "
@@ -119,7 +121,7 @@ class RunsPage(Page[RunsView]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: Regressed | FitRefusal | None = None
+        self._found: RunsRegression | FitRefusal | None = None
         self._inputs: RunsView | None = None
         self._refused = ""
         self._last = ""
@@ -152,7 +154,7 @@ class RunsPage(Page[RunsView]):
     @property
     def command(self) -> str:
         """The command line that fits the same."""
-        if self._state is None or not isinstance(self._found, Regressed):
+        if self._state is None or not isinstance(self._found, RunsRegression):
             return ""
         view = self.view_in(self._state.view)
         words = ["whatif", "fit", "regression", *map(str, paths_of(view.files)), "--formula", self._found.formula]
@@ -161,7 +163,7 @@ class RunsPage(Page[RunsView]):
         return shlex.join(words)
 
     def show(self, state: ExplorerState) -> None:
-        """Show what is known of the runs of a study."""
+        """Show the known regression of the runs of a state."""
         self._state = state
         files = self.view_in(state.view).files
         if self._inputs is None or self._inputs.files != files:
@@ -175,16 +177,16 @@ class RunsPage(Page[RunsView]):
         view = self.view_in(state.view)
         if not view.files or (self._found is not None and self._is_current(state)):
             return None
-        return Job(regressed, (view, self._before(view), tuple(self._seen)))
+        return Job(regression_of_view, (view, self._before(view), tuple(self._seen)))
 
     def _before(self, view: RunsView) -> str:
         """The formula that the one of a view follows, of the same runs."""
         found = self._found
-        if not isinstance(found, Regressed) or self._inputs is None or self._inputs.source != view.source:
+        if not isinstance(found, RunsRegression) or self._inputs is None or self._inputs.source != view.source:
             return ""
         return found.formula if found.formula != (view.formula or found.first) else self._last
 
-    def take(self, value: Regressed | FitRefusal) -> None:
+    def take(self, value: RunsRegression | FitRefusal) -> None:
         """Show a fit; where there can be none, say why and keep the last one of the same runs."""
         if self._state is None:
             return
@@ -192,11 +194,11 @@ class RunsPage(Page[RunsView]):
         same = self._inputs is not None and self._inputs.files == view.files
         before, self._inputs = self._before(view), view
         self._refused = view.formula if isinstance(value, FitRefusal) else ""
-        if isinstance(value, FitRefusal) and same and isinstance(self._found, Regressed):
-            self.post_message(ErrorTold(value.reason))
+        if isinstance(value, FitRefusal) and same and isinstance(self._found, RunsRegression):
+            self.post_message(ErrorReported(value.reason))
         else:
             self._found = value
-        if isinstance(value, Regressed):
+        if isinstance(value, RunsRegression):
             self._last = before
             self._seen |= dict.fromkeys(item.name for item in value.terms)
         self._fill()
@@ -205,10 +207,10 @@ class RunsPage(Page[RunsView]):
         state, found = self._state, self._found
         if state is None:
             return
-        empty = not isinstance(found, Regressed)
+        empty = not isinstance(found, RunsRegression)
         words = self.query_one("#runs-words", Static)
         self.set_class(empty, "-empty")
-        if isinstance(found, Regressed):
+        if isinstance(found, RunsRegression):
             self._draw(state.view, found)
             words.update(told(found))
         else:
@@ -216,7 +218,7 @@ class RunsPage(Page[RunsView]):
             waiting = f"reading {files} …" if files else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\n{_ELSE}"))
 
-    def _draw(self, view: View, found: Regressed) -> None:
+    def _draw(self, view: View, found: RunsRegression) -> None:
         """The picture or the runs, the terms and the models."""
         tabular = view.picture == "table"
         plot, table, panel = (
@@ -258,14 +260,14 @@ class RunsPage(Page[RunsView]):
 
     async def _readable(self, view: RunsView) -> bool:
         """Whether runs may take the place of those that are shown: a good fit gives way to another one only."""
-        if not isinstance(self._found, Regressed):
+        if not isinstance(self._found, RunsRegression):
             return True
         self.query_one("#runs-fit").border_subtitle = Content(f"reading {', '.join(view.files)} …")
-        value = await _beside(regressed, view)
+        value = await _beside(regression_of_view, view)
         if isinstance(value, FitRefusal):
             self._fill()
-            self.post_message(ErrorTold(value.reason))
-        return isinstance(value, Regressed)
+            self.post_message(ErrorReported(value.reason))
+        return isinstance(value, RunsRegression)
 
     @work
     async def action_columns(self) -> None:
@@ -291,17 +293,17 @@ class RunsPage(Page[RunsView]):
     def _change(self, change: Callable[[str], str]) -> None:
         """Ask for another formula, made of the one asked for last; one that was refused counts as never asked for."""
         found, refused = self._found, self._refused
-        if isinstance(found, Regressed):
+        if isinstance(found, RunsRegression):
             good = found.formula if refused else ""
             self.choose("formula", lambda view: change(good or view.formula or found.first))
         else:
-            self.post_message(ErrorTold("there is no fit to change; n reads runs"))
+            self.post_message(ErrorReported("there is no fit to change; n reads runs"))
 
     @on(TableView.Chosen, "#terms")
     def action_term(self) -> None:
         """Take the term under the cursor out of the model, or into it."""
         found = self._found
-        if isinstance(found, Regressed):
+        if isinstance(found, RunsRegression):
             rows, at = _listed(found, list(self._seen), adding=self._adding), self.query_one("#terms", TableView).cursor
             name = rows[at].name
             within = any(item.name == name for item in found.terms)
@@ -310,8 +312,8 @@ class RunsPage(Page[RunsView]):
     def action_others(self) -> None:
         """List the terms that could be added, the most telling first, or no longer."""
         found = self._found
-        if not isinstance(found, Regressed):
-            self.post_message(ErrorTold("there is no fit to change; n reads runs"))
+        if not isinstance(found, RunsRegression):
+            self.post_message(ErrorReported("there is no fit to change; n reads runs"))
             return
         self._adding = not self._adding
         self._fill()
@@ -326,12 +328,12 @@ class RunsPage(Page[RunsView]):
 
     def action_pin(self) -> None:
         """Compare with the present model from now on."""
-        if isinstance(self._found, Regressed):
+        if isinstance(self._found, RunsRegression):
             self.ask("pinned", self._found.formula)
 
     def action_against(self) -> None:
         """Draw the residuals over the next column."""
-        if isinstance(self._found, Regressed):
+        if isinstance(self._found, RunsRegression):
             names = ("", *(name for name, _, _ in self._found.variables))
             self.choose("against", lambda view: stepped(names, view.against))
 
@@ -339,8 +341,8 @@ class RunsPage(Page[RunsView]):
     async def action_accept(self) -> None:
         """Write the model to a file, and take it into the scenario."""
         state, found = self._state, self._found
-        if state is None or not isinstance(found, Regressed) or not self._is_current(state):
-            self.post_message(ErrorTold("there is no fit to take yet; n reads runs"))
+        if state is None or not isinstance(found, RunsRegression) or not self._is_current(state):
+            self.post_message(ErrorReported("there is no fit to take yet; n reads runs"))
             return
         start = str(own_folder(state) / f"{found.response}_model.toml")
         name = await self.app.push_screen_wait(TextPrompt("Write the model to", start))
@@ -358,13 +360,13 @@ class RunsPage(Page[RunsView]):
         within = path.parent.resolve() in folders
         try:
             taken: SavedModel = await _beside(
-                write_regressed, view, path, None if within else state.platform_name or "summit"
+                write_model, view, path, None if within else state.platform_name or "summit"
             )
         except WhatifError as problem:
-            self.post_message(ErrorTold(str(problem)))
+            self.post_message(ErrorReported(str(problem)))
             return
         if taken.edits:
-            self.post_message(ChangeAsked(EditAll(taken.edits)))
+            self.post_message(ChangeRequested(EditAll(taken.edits)))
         asks = "" if taken.scenario is None else f"; {taken.scenario} asks it: 8 opens it, or `whatif open`"
         self.notify(f"written to {path}{asks}", markup=False)
 
@@ -378,14 +380,14 @@ async def _beside(function: Callable[..., Any], *arguments: object) -> Any:
         worker.close()
 
 
-def _listed(found: Regressed, seen: list[str], *, adding: bool) -> list[Coefficient]:
+def _listed(found: RunsRegression, seen: list[str], *, adding: bool) -> list[Coefficient]:
     """Terms in the order they came into the model, those that were taken out in their place; then others."""
     known = {item.name: item for item in (*found.terms, *found.others)}
     order = dict.fromkeys((*(name for name in seen if name in known), *(item.name for item in found.terms)))
     return [*(known[name] for name in order), *(item for item in found.others if adding and item.name not in order)]
 
 
-def term_rows(found: Regressed, seen: list[str], *, adding: bool) -> TableRows:
+def term_rows(found: RunsRegression, seen: list[str], *, adding: bool) -> TableRows:
     """A row a term with its estimate and test; of those that are not in the model, what they would be."""
     within = {item.name for item in found.terms}
     rows = tuple(_row(item, within=item.name in within) for item in _listed(found, seen, adding=adding))
@@ -405,7 +407,7 @@ def _short(value: float, digits: int) -> str:
     return f"{value:.0f}" if 10**digits <= abs(value) < 1e6 else f"{value:.{digits}g}"
 
 
-def model_rows(found: Regressed) -> TableRows:
+def model_rows(found: RunsRegression) -> TableRows:
     """A row a model: the present one, the pinned one, the one before."""
     rows = tuple(
         (Cell(item.name, "text"), Cell(str(item.term_count)), Cell(item.residual), Cell(item.left_out),
@@ -415,8 +417,8 @@ def model_rows(found: Regressed) -> TableRows:
     return TableRows(("model", "terms", "residual", "left out", "formula"), rows, frozenset((0, 4)))
 
 
-def told(found: Regressed) -> Content:
-    """How good the fit is, what it is beside the others, and what to mind."""
+def told(found: RunsRegression) -> Content:
+    """Quality of the fit, its comparison with the others, and warnings."""
     compared = [f"{item.name}: {item.verdict}" for item in found.models if item.verdict]
     lines = "\n".join((" · ".join(found.left_out), *compared, " · ".join(found.quality)))
     return Content.assemble(lines, *((f"\n▲ {line}", "$text-warning") for line in _few(found.warnings)))

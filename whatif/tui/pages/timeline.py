@@ -1,4 +1,4 @@
-"""The timeline page: one iteration phase by phase, beside the one it is compared with."""
+"""The timeline page: one iteration phase by phase, and the one it is compared with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.widgets import Static
 from whatif.core.iteration_timeline import Timeline as Schedule
 from whatif.core.iteration_timeline import timeline
 from whatif.core.session import Session
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
@@ -56,7 +56,7 @@ class TimelinePage(Page[PageView]):
         self._state = state
         try:
             now = timeline(state.session.program, state.session.at)
-        except ImpossiblePointError as problem:
+        except InfeasiblePointError as problem:
             self._show_nothing(str(problem))
             return
         before, remark = _before(state, now)
@@ -95,7 +95,7 @@ def _before(state: ExplorerState, now: Schedule) -> tuple[Schedule | None, str]:
         return None, ""
     try:
         before = timeline(state.baseline.program, state.baseline.at)
-    except ImpossiblePointError as problem:
+    except InfeasiblePointError as problem:
         return None, f"What it is compared with is {problem}."
     return before if before.bars != now.bars else None, _difference(now.iteration_time, before.iteration_time)
 
@@ -104,7 +104,7 @@ def _run(session: Session) -> str:
     """What all iterations take."""
     total, setup = (duration(_column(session, name)) for name in ("total_time", "setup_time"))
     count = float(np.ravel(session.at.values[_COUNT])[0])
-    return f"{count:.15g} iteration{'s' * (count != 1)}: {total}, of which setup {setup}."
+    return f"{count:.15g} iteration{'s' * (count != 1)}: {total}, including {setup} of setup."
 
 
 def _kinds(session: Session) -> str:

@@ -29,7 +29,7 @@ _WIDE, _TALL = 100, 26
 
 
 class WhyPage(Page[PageView]):
-    """An explanation as an outline, and the elasticities of its result beside or below it."""
+    """Explanation as an outline, and the elasticities of its result next to it or below."""
 
     NAME: ClassVar[str] = "why"
     KEYS: ClassVar[tuple[PageKey, ...]] = (
@@ -40,7 +40,7 @@ class WhyPage(Page[PageView]):
     )
     DEFAULT_CSS = """
     WhyPage #halves { layout: vertical; }
-    WhyPage.-beside #halves { layout: horizontal; }
+    WhyPage.-wide #halves { layout: horizontal; }
     WhyPage Vertical { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
     WhyPage Vertical { width: 1fr; height: 1fr; }
     WhyPage Vertical:focus-within { border: round $primary; }
@@ -83,11 +83,11 @@ class WhyPage(Page[PageView]):
     def on_resize(self) -> None:
         """Lay the halves side by side, one below the other, or show one of them."""
         width, height = self.size
-        worker, one = width >= _WIDE, width < _WIDE and height < _TALL
+        wide, one = width >= _WIDE, width < _WIDE and height < _TALL
         classes = {
-            "-beside": worker,
+            "-wide": wide,
             "-one": one,
-            "-tall": height >= (_TALL if worker else 2 * _TALL),
+            "-tall": height >= (_TALL if wide else 2 * _TALL),
             "-small": width < 64 or height < 18,
             "-flat": height < 10,
         }
@@ -103,7 +103,7 @@ class WhyPage(Page[PageView]):
         self._turn_to_table(table=state.view.picture == "table")
         self.query_one("#tree").border_title = Content(f"why {in_words(name)}")
         if reasons:
-            text = f"This point cannot exist: {'; '.join(reasons)}. {_UNDO}"
+            text = f"Infeasible point: {'; '.join(reasons)}. {_UNDO}"
             self.query_one("#reasons", Static).update(Content(text))
         else:
             self.query_one(WhyTree).show(explain(at, _term_of(state, name)))

@@ -1,4 +1,4 @@
-"""The one screen with everything on it: the parameters on the left, a page beside them, the words below."""
+"""Main screen: the parameters on the left, a page on the right, messages and keys below."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from whatif.core.sweep_figure import breakdown
 from whatif.tui import page_registry
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
 from whatif.tui.decisions.titles import DECISIONS
-from whatif.tui.events import ChangeAsked, ErrorTold, JobAsked, ParameterSelected, StopAsked
+from whatif.tui.events import ChangeRequested, ErrorReported, JobRequested, ParameterSelected, StopRequested
 from whatif.tui.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Job, Page
@@ -156,9 +156,9 @@ class MainScreen(Screen[None]):
         page.show(self.state)
         self._gather()
 
-    @on(JobAsked)
+    @on(JobRequested)
     def _gather(self) -> None:
-        """Have computed beside what the page in sight lacks, and nothing else any more."""
+        """Start the job of the page in sight in a worker process, and stop any other."""
         before, self._gathered = self._gathered, self.page.job(self.state)
         if self._gathered is None:
             self.latest.stop()
@@ -175,7 +175,7 @@ class MainScreen(Screen[None]):
         self._show_words()
 
     def _arrange(self) -> None:
-        """Show the parameters beside a page where there is room for both, or as the person wants it."""
+        """Show the parameters next to a page if there is room for both, or as chosen."""
         explore = self.page.NAME == ExplorePage.NAME
         room = self.size.width >= 100 and not (self.page.WIDE and self.size.width < 160)
         shown = self._tree if self._tree is not None and not explore else explore or room
@@ -197,10 +197,10 @@ class MainScreen(Screen[None]):
 
     def change(self, change: Change | Choose) -> None:
         """Ask for a change."""
-        self.post_message(ChangeAsked(change))
+        self.post_message(ChangeRequested(change))
 
-    @on(ErrorTold)
-    def _told(self, event: ErrorTold) -> None:
+    @on(ErrorReported)
+    def _told(self, event: ErrorReported) -> None:
         self._failed(event.text)
 
     @on(ParameterSelected)
@@ -229,7 +229,7 @@ class MainScreen(Screen[None]):
         self.change(Revert())
 
     def action_tree(self) -> None:
-        """Show or hide the parameters beside the page."""
+        """Show or hide the parameters next to the page."""
         self._tree = not self.query_one(ParameterPanel).display
         self._arrange()
         (self.query_one(ParameterTree).focus if self._tree else self.page.enter)()
@@ -240,7 +240,7 @@ class MainScreen(Screen[None]):
         if parameters.prompt.display:
             parameters.prompt.action_leave()
         elif self.busy:
-            self.post_message(StopAsked())
+            self.post_message(StopRequested())
         elif self._error:
             self._failed("")
         else:

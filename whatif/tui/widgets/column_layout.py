@@ -1,4 +1,4 @@
-"""A table of which whole columns are in sight: the first ones stay, the others follow as far as there is room."""
+"""Table that shows whole columns: the first ones stay, the others follow as far as there is room."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MORE = "← → other columns"
 
 
 class ColumnsView(TableView):
-    """Rows of which the first columns stay in sight; left and right bring the others, none of them cut.
+    """Rows whose first columns stay in sight; left and right bring the others, none of them cut.
 
     A column without a title goes with the one before it. Cells may have the colours of curves, of what is `better`
     or `worse`, and of the grades.
@@ -59,7 +59,7 @@ class ColumnsView(TableView):
         self._words = ""
 
     def fill(self, rows: TableRows, kept: int, words: str = "") -> None:
-        """Show other rows, of which the first `kept` columns stay in sight; the words stand below them."""
+        """Show other rows, whose first `kept` columns stay in sight, with words below them."""
         self._whole, self._kept, self._words = rows, kept, words
         self.show(_without_words(rows))
         self._sizes = tuple(width + _GAP for width in self._widths)
@@ -112,7 +112,7 @@ class ColumnsView(TableView):
         return groups
 
     def _room(self) -> int:
-        """The cells beside the columns that stay; the last column needs no gap behind it."""
+        """Cells next to the columns that stay; the last column needs no gap behind it."""
         return self.scrollable_content_region.width + _GAP - sum(self._sizes[: self._kept])
 
     def _fitting(self, groups: list[list[int]]) -> range:

@@ -19,11 +19,11 @@ _SIZE_BELOW: Final = AxisDescription("", BYTE, Scale.LOG)
 _TIME: Final = AxisDescription("time", SECOND, Scale.LOG)
 _RESIDUAL: Final = AxisDescription("", ONE)
 _CERTAIN: Final = 0.02
-"""A band that is nowhere wider than this share of the time cannot be told from its curve."""
+"""A band that is nowhere wider than this share of the time looks like its curve."""
 
 
 def fit_picture(fit: DistanceFit, limits: tuple[float, float], chosen: int) -> PlotDescription:
-    """Measured times, the fitted curves with their band, and the limits, of which one is chosen."""
+    """Measured times, the fitted curves with their band, and the limits, one of them chosen."""
     several = len(fit.curves) > 1
     lines = [_band(fit.curves)] if any(_uncertain(curve) for curve in fit.curves) else []
     lines.append(measured_line(fit.points))

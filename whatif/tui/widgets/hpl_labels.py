@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from whatif.linpack.output_reader import COMPONENTS, variant_code
 from whatif.linpack.prediction_tables import PARTS
 from whatif.linpack.process_grids import Grid, HPLRunView, Share
 from whatif.linpack.simulation.simulator import HPLOutcome
-from whatif.models.quantities import FloatArray
 from whatif.plotting.description import HEAT_STYLES, AxisDescription, PlotDescription, PlotLine
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.column_layout import ColumnsView
@@ -21,6 +20,9 @@ from whatif.tui.widgets.data_table import Cell, TableRows
 from whatif.tui.widgets.rank_bars import Kinds
 from whatif.tui.widgets.sweep_plot import HEAT_HUES
 from whatif.units import FLOP_PER_SECOND, format_quantity
+
+if TYPE_CHECKING:
+    from whatif.models.quantities import FloatArray
 
 PANEL_KINDS: Final = Kinds(WORK, ("", "series-6", "series-1", "series-2", "series-3"), " FBw-", "+FBW=")
 THEY_OVERLAP: Final = "they overlap: + is in the line above, waiting counts"

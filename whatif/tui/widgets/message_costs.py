@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,16 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from whatif.core.sweep_figure import plot_table
-from whatif.models.quantities import FloatArray
 from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
 from whatif.studies.message_curves import LARGEST_SIZE, Curve, MessageCurves, PhaseMessages, SentMessage
-from whatif.tui.fit_job import Measured
+from whatif.tui.fit_job import MeasuredPoints
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import DISTANCES, MODEL_LABELS
+
+if TYPE_CHECKING:
+    from whatif.models.quantities import FloatArray
 
 DISTANCE_LABELS: Final[Mapping[str, str]] = dict(
     zip(DISTANCES, ("in a socket", "across sockets", "across nodes"), strict=True)
@@ -86,7 +88,7 @@ def curves_shown(curves: MessageCurves, phase: PhaseMessages | None) -> list[Cur
 
 
 def curve_picture(
-    curves: MessageCurves, phase: PhaseMessages | None, detail: Detail, measured: Measured | None = None
+    curves: MessageCurves, phase: PhaseMessages | None, detail: Detail, measured: MeasuredPoints | None = None
 ) -> PlotDescription:
     """Time over message size with the messages of the phase, and what was measured."""
     roomy = detail >= Detail.DISTANCES
@@ -103,7 +105,7 @@ def curve_picture(
 
 
 def fitting_picture(
-    curves: MessageCurves, phase: PhaseMessages | None, width: int, height: int, measured: Measured | None = None
+    curves: MessageCurves, phase: PhaseMessages | None, width: int, height: int, measured: MeasuredPoints | None = None
 ) -> tuple[Detail, PlotDescription]:
     """The picture that says most of those whose legend fits on a screen."""
     for detail in sorted(Detail, reverse=True):
@@ -134,8 +136,8 @@ def points_line(label: str, size: FloatArray, value: FloatArray) -> PlotLine:
     return PlotLine(label, np.repeat(size, 2), np.column_stack((value, np.full(value.size, np.nan))))
 
 
-def measured_line(points: Measured) -> PlotLine:
-    """Measured times, as many as can be told apart."""
+def measured_line(points: MeasuredPoints) -> PlotLine:
+    """Measured times, as many as can be distinguished."""
     with np.errstate(divide="ignore"):
         chosen = distinct(np.log(points.size), np.log(points.time))
     return points_line("measured", points.size[chosen], points.time[chosen])
@@ -242,7 +244,7 @@ class MessageCosts(Vertical):
         super().__init__(id="costs")
         self._curves: MessageCurves | None = None
         self._phase: PhaseMessages | None = None
-        self._measured: Measured | None = None
+        self._measured: MeasuredPoints | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
@@ -252,7 +254,7 @@ class MessageCosts(Vertical):
         with Vertical(id="sent", classes="panel"):
             yield TableView(id="rows")
 
-    def show(self, curves: MessageCurves, phase: PhaseMessages | None, measured: Measured | None = None) -> None:
+    def show(self, curves: MessageCurves, phase: PhaseMessages | None, measured: MeasuredPoints | None = None) -> None:
         """Show other curves and messages, and what was measured."""
         self._curves, self._phase, self._measured = curves, phase, measured
         self.query_one("#numbers", TableView).show(plot_table(curve_numbers(curves, phase)))

@@ -11,7 +11,7 @@ from textual.geometry import Offset
 from whatif.core.session import FAMILY_POINTS, Session
 from whatif.errors import WhatifError
 from whatif.tui.commands import Also, Change, Edit, SweepParameter
-from whatif.tui.events import ChangeAsked, ErrorTold, PromptAsked, Purpose, StopAsked
+from whatif.tui.events import ChangeRequested, ErrorReported, PromptAsked, Purpose, StopRequested
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.parameter_tree import ParameterTree
@@ -79,7 +79,7 @@ class ParameterPanel(Vertical):
             points = {"points": FAMILY_POINTS} if purpose is Purpose.SECOND else {}
             text = self.session.range_text(path, **points)
         except WhatifError as problem:
-            self.post_message(ErrorTold(str(problem)))
+            self.post_message(ErrorReported(str(problem)))
         else:
             self.prompt.ask(purpose, path, text)
 
@@ -95,7 +95,7 @@ class ParameterPanel(Vertical):
             self._close()
         elif event.accepted:
             self._answering = True
-            self.post_message(ChangeAsked(_change(event.purpose, prompt.path, event.text)))
+            self.post_message(ChangeRequested(_change(event.purpose, prompt.path, event.text)))
 
     def answered(self, error: str) -> None:
         """Close the line after a good answer; after a refusal it stays."""
@@ -110,7 +110,7 @@ class ParameterPanel(Vertical):
         if event.purpose is Purpose.FILTER:
             self.filter("")
         if self._answering:
-            self.post_message(StopAsked())
+            self.post_message(StopRequested())
         self._answering = False
         self._close()
 

@@ -18,7 +18,7 @@ from whatif.plotting.description import shorten, text_cells
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.tui.commands import Also, Nudge, Revert, SweepParameter
-from whatif.tui.events import ChangeAsked, ParameterSelected, PromptAsked, Purpose
+from whatif.tui.events import ChangeRequested, ParameterSelected, PromptAsked, Purpose
 from whatif.tui.parameter_rows import TreeRow, ancestors, idle_tables, matters, outline
 from whatif.tui.state import ExplorerState
 from whatif.units import format_quantity
@@ -219,24 +219,24 @@ class ParameterTree(ScrollView, can_focus=True):
     def action_step(self, steps: int, size: str = "FINE") -> None:
         """Nudge a parameter; fold or unfold a table."""
         if self.parameter is not None:
-            self.post_message(ChangeAsked(Nudge(self.parameter.path, steps, NudgeSize[size])))
+            self.post_message(ChangeRequested(Nudge(self.parameter.path, steps, NudgeSize[size])))
         elif self.row is not None:
             self._fold(self.row, fold=steps < 0)
 
     def action_sweep(self) -> None:
         """Sweep the parameter over its default range."""
         if self.parameter is not None:
-            self.post_message(ChangeAsked(SweepParameter(self.parameter.path)))
+            self.post_message(ChangeRequested(SweepParameter(self.parameter.path)))
 
     def action_also(self) -> None:
         """Sweep the parameter as well, or no longer."""
         if self.parameter is not None:
-            self.post_message(ChangeAsked(Also(self.parameter.path)))
+            self.post_message(ChangeRequested(Also(self.parameter.path)))
 
     def action_revert(self) -> None:
         """Give the parameter the file's value back."""
         if self.parameter is not None:
-            self.post_message(ChangeAsked(Revert(self.parameter.path)))
+            self.post_message(ChangeRequested(Revert(self.parameter.path)))
 
     def action_ask(self, purpose: str) -> None:
         """Ask for a typed line."""

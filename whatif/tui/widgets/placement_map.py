@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.style import Style
 from textual.message import Message
 
-from whatif.models.patterns import Ranks
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.description import BarSegment, StackedBar, shorten, text_cells
 from whatif.studies.placement_layout import PlacementPicture
 from whatif.tui.widgets.breakdown import bar_legend, bar_runs, legend_runs
 from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import ONE
+
+if TYPE_CHECKING:
+    from whatif.models.patterns import Ranks
 
 COLOURS: Final = 5
 """How many colours tell neighbouring nodes apart."""
@@ -40,14 +42,14 @@ def node_colours(nodes: Ranks) -> NDArray[np.intp]:
 
     Nodes side by side, and one above the other, differ as far as five colours go, given out in the order of the nodes.
     """
-    worker: dict[int, set[int]] = {node: set() for node in np.unique(nodes).tolist()}
+    neighbours: dict[int, set[int]] = {node: set() for node in np.unique(nodes).tolist()}
     for one, other in ((nodes[:, :-1], nodes[:, 1:]), (nodes[:-1], nodes[1:])):
         apart = one != other
         for first, second in np.unique(np.stack([one[apart], other[apart]]), axis=1).T.tolist():
-            worker[first].add(second)
-            worker[second].add(first)
+            neighbours[first].add(second)
+            neighbours[second].add(first)
     colours: dict[int, int] = {}
-    for node, others in worker.items():
+    for node, others in neighbours.items():
         taken = {colours[other] for other in others if other in colours}
         choices = [(node + step) % COLOURS for step in range(COLOURS)]
         colours[node] = next((colour for colour in choices if colour not in taken), choices[0])
@@ -63,7 +65,7 @@ class Placed(NamedTuple):
 
 
 def room_for_ranks(width: int, height: int) -> tuple[int, int]:
-    """How many columns and rows of ranks fit on a screen, beside the words below them."""
+    """Numbers of columns and rows of ranks that fit on a screen, above the words below them."""
     return max(1, width), max(1, height - _word_lines(width, height))
 
 
@@ -137,7 +139,7 @@ def _styles(cells: Cells, placed: Placed, *, letters: bool) -> tuple[NDArray[np.
 
 
 def _words(picture: PlacementPicture, width: int, *, letters: bool, signs: bool) -> list[Line]:
-    """What is shown, whose ranks are bright, how sockets are told, and where the messages of the node go."""
+    """Legend: the picture, the bright ranks, the sockets, and the destinations of the node's messages."""
     part, sockets = picture.part, int(picture.sockets.max()) + 1
     words = [TextRun(part.shown, "label")]
     if part.plane_name:

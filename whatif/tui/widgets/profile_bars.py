@@ -204,7 +204,7 @@ class _TablePicture(Picture, can_focus=True):
         self._table: Table | None = None
 
     def show(self, table: Table | None) -> None:
-        """Show another table, or that there is none."""
+        """Show another table, or a message without one."""
         self._table = table
         self.redraw()
 

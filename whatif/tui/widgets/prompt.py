@@ -17,7 +17,7 @@ from whatif.tui.events import Purpose
 
 
 class PromptInput(Input):
-    """An input whose enter key is told in the footer."""
+    """Input whose enter key is shown in the footer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "accept", key_display="⏎", id="line.accept")]
 

@@ -16,8 +16,7 @@ from textual.message import Message
 from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
 from whatif.plotting.cells import Cells, Numbers, TextRun
 from whatif.plotting.description import AxisDescription
-from whatif.simulation.activity import GROUPS
-from whatif.studies.rank_lanes import Lanes, Ranks32
+from whatif.studies.rank_lanes import GROUPS, Lanes, Ranks32
 from whatif.tui.widgets.placement_map import Line, flowing
 from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import SECOND

@@ -1,4 +1,4 @@
-"""Kernels under the roofs of a GPU, and beside them under those of a second one: rate over intensity, both in log."""
+"""Kernels under the roofs of a GPU, and under those of a second one: rate over intensity, both logarithmic."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ class _Drawing:
                     self.cells.put(row, column, self.glyphs.frame[1], "axis")
 
     def _letters(self, cell: tuple[int, int], text: str, style: str) -> None:
-        """Write letters beside their point: best where nothing is drawn, and apart from other points and words."""
+        """Write letters next to their points, where nothing is drawn if possible, away from other points and words."""
         (row, column), size = cell, len(text)
         places = [(0, 1), (0, -size), (-1, 0), (1, 0), (-1, 1), (1, 1), (-1, -size), (1, -size)]
         spots = [(row + down, column + across) for down, across in places]
@@ -288,7 +288,7 @@ class _Drawing:
         self.taken.update(_cells(row, start, len(text)))
 
     def labels(self, own: Sequence[Roof]) -> None:
-        """Write beside each roof what it is, where there is room: flat ones bear it, slopes have it at their side."""
+        """Write the name of each roof if there is room: above flat ones, next to slopes."""
         for roof in own:
             size = len(roof.words)
             spots = self._along(roof) if roof.flat else self._beside(roof)

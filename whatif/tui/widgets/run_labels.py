@@ -1,14 +1,12 @@
-"""A run of messages played one by one, in words and rows: what was played, what it takes, what that is made of."""
+"""Words and rows for a run simulated message by message: its inputs, its time, and the parts of the time."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from whatif.models.quantities import FloatArray
-from whatif.simulation.activity import GROUPS
-from whatif.studies.rank_lanes import PathSummary, RunSummary, Window
+from whatif.studies.rank_lanes import GROUPS, PathSummary, RunSummary, Window
 from whatif.table import Column, Table
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.data_table import Cell, TableRows
@@ -16,12 +14,15 @@ from whatif.tui.widgets.message_costs import DISTANCE_LABELS
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 
+if TYPE_CHECKING:
+    from whatif.models.quantities import FloatArray
+
 _CHOOSE: Final = "y chooses a rank, x one on the critical path: where its messages leave and arrive is marked."
 _DISTANCES: Final = tuple(DISTANCE_LABELS.values())
 
 
 def headed(summary: RunSummary) -> str:
-    """What was played, how long it takes, and where."""
+    """Simulated run, its time, and its platform."""
     ranks, nodes = _many(len(summary.node), "rank"), _many(len(np.unique(summary.node)), "node")
     return f"{summary.title} · {duration(summary.run_time)} on {summary.machine} · {ranks} on {nodes}"
 
@@ -66,8 +67,8 @@ def _study_words(summary: RunSummary) -> list[str]:
         return []
     told, ours = duration(summary.study_time), duration(summary.run_time)
     if summary.modelled:
-        return [f"The study itself is modelled: its closed forms say {told}, the messages played one by one {ours}."]
-    return [f"The study plays every phase by itself, which adds up to {told}; played in a row they take {ours}."]
+        return [f"The closed forms of the scenario give {told}, the simulation of all messages {ours}."]
+    return [f"The scenario simulates every phase by itself, {told} in all; simulated in a row they take {ours}."]
 
 
 def path_facts(summary: RunSummary) -> tuple[tuple[str, str], ...]:

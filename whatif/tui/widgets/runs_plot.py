@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from whatif.models.quantities import FloatArray
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
-from whatif.tui.regression_job import LEVEL, Regressed
+from whatif.tui.regression_job import RunsRegression
 from whatif.tui.widgets.message_costs import distinct, points_line
 from whatif.tui.widgets.stacked_plots import StackedPlots
 from whatif.units import ONE
+
+if TYPE_CHECKING:
+    from whatif.models.quantities import FloatArray
 
 _WIDE: Final = 30.0
 """The ratio of the largest to the smallest value beyond which axes are logarithmic."""
 _BAND_POINTS: Final = 60
 
 
-def fit_picture(found: Regressed) -> PlotDescription:
+def fit_picture(found: RunsRegression) -> PlotDescription:
     """Measured over fitted values, where both are the same, and the interval in which one more run lies."""
     scale = _scale(found)
     x = AxisDescription(f"fitted {found.response}", found.dimension, scale)
@@ -33,13 +35,16 @@ def fit_picture(found: Regressed) -> PlotDescription:
         points_line("measured", found.fitted[chosen], found.measured[chosen]),
         PlotLine("as fitted", ends, ends),
         PlotLine(
-            f"{LEVEL:.0%} interval", np.concatenate((at, gap, at)), np.concatenate((lower, gap, upper)), "baseline"
+            f"{found.level:.0%} interval",
+            np.concatenate((at, gap, at)),
+            np.concatenate((lower, gap, upper)),
+            "baseline",
         ),
     )
     return PlotDescription("", x, y, lines)
 
 
-def _band(found: Regressed) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _band(found: RunsRegression) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Ends of the interval along the fitted values: of runs that lie near each other the mean."""
     order = np.argsort(found.fitted, kind="stable")
     parts = np.array_split(order, min(len(order), _BAND_POINTS))
@@ -49,7 +54,7 @@ def _band(found: Regressed) -> tuple[FloatArray, FloatArray, FloatArray]:
     return at, lower, upper
 
 
-def _scale(found: Regressed) -> Scale:
+def _scale(found: RunsRegression) -> Scale:
     values = np.concatenate([found.measured, found.fitted])
     positive = values.min() > 0
     return Scale.LOG if positive and (found.logarithmic or values.max() > _WIDE * values.min()) else Scale.LINEAR
@@ -59,7 +64,7 @@ def _spread(values: FloatArray, scale: Scale) -> FloatArray:
     return np.log(values) if scale is Scale.LOG else values
 
 
-def residual_picture(found: Regressed, against: str) -> PlotDescription:
+def residual_picture(found: RunsRegression, against: str) -> PlotDescription:
     """Residuals over the fitted values, or over a column: of the regression of a logarithm in percent."""
     variable = next((item for item in found.variables if item[0] == against), None)
     label, values, dimension = ("", found.fitted, found.dimension) if variable is None else variable
@@ -79,7 +84,7 @@ class RunsPlot(StackedPlots):
 
     BOTH: ClassVar[int] = 16
 
-    def show_runs(self, found: Regressed, against: str) -> None:
+    def show_runs(self, found: RunsRegression, against: str) -> None:
         """Show another regression."""
         below = residual_picture(found, against)
         self.show_both(fit_picture(found), below, shared=not below.x.label)

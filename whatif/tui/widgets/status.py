@@ -1,4 +1,4 @@
-"""The line above the keys: what was wrong, what cannot exist, what is extrapolated, or what is swept."""
+"""Line above the keys: an error, infeasible points, extrapolations, or the sweep."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def _warning(state: ExplorerState) -> str:
     """What makes an answer less than it seems; empty where nothing does."""
     session = state.session
     if session.at.reasons():
-        return f"this point cannot exist: {'; '.join(session.at.reasons())}"
-    count, size = session.result.impossible, session.grid.size
+        return f"infeasible point: {'; '.join(session.at.reasons())}"
+    count, size = session.result.infeasible, session.grid.size
     if count and session.grid.axes:
-        return f"{count} of {size} points cannot exist: {'; '.join(session.result.reasons)}"
+        return f"{count} of {size} points are infeasible: {'; '.join(session.result.reasons)}"
     flat = _without_effect(state)
     if flat:
         return f"{flat} has no effect here: the curve is flat"

@@ -183,7 +183,7 @@ class PlotView(Picture, can_focus=True):
 
     @property
     def cross(self) -> tuple[float, float] | None:
-        """Where the crosshair is, x and, on a heat map, y; None where there is none."""
+        """Place of the crosshair, x and, on a heat map, y; None without one."""
         return self._cross
 
     def show(self, description: Description | None) -> None:

@@ -176,7 +176,7 @@ class _Chart:
         return row
 
     def _draw_band(self, row: int, band: LaneGroup, pitch: int) -> int:
-        """Draw a band, its words beside the middle of its first lane."""
+        """Draw a band, with its words at the middle of its first lane."""
         # Without a gap between them, high bars make one heap.
         high = pitch - (pitch > 2)
         middle = row + (high - 1) // 2

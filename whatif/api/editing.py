@@ -1,0 +1,23 @@
+"""Edited scenarios as files and commands: saving, patches, differences, and templates of new files."""
+
+from whatif.files.scenario_edits import (
+    ChangedOnDiskError,
+    command_line,
+    difference,
+    save,
+    save_as,
+    scenario_words,
+    template,
+    toml_patch,
+)
+
+__all__ = [
+    "ChangedOnDiskError",
+    "command_line",
+    "difference",
+    "save",
+    "save_as",
+    "scenario_words",
+    "template",
+    "toml_patch",
+]
