@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import ClassVar
 
 from rich.segment import Segment
-from textual import events
 from textual.content import Content
 
 from whatif.plotting.description import SERIES_STYLES, shorten
@@ -73,9 +72,10 @@ class ColumnsView(TableView):
             self._first += 1 if self._first < wanted else -1
         self._choose()
 
-    def on_resize(self, _event: events.Resize) -> None:
-        """There may be room for other columns."""
+    def on_resize(self) -> None:
+        """Show the columns that there is room for now."""
         self._choose()
+        self.keep_in_sight()
 
     def action_slide(self, cells: int) -> None:
         """Bring the next column, or the last one, into sight."""
@@ -142,7 +142,7 @@ class ColumnsView(TableView):
         if start is None:
             return segments
         room = max(0, self.scrollable_content_region.width - sum(self._sizes[:start]))
-        return [*segments[:start], Segment(shorten(cells[start].text, room), self._part(WORDS))]
+        return [*segments[:start], Segment(shorten(cells[start].text, room), self.part(WORDS))]
 
 
 def _without_words(rows: TableRows) -> TableRows:

@@ -1,23 +1,20 @@
-"""Rows and columns drawn line by line: as quick with a million rows as with ten."""
+"""Tables with a cursor on a row; cells become texts when they come in sight."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
-from rich.style import Style
-from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 
 from whatif.plotting.description import shorten, text_cells
 from whatif.table import Column, Table
 from whatif.tui.labels import brief
+from whatif.tui.widgets.line_list import LineList, movement_keys
 from whatif.units import ONE, format_quantity
 
 _PARTS = ("head", "cell", "text", "cursor", "marked", "faint")
@@ -42,23 +39,18 @@ class TableRows:
     texts: frozenset[int] = frozenset()
 
 
-class TableView(ScrollView, can_focus=True):
+class TableView(LineList):
     """Shows a `Table` of numbers, or rows that somebody has put in words; has a cursor on a row."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"table--{part}" for part in _PARTS}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False, id="table.up"),
-        Binding("down,j", "move(1)", "Down", show=False, id="table.down"),
-        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False, id="table.page_up"),
-        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False, id="table.page_down"),
-        Binding("home,g", "move(-1000000000)", "First", show=False, id="table.first"),
-        Binding("end,G", "move(1000000000)", "Last", show=False, id="table.last"),
+        *movement_keys("table"),
         Binding("left,h", "slide(-8)", "Left", show=False, id="table.left"),
         Binding("right,l", "slide(8)", "Right", show=False, id="table.right"),
         Binding("enter", "choose", "choose", show=False, id="table.choose"),
     ]
     DEFAULT_CSS = """
-    TableView { height: 1fr; width: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    TableView { overflow-x: auto; scrollbar-size-horizontal: 1; }
     TableView > .table--head { color: $text-primary; text-style: bold; }
     TableView > .table--cell { color: $foreground; }
     TableView > .table--text { color: $foreground; }
@@ -67,7 +59,7 @@ class TableView(ScrollView, can_focus=True):
     TableView > .table--cursor { background: $primary 10%; }
     TableView:focus > .table--cursor { background: $primary 20%; }
     """
-    ALLOW_SELECT = False
+    STYLES, GROUND, TITLES = "table", "cell", 1
 
     class _AtRow(Message):
         """Something about a row."""
@@ -92,7 +84,6 @@ class TableView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._rows: TableRows | _Numbers = TableRows((), ())
         self._widths: tuple[int, ...] = ()
-        self.cursor = 0
 
     def show(self, content: Table | TableRows) -> None:
         """Show other rows; the cursor stays where it is, as far as there are rows."""
@@ -107,20 +98,10 @@ class TableView(ScrollView, can_focus=True):
         """How many rows there are."""
         return len(self._rows.cells)
 
-    def action_move(self, steps: int) -> None:
-        """Move the cursor by rows."""
-        before, self.cursor = self.cursor, min(max(self.cursor + steps, 0), max(0, self.row_count - 1))
-        top, height = self.scroll_offset.y, max(1, self.scrollable_content_region.height - 1)
-        wanted = min(max(top, self.cursor - height + 1), self.cursor)
-        if wanted != top:
-            self.scroll_to(y=wanted, animate=False, immediate=True)
-        self.refresh()
+    def pointed(self, before: int) -> None:
+        """Report another row."""
         if self.cursor != before:
             self.post_message(self.Pointed(self, self.cursor))
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by screens."""
-        self.action_move(pages * max(1, self.size.height - 2))
 
     def action_slide(self, cells: int) -> None:
         """Move sideways."""
@@ -131,37 +112,24 @@ class TableView(ScrollView, can_focus=True):
         if self.row_count:
             self.post_message(self.Chosen(self, self.cursor))
 
-    def on_click(self, event: events.Click) -> None:
-        """Point at what is clicked; a second click chooses it."""
-        row = event.y - 1 + self.scroll_offset.y
-        if event.y > 0 and row < self.row_count:
-            again = row == self.cursor and event.chain > 1
-            self.action_move(row - self.cursor)
-            if again:
-                self.action_choose()
+    def clicked(self, again: bool) -> None:
+        """Choose the row on a second click."""
+        if again:
+            self.action_choose()
 
-    def render_line(self, y: int) -> Strip:
-        """Draw one line in sight; the titles stay on top."""
-        width = self.scrollable_content_region.width
-        row = y - 1 + self.scroll_offset.y
-        if y and row >= self.row_count:
-            return Strip.blank(width, self._part("cell"))
-        cells = self._rows.cells[row] if y else tuple(Cell(title, "head") for title in self._rows.titles)
-        strip = Strip(self._segments(cells)).crop(self.scroll_offset.x, self.scroll_offset.x + width)
-        strip = strip.adjust_cell_length(width, self._part("cell"))
-        if y and row == self.cursor:
-            behind = Style(bgcolor=self._part("cursor").bgcolor)
-            return Strip([Segment(text, (style or Style()) + behind) for text, style, _ in strip], width)
-        return strip
+    def row_segments(self, index: int, width: int) -> Iterable[Segment]:
+        """Segments of the cells of a row."""
+        return self._segments(self._rows.cells[index])
+
+    def title_segments(self, line: int, width: int) -> Iterable[Segment]:
+        """Segments of the titles."""
+        return self._segments(tuple(Cell(title, "head") for title in self._rows.titles))
 
     def _segments(self, cells: Sequence[Cell]) -> list[Segment]:
         return [
-            Segment(_padded(cell.text, width, left=index in self._rows.texts), self._part(cell.part))
+            Segment(_padded(cell.text, width, left=index in self._rows.texts), self.part(cell.part))
             for index, (cell, width) in enumerate(zip(cells, self._widths, strict=True))
         ]
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"table--{name}")
 
 
 class _Numbers:

@@ -6,12 +6,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from rich.segment import Segment
-from rich.style import Style
-from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 
 from whatif.core.session import NudgeSize, Session
 from whatif.plotting.description import shorten, text_cells
@@ -21,14 +17,13 @@ from whatif.tui.commands import Also, Nudge, Revert, SweepParameter
 from whatif.tui.events import ChangeRequested, ParameterSelected, PromptAsked, Purpose
 from whatif.tui.parameter_rows import TreeRow, ancestors, idle_tables, matters, outline
 from whatif.tui.state import ExplorerState
+from whatif.tui.widgets.line_list import LineList, movement_keys
 from whatif.units import format_quantity
 
 EDITED, SWEPT, COMPUTED = "●", "↔", "="
 _PARTS = ("table", "guide", "name", "value", "unit", "idle", "edited", "swept", "computed", "cursor")
 # Guides of two cells look better, but deep tables on a narrow screen need the room for names.
 _ROOMY = 42
-# How many lines stay in sight above and below the cursor.
-_AROUND = 3
 
 
 class Shown(NamedTuple):
@@ -40,17 +35,12 @@ class Shown(NamedTuple):
     style: str
 
 
-class ParameterTree(ScrollView, can_focus=True):
-    """Lists tables and parameters; draws only the lines in sight."""
+class ParameterTree(LineList):
+    """Outline of tables and parameters."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"parameter-tree--{part}" for part in _PARTS}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False, id="leaf.up"),
-        Binding("down,j", "move(1)", "Down", show=False, id="leaf.down"),
-        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False, id="leaf.page_up"),
-        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False, id="leaf.page_down"),
-        Binding("home,g", "move(-1000000)", "First", show=False, id="leaf.first"),
-        Binding("end,G", "move(1000000)", "Last", show=False, id="leaf.last"),
+        *movement_keys("leaf"),
         Binding("enter,i", "enter", "edit", key_display="⏎", tooltip="Type another value", id="leaf.edit"),
         Binding("left,minus,h", "step(-1)", "nudge", key_display="←→", tooltip="Nudge down, or fold", id="leaf.less"),
         Binding("right,plus,equals_sign,l", "step(1)", show=False, tooltip="Nudge up, or unfold", id="leaf.more"),
@@ -67,10 +57,7 @@ class ParameterTree(ScrollView, can_focus=True):
         Binding("T", "ask('TARGET')", show=False, tooltip="Seek the value that meets a target", id="leaf.seek"),
         Binding("/", "ask('FILTER')", "find", tooltip="Find parameters by words of their path", id="leaf.find"),
     ]
-    DEFAULT_CSS = """
-    ParameterTree { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
-    """
-    ALLOW_SELECT = False
+    STYLES, GROUND, AROUND = "parameter-tree", "name", 3
 
     def __init__(self, state: ExplorerState, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -78,12 +65,11 @@ class ParameterTree(ScrollView, can_focus=True):
         self._folded = set(idle_tables(state.session.program))
         self._words = ""
         self._rows: tuple[TreeRow, ...] = ()
-        self._cursor = 0
 
     @property
     def row(self) -> TreeRow | None:
         """What the cursor is on."""
-        return self._rows[self._cursor] if self._rows else None
+        return self._rows[self.cursor] if self._rows else None
 
     @property
     def parameter(self) -> Parameter | None:
@@ -111,7 +97,7 @@ class ParameterTree(ScrollView, can_focus=True):
     @property
     def cursor_line(self) -> int:
         """The line of the cursor on the screen, from the top of the list."""
-        return self._cursor - self.scroll_offset.y
+        return self.cursor - self.scroll_offset.y
 
     @property
     def indent(self) -> int:
@@ -138,16 +124,16 @@ class ParameterTree(ScrollView, can_focus=True):
         self._lay_out()
         at = next((i for i, row in enumerate(self._rows) if row.path == path), None)
         if at is not None:
-            self._move_to(at)
+            self.move_to(at)
 
     def _lay_out(self) -> None:
         """Make the rows anew, with the cursor on the same row or as near as can be."""
         before = self.row.path if self.row is not None else ""
         self._rows = outline(self.session.program.parameters, self._folded, self._words)
         self.virtual_size = Size(0, len(self._rows))
-        self._move_to(self._place_of(before))
+        self.move_to(self._place_of(before))
         # How far can be scrolled is only known when the new size is laid out.
-        self.call_after_refresh(self._keep_in_sight)
+        self.call_after_refresh(self.keep_in_sight)
 
     def _place_of(self, path: str) -> int:
         """The row of a path; else the first parameter found by a filter, or the innermost table around it in sight."""
@@ -157,47 +143,25 @@ class ParameterTree(ScrollView, can_focus=True):
         known = [places[near] for near in (*ancestors(path), path) if near in places]
         return known[-1] if known else 0
 
-    def _move_to(self, index: int) -> None:
-        self._cursor = min(max(index, 0), max(0, len(self._rows) - 1))
-        self._keep_in_sight()
-        self.refresh()
-        # A message that is made while the panel around handles one of its own would stop at that panel.
-        self.call_next(self._tell_row)
+    @property
+    def row_count(self) -> int:
+        """Number of rows."""
+        return len(self._rows)
 
-    def _tell_row(self) -> None:
+    def pointed(self, before: int) -> None:
+        """Report the row under the cursor."""
+        # A message that is made while the panel around handles one of its own would stop at that panel.
+        self.call_next(self._report_row)
+
+    def _report_row(self) -> None:
         self.post_message(ParameterSelected("" if self.row is None else self.row.path))
 
-    def _keep_in_sight(self) -> None:
-        top, height = self.scroll_offset.y, max(1, self.size.height)
-        around = min(_AROUND, (height - 1) // 2)
-        wanted = min(max(top, self._cursor + around - height + 1), self._cursor - around)
-        wanted = min(max(wanted, 0), max(0, len(self._rows) - height))
-        if wanted != top:
-            self.scroll_to(y=wanted, animate=False, immediate=True)
-
-    def on_resize(self) -> None:
-        """Keep the cursor in sight."""
-        self._keep_in_sight()
-
-    def on_click(self, event: events.Click) -> None:
-        """Select what is clicked; a table folds, a second click edits."""
-        index = event.y + self.scroll_offset.y
-        if index >= len(self._rows):
-            return
-        again = index == self._cursor and event.chain > 1
-        self._move_to(index)
+    def clicked(self, again: bool) -> None:
+        """Fold a table; edit a parameter on a second click."""
         if self.parameter is None:
             self.action_turn()
         elif again:
             self.action_enter()
-
-    def action_move(self, steps: int) -> None:
-        """Move the cursor by rows."""
-        self._move_to(self._cursor + steps)
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by screens."""
-        self._move_to(self._cursor + pages * max(1, self.size.height - 1))
 
     def action_turn(self) -> None:
         """Fold or unfold the table under the cursor."""
@@ -243,31 +207,18 @@ class ParameterTree(ScrollView, can_focus=True):
         if self.parameter is not None or Purpose[purpose] is Purpose.FILTER:
             self.post_message(PromptAsked(Purpose[purpose]))
 
-    def render_line(self, y: int) -> Strip:
-        """Draw one line in sight."""
-        index, width = y + self.scroll_offset.y, self.scrollable_content_region.width
-        if index >= len(self._rows):
-            return Strip.blank(width, self._part("name"))
+    def row_segments(self, index: int, width: int) -> list[Segment]:
+        """Segments of a table or a parameter."""
         row = self._rows[index]
-        segments = self._table_line(row) if row.table else self._parameter_line(row, width)
-        strip = Strip(segments).adjust_cell_length(width, self._part("name"))
-        return self._highlighted(strip) if index == self._cursor else strip
-
-    def _highlighted(self, strip: Strip) -> Strip:
-        """The line under the cursor, on another background."""
-        behind = Style(bgcolor=self._part("cursor").bgcolor)
-        return Strip([Segment(text, (style or Style()) + behind) for text, style, _ in strip], strip.cell_length)
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"parameter-tree--{name}")
+        return self._table_line(row) if row.table else self._parameter_line(row, width)
 
     def _guides(self, row: TreeRow) -> Segment:
         step = "│ " if self.scrollable_content_region.width >= _ROOMY else "│"
-        return Segment(step * row.depth, self._part("guide"))
+        return Segment(step * row.depth, self.part("guide"))
 
     def _table_line(self, row: TreeRow) -> list[Segment]:
         arrow = "▸ " if row.folded else "▾ "
-        return [self._guides(row), Segment(arrow, self._part("guide")), Segment(row.name, self._part("table"))]
+        return [self._guides(row), Segment(arrow, self.part("guide")), Segment(row.name, self.part("table"))]
 
     def _parameter_line(self, row: TreeRow, width: int) -> list[Segment]:
         guides, shown = self._guides(row), self._shown(self.session.program.parameters[row.path])
@@ -279,11 +230,11 @@ class ParameterTree(ScrollView, can_focus=True):
         known = shown.style not in ("value", "idle")
         return [
             guides,
-            Segment(name, self._part("idle" if shown.style == "idle" else "name")),
-            Segment(f"{gap}{shown.mark} ", self._part(shown.style)),
-            Segment(value, self._part(shown.style)),
-            Segment(text[len(value) :], self._part(shown.style if known or shown.style == "idle" else "unit")),
-            Segment(" ", self._part("name")),
+            Segment(name, self.part("idle" if shown.style == "idle" else "name")),
+            Segment(f"{gap}{shown.mark} ", self.part(shown.style)),
+            Segment(value, self.part(shown.style)),
+            Segment(text[len(value) :], self.part(shown.style if known or shown.style == "idle" else "unit")),
+            Segment(" ", self.part("name")),
         ]
 
     def _shown(self, parameter: Parameter) -> Shown:

@@ -177,7 +177,7 @@ class WhyTree(CursorList):
             self._folds[row.key] = not self._is_folded(row)
         self._lay_out(row.key)
 
-    def clicked(self) -> None:
+    def clicked(self, again: bool) -> None:
         """A click folds and unfolds."""
         self.action_turn()
 
