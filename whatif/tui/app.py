@@ -33,7 +33,7 @@ from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt, may
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
-from whatif.tui.worker import Worker, keep_memory
+from whatif.tui.worker import keep_memory, run_once
 
 LOOK_SECONDS: Final = 0.7
 """How often the files are looked at, and edits written down for the worst."""
@@ -314,17 +314,15 @@ class Explorer(App[None]):
     async def action_report(self) -> None:
         """Write a report about the values and the sweep as they are."""
         name = await self.push_screen_wait(TextPrompt("Write a report to", "report.html"))
-        path, writer = Path(name).expanduser(), Worker()
+        path = Path(name).expanduser()
         if not name or not await may_write(self, path):
             return
         inputs, report = self.state.session.inputs, import_module("whatif.tui.report_job").report
         self._say(f"writing {path}")
         try:
-            self._say(await writer.run(report, EvaluationRequest(inputs.scenario, inputs.grid), path))
+            self._say(await run_once(report, EvaluationRequest(inputs.scenario, inputs.grid), path))
         except WhatifError as problem:
             self._shown(str(problem))
-        finally:
-            writer.close()
 
     @on(FileAsked)
     @work
@@ -332,15 +330,13 @@ class Explorer(App[None]):
         """Open another scenario in place of this one."""
         if not await self._may_leave("open it"):
             return
-        unsaved, loader = self.state.unsaved(), Worker()
+        unsaved = self.state.unsaved()
         try:
             scenario = Scenario.open(event.source, folders=self.state.session.scenario.folders)
-            session = await loader.run(Session.start, scenario)
+            session = await run_once(Session.start, scenario)
         except WhatifError as problem:
             self._shown(str(problem))
             return
-        finally:
-            loader.close()
         # Keys were pressed meanwhile.
         if self.state.unsaved() != unsaved and not await self._may_leave("open it"):
             return

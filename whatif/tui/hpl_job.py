@@ -14,8 +14,10 @@ from whatif.tui.simulation_job import SimulationRefusal
 _PAUSE_SECONDS: Final = 0.1
 
 
-def simulated(inputs: SessionInputs, known: frozenset[Grid], report: Callable[[Any], None]) -> SimulationRefusal | None:
-    """Report the run of a scenario and the rates on all other grids; None when all is reported."""
+def simulate_hpl(
+    inputs: SessionInputs, known: frozenset[Grid], report: Callable[[Any], None]
+) -> SimulationRefusal | None:
+    """Report the run of a scenario and the rates on all other grids; the reason if that is not possible."""
     try:
         simulate_grids(inputs.program, known, _sparingly(report))
     except WhatifError as problem:

@@ -21,7 +21,7 @@ class LatestOnly:
 
     def __init__(self, taken: Callable[[Any], None], failed: Callable[[str], None]) -> None:
         self._taken, self._failed = taken, failed
-        self._beside = Worker()
+        self._worker = Worker()
         self._task: asyncio.Task[None] | None = None
         self._wanted: Job | None = None
         self._began = 0.0
@@ -33,7 +33,7 @@ class LatestOnly:
 
     def warm(self) -> None:
         """Start the process before it is needed."""
-        self._beside.warm()
+        self._worker.warm()
 
     def ask(self, job: Job) -> None:
         """Request a job in place of the last one."""
@@ -53,12 +53,12 @@ class LatestOnly:
         if self._task is not None:
             self._task.cancel()
             self._task = None
-            self._beside.stop()
+            self._worker.stop()
 
     def close(self) -> None:
         """Drop the request and release the worker process."""
         self.stop()
-        self._beside.close()
+        self._worker.close()
 
     def _give_up(self, task: asyncio.Task[None]) -> None:
         if self._task is task:
@@ -73,8 +73,8 @@ class LatestOnly:
         job, error, value = self._wanted, "", None
         if job is not None:
             try:
-                told = partial(self._told, job) if job.reports else None
-                value = await self._beside.run(job.function, *job.arguments, told=told)
+                report = partial(self._report, job) if job.reports else None
+                value = await self._worker.run(job.function, *job.arguments, report=report)
             except WhatifError as problem:
                 error = str(problem)
         self._task = None
@@ -85,6 +85,6 @@ class LatestOnly:
         else:
             self._taken(value)
 
-    def _told(self, job: Job, value: Any) -> None:
+    def _report(self, job: Job, value: Any) -> None:
         if self._wanted is job:
             self._taken(value)

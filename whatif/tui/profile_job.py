@@ -19,7 +19,7 @@ def inputs_of(state: ExplorerState, view: ProfileView, window: Window | None = N
     return profile_inputs(state.session, view.file, view.source, window)
 
 
-def profiled(inputs: ProfileInputs) -> ProfileSummary | FitRefusal:
+def profile_of_inputs(inputs: ProfileInputs) -> ProfileSummary | FitRefusal:
     """Summary of a profile, or the error message."""
     try:
         return profile_summary(inputs)

@@ -1,4 +1,4 @@
-"""The change that gives a parameter the value with which a target is met."""
+"""Command that gives a parameter the value that meets a target."""
 
 from __future__ import annotations
 
@@ -25,24 +25,27 @@ _DIGITS: Final = (6, 9)
 
 @dataclass(frozen=True, slots=True)
 class Seek:
-    """Give a parameter the value nearest to its present one that meets a target; without a name, one of what is
-    drawn."""
+    """Command that gives a parameter the value nearest to its present one that meets a target.
+
+    A target without a name is one of the drawn result.
+    """
 
     path: str
     target: str
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with the value; raise `WhatifError` where none meets the target, or the present one does."""
-        # Not needed before somebody seeks.
-        from whatif.studies.search_space import is_simulated  # noqa: PLC0415
-        from whatif.studies.threshold import parse_target, seek  # noqa: PLC0415
+        """State with the value; raise `WhatifError` if none meets the target, or the present one does."""
+        from whatif.api.searches import seek  # noqa: PLC0415 - not for the first frame
+        from whatif.studies.search_space import is_simulated, own_number  # noqa: PLC0415
+        from whatif.studies.threshold import SeekResult  # noqa: PLC0415
 
         program = state.session.program
         if is_simulated(program):
             raise UsageError("every point is simulated, which takes long: use `whatif seek`, which shows its progress")
-        state.session.parameter(self.path)
+        own_number(self.path, state.session.parameter(self.path))
         text = f"{drawn(state)} {self.target}" if self.target.startswith(("<", ">")) else self.target
-        found = seek(program, self.path, parse_target(text, program))
+        found = seek(state.session.scenario, self.path, text)
+        assert isinstance(found, SeekResult)  # noqa: S101 - one number and one target
         if not found.is_met:
             raise InfeasiblePointError(found.obstacle())
         if found.value == float(found.parameter.value):
@@ -55,13 +58,13 @@ class Seek:
 
 
 def drawn(state: ExplorerState) -> str:
-    """The result that a target is about unless it names one."""
+    """Result of a target that names none."""
     return state.view.y if has_column(state.session.point, state.view.y) else Y_COLUMN
 
 
 def _text(program: Program, found: SeekResult) -> str:
-    """The value in as few digits as still meet the target: rounded away from the present value, else exactly."""
-    from whatif.studies.search_space import term_named  # noqa: PLC0415 - not needed before somebody seeks
+    """Value in as few digits as still meet the target: rounded away from the present value, else exact."""
+    from whatif.studies.search_space import term_named  # noqa: PLC0415 - not for the first frame
 
     parameter, target = found.parameter, found.target
     term = term_named(target.result, program)

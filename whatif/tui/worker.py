@@ -23,7 +23,7 @@ from whatif.tui.commands import INTERNAL
 
 Value = TypeVar("Value")
 Answer = tuple[bool, Any]
-Told = Callable[[Any], None]
+Report = Callable[[Any], None]
 """Callback for results that a job reports before it ends."""
 
 
@@ -51,7 +51,7 @@ class _Process:
     def busy(self) -> bool:
         return self.thread is not None and self.thread.is_alive()
 
-    def ask(self, job: tuple[Any, ...], told: Told) -> Answer:
+    def ask(self, job: tuple[Any, ...], report: Report) -> Answer:
         """Send a job and wait for its answer; results before it go to the callback."""
         try:
             jobs, answers = self._pipes()
@@ -60,7 +60,7 @@ class _Process:
                 good, value = pickle.loads(_read(answers))  # noqa: S301 - written by our own process
                 if good is not None:
                     return good, value
-                told(value)
+                report(value)
         except (OSError, EOFError):
             # Only the operating system ends it unasked, and `poll` notices that a little later.
             self._lost = True
@@ -137,15 +137,15 @@ class Worker:
         elif helper is not None:
             helper.kill()
 
-    async def run(self, function: Callable[..., Value], *arguments: Any, told: Told | None = None) -> Value:
+    async def run(self, function: Callable[..., Value], *arguments: Any, report: Report | None = None) -> Value:
         """Result of `function(*arguments)` in the process, which is killed if the task is cancelled.
 
-        Raises what the function raises. With `told`, the function gets a callback as its last argument, which it may
+        Raises what the function raises. With `report`, the function gets a callback as its last argument, which it may
         call from any thread.
         """
         helper, folder = self._ready(), os.curdir
         with suppress(OSError):
-            # Names of files are told from here.
+            # Names of files are relative to this folder.
             folder = os.getcwd()  # noqa: PTH109 - a text is all that is needed
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Value] = loop.create_future()
@@ -156,8 +156,8 @@ class Worker:
                 loop.call_soon_threadsafe(action, future, *items)
 
         def exchange() -> None:
-            job = folder, function, arguments, told is not None
-            hand(_settle, *helper.ask(job, lambda value: hand(_tell, told, value)))
+            job = folder, function, arguments, report is not None
+            hand(_settle, *helper.ask(job, lambda value: hand(_report, report, value)))
 
         # Threads of the loop's own pool would hold up the end of the program.
         helper.thread = Thread(target=exchange, daemon=True, name="whatif worker")
@@ -170,14 +170,23 @@ class Worker:
             raise
 
 
+async def run_once(function: Callable[..., Value], *arguments: Any) -> Value:
+    """Result of a function in a worker process of its own. Raise what the function raises."""
+    worker = Worker()
+    try:
+        return await worker.run(function, *arguments)
+    finally:
+        worker.close()
+
+
 def _settle(future: asyncio.Future[Value], good: bool, value: Any) -> None:
     if not future.done():
         (future.set_result if good else future.set_exception)(value)
 
 
-def _tell(future: asyncio.Future[Value], told: Told, value: Any) -> None:
+def _report(future: asyncio.Future[Value], report: Report, value: Any) -> None:
     if not future.done():
-        told(value)
+        report(value)
 
 
 def _write(pipe: IO[bytes], text: bytes) -> None:
@@ -210,7 +219,7 @@ def serve(jobs: IO[bytes], answers: IO[bytes]) -> None:
             _write(answers, pickle.dumps(_answer(_read(jobs), tell), pickle.HIGHEST_PROTOCOL))
 
 
-def _answer(job: bytes, tell: Told) -> Answer:
+def _answer(job: bytes, tell: Report) -> Answer:
     try:
         # Written by the process that started this one.
         folder, function, arguments, tells = pickle.loads(job)  # noqa: S301

@@ -24,7 +24,7 @@ from whatif.tui.commands import Edit, EditAll, Show, parse_line
 from whatif.tui.fit_job import fit_of_view
 from whatif.tui.history import lines_to
 from whatif.tui.labels import with_error
-from whatif.tui.pages.fit import NOTHING, FitPage, FitView, summary
+from whatif.tui.pages.fit import FitPage, FitView, summary
 from whatif.tui.pages.messages import MessagesPage
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
 from whatif.tui.state import ExplorerState, View
@@ -93,7 +93,7 @@ async def typed(driver, key, text=None):
 
 def test_without_measurements_the_page_says_what_to_do():
     async def check(page):
-        assert " ".join(NOTHING.split()) in page.text
+        assert " ".join(FitPage.NOTHING.split()) in page.text
         await page.act("accept")
 
     on_page(FitPage, check)

@@ -25,7 +25,7 @@ from whatif.tui.commands import Adopt, Edit, Show
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.profile import NOTHING, ProfilePage, ProfileView
-from whatif.tui.profile_job import inputs_of, profiled
+from whatif.tui.profile_job import inputs_of, profile_of_inputs
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.profile_bars import kernel_lines, length, short_name, size_classes, size_lines, time_lines
@@ -50,7 +50,7 @@ def answer(*changes):
     state = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
     for change in changes:
         state = change.apply(state)
-    return profiled(inputs_of(state, state.view.of(ProfileView)))
+    return profile_of_inputs(inputs_of(state, state.view.of(ProfileView)))
 
 
 def last(table):

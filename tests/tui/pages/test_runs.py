@@ -25,7 +25,7 @@ from whatif.fitting.least_squares import fit_runs
 from whatif.fitting.model_checks import compare, diagnose
 from whatif.table import Column, Table
 from whatif.tui.commands import EditAll, Show
-from whatif.tui.pages.runs import NOTHING, RunsPage, RunsView, term_rows
+from whatif.tui.pages.runs import RunsPage, RunsView, term_rows
 from whatif.tui.regression_job import RunsRegression, regression_of_view, write_model
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState
@@ -193,7 +193,7 @@ def test_terms_that_were_taken_out_stay_in_their_place():
 
 def test_without_runs_the_page_says_what_to_do():
     async def check(page):
-        assert " ".join(NOTHING.split()) in page.text
+        assert " ".join(RunsPage.NOTHING.split()) in page.text
         for action in ("term", "others", "link", "pin", "against", "accept"):
             await page.act(action)
         assert page.page.command == ""
@@ -253,7 +253,8 @@ def test_in_the_explorer_a_model_is_pinned_changed_taken_back_and_accepted(tmp_p
         return function(*arguments)
 
     # Another process would have to load the library of statistics once more.
-    monkeypatch.setattr("whatif.tui.pages.runs._beside", here)
+    for module in ("runs", "measurement_page"):
+        monkeypatch.setattr(f"whatif.tui.pages.{module}.run_once", here)
 
     async def check(driver):
         await driver.until(

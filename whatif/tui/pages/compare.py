@@ -42,7 +42,7 @@ _ARROWS: Final = (" ▲", " ▼")
 """Behind the title of the column that machines are sorted by: the smallest or the largest first."""
 
 
-Asked = tuple[Scenario, Grid, str]
+ComparisonInputs = tuple[Scenario, Grid, str]
 
 
 def compared(scenario: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, ...]:
@@ -91,7 +91,7 @@ class ComparePage(Page[CompareView]):
     def __init__(self) -> None:
         super().__init__()
         self._machines: tuple[PlatformRow, ...] = ()
-        self._inputs: Asked | None = None
+        self._inputs: ComparisonInputs | None = None
         self._order: list[int] = []
         self._sorted = ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
@@ -32,27 +32,22 @@ from whatif.tui.fit_job import (
     write_fit,
 )
 from whatif.tui.labels import percent, with_error
-from whatif.tui.pages.file_paths import file_names, missing_paths, own_folder, search_folders
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.file_paths import own_folder, search_folders
+from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
+from whatif.tui.pages.page import Job, PageKey, stepped
 from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState
-from whatif.tui.view_entries import PageView, entry
+from whatif.tui.view_entries import entry
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.fit_plot import FitPlot
 from whatif.tui.widgets.message_costs import DISTANCE_LABELS
-from whatif.tui.worker import Worker
+from whatif.tui.worker import run_once
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 
-NOTHING: Final = (
-    "No measurements yet. n reads files or folders of the OSU and Intel MPI Benchmarks, Netgauge, SimGrid and others; "
-    "so does `whatif open SCENARIO --measured FILE`."
-)
 _SHORT, _SLIGHT = 26, 14
 """The heights below which frames give way to the residuals, and all else to the picture."""
-_EMPTY_COLUMNS: Final = "message_size=size [B],time=time [us]"
-_ELSE: Final = "n reads other measurements, N says what the columns of CSV files hold."
 _MODEL: Final = re.compile(r"network\.\w+\.(?P<model>\w+)\.")
 """How a warning begins that is of one model only."""
 _WARNINGS: Final = 3
@@ -60,16 +55,10 @@ _WARNINGS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class FitView(PageView):
+class FitView(MeasurementView):
     """View of the fit page: the measurements and the fit."""
 
     PAGE: ClassVar[str] = "fit"
-    files: tuple[str, ...] = ()
-    """Files and folders with measurements."""
-    columns: str = ""
-    """Columns of CSV files: `message_size=size [B],time=time [us]`."""
-    rows: str = ""
-    """Rows of CSV files to keep: `machine=lassen`."""
     buffers: str = ""
     """Kind of buffers to fit; empty for the only one, or the first."""
     distance: Literal["inter_node", "inter_socket", "intra_socket"] = "inter_node"
@@ -82,11 +71,22 @@ class FitView(PageView):
     """Short and eager protocol limit (B); None to find them."""
 
 
-class FitPage(Page[FitView]):
+class FitPage(MeasurementPage[FitView, DistanceFit]):
     """Measured points with the fitted curve, its residuals and parameters; protocol limits move by `,` and `.`."""
 
     NAME: ClassVar[str] = "fit"
     VIEW = FitView
+    FITTED = DistanceFit
+    COMPUTE = fit_of_view
+    MEASUREMENTS = "Measurements"
+    COLUMNS = "message_size=size [B],time=time [us]"
+    CHOICE = "limits"
+    PANEL = "#fitted"
+    NOTHING = (
+        "No measurements yet. n reads files or folders of the OSU and Intel MPI Benchmarks, Netgauge, SimGrid and "
+        "others; so does `whatif open SCENARIO --measured FILE`."
+    )
+    REMEDY = "n reads other measurements, N says what the columns of CSV files hold."
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "measurements", "Read measurements: files or folders of OSU, IMB, Netgauge .."),
@@ -122,8 +122,6 @@ class FitPage(Page[FitView]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: DistanceFit | FitRefusal | None = None
-        self._inputs: FitView | None = None
         self._chosen = 1
 
     def compose(self) -> ComposeResult:
@@ -174,9 +172,7 @@ class FitPage(Page[FitView]):
             self._draw(state, found)
             words.update(summary(found))
         else:
-            files = ", ".join(self.view_in(state.view).files)
-            waiting = f"reading {files} …" if files else NOTHING
-            words.update(Content(waiting if found is None else f"{found.reason}\n\n{_ELSE}"))
+            words.update(self.explanation(self.view_in(state.view)))
 
     def _draw(self, state: ExplorerState, found: DistanceFit) -> None:
         """The picture or the points, and the parameters."""
@@ -191,47 +187,6 @@ class FitPage(Page[FitView]):
         parameters = self.query_one("#fit-parameters", ColumnsView)
         parameters.border_title = "parameters ± standard errors"
         parameters.fill(parameter_rows(found), 1)
-
-    @work
-    async def action_open(self) -> None:
-        """Ask for measurements."""
-        if self._state is None:
-            return
-        title = "Measurements: files or folders, separated by commas"
-        present = ", ".join(self.view_in(self._state.view).files)
-        text = await self.app.push_screen_wait(TextPrompt(title, present, check=missing_paths))
-        view = self.view_in(self._state.view)
-        files = file_names(text)
-        if files and files != view.files and await self._readable(replace(view, files=files, limits=None)):
-            if view.limits is not None:
-                self.ask("limits", None)
-            self.ask("files", files)
-
-    async def _readable(self, view: FitView) -> bool:
-        """Whether measurements may take the place of those that are shown: a good fit gives way to another one only."""
-        if not isinstance(self._found, DistanceFit):
-            return True
-        reader = Worker()
-        self.query_one("#fitted").border_subtitle = Content(f"reading {', '.join(view.files)} …")
-        try:
-            value = await reader.run(fit_of_view, view)
-        except WhatifError as problem:
-            value = FitRefusal(str(problem))
-        finally:
-            reader.close()
-        if isinstance(value, FitRefusal):
-            self._fill()
-            self.post_message(ErrorReported(value.reason))
-        return isinstance(value, DistanceFit)
-
-    @work
-    async def action_columns(self) -> None:
-        """Ask what the columns of CSV files hold."""
-        if self._state is not None:
-            present = self.view_in(self._state.view).columns or _EMPTY_COLUMNS
-            text = await self.app.push_screen_wait(TextPrompt("Columns of CSV files, as NAME=HEADING [UNIT]", present))
-            if text:
-                self.ask("columns", text)
 
     def action_model(self) -> None:
         """Draw the next model."""
@@ -290,17 +245,15 @@ class FitPage(Page[FitView]):
 
     async def _write(self, state: ExplorerState, path: Path, machine: str) -> None:
         """Write a platform in a worker process, and use it if it will be found."""
-        writer = Worker()
+        folders = search_folders(state.session.scenario)
         try:
             adoption = _adoption(state.session.scenario, path)
-            await writer.run(write_fit, self.view_in(state.view), path, machine, search_folders(state.session.scenario))
+            await run_once(write_fit, self.view_in(state.view), path, machine, folders)
         except WhatifError as problem:
             self.post_message(ErrorReported(str(problem)))
         else:
             self.post_message(ChangeRequested(adoption))
             self.notify(f"written to {path}", markup=False)
-        finally:
-            writer.close()
 
     def _ready(self) -> DistanceFit | None:
         """Requested fit; None, with a message, while it is computed and if it failed."""
@@ -396,6 +349,6 @@ def summary(found: DistanceFit) -> Content:
     held = f" · points left out: {others} · {MODEL_LABELS[found.recommended]} is recommended" if others else ""
     ours = [warning for warning in found.warnings if _is_of(warning, found.model)]
     more = len(ours) - _WARNINGS
-    told = [*ours[:_WARNINGS], *([f"and {more} more"] if more > 0 else [])]
-    lines = (f"\n▲ {warning}" for warning in told)
+    shown = [*ours[:_WARNINGS], *([f"and {more} more"] if more > 0 else [])]
+    lines = (f"\n▲ {warning}" for warning in shown)
     return Content.assemble(f"{good}{held}", *((line, "$text-warning") for line in lines))

@@ -18,7 +18,7 @@ from whatif.linpack.grid_lines import GridLine
 from whatif.linpack.process_grids import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeRequested
-from whatif.tui.hpl_job import simulated
+from whatif.tui.hpl_job import simulate_hpl
 from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import brief
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
@@ -156,7 +156,7 @@ class HPLPage(Page[HPLView]):
             self._fill()
         if not self._finished and self._job is None:
             known = frozenset(self._rates) if self._current else frozenset[Grid]()
-            self._job = Job(simulated, (state.session.inputs, known), reports=True)
+            self._job = Job(simulate_hpl, (state.session.inputs, known), reports=True)
         return None if self._finished else self._job
 
     @property
@@ -209,8 +209,8 @@ class HPLPage(Page[HPLView]):
         first, second = sentences(run)
         if self._current:
             return [first, second if self._finished else f"{second} · {share_words(self._share)}"]
-        told = share_words(self._share)
-        return [told] if self.has_class("-low") else [f"before: {first}", told]
+        share = share_words(self._share)
+        return [share] if self.has_class("-low") else [f"before: {first}", share]
 
     def _draw(self, run: HPLRunView, view: View) -> None:
         """All parts but the grids, whether in sight or not."""
@@ -231,10 +231,10 @@ class HPLPage(Page[HPLView]):
     def _draw_grids(self, run: HPLRunView) -> None:
         chosen = run.outcome.configuration
         here, shown = grid_of(chosen), grids(chosen.rank_count)
-        told = self._reason or (
+        hint = self._reason or (
             share_words(self._share) if not self._finished else best_words(shown, self._rates, here)
         )
-        self._title("geometries", f"P x Q of {chosen.rank_count:,} processes", f"{brief(told)} · enter takes it")
+        self._title("geometries", f"P x Q of {chosen.rank_count:,} processes", f"{brief(hint)} · enter takes it")
         self.query_one(GridsView).fill(grid_rows(shown, self._rates, here), 1)
 
     def _title(self, part: str, title: str, subtitle: str) -> None:

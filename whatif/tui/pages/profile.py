@@ -22,7 +22,7 @@ from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
-from whatif.tui.profile_job import inputs_of, profiled
+from whatif.tui.profile_job import inputs_of, profile_of_inputs
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.simulation_job import fitting
 from whatif.tui.state import ExplorerState, View
@@ -32,7 +32,7 @@ from whatif.tui.widgets.data_table import Cell, TableRows
 from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies, class_words
 from whatif.tui.widgets.profile_streams import StreamBars
 from whatif.tui.widgets.sweep_plot import Picture
-from whatif.tui.worker import Worker
+from whatif.tui.worker import run_once
 from whatif.units import BYTE, ONE, format_quantity
 
 NOTHING: Final = (
@@ -151,7 +151,7 @@ class ProfilePage(Page[ProfileView]):
         if not view.file or (inputs == self._inputs and self._found is not None):
             return None
         if self._job is None or self._job.arguments != (inputs,):
-            self._job = Job(profiled, (inputs,))
+            self._job = Job(profile_of_inputs, (inputs,))
         return self._job
 
     def take(self, value: ProfileSummary | FitRefusal) -> None:
@@ -196,12 +196,12 @@ class ProfilePage(Page[ProfileView]):
         self.query_one(KernelsByTime).show(found.tables.get("kernels"))
         title = " · ".join(filter(None, (_SIDES[side], Path(own.file).name, found.tool, *found.devices)))
         panel.border_title = Content(title)
-        panel.border_subtitle = Content(self._told(found, side))
+        panel.border_subtitle = Content(self._hint(found, side))
         table.border_title = "copies and fills" if both else Content(title)
         rows, kept = table_of(found, side)
-        table.fill(rows, kept, self._told(found, side) if tabular and side == "projection" else "")
+        table.fill(rows, kept, self._hint(found, side) if tabular and side == "projection" else "")
 
-    def _told(self, found: ProfileSummary, side: str) -> str:
+    def _hint(self, found: ProfileSummary, side: str) -> str:
         """What the border says of a side."""
         if side == "projection" and found.projected is not None:
             return "x other latencies"
@@ -225,14 +225,11 @@ class ProfilePage(Page[ProfileView]):
         """Whether a file may take the place of a good profile."""
         if not isinstance(self._found, ProfileSummary):
             return True
-        reader = Worker()
         self.query_one("#profiled").border_subtitle = Content(f"reading {path} …")
         try:
-            wrong = await reader.run(readable, path)
+            wrong = await run_once(readable, path)
         except WhatifError as problem:
             wrong = str(problem)
-        finally:
-            reader.close()
         if wrong:
             self._fill()
             self.post_message(ErrorReported(wrong))
@@ -309,9 +306,9 @@ def summary(found: ProfileSummary, side: str) -> Content:
         found
     )
     warnings = [*found.warnings, *(found.projected.warnings if found.projected is not None else ())]
-    told = [*warnings[:_WARNINGS], *([f"and {len(warnings) - _WARNINGS} more"] if len(warnings) > _WARNINGS else [])]
+    shown = [*warnings[:_WARNINGS], *([f"and {len(warnings) - _WARNINGS} more"] if len(warnings) > _WARNINGS else [])]
     parts: list[str | Part] = [" ".join(filter(None, sentences))]
-    parts += [(f"\n▲ {warning}", "$text-warning") for warning in told]
+    parts += [(f"\n▲ {warning}", "$text-warning") for warning in shown]
     return Content.assemble(*parts)
 
 

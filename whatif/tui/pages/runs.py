@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -19,25 +19,20 @@ from whatif.errors import WhatifError
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import FitRefusal, paths_of
-from whatif.tui.pages.file_paths import file_names, missing_paths, own_folder, search_folders
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.file_paths import own_folder, search_folders
+from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
+from whatif.tui.pages.page import Job, PageKey, stepped
 from whatif.tui.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
 from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.runs_plot import RunsPlot
-from whatif.tui.worker import Worker
+from whatif.tui.worker import run_once
 
 if TYPE_CHECKING:
     from whatif.api.regressions import Coefficient
 
-NOTHING: Final = (
-    "No runs yet. n reads CSV files with a run in each row and units in the headings, `time [ms]`; "
-    "so does `whatif open SCENARIO --runs FILE`."
-)
-_ELSE: Final = "n reads other runs, N says what the columns of CSV files hold, f changes the formula."
 _NARROW, _SHORT, _SLIGHT = 100, 26, 12
 """The width below which all stands in one column; heights below which frames give way, then all but the picture."""
 _WARNINGS: Final = 4
@@ -46,16 +41,10 @@ _STARS: Final = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
 
 
 @dataclass(frozen=True, slots=True)
-class RunsView(PageView):
+class RunsView(MeasurementView):
     """View of measured runs and their regression."""
 
     PAGE: ClassVar[str] = "runs"
-    files: tuple[str, ...] = ()
-    """Files and folders with measured runs."""
-    columns: str = ""
-    """Columns of CSV files: `time=Wall time [ms]`."""
-    rows: str = ""
-    """Rows of CSV files to keep: `machine=lassen`."""
     formula: str = ""
     """Formula of the regression; empty for a first one."""
     pinned: str = ""
@@ -74,11 +63,22 @@ class RunsView(PageView):
         return *self.source, self.formula, self.pinned
 
 
-class RunsPage(Page[RunsView]):
+class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     """Measured runs over those that a formula gives, with residuals and coefficients; enter takes a term out or in."""
 
     NAME: ClassVar[str] = "runs"
     VIEW = RunsView
+    FITTED = RunsRegression
+    COMPUTE = regression_of_view
+    MEASUREMENTS = "Runs"
+    COLUMNS = "time=Wall time [ms],nodes=nodes"
+    CHOICE = "formula"
+    PANEL = "#runs-fit"
+    NOTHING = (
+        "No runs yet. n reads CSV files with a run in each row and units in the headings, `time [ms]`; "
+        "so does `whatif open SCENARIO --runs FILE`."
+    )
+    REMEDY = "n reads other runs, N says what the columns of CSV files hold, f changes the formula."
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "runs", "Read runs: files or folders with a run in each row"),
@@ -121,8 +121,6 @@ class RunsPage(Page[RunsView]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: RunsRegression | FitRefusal | None = None
-        self._inputs: RunsView | None = None
         self._refused = ""
         self._last = ""
         self._seen: dict[str, None] = {}
@@ -212,11 +210,9 @@ class RunsPage(Page[RunsView]):
         self.set_class(empty, "-empty")
         if isinstance(found, RunsRegression):
             self._draw(state.view, found)
-            words.update(told(found))
+            words.update(summary(found))
         else:
-            files = ", ".join(self.view_in(state.view).files)
-            waiting = f"reading {files} …" if files else NOTHING
-            words.update(Content(waiting if found is None else f"{found.reason}\n\n{_ELSE}"))
+            words.update(self.explanation(self.view_in(state.view)))
 
     def _draw(self, view: View, found: RunsRegression) -> None:
         """The picture or the runs, the terms and the models."""
@@ -243,40 +239,6 @@ class RunsPage(Page[RunsView]):
         models.fill(model_rows(found), 1)
         if nowhere:
             self.call_after_refresh(self.enter)
-
-    @work
-    async def action_open(self) -> None:
-        """Ask for runs."""
-        if self._state is None:
-            return
-        title = "Runs: files or folders, separated by commas"
-        present = ", ".join(self.view_in(self._state.view).files)
-        text = await self.app.push_screen_wait(TextPrompt(title, present, check=missing_paths))
-        view, files = self.view_in(self._state.view), file_names(text)
-        if files and files != view.files and await self._readable(replace(view, files=files, formula="")):
-            if view.formula:
-                self.ask("formula", "")
-            self.ask("files", files)
-
-    async def _readable(self, view: RunsView) -> bool:
-        """Whether runs may take the place of those that are shown: a good fit gives way to another one only."""
-        if not isinstance(self._found, RunsRegression):
-            return True
-        self.query_one("#runs-fit").border_subtitle = Content(f"reading {', '.join(view.files)} …")
-        value = await _beside(regression_of_view, view)
-        if isinstance(value, FitRefusal):
-            self._fill()
-            self.post_message(ErrorReported(value.reason))
-        return isinstance(value, RunsRegression)
-
-    @work
-    async def action_columns(self) -> None:
-        """Ask what the columns of CSV files hold."""
-        if self._state is not None:
-            present = self.view_in(self._state.view).columns or "time=Wall time [ms],nodes=nodes"
-            text = await self.app.push_screen_wait(TextPrompt("Columns of CSV files, as NAME=HEADING [UNIT]", present))
-            if text:
-                self.ask("columns", text)
 
     @work
     async def action_formula(self) -> None:
@@ -359,7 +321,7 @@ class RunsPage(Page[RunsView]):
         folders = [folder.resolve() for folder in search_folders(state.session.scenario)]
         within = path.parent.resolve() in folders
         try:
-            taken: SavedModel = await _beside(
+            taken: SavedModel = await run_once(
                 write_model, view, path, None if within else state.platform_name or "summit"
             )
         except WhatifError as problem:
@@ -369,15 +331,6 @@ class RunsPage(Page[RunsView]):
             self.post_message(ChangeRequested(EditAll(taken.edits)))
         asks = "" if taken.scenario is None else f"; {taken.scenario} asks it: 8 opens it, or `whatif open`"
         self.notify(f"written to {path}{asks}", markup=False)
-
-
-async def _beside(function: Callable[..., Any], *arguments: object) -> Any:
-    """The answer of a function of another process; raise `WhatifError`."""
-    worker = Worker()
-    try:
-        return await worker.run(function, *arguments)
-    finally:
-        worker.close()
 
 
 def _listed(found: RunsRegression, seen: list[str], *, adding: bool) -> list[Coefficient]:
@@ -417,7 +370,7 @@ def model_rows(found: RunsRegression) -> TableRows:
     return TableRows(("model", "terms", "residual", "left out", "formula"), rows, frozenset((0, 4)))
 
 
-def told(found: RunsRegression) -> Content:
+def summary(found: RunsRegression) -> Content:
     """Quality of the fit, its comparison with the others, and warnings."""
     compared = [f"{item.name}: {item.verdict}" for item in found.models if item.verdict]
     lines = "\n".join((" · ".join(found.left_out), *compared, " · ".join(found.quality)))

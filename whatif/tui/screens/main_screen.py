@@ -190,9 +190,9 @@ class MainScreen(Screen[None]):
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
         status = self.query_one(Status)
-        told = status.telling
+        before = status.telling
         status.show(state, self._error, busy=self.busy)
-        if status.telling != told:
+        if status.telling != before:
             self.refresh_bindings()
 
     def change(self, change: Change | Choose) -> None:
@@ -200,7 +200,7 @@ class MainScreen(Screen[None]):
         self.post_message(ChangeRequested(change))
 
     @on(ErrorReported)
-    def _told(self, event: ErrorReported) -> None:
+    def _show_error(self, event: ErrorReported) -> None:
         self._failed(event.text)
 
     @on(ParameterSelected)

@@ -291,7 +291,7 @@ class _Drawing:
         """Write the name of each roof if there is room: above flat ones, next to slopes."""
         for roof in own:
             size = len(roof.words)
-            spots = self._along(roof) if roof.flat else self._beside(roof)
+            spots = self._along(roof) if roof.flat else self._next_to(roof)
             for row, start in spots:
                 if self._free(row, start, size) and self.taken.isdisjoint(_cells(row, start - 1, size + 2)):
                     # A cell of air on both sides; on the right, none beyond the area.
@@ -310,7 +310,7 @@ class _Drawing:
             if self.cells.blank(other, last - 1, last + len(roof.words)):
                 yield other, last
 
-    def _beside(self, roof: Roof) -> Iterator[tuple[int, int]]:
+    def _next_to(self, roof: Roof) -> Iterator[tuple[int, int]]:
         """Where the words can stand below a slope, or above that of the cache, on cells that are empty."""
         size, above = len(roof.words), roof.style == ROOF_STYLES["l2"]
         top, floor = self.area.top + self.area.rows // 3, self.area.top + self.area.rows - 1

@@ -65,10 +65,10 @@ def _study_words(summary: RunSummary) -> list[str]:
     """What the study says of the same run, where that is another computation."""
     if summary.traced:
         return []
-    told, ours = duration(summary.study_time), duration(summary.run_time)
+    given, ours = duration(summary.study_time), duration(summary.run_time)
     if summary.modelled:
-        return [f"The closed forms of the scenario give {told}, the simulation of all messages {ours}."]
-    return [f"The scenario simulates every phase by itself, {told} in all; simulated in a row they take {ours}."]
+        return [f"The closed forms of the scenario give {given}, the simulation of all messages {ours}."]
+    return [f"The scenario simulates every phase by itself, {given} in all; simulated in a row they take {ours}."]
 
 
 def path_facts(summary: RunSummary) -> tuple[tuple[str, str], ...]:

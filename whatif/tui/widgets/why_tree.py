@@ -65,12 +65,12 @@ def rows_of(tree: Explanation) -> tuple[DerivationRow, ...]:
     return tuple(_rows(tree, (), set()))
 
 
-def _rows(node: Explanation, above: Key, told: set[str]) -> Iterator[DerivationRow]:
-    row = DerivationRow((*above, node.parameter or node.name), node, bool(node.inputs) and node.name in told)
+def _rows(node: Explanation, above: Key, explained: set[str]) -> Iterator[DerivationRow]:
+    row = DerivationRow((*above, node.parameter or node.name), node, bool(node.inputs) and node.name in explained)
     yield row
-    told.add(node.name)
+    explained.add(node.name)
     for child in () if row.repeated else node.inputs:
-        yield from _rows(child, row.key, told)
+        yield from _rows(child, row.key, explained)
 
 
 def unfolded(rows: Sequence[DerivationRow], height: int) -> frozenset[Key]:

@@ -1,0 +1,110 @@
+"""Base of the pages that read files of measurements and fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+from textual import work
+from textual.content import Content
+
+from whatif.errors import WhatifError
+from whatif.tui.events import ErrorReported
+from whatif.tui.fit_job import FitRefusal
+from whatif.tui.pages.file_paths import file_names, missing_paths
+from whatif.tui.pages.page import Page
+from whatif.tui.screens.dialogs import TextPrompt
+from whatif.tui.view_entries import PageView
+from whatif.tui.worker import run_once
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementView(PageView):
+    """Files of measurements, and the columns and rows of CSV files to use."""
+
+    files: tuple[str, ...] = ()
+    """Files and folders with measurements."""
+    columns: str = ""
+    """Columns of CSV files: `time=Wall time [ms]`."""
+    rows: str = ""
+    """Rows of CSV files to keep: `machine=lassen`."""
+
+
+M = TypeVar("M", bound=MeasurementView)
+Fitted = TypeVar("Fitted")
+
+
+class MeasurementPage(Page[M], Generic[M, Fitted]):
+    """Base of the fit page and the runs page: reads files, and keeps a good fit until other files allow one too."""
+
+    FITTED: ClassVar[type[Any]]
+    """Type of a fit."""
+    COMPUTE: ClassVar[Callable[..., Any]]
+    """Function that fits the measurements of a view, or returns a refusal."""
+    MEASUREMENTS: ClassVar[str]
+    """What the files hold, for the title of the prompt."""
+    COLUMNS: ClassVar[str]
+    """Example of columns of CSV files."""
+    CHOICE: ClassVar[str]
+    """Field of the view that other files reset."""
+    PANEL: ClassVar[str]
+    """Selector of the frame around the picture."""
+    NOTHING: ClassVar[str]
+    """Text without files."""
+    REMEDY: ClassVar[str]
+    """Text below the reason why there is no fit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: Fitted | FitRefusal | None = None
+        self._inputs: M | None = None
+
+    def _fill(self) -> None:
+        """Show the state and the fit that are known."""
+        raise NotImplementedError
+
+    def explanation(self, view: M) -> Content:
+        """Text in place of a fit: what is read, how to read something, or why it allows no fit."""
+        if isinstance(self._found, FitRefusal):
+            return Content(f"{self._found.reason}\n\n{self.REMEDY}")
+        return Content(f"reading {', '.join(view.files)} …" if view.files else self.NOTHING)
+
+    @work
+    async def action_open(self) -> None:
+        """Ask for files of measurements."""
+        if self._state is None:
+            return
+        title = f"{self.MEASUREMENTS}: files or folders, separated by commas"
+        present = ", ".join(self.view_in(self._state.view).files)
+        text = await self.app.push_screen_wait(TextPrompt(title, present, check=missing_paths))
+        view, files = self.view_in(self._state.view), file_names(text)
+        default = getattr(self.VIEW(), self.CHOICE)
+        changes: dict[str, Any] = {"files": files, self.CHOICE: default}
+        if files and files != view.files and await self._readable(replace(view, **changes)):
+            if getattr(view, self.CHOICE) != default:
+                self.ask(self.CHOICE, default)
+            self.ask("files", files)
+
+    async def _readable(self, view: M) -> bool:
+        """Whether the files of a view may replace those that are shown: a good fit gives way to another one only."""
+        if not isinstance(self._found, self.FITTED):
+            return True
+        self.query_one(self.PANEL).border_subtitle = Content(f"reading {', '.join(view.files)} …")
+        try:
+            value = await run_once(type(self).COMPUTE, view)
+        except WhatifError as problem:
+            value = FitRefusal(str(problem))
+        if isinstance(value, FitRefusal):
+            self._fill()
+            self.post_message(ErrorReported(value.reason))
+        return isinstance(value, self.FITTED)
+
+    @work
+    async def action_columns(self) -> None:
+        """Ask for the columns of CSV files."""
+        if self._state is not None:
+            present = self.view_in(self._state.view).columns or self.COLUMNS
+            text = await self.app.push_screen_wait(TextPrompt("Columns of CSV files, as NAME=HEADING [UNIT]", present))
+            if text:
+                self.ask("columns", text)
