@@ -1,4 +1,4 @@
-"""`simulate` and `validate`: what they print is what `run` predicts, and what cannot be played is told in words."""
+"""`simulate` and `validate`: their output against that of `run`, and errors for invalid scenarios."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def test_messages_that_do_not_find_each_other_are_told_with_ranks_and_calls(
         (("jacobi2d", "--iterations", "10000000"), "operations"),
     ],
 )
-def test_what_cannot_be_played_is_refused_with_the_reason(words: tuple[str, ...], message: str) -> None:
+def test_what_cannot_be_simulated_is_refused_with_the_reason(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(WhatifError, match=message):
         ran(*words)
 
 
-def test_a_sweep_says_why_a_point_cannot_be_played() -> None:
+def test_a_sweep_says_why_a_point_cannot_be_simulated() -> None:
     from whatif.core.result import run_whole
     from whatif.core.sweep import grid_of, parse_option
     from whatif.studies.scenario_sources import open_source
@@ -119,10 +119,10 @@ def test_every_topic_agrees_with_the_independent_results() -> None:
     schedules = TABLES["schedules"]()
     reference = schedules.columns["reference_time"].values
     np.testing.assert_allclose(schedules.columns["event_time"].values, reference, rtol=1e-12, atol=0)
-    played = np.isfinite(schedules.columns["recurrence_time"].values)
-    assert (len(played), played.sum()) == (98, 94)
+    simulated = np.isfinite(schedules.columns["recurrence_time"].values)
+    assert (len(simulated), simulated.sum()) == (98, 94)
     np.testing.assert_allclose(
-        schedules.columns["recurrence_time"].values[played], reference[played], rtol=1e-12, atol=0
+        schedules.columns["recurrence_time"].values[simulated], reference[simulated], rtol=1e-12, atol=0
     )
     counts = TABLES["counts"]()
     printed, counted = counts.columns["K_inter"].values, counts.columns["counted_K_inter"].values

@@ -1,4 +1,4 @@
-"""Phases played message by message: the closed form is their limit; what only a simulation sees is told by hand."""
+"""Phases simulated message by message: against closed forms in the limit, and against results computed by hand."""
 
 from __future__ import annotations
 

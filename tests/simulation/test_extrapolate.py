@@ -95,7 +95,7 @@ EVERYONE = [program(*(op(Kind.SEND, peer, 8.0) for peer in range(8) if peer != r
         (changed(GRID, 7, tag=(0, 1)), 48, r"rank 7, operation 0 \(BARRIER\) is a collective of some ranks only"),
         (changed(GRID, 7, peer=(1, ANY)), 48, r"rank 7, operation 1 \(IRECEIVE\) receives from any rank"),
         (trace(*EVERYONE), 16, "rank .*, operation .* on no grid of up to 3 dimensions are all messages between neigh"),
-        (trace(program(op(Kind.REDUCE, 1, 8.0)), program_of=[0, 0]), 4, "whose root is not rank 0"),
+        (trace(program(op(Kind.REDUCE, 1, 8.0)), program_of=[0, 0]), 4, "with a root other than rank 0"),
         (halo((4, 2)), 48, "a grid of 4 x 2 to 8 x 6: no traced rank .* at least 3 ranks along each dimension"),
         (GRID, 7, "7 ranks make a grid of 7 x 1"),
         (trace(), 48, "cannot extrapolate 0 ranks to 48"),
@@ -103,7 +103,7 @@ EVERYONE = [program(*(op(Kind.SEND, peer, 8.0) for peer in range(8) if peer != r
         (GRID, 10**9, "cannot extrapolate 12 ranks to 1000000000"),
     ],
 )
-def test_what_is_not_regular_is_refused_with_the_rank_and_the_operation(small: Trace, rank_count: int, reason: str):
+def test_irregular_traces_are_refused_with_the_rank_and_the_operation(small: Trace, rank_count: int, reason: str):
     with pytest.raises(UsageError, match=reason):
         extrapolate(small, rank_count)
 

@@ -1,4 +1,4 @@
-"""What every rank of a replay did when: spans between the calls of its program, and the messages."""
+"""Activity of every rank of a replay: spans between the calls of its program, and the messages."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def activity(
     """The spans and messages of a replay that gave each operation `start`, `end` and the other side of its message.
 
     In a sequential program the time from the end of one blocking call to the end of the next belongs to the latter, as
-    the profile of a rank has it; the operations of a graph have their own times, and what lies between is a wait.
+    in the profile of a rank; the operations of a graph have their own times, with waits between them.
     """
     rank_of = np.repeat(np.arange(schedule.rank_count, dtype=np.int32), np.diff(schedule.rank_start))
     if sequential:
@@ -102,7 +102,7 @@ def _gaps(
     apart = rank * (float(end.max(initial=0.0)) + 1.0)
     latest = np.maximum.accumulate(np.concatenate([[0.0], (end[order] + apart)[:-1]])) - apart
     before = np.maximum(latest, 0.0)
-    # A sum that was taken apart again is not quite what it was.
+    # Adding and subtracting the offset of a rank rounds.
     idle = start - before > 1e-12 * (1.0 + apart)
     return rank[idle], before[idle], start[idle]
 

@@ -1,9 +1,10 @@
 """Clocks of all ranks, and charges of messages, for patterns that are simulated round by round (`steps`).
 
-In programs that wait for what they post, a rank needs two clocks: `ready`, when its next operation may start (processor
-and sending side are free by then), and `receiving`, when its receiving side is free. Where messages are taken as they
-arrive (`Costs.on_arrival`), sends finish before their gap: a third, `sending`. Times are in ns, the charges rounded to
-1e-6 ns, so that equal times compare as equal; public functions use seconds.
+In programs that wait for their posted operations, a rank needs two clocks: `ready`, when its next
+operation may start (processor and sending side are free by then), and `receiving`, when its receiving side is free.
+If messages are taken as they arrive (`Costs.on_arrival`), sends finish before their gap: a third,
+`sending`. Times are in ns, the charges rounded to 1e-6 ns, so that equal times compare as equal; public
+functions use seconds.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Early:
     sending: FloatArray
     """Time at which the sending side is free."""
     idle: FloatArray
-    """End of the time in which the rank may have been idle: it would have taken a message that arrived before."""
+    """End of the time in which an idle rank would have received a message."""
 
 
 @dataclass(slots=True, eq=False)
@@ -115,7 +116,7 @@ class Clocks:
     known: FloatArray | None = None
     """[rank]: time at which `ready` is determined, for `posted` only."""
     spare: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)
-    """Arrays that the next round may write to: fresh ones cost more than the round."""
+    """Arrays for the results of the next round: allocating them takes longer than the round."""
 
     @classmethod
     def starting(cls, rank_count: int, places: Places, costs: Costs, arrival: FloatArray | None) -> Clocks:
@@ -125,7 +126,7 @@ class Clocks:
         if rank_count < 1 or len(places.node) != rank_count or len(places.socket) != rank_count:
             raise UsageError(f"{len(places.node)} ranks are placed, but {rank_count} take part")
         if costs.node_gap > 0:
-            reason = "the order in which the ranks of a node use it goes across rounds; simulate the trace instead"
+            reason = "the order in which they use it spans several rounds; simulate the trace instead"
             raise UsageError(f"ranks that share the network adapter of a node cannot be simulated in rounds: {reason}")
         ready = np.zeros(rank_count) if arrival is None else _nanoseconds(arrival, rank_count)
         early = Early(np.zeros(rank_count), np.zeros(rank_count)) if costs.on_arrival else None
@@ -143,7 +144,7 @@ class Clocks:
         return Clocks(ready, receiving, self.early and Early(np.empty(count), ready), self.places, self.costs)
 
     def follow(self, following: Clocks) -> None:
-        """Go on with these clocks."""
+        """Continue with these clocks."""
         self.spare = self.ready, self.receiving
         self.ready, self.receiving, self.early = following.ready, following.receiving, following.early
 

@@ -1,4 +1,4 @@
-"""Collective operations as messages: what each rank sends and receives, by algorithm.
+"""Messages of collective operations by algorithm.
 
 An algorithm is a function of the members of a communicator, [member], their number P and the root. It returns
 `Rounds`, whose shares are multiples of the size that the trace gives (`Program.size`). Any P ≥ 1 and any root.
@@ -29,7 +29,7 @@ Shares = FloatArray | float
 class Rounds:
     """Messages of members, [member, round], -1 for none; the shares broadcast to that shape.
 
-    What a member sends and receives in a round goes on at the same time, and a round starts when the one before has
+    A member sends and receives at the same time in a round, and a round starts when the one before has
     ended for the member; `together` makes all of it one round.
     """
 
@@ -150,7 +150,7 @@ def _tree(member: Members, process_count: int, root: int) -> tuple[Members, Floa
 
 
 def binomial_broadcast(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """Those who have the message double in every round."""
+    """Rounds of a broadcast in which the number of members with the message doubles."""
     up, _, down, _ = _tree(member, process_count, root)
     return [Rounds(up[:, ::-1], 1.0, down[:, ::-1], 1.0)]
 
@@ -193,7 +193,7 @@ def linear_from_root(member: Members, process_count: int, root: int) -> list[Rou
 
 
 def scatter_ring_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """A long broadcast: the message is scattered in P blocks, which then go round."""
+    """Rounds of a long broadcast: the message is scattered in P blocks, which are then passed around a ring."""
     (scatter,) = binomial_scatter(member, process_count, root)
     share = 1 / process_count
     return [
@@ -211,9 +211,9 @@ def _around(member: Members, process_count: int, round_count: int, share: float)
 
 
 def _core(member: Members, process_count: int) -> tuple[Members, Members, Members]:
-    """Partners at distances 1, 2, 4, .. of the largest power of two, and what leads into it: (source, target).
+    """Partners at distances 1, 2, 4, .. of the largest power of two, and the messages before: (source, target).
 
-    Of the first 2 · surplus members the even ones give their data to the next one and stand aside, as MPICH does.
+    Of the first 2 · surplus members the even ones send their data to the next one and take no part, as in MPICH.
     """
     surplus = _surplus(process_count)
     column = member[:, np.newaxis]
@@ -233,7 +233,7 @@ def recursive_doubling_allreduce(member: Members, process_count: int, root: int)
 
 
 def rabenseifner_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """Halves, quarters, .. to reduce and scatter, and the same backwards to gather."""
+    """Rounds with halves, quarters, .. to reduce and scatter, and with .., quarters, halves to gather."""
     partner, source, target = _core(member, process_count)
     share = 0.5 ** np.arange(1.0, partner.shape[1] + 1)
     back = partner[:, ::-1]

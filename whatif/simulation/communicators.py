@@ -15,16 +15,16 @@ IS_COLLECTIVE = np.isin(np.arange(len(Kind)), sorted(COLLECTIVES))
 
 
 def members_of(trace: Trace, communicator: int) -> Numbers:
-    """World ranks of a communicator. UsageError: there is none of that number."""
+    """World ranks of a communicator. UsageError: it does not exist."""
     if not 0 <= communicator < max(len(trace.communicators), 1):
-        raise UsageError(f"there is no communicator {communicator}: the trace has {len(trace.communicators)}")
+        raise UsageError(f"no communicator {communicator}: the trace has {len(trace.communicators)}")
     if communicator == 0 and (not trace.communicators or not trace.communicators[0].size):
         return np.arange(trace.rank_count)
     return trace.communicators[communicator].astype(np.int64)
 
 
 def places_in(members: Numbers, ranks: Numbers) -> Numbers:
-    """The number of each rank within a communicator that has it."""
+    """Position of each rank in a communicator, whose members the ranks must be."""
     if members[-1] == len(members) - 1 and (np.diff(members) == 1).all():
         return ranks
     order = np.argsort(members)
@@ -33,10 +33,9 @@ def places_in(members: Numbers, ranks: Numbers) -> Numbers:
 
 
 def check_collectives(trace: Trace) -> frozenset[int]:
-    """Check that all ranks of a communicator call the same collectives with the same root.
+    """Communicators with a collective in which the sizes of the ranks differ, as MPI_Allgatherv allows.
 
-    The communicators in some collective of which ranks give different sizes, as MPI_Allgatherv allows. UsageError:
-    names the ranks and the first call that differs.
+    Raise `UsageError` with the ranks and the first call if ranks of a communicator call other collectives or roots.
     """
     calls: dict[int, tuple[int, NDArray[np.int64]]] = {}
     sizes: dict[int, FloatArray] = {}
@@ -56,11 +55,11 @@ def check_collectives(trace: Trace) -> frozenset[int]:
         belongs, called = (np.zeros(max(trace.rank_count, int(members.max(initial=0)) + 1), np.bool_) for _ in range(2))
         belongs[members], called[np.concatenate(lists)] = True, True
         roots = calls[communicator][1][:, 1]
+        _refuse(np.flatnonzero(belongs & ~called), f"is in communicator {communicator}, but calls no collective of it")
         _refuse(
-            np.flatnonzero(belongs & ~called), f"is in communicator {communicator} and calls none of its collectives"
+            np.flatnonzero(called & ~belongs), f"calls collectives of communicator {communicator}, but is not in it"
         )
-        _refuse(np.flatnonzero(called & ~belongs), f"calls collectives of communicator {communicator} and is not in it")
-        _refuse(roots[~np.isin(roots, members)], f"is no root in communicator {communicator}")
+        _refuse(roots[~np.isin(roots, members)], f"is a root outside of communicator {communicator}")
     return frozenset(uneven)
 
 

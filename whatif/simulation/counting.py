@@ -10,10 +10,10 @@ from whatif.simulation.schedule import Schedule, Step
 
 
 def node_message_counts(schedule: Schedule, node: NDArray[np.int32], *, collectives: bool = True) -> tuple[int, int]:
-    """The most messages that any node sends to others, and the most that any node sends at all.
+    """Largest number of messages of a node to others, and largest number of all messages of a node.
 
-    `node` [rank] is the node of each rank, ≥ 0. The two maxima may stand on different nodes. A message of a rank to
-    itself is not counted, those that collectives are made of only with `collectives`. Source: Choi et al., ICS 2020,
+    `node` [rank] is the node of each rank, ≥ 0. The two maxima may be of different nodes. Messages of a rank
+    to itself are not counted, those of collectives only with `collectives`. Source: Choi et al., ICS 2020,
     Eq. 4.
     """
     is_counted = schedule.step == Step.SEND

@@ -56,7 +56,7 @@ class CriticalPath:
     def latency_slope(self) -> FloatArray:
         """dT / d latency [distance, protocol]: messages whose flight is on the path.
 
-        Where a send keeps its side for the whole flight (postal), also those whose send is.
+        If a send keeps its side for the whole flight (postal), also messages whose send is on the path.
         """
         table = cost_table(self.costs)
         kept = (table[SEND_GAP] == table[FLIGHT]).all(axis=-1)
@@ -109,11 +109,11 @@ def critical_path(schedule: Schedule, replay: Replay, costs: Costs) -> CriticalP
 
 
 Piece = tuple[int, int, int]
-"""An operation, its part on the path, and 1, or -1 for a part to be subtracted."""
+"""Operation, its part on the path, and 1, or -1 for a part to subtract."""
 
 
 class _Walk:
-    """The way back from the end, piece by piece."""
+    """Walk along the critical path from the end, piece by piece."""
 
     def __init__(self, schedule: Schedule, replay: Replay, costs: Costs) -> None:
         self.schedule, self.replay, self.costs = schedule, replay, costs
@@ -185,7 +185,7 @@ class _Walk:
         return bool(self.replay.end[send] - self.replay.start[send] > overhead * (1 + 1e-9) + 1e-12)
 
     def poster(self, receive: int) -> int:
-        """What released a receive, or the receives before it that it only had to follow."""
+        """Operation that released a receive, or the chain of receives that ends with it."""
         by = int(self.replay.released_by[receive])
         while by < 0 and by != replay_state.UNRELEASED and self.schedule.step[-1 - by] == Step.RECEIVE:
             by = int(self.replay.released_by[-1 - by])
@@ -199,7 +199,7 @@ class _Walk:
         return float(self.replay.end[by] if by >= 0 else self.replay.start[-1 - by])
 
     def before_posted(self, receive: int) -> tuple[int, list[Piece]]:
-        """What determined when a receive was posted."""
+        """Operation that determined the posting of a receive, -1 for none, and the parts in between."""
         by = self.poster(receive)
         if by == replay_state.UNRELEASED:
             return -1, []

@@ -1,11 +1,11 @@
-"""The event loop of the replay: functions over flat columns that run as they stand, or compiled.
+"""The event loop of the replay: functions over flat columns that run in Python or compiled.
 
 Time is counted in whole ticks, so that equal times are equal. Every processor of a rank is a lane with three queues:
 computations, sends and arriving messages that are ready, by the time from which they could start. One heap holds
 the lanes by the time of their next start; nothing that is blocked is ever queued a second time.
 
-Of what could start at the same time on a lane, that goes first which was released, or as a message sent, first.
-A message is known by the number of its send.
+Of operations that could start at the same time on a lane, the one released first, or the message sent first, starts.
+The number of a message is that of its send.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def post(s: ReplayState, receive: int) -> None:
 
 
 def proceed(s: ReplayState, send: int, receive: int, by: int) -> None:
-    """Go on with a message that has been matched: take it if it is under way, start it if it waited."""
+    """Deliver a matched message that is under way, or start one that waited."""
     if s.start[send] >= 0:
         deliver(s, send, receive, by)
     elif s.kind[send] % 3 == RENDEZVOUS:
@@ -258,7 +258,7 @@ def delay(s: ReplayState, op: int, time: int) -> int:
 
 
 def match_arrived(s: ReplayState, send: int) -> None:
-    """Match a message that has come to a rank with wildcards."""
+    """Match a message that has arrived at a rank with wildcards."""
     by, receive = s.after[send], take(s, s.posted, send)
     if receive >= 0:
         pair(s, send, receive)

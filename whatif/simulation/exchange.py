@@ -71,7 +71,7 @@ def _program(kind: NDArray[np.uint8], peer: FloatArray, size: FloatArray, tag: F
 
 
 def _messages(pattern: Pattern) -> tuple[NDArray[np.int64], ...]:
-    """Sender, receiver, kind and tag of every message to another rank; each batch has a tag of its own."""
+    """Sender, receiver, kind and tag of every message to another rank; each batch has another tag."""
     columns = []
     for tag, (kind, sender, receiver) in enumerate(pattern.messages()):
         away = sender != receiver

@@ -1,9 +1,9 @@
 """A trace of few ranks as one of many, where its structure is regular.
 
-Regular is: a chain, a ring, or a Cartesian grid of two or three dimensions, periodic or not, in any order of the ranks,
-in which each rank exchanges messages with the ranks around it, and ranks at the same place (in the middle of a
-dimension, first or last along it) do the same. Collectives of all ranks, with root 0, stand beside that. It is weak
-scaling: a rank keeps the sizes of its messages and the durations of its computations, the latter as means of its class.
+Regular structures are a chain, a ring, or a Cartesian grid of two or three dimensions, periodic or not, in any order of
+the ranks, in which each rank exchanges messages with its neighbours, and ranks at the same place (in the middle of a
+dimension, first or last along it) do the same. Collectives of all ranks with root 0 may occur. The
+scaling is weak: a rank keeps the sizes of its messages, and the mean durations of the computations of its class.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ def _grid(programs: list[RankProgram]) -> _Grid:
     failed: list[tuple[int, str]] = []
     for extents in _factorisations(rank_count):
         if extents.count(2) > 1 and len(extents) > 2:
-            continue  # Too small to tell neighbours from others.
+            continue  # Too small to distinguish neighbours from other ranks.
         displacement = _displacement(extents, source, target)
         far = np.flatnonzero((abs(displacement) > 1).any(axis=0))
         if len(far):
-            told = _no_neighbour(programs, int(source[far[0]]), int(target[far[0]]))
-            failed.append((len(np.unique(source[far])), told))
+            reason = _no_neighbour(programs, int(source[far[0]]), int(target[far[0]]))
+            failed.append((len(np.unique(source[far])), reason))
         else:
             fitting.append((len(np.unique(displacement, axis=1).T), len(extents), extents))
     for _, _, extents in sorted(fitting):
@@ -164,7 +164,7 @@ def _unlike(grid: _Grid, programs: list[RankProgram], rank: int, leader: int) ->
 
 
 def _difference(grid: _Grid, programs: list[RankProgram], one: int, other: int) -> str:
-    """The first operation in which two ranks differ."""
+    """Description of the first operation in which two ranks differ."""
     first, second = grid.steps[one], grid.steps[other]
     length = min(len(first), len(second))
     differ = np.zeros(length, dtype=np.bool_)
@@ -206,7 +206,7 @@ def _new_extents(traced: Extents, rank_count: int, dimensions: Sequence[int] | N
             )
         return tuple(dimensions)
     balanced = balanced_extents(rank_count, len(traced))
-    # Where the first dimension is the fastest in the numbering of the ranks, the largest extent is the last here.
+    # If the first dimension varies fastest in the numbering of the ranks, the largest extent is the last one.
     numbered = range(len(traced))[:: -1 if traced[0] < traced[-1] else 1]
     by_extent = sorted(numbered, key=lambda dimension: -traced[dimension])
     return tuple(balanced[by_extent.index(dimension)] for dimension in range(len(traced)))

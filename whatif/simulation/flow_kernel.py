@@ -54,7 +54,7 @@ def run(s: FlowState) -> None:
 
 
 def begin(s: FlowState, heap: Heap, op: int, now: float) -> None:
-    """An operation whose dependencies are met."""
+    """Start an operation whose dependencies are met."""
     row = s.operations[op]
     if row.step == SEND:
         post_send(s, heap, op, now)

@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 
 from whatif.simulation.replay_state import NONE
 
+CHANGED: Final = 0
+MEMBERS: Final = 1
+COMPONENT: Final = 2
+TALLIES: Final = 3
+"""Entries of `FlowState.tally`, and their number."""
 _FORMATS: Final = {"float": np.float64, "int": np.int32, "bool": np.bool_}
 
 
@@ -74,21 +79,21 @@ class Bundle:
     latency: float
     flow_count: int = 0
     rate: float = 0.0
-    """Of each of its flows."""
+    """Rate of each of its flows."""
     served: float = 0.0
-    """Bytes that each of them has got since the bundle was last empty; what comes at s with n bytes goes at s + n."""
+    """Bytes of each flow since the bundle was last empty; a flow of n bytes that enters at s leaves at s + n."""
     since: float = 0.0
-    """When `served` was counted."""
+    """Time at which `served` was counted."""
     end: float = np.nan
     """Time at which its first flow ends."""
     root: int = NONE
-    """The flow that goes first: root of a pairing heap."""
+    """The flow that ends first: root of a pairing heap."""
     marked: bool = False
     """Whether it needs a new rate; it is in `changed` then."""
     inside: bool = False
     """Whether it is in `members`."""
     level: float = 0.0
-    """The rate that it could have, and once it is settled will have."""
+    """Largest feasible rate; the final one once the bundle is settled."""
 
 
 @dataclass(slots=True)
@@ -103,7 +108,7 @@ class NetworkLink:
     usage: float = 0.0
     """Flows on it that are not settled."""
     level: float = 0.0
-    """What it could give each of these."""
+    """Largest rate of each of these flows."""
     lowest: float = 0.0
     """The least level of the bundles that cross it."""
     remaining: float = 0.0
@@ -120,7 +125,7 @@ class BundleLink:
 
 
 class FlowState(NamedTuple):
-    """The schedule, the network and all that changes while they run."""
+    """State of a replay: the schedule and the network."""
 
     operations: MutableSequence[Operation]
     next_start: MutableSequence[int]
@@ -130,9 +135,9 @@ class FlowState(NamedTuple):
     unit_free: MutableSequence[float]
     sides: MutableSequence[Side]
     side_next: MutableSequence[int]
-    """[op]: the next one that waits for the same side."""
+    """[op]: the next operation that waits for the same side."""
     channels: MutableSequence[Queue]
-    """Sends, or receives, that have not met any of the other."""
+    """Sends, or receives, without a match."""
     channel_next: MutableSequence[int]
     loose: MutableSequence[Queue]
     """[2 rank]: messages without a receive, [2 rank + 1]: receives with wildcards."""
@@ -144,14 +149,15 @@ class FlowState(NamedTuple):
     links: MutableSequence[NetworkLink]
     entries: MutableSequence[BundleLink]
     changed: MutableSequence[int]
-    """Bundles that flows have come to or gone from: the first `tally[0]`."""
+    """Bundles with new or finished flows: the first `tally[CHANGED]`."""
     members: MutableSequence[int]
-    """Bundles of a component: the first `tally[1]`."""
+    """Bundles of a component: the first `tally[MEMBERS]`."""
     open: MutableSequence[int]
-    """Those of them that are not settled."""
+    """Bundles of the component that are not settled."""
     component: MutableSequence[int]
-    """Links of a component: the first `tally[2]`."""
+    """Links of a component: the first `tally[COMPONENT]`."""
     tally: MutableSequence[int]
+    """Numbers of entries in use: `CHANGED`, `MEMBERS` and `COMPONENT`."""
 
 
 Row = TypeVar("Row", Operation, Side, Queue, Bundle, NetworkLink, BundleLink)

@@ -2,10 +2,10 @@
 
 The costs are those of `Costs`, with one change for messages between nodes: their bytes are charged once, by links.
 A message of n bytes enters its links when the constant part of its flight and the latencies of the links are over, and
-has arrived when n - free_size bytes have passed at the rate that it gets, at most 1 / w, where w is the greatest of
-the s/B of its gaps and its flight. Its receive is charged what its own s/B are greater than w. So a message alone
-takes what `Costs` says, and messages that meet take longer. A rendezvous send between nodes has not finished before
-its message has arrived. A receive takes its message when it is posted, also where costs say `on_arrival`. With
+has arrived when n - free_size bytes have passed at its rate, at most 1 / w, where w is the greatest of the s/B of its
+gaps and its flight. Its receive is charged the part of its own s/B beyond w. A message alone therefore takes the time
+of `Costs`, and messages that share links take longer. A rendezvous send between nodes ends when its message arrives.
+A receive takes its message when it is posted, also where costs say `on_arrival`. With
 `node_gap` the messages that leave a node also share a link of 1 / node_gap.
 """
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from whatif.models.quantities import FloatArray
 from whatif.simulation import flow_kernel, link_kernel
 from whatif.simulation.flow_state import (
+    TALLIES,
     Bundle,
     BundleLink,
     FlowState,
@@ -64,7 +65,7 @@ class FlowReplay:
 def replay_flows(
     schedule: Schedule, places: Places, costs: Costs, topology: Topology, compiled_loop: bool | None = None
 ) -> FlowReplay:
-    """Start and end of each operation in s; the loop is compiled for large schedules, or as `compiled_loop` says.
+    """Start and end of each operation in s; the loop is compiled for large schedules, or according to `compiled_loop`.
 
     Node n of `places` is node n of the topology. Raises UsageError for a schedule that is not consistent and for nodes
     that do not exist, ImpossiblePointError for sizes that are not finite, a deadlock, messages left over and messages
@@ -75,7 +76,7 @@ def replay_flows(
         compiled_loop = len(schedule.step) >= COMPILED_FROM
     state = _final_state(_state(schedule, places, costs, topology), compiled_loop)
     simulated = FlowReplay(*(column(state.operations, name) for name in ("start", "end", "match")))
-    # It needs `end` and `match` only.
+    # Only `end` and `match` are used.
     check_completion(schedule, cast("Any", simulated))
     return simulated
 
@@ -136,7 +137,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
         entries=entries,
         **{name: _filled(len(bundles), NONE) for name in ("changed", "members", "open")},
         component=_filled(len(links), NONE),
-        tally=_filled(3, 0),
+        tally=_filled(TALLIES, 0),
     )
 
 
@@ -153,7 +154,7 @@ def _filled(count: int, value: float) -> Any:
 def _bundles(
     schedule: Schedule, places: Places, costs: Costs, rank: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Cost and bundle of each operation; the nodes between which a bundle goes [2, bundle], and its protocol."""
+    """Cost and bundle of each operation; the nodes at both ends of a bundle [2, bundle], and its protocol."""
     sends = np.flatnonzero(schedule.step == Step.SEND)
     here, there = rank[sends], schedule.peer[sends]
     near = places.node[here] == places.node[there]

@@ -113,7 +113,7 @@ def _without_compute(program: RankProgram) -> FloatArray:
 
 
 def sorted_waits(program: RankProgram) -> RankProgram:
-    """What an operation waits for in one order, so that equal sets are equal lists."""
+    """Program with the waits of each operation in a fixed order, so that equal sets are equal lists."""
     program = replace(program, waits=_sorted_lists(program.wait_start, program.waits))
     if program.started_start is None or program.started is None:
         return program

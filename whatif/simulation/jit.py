@@ -61,7 +61,7 @@ def jitted(
     `inlined`: functions to become part of their callers.
     `fields`: the entries take a table of addresses (`table_of`) instead of a named tuple, and `in_memory(table)` gives
     the state with these fields; numba would pass on every column of a named tuple at every call.
-    The machine code lies in numba's cache: next to the module, in the user's cache folder where that is read-only,
+    The machine code is in numba's cache: next to the module, in the user's cache folder where that is read-only,
     or nowhere if neither can be written to. Raise `CompilerError`, here or when a function is first called.
     """
     names = _names(modules)
@@ -124,7 +124,7 @@ def _compiler_errors() -> tuple[type[Exception], ...]:
 
 
 def _names(modules: tuple[ModuleType, ...]) -> dict[str, Any]:
-    """Names known in any of the modules; their functions are compiled as if they stood in one."""
+    """Names known in any of the modules; their functions are compiled as if of one module."""
     names: dict[str, Any] = {}
     for module in modules:
         for name, value in vars(module).items():
@@ -167,7 +167,7 @@ def _jitted(function: FunctionType, entry: bool, borrowing: bool, inlined: bool)
         options["forceinline"] = True
     try:
         made: Callable[..., Any] = njit(cache=entry, error_model="numpy", **options)(function)
-    except RuntimeError:  # There is no folder for the cache.
+    except RuntimeError:  # No folder for the cache exists.
         made = njit(error_model="numpy", **options)(function)
     return made if entry else _without_literals(made)
 

@@ -1,4 +1,4 @@
-"""Links shared by bundles of flows while time goes by: plain functions over the state, for the event loop.
+"""Links shared by bundles of flows over time: plain functions over the state, for the event loop.
 
 The flows of a bundle cross the same links under the same limit, so that their bytes are counted together; a
 pairing heap orders them by their end.
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.simulation.flow_state import FlowState
+from whatif.simulation.flow_state import CHANGED, COMPONENT, MEMBERS, FlowState
 from whatif.simulation.replay_state import NONE
 
 Heap = list[tuple[float, int, int]]
@@ -21,7 +21,7 @@ END: Final = 0
 SAME_INSTANT: Final = 1 + 1e-12
 """Ends of flows that differ by rounding only are one event."""
 SAME_SIZE: Final = 1 + 1e-12
-"""Flows that differ by rounding only go together."""
+"""Thresholds that differ by rounding only end together."""
 
 
 def push(heap: Heap, time: float, what: int, number: int) -> None:
@@ -53,7 +53,7 @@ def enter_bundle(s: FlowState, bundle: int, flow: int, size: float) -> None:
 
 
 def pop_flow(s: FlowState, bundle: int) -> int:
-    """Take a flow that has got all its bytes out of a bundle; `NONE` if there is no other."""
+    """Next finished flow, removed from a bundle; `NONE` for an empty one."""
     row = s.bundles[bundle]
     flow = row.root
     if flow == NONE or s.operations[flow].threshold > row.served * SAME_SIZE:
@@ -102,8 +102,8 @@ def mark(s: FlowState, bundle: int) -> None:
     row = s.bundles[bundle]
     if not row.marked:
         row.marked = True
-        s.changed[s.tally[0]] = bundle
-        s.tally[0] += 1
+        s.changed[s.tally[CHANGED]] = bundle
+        s.tally[CHANGED] += 1
 
 
 def insert_entry(s: FlowState, entry: int) -> None:
@@ -130,17 +130,17 @@ def remove_entry(s: FlowState, entry: int) -> None:
 
 def share(s: FlowState, heap: Heap, now: float) -> None:
     """New rates, and ends, for all bundles that share links with those that changed, directly or through others."""
-    for at in range(s.tally[0]):
+    for at in range(s.tally[CHANGED]):
         if s.bundles[s.changed[at]].flow_count == 0:
             leave(s, s.changed[at])
-    for at in range(s.tally[0]):
+    for at in range(s.tally[CHANGED]):
         row = s.bundles[s.changed[at]]
         if row.marked and row.flow_count > 0:
             spread(s, s.changed[at])
             fill(s)
             apply(s, heap, now)
         row.marked = False
-    s.tally[0] = 0
+    s.tally[CHANGED] = 0
 
 
 def leave(s: FlowState, bundle: int) -> None:
@@ -155,17 +155,17 @@ def leave(s: FlowState, bundle: int) -> None:
 
 def spread(s: FlowState, bundle: int) -> None:
     """The component of a bundle: all that share links with it, directly or through others, and these links."""
-    s.tally[1] = s.tally[2] = 0
+    s.tally[MEMBERS] = s.tally[COMPONENT] = 0
     include(s, bundle)
     at = 0
-    while at < s.tally[1]:
+    while at < s.tally[MEMBERS]:
         bundle = s.members[at]
         for entry in range(s.bundles[bundle].first, s.bundles[bundle].last):
             link = s.links[s.entries[entry].link]
             if not link.found:
                 link.found = True
-                s.component[s.tally[2]] = s.entries[entry].link
-                s.tally[2] += 1
+                s.component[s.tally[COMPONENT]] = s.entries[entry].link
+                s.tally[COMPONENT] += 1
                 here = link.head
                 while here != NONE:
                     include(s, s.entries[here].bundle)
@@ -174,18 +174,18 @@ def spread(s: FlowState, bundle: int) -> None:
 
 
 def include(s: FlowState, bundle: int) -> None:
-    """Make a bundle a member of the component."""
+    """Add a bundle to the component."""
     row = s.bundles[bundle]
     if not row.inside:
         row.inside = True
-        s.members[s.tally[1]] = bundle
-        s.tally[1] += 1
+        s.members[s.tally[MEMBERS]] = bundle
+        s.tally[MEMBERS] += 1
 
 
 def apply(s: FlowState, heap: Heap, now: float) -> None:
-    """Give the members their rates; the first of them to end are events, as all others are looked at again then."""
+    """Set the rates of the members; only their first ends become events, since the others are updated then."""
     earliest = np.inf
-    for at in range(s.tally[1]):
+    for at in range(s.tally[MEMBERS]):
         row = s.bundles[s.members[at]]
         if row.marked or row.rate != row.level:
             advance(s, s.members[at], now)
@@ -194,7 +194,7 @@ def apply(s: FlowState, heap: Heap, now: float) -> None:
             row.end = now + max(missing, 0.0) / row.rate
         earliest = min(earliest, row.end)
         row.marked = row.inside = False
-    for at in range(s.tally[1]):
+    for at in range(s.tally[MEMBERS]):
         bundle = s.members[at]
         if s.bundles[bundle].end <= earliest * SAME_INSTANT:
             push(heap, s.bundles[bundle].end, END, bundle)
@@ -202,9 +202,9 @@ def apply(s: FlowState, heap: Heap, now: float) -> None:
 
 def fill(s: FlowState) -> None:
     """Max-min rates of the members, into `level`, as `sharing.max_min` finds them."""
-    opened = s.tally[1]
+    opened = s.tally[MEMBERS]
     s.open[:opened] = s.members[:opened]
-    for at in range(s.tally[2]):
+    for at in range(s.tally[COMPONENT]):
         link = s.links[s.component[at]]
         link.found = False
         link.remaining = link.capacity
@@ -219,15 +219,15 @@ def fill(s: FlowState) -> None:
 
 
 def find_levels(s: FlowState, opened: int) -> None:
-    """What each link could give its open flows, the least of that for each bundle, and the least of these again."""
-    for at in range(s.tally[2]):
+    """Set the level of each link and of each open bundle, and the least level of the bundles on each link."""
+    for at in range(s.tally[COMPONENT]):
         link = s.links[s.component[at]]
         link.usage, link.lowest = 0.0, np.inf
     for at in range(opened):
         row = s.bundles[s.open[at]]
         for entry in range(row.first, row.last):
             s.links[s.entries[entry].link].usage += row.flow_count
-    for at in range(s.tally[2]):
+    for at in range(s.tally[COMPONENT]):
         link = s.links[s.component[at]]
         if link.usage > 0:
             link.level = max(link.remaining, 0.0) / link.usage

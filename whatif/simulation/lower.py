@@ -81,7 +81,7 @@ class _Code:
 
     program: RankProgram
     tag: NDArray[np.int32]
-    """Those of collectives reserved."""
+    """Tags; those of collectives are reserved."""
     owner: Numbers
     """[wait]: the operation that waits."""
     waited: Numbers
@@ -89,9 +89,9 @@ class _Code:
     started_owner: Numbers
     started: Numbers
     places: Numbers
-    """[collective]: where it stands in the program."""
+    """[collective]: its index in the program."""
     signature: Numbers
-    """[collective]: which of `signatures` it has."""
+    """[collective]: its index in `signatures`."""
     signatures: NDArray[np.int64]
     """[signature, 3]: kind, communicator and root."""
 
@@ -108,7 +108,7 @@ class _Part:
     columns: Columns
     """[op]: those of `Schedule`, and the `next_count` of dependencies on each."""
     next: NDArray[np.int32]
-    """As in `Schedule`, but counted from the beginning of the rank."""
+    """`next` of `Schedule`, counted from the beginning of the rank."""
 
 
 def _lowered(context: _Context, program: RankProgram, ranks: Numbers) -> Iterator[_Part]:
@@ -134,7 +134,7 @@ def _code(trace: Trace, program: RankProgram, rank: int) -> _Code:
     signatures, signature = np.unique(columns, axis=0, return_inverse=True)
     owner, waited = _dependencies(program.wait_start, program.waits, rank)
     if program.sequential:
-        # What blocked has ended long since.
+        # Blocking operations have ended before.
         pending = _RETURNS_AT_ONCE[program.kind[waited]]
         owner, waited = owner[pending], waited[pending]
     started_owner = started = np.zeros(0, dtype=np.int64)
@@ -292,7 +292,7 @@ def _waits(owner: Numbers, waited: Numbers, layout: _Layout) -> Edges:
 
 
 def _insert(code: _Code, layout: _Layout, table: _Table, columns: Columns, blocking: NDArray[np.bool_]) -> Edges:
-    """Write what collectives are made of into the columns; (from, to) of what their joins wait for."""
+    """Write the operations of collectives into the columns; return (from, to) of the dependencies of their joins."""
     inside = np.flatnonzero(IS_COLLECTIVE[columns["origin_kind"]])
     signature = np.zeros(len(code.program), dtype=np.int64)
     signature[code.places] = code.signature
@@ -324,7 +324,7 @@ def _in_order(blocking: NDArray[np.bool_], first: NDArray[np.int32]) -> Edges:
 
 
 def _connected(ranks: Numbers, columns: Columns, layout: _Layout, edges: list[Edges], after_start: Edges) -> _Part:
-    """A part with its dependencies by where they come from."""
+    """Part with its dependencies ordered by source."""
     count = len(layout.first)
     source = np.concatenate([*(source for source, _ in edges), after_start[0]])
     target = np.concatenate([*(target for _, target in edges), after_start[1]])

@@ -25,14 +25,14 @@ class NodeGraph:
 
     @property
     def ends(self) -> list[str]:
-        """All that the links lead to, in the order in which the links state it."""
+        """Ends of the links, in the order of the links."""
         return list(dict.fromkeys(end for one, other, _ in self.links.values() for end in (one, other)))
 
     def route(self, source: str, destination: str) -> list[int]:
-        """The fewest links between two ends, link l as 2 l from its first end to its second and 2 l + 1 back.
+        """Route with the fewest links between two ends: 2 l is link l from its first end to its second, 2 l + 1 back.
 
-        Of routes with as many links it is the one whose links are stated first. Only switches and processors
-        (ends not called `gpu..`) pass anything on. Raises UsageError for ends that are unknown or not connected.
+        Of several such routes it is the one whose links are stated first. Only switches and processors (ends not
+        named `gpu..`) forward messages. Raises UsageError for ends that are unknown or not connected.
         """
         self._require(source)
         self._require(destination)

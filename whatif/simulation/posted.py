@@ -1,9 +1,9 @@
 """Phases in which every rank posts all its receives, then all its sends, and waits for all: halos, linear all-to-all.
 
-Where messages keep no processor busy (postal, max-rate and K-model costs) the phase is a few operations on arrays a
+If messages keep no processor busy (postal, max-rate and K-model costs) the phase is a few operations on arrays a
 direction. Otherwise a rank is simulated for the arrivals known so far, and again when one of them changes, until none
-does. A rank starts the operation that can start first; of several, the one that was known first: a send since it
-was posted, a message since it was sent.
+does. A rank starts the operation that can start first; of several, the one that was known first: a send from its
+posting, a message from its send.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _is_to_itself(pattern: GridPattern, direction: _Direction) -> bool:
 
 
 class _Grid:
-    """An exchange in which sends of a rank follow one another and receives take no time."""
+    """Exchange in which sends of a rank follow one another and receives take no time."""
 
     def __init__(self, clocks: Clocks, pattern: GridPattern, tariffs: list[Tariff]) -> None:
         self._pattern = pattern
@@ -133,7 +133,7 @@ class _Grid:
         return values.reshape(self._pattern.dims, order=self._order)
 
     def _charge(self, clocks: Clocks, direction: _Direction, tariff: Tariff) -> Charge:
-        """Those of the messages of a direction, in the shape of their senders."""
+        """Charges of the messages of a direction, in the shape of their senders."""
         here, there = shifted(
             self._grid(np.arange(len(clocks.ready), dtype=np.int32)), direction.shift, self._pattern.periodic
         )
@@ -240,7 +240,7 @@ def _messages(clocks: Clocks, pattern: GridPattern, tariffs: list[Tariff]) -> Po
 def _ordered(
     rank_count: int, sender: Numbers, receiver: Numbers, place: Numbers, received_as: Numbers, charges: FloatArray
 ) -> PostedMessages:
-    """Messages in the order in which they are posted: number `place` of the sender, `received_as` of the receiver."""
+    """Messages in posted order: number `place` of the sender, `received_as` of the receiver."""
     order = np.lexsort((place, sender))
     sender, receiver, received_as = sender[order], receiver[order], received_as[order]
     ranks = np.arange(rank_count + 1)
@@ -252,9 +252,9 @@ def _ordered(
 def linear_alltoall_times(
     rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
 ) -> FloatArray:
-    """An all-to-all in which every rank posts all its messages at once, to the next rank first; as in `rounds`.
+    """End of each rank in an all-to-all that posts all messages at once, to the next rank first; as in `rounds`.
 
-    UsageError also where it needs a replay: more than `MOST_LINEAR` ranks that differ, in costs that keep the processor
+    UsageError also if it needs a replay: more than `MOST_LINEAR` ranks that differ, in costs that keep the processor
     or wait for receives.
     """
     clocks, tariff = Clocks.starting(rank_count, places, costs, arrival), Tariff(costs, checked_size(message_size))
@@ -274,7 +274,7 @@ def linear_alltoall_times(
 
 
 def _one_of_alltoall(rank_count: int, cost: Charge, ready: float) -> float:
-    """End of a rank if all do the same: it receives what it sends, in that order."""
+    """End of a rank if all ranks do the same: it receives as many messages as it sends, in the same order."""
     overhead, gap, send_time, flight, receive_overhead, receive_gap = (float(value) for value in cost.columns[:6])
     arrivals: list[float] = []
     processor = sending = last = ready

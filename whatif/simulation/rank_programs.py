@@ -20,7 +20,7 @@ ANY: Final = -1
 
 
 class Kind(IntEnum):
-    """What an operation of a program does."""
+    """Kind of an operation of a program."""
 
     COMPUTE = 0
     """Work of `size` seconds on the rank's processor."""
@@ -72,25 +72,25 @@ class RankProgram:
 
     kind: NDArray[np.uint8]
     peer: NDArray[np.int32]
-    """Destination or source (or `ANY`) of a message, as a rank of the world; where the program is `relative`, the
-    distance to it, to be added to the own rank modulo the rank count (so that there is no `ANY` there). For a
+    """Destination or source (or `ANY`) of a message, as a rank of the world; in a `relative` program the
+    distance to it, which is added to the own rank modulo the rank count (without `ANY`). For a
     collective its root, always as a rank of the world. Unused entries are 0."""
     size: FloatArray
     """s of a computation; B of a message; for a collective the B that one rank contributes: the buffer of a broadcast,
-    reduction or scan, what each rank sends to each other one for an all-to-all, the block of one rank for gather,
+    reduction or scan, the message from each rank to each other one for an all-to-all, the block of one rank for gather,
     scatter, allgather and reduce-scatter."""
     tag: NDArray[np.int32]
     """Tag of a message, `ANY` for any; for a collective the index of its communicator."""
     wait_start: NDArray[np.int64]
-    """[op + 1]: where the dependencies of an operation stand in `waits`."""
+    """[op + 1]: index of the first dependency of an operation in `waits`."""
     waits: NDArray[np.int32]
-    """How many operations back, in executed order (loops unrolled), the operations that it depends on are: those a
-    WAIT waits for, or those that an operation of a graph requires to have finished."""
+    """Distances back, in executed order (loops unrolled), to the operations that it depends on: those of a WAIT, or
+    those of a graph that must have finished."""
     started_start: NDArray[np.int64] | None = None
     started: NDArray[np.int32] | None = None
-    """The same for operations of a graph that must have started; None for none. Distances in a graph may be < 0."""
+    """Distances to operations of a graph that must have started; None for none. Distances in a graph may be < 0."""
     processor: NDArray[np.uint8] | None = None
-    """Which processor of the rank an operation of a graph runs on; None for all on the first."""
+    """Processor of the rank that runs an operation of a graph; None for all on the first."""
     loops: tuple[Loop, ...] = ()
     sequential: bool = True
     relative: bool = False
@@ -105,7 +105,7 @@ class Trace:
 
     programs: tuple[RankProgram, ...]
     program_of: NDArray[np.int32]
-    """[rank]: which program a rank runs."""
+    """[rank]: index of its program."""
     communicators: tuple[NDArray[np.int32], ...] = ()
     """World ranks of each communicator that collectives name by index; 0 is the world, whose entry may be empty."""
     call_names: Mapping[str, int] = field(default_factory=dict)

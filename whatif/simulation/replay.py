@@ -59,7 +59,7 @@ class Replay:
 
 
 def replay(schedule: Schedule, places: Places, costs: Costs, progress: Progress | None = None) -> Replay:
-    """Times of all operations of a schedule on a machine, as `Schedule` and `Costs` say.
+    """Times of all operations of a schedule with the costs of a platform.
 
     Times are multiples of 1e-6 ns (of more for runs beyond an hour), so that
     events that coincide in exact arithmetic do so here. `progress` is called with the finished share now and then.

@@ -103,7 +103,7 @@ def possible(s: ReplayState, lane: int, queue: int, op: int) -> int:
 
 
 def settle(s: ReplayState, lane: int) -> None:
-    """Choose what the first lane of the heap starts next, and put the lane in its place."""
+    """Choose the next operation of the first lane of the heap, and move the lane to its place."""
     best, best_time, best_turn = NONE, 0, 0
     for queue in range(QUEUES):
         op = s.root[QUEUES * lane + queue]
@@ -133,7 +133,7 @@ def queue_up(s: ReplayState, lane: int, queue: int, op: int) -> None:
 
 
 def fill_queues(s: ReplayState) -> None:
-    """Put everything that is ready into its queue; a lane moves ahead if this is what it starts next."""
+    """Put all ready operations into their queues; a lane moves ahead in the heap if one of them is its next."""
     while s.counts[FIRST_READY] >= 0:
         op = s.counts[FIRST_READY]
         s.counts[FIRST_READY] = s.link[op]

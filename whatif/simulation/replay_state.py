@@ -31,7 +31,7 @@ RECEIVE_GAP: Final = 4
 RENDEZVOUS: Final = 2
 INTER_NODE: Final = 2
 
-# Why an operation started when it did.
+# Cause of the start of an operation.
 AT_ONCE: Final = 0
 AFTER_END: Final = 1
 AFTER_START: Final = 2
@@ -115,7 +115,7 @@ class ReplayState(NamedTuple):
     side_user: Integers
     heap: Integers
     place: Integers
-    """[lane]: where it stands in the heap, -1 for nowhere."""
+    """[lane]: its index in the heap, -1 for none."""
     when: Integers
     order: Integers
     choice: Integers

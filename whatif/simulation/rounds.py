@@ -1,13 +1,12 @@
 """Patterns with messages in rounds, simulated round by round for all ranks at once, at any number of ranks.
 
-The times are those that the replay of the same program gives (`generate`; charges: `Costs`), without its events: an
+The times are those of a replay of the same program (`generate`; charges: `Costs`), without its events: an
 array for each clock and a few operations on arrays a round. Each function takes the number of ranks, the bytes that
 one rank contributes (as `Program.size` counts them), `Places`, `Costs` and, unless all start at 0, the `arrival` of
-each rank [rank] in s, and returns the end of each rank
-[rank], in s. The algorithms are those of `collectives`.
+each rank [rank] in s, and returns the end of each rank [rank] in s. The algorithms are those of `collectives`.
 
 UsageError: places or arrivals of another number of ranks, a size that is not a number ≥ 0, costs with a `node_gap`
-(ranks that share an adapter take turns in an order that goes across rounds), more than `clocks.MOST_MESSAGES` messages.
+(the order of ranks that share an adapter spans several rounds), more than `clocks.MOST_MESSAGES` messages.
 
 Sources: as in `whatif.models.collectives`; LogGOPS: Hoefler, Schneider and Lumsdaine, "LogGOPSim: simulating
 large-scale applications in the LogGOPS model", HPDC 2010.
@@ -177,7 +176,7 @@ def _core_count(rank_count: int) -> int:
 
 
 def _in_core(clocks: Clocks, message_size: float, turns: list[Exchange]) -> None:
-    """Exchanges among a power of two of ranks: of the first 2 · surplus the even ones give, stand aside, and get."""
+    """Exchanges among a power of two of ranks: of the first 2 · surplus the even ones send before and receive after."""
     rank_count = len(clocks.ready)
     surplus = rank_count - _core_count(rank_count)
     if not surplus:

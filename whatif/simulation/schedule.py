@@ -1,4 +1,4 @@
-"""Schedules: the operations of all ranks as one graph, and what the machine charges them with.
+"""Schedules: the operations of all ranks as one graph, and their costs.
 
 A trace is lowered to a schedule once: loops unrolled, collectives expanded to messages, program order turned into
 dependencies. The replay knows computations, sends, receives, and joins, which take no time.
@@ -34,7 +34,7 @@ class Schedule:
     """
 
     rank_start: NDArray[np.int64]
-    """[rank + 1]: where the operations of a rank begin."""
+    """[rank + 1]: index of the first operation of a rank."""
     step: NDArray[np.uint8]
     """[op]: a `Step`."""
     peer: NDArray[np.int32]
@@ -46,7 +46,7 @@ class Schedule:
     processor: NDArray[np.uint8] | None
     """[op], or None where all run on the first processor of their rank."""
     next_start: NDArray[np.int64]
-    """[op + 1]: where the operations that depend on this one stand in `next`."""
+    """[op + 1]: index of the first dependent operation in `next`."""
     next: NDArray[np.int32]
     """Operations, numbered over all ranks; those that need the start and not the end of it are negative: -1 - op. In
     this a receive has started when it is posted."""
@@ -113,4 +113,4 @@ class Places:
     node: NDArray[np.int32]
     """[rank]"""
     socket: NDArray[np.int32]
-    """[rank]: a number of its own for every socket of the machine."""
+    """[rank]: number of its socket, unique over all nodes."""

@@ -16,9 +16,9 @@ class Routes:
     """The links that each of many flows crosses, flow after flow."""
 
     start: NDArray[np.int64]
-    """[flow + 1]: where the links of a flow begin."""
+    """[flow + 1]: index of the first link of a flow."""
     link: NDArray[np.int32]
-    """Numbers of links, those of one flow in the order in which they are crossed."""
+    """Numbers of links, those of one flow in crossing order."""
 
     def __len__(self) -> int:
         return len(self.start) - 1

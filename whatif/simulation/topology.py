@@ -1,6 +1,6 @@
 """Networks as numbered links with a bandwidth and a latency each, and the links between pairs of nodes.
 
-Every link goes one way: what lies between two switches is two links. A route is found by arithmetic for many pairs
+Every link is directed: two links connect a pair of switches. A route is found by arithmetic for many pairs
 at once; a message from a node to itself crosses no link.
 """
 
@@ -53,7 +53,7 @@ class Topology:
 
 
 def star(node_count: int, bandwidth: float, latency: float) -> Topology:
-    """One switch without limits of its own; each node has a link to it (n) and one from it (node_count + n).
+    """Network of one switch without limits; each node has a link to it (n) and one from it (node_count + n).
 
     `bandwidth` in B/s and `latency` in s are those of one link: a message crosses two.
     """
@@ -82,11 +82,11 @@ def fat_tree(
     for name, counts in (("down", down), ("up", up), ("parallel", parallel)):
         for level, count in enumerate(counts):
             _count(f"{name}[{level}]", count)
-    parameters = [1, *accumulate(down, _product)]
+    subtrees = [1, *accumulate(down, _product)]
     spread = [1, *accumulate(up, _product)]
-    node_count = parameters[-1]
-    # Those below a level that have links to it: subtrees of a size, with as many switches each as parents so far.
-    widths = [node_count // parameters[level] * spread[level + 1] * parallel[level] for level in range(len(down))]
+    node_count = subtrees[-1]
+    # Switches below a level with links to it: those of all subtrees, each with as many as the parents so far.
+    widths = [node_count // subtrees[level] * spread[level + 1] * parallel[level] for level in range(len(down))]
     first = [0, *accumulate(widths)]
 
     def find(source: IntArray, destination: IntArray) -> IntArray:
@@ -96,9 +96,9 @@ def fat_tree(
         for level in range(len(down)):
             port = destination // spread[level] % (up[level] * parallel[level])
             parent, cable = port % up[level], port // up[level]
-            needed = source // parameters[level] != destination // parameters[level]
+            needed = source // subtrees[level] != destination // subtrees[level]
             for ends, links, way in ((source, climb, 0), (destination, descend, first[-1])):
-                child = ends // parameters[level] * spread[level] + switch
+                child = ends // subtrees[level] * spread[level] + switch
                 link = way + first[level] + (child * up[level] + parent) * parallel[level] + cable
                 links.append(np.where(needed, link, NO_LINK))
             switch = switch + parent * spread[level]
