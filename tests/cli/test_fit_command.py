@@ -191,7 +191,7 @@ def test_copies_are_fitted_against_the_link_of_the_platform(whatif_main):
     [
         (
             ["fit", "network", "osu", "-o", "new.toml"],
-            "new.toml: there is no such file; a new one must extend a platform",
+            "new.toml: no such file; a new one must extend a platform",
         ),
         (["fit", "network", "osu", "-o", "new.toml", "--extends", "lasen"], "did you mean `lassen`"),
         (["fit", "network", "osu", "--limits", "64 KiB, 128 B"], "expected two sizes, the smaller one first"),

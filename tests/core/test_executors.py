@@ -223,7 +223,7 @@ def test_a_lost_process_is_told_and_what_was_computed_is_kept(tmp_path):
 def test_a_worker_of_another_version_is_told():
     scenario, grid = inputs(*NUMBERS)
     (part,) = parts_of(EvaluationRequest(scenario, grid).compiled(), [(0, grid)])
-    with pytest.raises(UsageError, match=r"whatif 0\.0 asks a worker that has whatif"):
+    with pytest.raises(UsageError, match=r"whatif 0\.0 sent a part to a worker with whatif"):
         replace(part, version="0.0").results()
     assert isinstance(part, GridTask)
 

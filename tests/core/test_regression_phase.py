@@ -140,7 +140,11 @@ def test_variables_must_be_those_of_the_fit(folder, old, new, message):
         ('x1 = "x1", ', 'x1 = "open(x1)", ', "unknown function `open`; allowed: "),
         ("x1 = 20.0, ", "", "`x1` has no coefficient of its name"),
         ('"GB"', '"Gb"', "did you mean Gbit or GB?"),
-        ('"ms"', '"W"', "`W` is no time: a regression of another quantity stands in `[application.estimates.step]`"),
+        (
+            '"ms"',
+            '"W"',
+            "`W` is not a time: a regression of another quantity belongs in `[application.estimates.step]`",
+        ),
         ('part = "phase"\n', "", "step.toml"),
         ('"regression"', '"regresion"', "did you mean `regression`?"),
     ],
@@ -172,4 +176,4 @@ def test_a_phase_that_repeats_waits_for_the_slowest_device_as_in_equation_7(fold
 
 def test_repeats_are_of_phases_that_are_there(folder):
     text = QUESTION + "[application.repeats.stap]\ninterval = 2\n"
-    assert "`stap`: there is no such phase; did you mean `step`?" in problems(folder, text)
+    assert "`stap`: no such phase; did you mean `step`?" in problems(folder, text)

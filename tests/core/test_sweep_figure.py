@@ -260,5 +260,5 @@ def test_a_picture_by_itself_says_what_its_numbers_are_worth():
     result = run_whole(scenario, grid)
     assert alone(result).title == "iteration_time · rests on assumed values"
     beyond = replace(result, extrapolated={"halo: sizes of 1 B lie outside": np.True_})
-    assert alone(beyond).title.endswith(" · halo: beyond what was fitted")
+    assert alone(beyond).title.endswith(" · halo: beyond the fitted range")
     assert alone(run_whole(Scenario.open("jacobi2d"), grid)).title == "iteration_time"

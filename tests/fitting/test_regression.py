@@ -436,7 +436,7 @@ def test_curves_that_explain_no_more_than_lines_are_not_said_to():
     [
         ("1,1\n2,2\n3,3\n4,4\n", (), "the runs lie on the model exactly"),
         ("1,1\n2,5\n3,3\n4,9\n", ("--compare", "time ~ 1", "--compare", "time ~ nodes - 1"), "equally many terms"),
-        ("1,1\n2,5\n3,3\n4,9\n", ("--held-out", "texts.csv"), "there is no column of numbers `nodes`"),
+        ("1,1\n2,5\n3,3\n4,9\n", ("--held-out", "texts.csv"), "no column of numbers `nodes`"),
         ("1,1\n2,5\n3,3\n4,9\n", ("--held-out", "gaps.csv"), "no run has a number for each of time, nodes"),
     ],
 )

@@ -287,7 +287,7 @@ def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
         (("jacobi2d", "-o", "r.pdf"), 2, "r.pdf: the report file must end in .html"),
         (("nosuch", "-o", "r.html"), 3, "nosuch: no such file"),
         (("jacobi2d", "--against", "frontir", "-o", "r.html"), 2, "file; did you mean `frontier`?"),
-        (("jacobi2d", "--sweep", "nosuch=1", "-o", "r.html"), 2, "there is no such parameter"),
+        (("jacobi2d", "--sweep", "nosuch=1", "-o", "r.html"), 2, "no such parameter"),
         (("jacobi2d",), 2, "Missing option '-o'"),
     ],
 )

@@ -145,7 +145,7 @@ def test_the_verb_draws_a_waterfall_that_ends_at_the_other_time(whatif_main):
     [
         (["jacobi2d"], "state a second scenario, or the platform"),
         (["jacobi2d", "--platform", "a", "--platform", "b", "--platform", "c"], "at most twice"),
-        (["jacobi2d", "minife", "--result", "terms.stencil"], "`terms.stencil`: there is no such result"),
+        (["jacobi2d", "minife", "--result", "terms.stencil"], "`terms.stencil`: no such result"),
         pytest.param(
             ["HEAD:a.toml", "jacobi2d"], "HEAD:a.toml: `HEAD` is no revision of this repository", marks=needs_git
         ),

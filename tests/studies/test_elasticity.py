@@ -250,7 +250,7 @@ def test_a_point_without_an_answer_has_no_elasticities():
 def test_an_unknown_result_is_refused_with_what_was_probably_meant():
     with pytest.raises(UsageError, match=r"`terms\.stencl`: .*did you mean `terms\.stencil`"):
         found("jacobi2d", "terms.stencl")
-    with pytest.raises(UsageError, match=r"`placement\.nodes_needed`: there is no such result or phase"):
+    with pytest.raises(UsageError, match=r"`placement\.nodes_needed`: no such result or phase"):
         found("jacobi2d", "placement.nodes_needed")
 
 

@@ -151,7 +151,7 @@ def test_the_verb_prints_a_row_a_machine(whatif_main):
         (["--result", "transfer_time", "--reference", "minife=1 s"], 4, "no machine has an answer"),
         (["--reference", "minife=0 s"], 2, "`0 s` must be greater than 0"),
         (["--result", "total_cost"], 2, "on summit: `total_cost`: Summit does not state platform.price"),
-        (["--result", "terms.nope"], 2, "`terms.nope`: there is no such result"),
+        (["--result", "terms.nope"], 2, "`terms.nope`: no such result"),
         (
             ["--set", "application.rank_count=1000000"],
             2,

@@ -92,7 +92,7 @@ def test_what_is_neither_trace_nor_profile_is_told_what_it_is_not(content, messa
 
 def test_a_folder_without_a_trace_is_refused_as_one():
     Path("empty").mkdir()
-    with pytest.raises(InvalidFileError, match="no trace: none of the files in this folder is one"):
+    with pytest.raises(InvalidFileError, match="no trace: no file in this folder is one"):
         opened("empty")
 
 

@@ -227,7 +227,7 @@ def present(path: Path, extends: str | None) -> Document:
         return document
     if extends is None:
         raise UsageError(
-            f"{path}: there is no such file; a new one must extend a platform (--extends) for all that was not measured"
+            f"{path}: no such file; a new one must extend a platform (--extends) for all that was not measured"
         )
     text = f"extends = {toml_value(extends)}\nname = {toml_value(path.stem.replace('_', ' '))}\n"
     return parse_document(text, str(path), path.parent)

@@ -41,7 +41,7 @@ def validate_runs(fit: RunsFit, runs: Table, level: float, interval: Interval) -
     file = runs.notes.get("file", "the held-out runs")
     for name in names:
         if name not in runs.columns or runs.columns[name].dimension is None:
-            raise UsageError(f"{file}: there is no column of numbers `{name}`")
+            raise UsageError(f"{file}: no column of numbers `{name}`")
     table = runs.at(np.isfinite(np.stack([runs.columns[name].values for name in names])).all(axis=0))
     if not len(table):
         raise UsageError(f"{file}: no run has a number for each of {', '.join(names)}")

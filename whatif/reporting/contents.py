@@ -14,7 +14,7 @@ from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.iteration_timeline import Timeline, timeline
 from whatif.core.result import Result, result_of, run
 from whatif.core.scenario import Scenario
-from whatif.core.session import CURVE_POINTS, FAMILY_POINTS, PLAYED_POINTS
+from whatif.core.session import CURVE_POINTS, FAMILY_POINTS, SIMULATED_POINTS
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.plotting.picture import Drawable
@@ -191,7 +191,7 @@ def _thinned(grid: Grid, clock: _Clock) -> Grid:
     limits = [CURVE_POINTS, FAMILY_POINTS]
     if clock.simulated:
         most = max(2, int(clock.left() / 2 / clock.point_seconds))
-        limits = [min(PLAYED_POINTS, most), max(1, min(PLAYED_POINTS, most // PLAYED_POINTS))]
+        limits = [min(SIMULATED_POINTS, most), max(1, min(SIMULATED_POINTS, most // SIMULATED_POINTS))]
     kept = [*limits, *[1] * len(grid.axes)][: len(grid.axes)]
     return Grid(tuple(_places(axis, most) for axis, most in zip(grid.axes, kept, strict=True)))
 

@@ -45,7 +45,7 @@ class TraceFile:
 
     @classmethod
     def at(cls, path: Path) -> TraceFile:
-        """Trace at a path, a file or folder; raise `OSError` if there is none."""
+        """Trace at a path, a file or folder; raise `OSError` if it does not exist."""
         found = [file.stat() for file in (path, *trace_files(path))]
         return cls(path.resolve(), tuple((file.st_mtime_ns, file.st_size) for file in found))
 
