@@ -32,7 +32,7 @@ def test_a_sought_value_meets_the_target_and_is_a_table_with_units():
 def test_an_unmet_target_has_the_closest_value_and_the_reason():
     found = whatif.seek("minife", [BANDWIDTH], ["iteration_time <= 1 ms"])
     assert not found.is_met
-    assert "what stands in the way: matvec_inner" in found.obstacle()
+    assert "longest phases: matvec_inner" in found.obstacle()
     searched = whatif.seek("minife", [BANDWIDTH], ["iteration_time <= 1 ms"], points=100)
     assert not searched.is_met
     assert "nothing in these ranges meets iteration_time <= 1 ms" in searched.obstacle()
@@ -66,7 +66,7 @@ def test_the_same_seed_gives_the_same_answer_with_and_without_progress():
 def test_no_feasible_combination_is_an_obstacle_and_an_empty_table():
     found = whatif.seek("jacobi2d", "application.phases.halo.model=loggp", minimise="total_time")
     assert (found.is_met, dict(found.values), dict(found.choices), found.best) == (False, {}, {}, None)
-    assert found.obstacle() == "impossible: no combination of these choices can exist"
+    assert found.obstacle() == "impossible: no combination of these choices is feasible"
     assert "loggp" in found.notes[0]
     assert found.to_dict()["rows"] == []
     assert repr(found).startswith("<SearchResult: 0 rows>")
@@ -120,7 +120,7 @@ def test_a_front_has_no_point_that_another_one_beats():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((BANDWIDTH,), "say what is sought"),
+        ((BANDWIDTH,), "state an aim"),
         (([], "total_time <= 1 s"), "state at least one parameter"),
         (({BANDWIDTH: "1 TB/s .. 2 TB/s"}, "total_time <= 1 s", 0), "--points 0: expected at least 1"),
     ],

@@ -115,7 +115,7 @@ def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
     [
         ({"a": 0.0, "b": 0.0}, {}, "weights add up to 0"),
         ({"a": -1.0}, {}, "weight of `a`: -1 must be 0 or more"),
-        ({"c": 1.0}, {}, "weight of `c`: it is none of the applications a, b"),
+        ({"c": 1.0}, {}, "weight of `c`: it is not one of the applications a, b"),
         ({}, {"c": 1.0}, "reference time of `c`"),
     ],
 )
@@ -194,7 +194,7 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
 
 
 def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):
-    with pytest.raises(ImpossiblePointError, match="met on none of up to 4,608 nodes"):
+    with pytest.raises(ImpossiblePointError, match="not met on any of up to 4,608 nodes"):
         required_nodes(Scenario.open("jacobi2d_strong"), "iteration_time <= 1 ns")
     with pytest.raises(ImpossiblePointError, match="no whole problem to spread"):
         required_nodes(scenario("2"), "iteration_time <= 1 s")
@@ -202,4 +202,4 @@ def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):
     code, out, err = whatif_main("compare", "minife", *machine, "--within", "minife=iteration_time <= 1 ns")
     assert (code, "on summit: impossible" in err, "minife nodes" in out) == (0, True, True)
     code, _, err = whatif_main("compare", "minife", *machine, "--within", "minimd=iteration_time <= 1 ns")
-    assert (code, "`minimd` is none of the applications" in err) == (2, True)
+    assert (code, "`minimd` is not one of the applications" in err) == (2, True)

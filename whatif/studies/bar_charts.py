@@ -82,7 +82,7 @@ def merit_bars(found: Ranking) -> BarChart:
 
 
 def ladder_bars(found: Bottlenecks) -> BarChart:
-    """What is left of a result with the worst part ideal, then the next one too."""
+    """Bars of a result with the worst part ideal, then the next one too."""
     dimension = found.dimension
 
     def row(label: str, left: float, style: str) -> BarRow:

@@ -63,7 +63,7 @@ class BreakEven(StudyResult):
     """Values of the second parameter; one NaN without it."""
     grid: FloatArray
     first: FloatArray
-    """Results [second, grid], NaN if there is none."""
+    """Results [second, grid], NaN if infeasible."""
     second: FloatArray
     crossings: tuple[Crossing, ...]
     shows_failures = True

@@ -117,7 +117,7 @@ def isoefficiency(planner: Planner, efficiency: float, nodes: Sequence[float]) -
 
 
 def _growth(times: _Times, efficiency: float, fewest: float, ranks: FloatArray) -> FloatArray:
-    """Least factor of the cells with an efficiency, by halving; NaN if there is none."""
+    """Least factor of the cells with an efficiency, by halving; NaN if no factor reaches it."""
 
     def reached(octaves: FloatArray) -> NDArray[np.bool_]:
         growth = 2.0 ** octaves[:, 0]

@@ -37,7 +37,7 @@ class MachineScore:
     """Time, energy or cost of an application on a platform, with its grade."""
 
     number: float
-    """In base units; NaN if there is none."""
+    """In base units; NaN without a result."""
     reason: str = ""
     """Reason why there is no number."""
     grade: str = ""
@@ -177,7 +177,7 @@ def ranking(
     result: str = "total_time",
     sampling: Sampling | None = None,
 ) -> Ranking:
-    """Ranking of platforms over applications by name, by a result of which less is better: a time, energy or cost.
+    """Ranking of platforms over applications by name, by a result to be minimised: a time, energy or cost.
 
     Weights default to 1 and need not add up to 1; reference times default to those on the first platform. Overrides
     apply to every platform. Samples of an application are the same on all platforms, those of a platform the same for
@@ -204,15 +204,15 @@ def _answers(
     scenarios: Mapping[str, Scenario], platforms: Sequence[str], result: str, sampling: Sampling | None
 ) -> tuple[dict[str, dict[str, MachineScore]], int]:
     """Scores by platform and application, and the number of uncertain values."""
-    asked = {
+    placed = {
         name: {app: scenario.changed(scenario.overrides, name) for app, scenario in scenarios.items()}
         for name in platforms
     }
-    found = {name: {app: _answer(scenario, result) for app, scenario in its.items()} for name, its in asked.items()}
+    found = {name: {app: _answer(scenario, result) for app, scenario in its.items()} for name, its in placed.items()}
     if sampling is None:
         return found, 0
     programs = {
-        (name, app): asked[name][app].program for name, its in found.items() for app in its if not its[app].reason
+        (name, app): placed[name][app].program for name, its in found.items() for app in its if not its[app].reason
     }
     alike = replace(sampling, keys=shared_keys(programs.values(), sampling))
     for (name, app), program in programs.items():
@@ -223,7 +223,7 @@ def _answers(
 def _known(given: Mapping[str, float], scenarios: Mapping[str, Scenario], what: str) -> None:
     for name in given:
         if name not in scenarios:
-            raise UsageError(f"{what} of `{name}`: it is none of the applications {', '.join(scenarios)}")
+            raise UsageError(f"{what} of `{name}`: it is not one of the applications {', '.join(scenarios)}")
 
 
 def _shares(scenarios: Mapping[str, Scenario], weights: Mapping[str, float]) -> dict[str, float]:

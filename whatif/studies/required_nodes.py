@@ -45,7 +45,7 @@ def required_nodes(scenario: Scenario, target: str) -> float:
     low, high = 0.0, 1.0
     while not met(np.array([high])).all():
         if high >= available:
-            raise ImpossiblePointError(f"impossible: {wanted} is met on none of up to {available:,.0f} nodes")
+            raise ImpossiblePointError(f"impossible: {wanted} is not met on any of up to {available:,.0f} nodes")
         low, high = high, min(2 * high, available)
     if high - low <= 1:
         return high

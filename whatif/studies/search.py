@@ -36,7 +36,7 @@ class Optimum:
     values: Mapping[str, float]
     """Parameters that were varied, in base units."""
     before: Mapping[str, float]
-    """Results of the targets and the objective at the present values; NaN if there is none."""
+    """Results of the targets and the objective at the present values; NaN if infeasible."""
     then: Mapping[str, float]
     """The same results at this point."""
     change: float

@@ -81,7 +81,7 @@ class SearchResult(StudyResult):
     def obstacle(self) -> str:
         """Closest results to targets that are not met, and the longest phases there."""
         if self.best is None:
-            return "impossible: no combination of these choices can exist"
+            return "impossible: no combination of these choices is feasible"
         return "" if self.best.is_met else _obstacle(self.best, self)
 
     def interruption(self) -> str:
@@ -103,7 +103,7 @@ def _obstacle(answer: Optimum, found: SearchResult) -> str:
     wanted, where = " and ".join(map(str, found.wish.targets)), _values(answer)
     return (
         f"nothing in these ranges meets {wanted}: at best {_results(answer, found)}"
-        f"{f', at {where}' if where else ''}; what stands in the way: {longest(answer.phases)}"
+        f"{f', at {where}' if where else ''}; longest phases: {longest(answer.phases)}"
     )
 
 
@@ -138,7 +138,7 @@ class _Row:
 
     @property
     def factor(self) -> float:
-        """Quotient of the numbers; NaN if there is none."""
+        """Quotient of the numbers; NaN if undefined."""
         if isinstance(self.now, str) or isinstance(self.then, str) or not self.now or not math.isfinite(self.now):
             return math.nan
         return self.then / self.now

@@ -53,7 +53,7 @@ class SummarisedRun:
 
 
 def summarised_run(scenario: Scenario, iteration_count: int) -> SummarisedRun:
-    """Simulation of a scenario, with its communication simulated, and what is shown of it."""
+    """Simulation of a scenario with simulated communication, and its summary."""
     program = with_simulated_messages(scenario).program
     simulation = simulate(program, evaluation_without_messages(program), iteration_count)
     path, spans = _path(simulation)

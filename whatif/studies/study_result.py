@@ -24,7 +24,7 @@ class StudyResult(Presentable):
     """Base of the results of studies."""
 
     shows_failures: ClassVar[bool] = False
-    """Whether the table is worth printing although there is no answer: it then says why, row by row."""
+    """Whether the table is printed although there is no answer, with a reason in each row."""
     remarks: tuple[str, ...] = ()
     """Remarks on the inputs, such as assumed values."""
 
