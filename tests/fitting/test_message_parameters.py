@@ -172,7 +172,7 @@ def test_no_rows_at_all_are_refused():
         ([8.0, 16, 32], [1.0, 0, 2], "no time above zero"),
         ([8.0, 16, 1e300], [1.0, 2, 3], "1e\\+300 B in 3 s is not possible"),
         ([8.0, 16, 32], [1e-300, 2, 3], "8 B in 1e-300 s is not possible: are the units mixed up"),
-        ([8.0, 16, 32], [1.0, 2, 2e6], "1 rows of sizes or times that cannot be"),
+        ([8.0, 16, 32], [1.0, 2, 2e6], "1 rows of impossible sizes or times"),
     ],
 )
 def test_measurements_that_tell_nothing_are_refused_with_the_reason(size, times, reason):
@@ -297,7 +297,7 @@ def test_a_test_of_several_pairs_that_does_not_say_how_many_is_never_taken_for_o
 def test_rows_without_a_pair_count_beside_rows_with_one_are_left_out_with_their_file():
     fit = fit_network(table(SIZES, postal_times(SIZES), np.where(SIZES > 8, 1.0, np.nan), file="a.csv"))
     assert len(fit.points) == 19
-    assert any("a.csv: 4 rows of the ping_pong test do not say" in text for text in fit.warnings)
+    assert any("a.csv: 4 rows of the ping_pong test do not state" in text for text in fit.warnings)
 
 
 def test_streams_beside_lone_messages_tell_bandwidths_but_no_latency():

@@ -268,7 +268,7 @@ def test_from_a_csv_of_runs_to_a_prediction_with_an_interval_in_two_commands(wha
         "--format", "csv", "-o", tmp_path / "step.toml", "--scenario", tmp_path / "ask.toml",
     )  # fmt: skip
     assert code == 0
-    assert "warning: `x1` of 40 lies outside the 1.25 to 20 of the runs" in err
+    assert "warning: `x1` of 40 is outside the range of the runs, 1.25 to 20" in err
     fit, lower, upper = map(float, out.splitlines()[1].split(",")[2:])
     truth = 1e-3 * (100 + 800 + 800 + (0.01 + 0.04 + 0.16) * 2048)
     assert lower < truth < upper
@@ -335,7 +335,7 @@ def test_terms_are_searched_and_then_fitted_like_any_other(whatif_main):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "--formula says what depends on what"),
+        ([], "--formula states the model"),
         (["--formula", "time ~ x1", "--level", "95"], "--level 95: expected a share above 0"),
         (["--formula", "time ~ x1", "--at", "x1=8"], "--at x1=8: the runs have it in GB"),
         (["--formula", "time ~ x1 + x2", "--at", "x1=8 GB"], "the value of `x2` is missing"),
