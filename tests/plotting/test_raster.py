@@ -43,7 +43,7 @@ def test_braille_dots_are_at_their_unicode_positions(marker, decode):
     glyphs = GLYPHS[marker]
     across, down = (2, 4) if marker == "braille" else (2, 2)
 
-    @given(st.overrides(st.tuples(st.integers(0, COLUMNS * across - 1), st.integers(0, ROWS * down - 1)), max_size=40))
+    @given(st.sets(st.tuples(st.integers(0, COLUMNS * across - 1), st.integers(0, ROWS * down - 1)), max_size=40))
     def drawn(dots):
         raster = Raster(COLUMNS, ROWS, glyphs)
         for number, part in enumerate((sorted(dots)[::2], sorted(dots)[1::2]), start=1):

@@ -200,7 +200,7 @@ def test_a_path_is_that_of_the_present_folder(whatif_main, repository, monkeypat
     [
         ("nope:scenarios/mine.toml", 2, "`nope` is no revision of this repository"),
         ("HEAD:scenarios/other.toml", 2, "no `scenarios/other.toml` in HEAD"),
-        ("HEAD:../mine.toml", 2, "the path must lie below this folder"),
+        ("HEAD:../mine.toml", 2, "the path must be below this folder"),
         ("HEAD:scenarios/broken.toml", 3, "HEAD:scenarios/broken.toml:2:1: application.rank_cuont"),
     ],
 )

@@ -214,7 +214,7 @@ def test_the_verb_prints_choices_parameters_and_results_with_what_binds(whatif_m
         (["--vary", BANDWIDTH, "--minimise", "platform.prize"], "no such result or phase"),
         (["--vary", BANDWIDTH, "--minimise", "total_time", "--maximise", "total_time"], "exclude each other"),
         (["--vary", BANDWIDTH, "--minimise", "terms.halo"], f"`{BANDWIDTH}` has no effect on terms.halo"),
-        (["--vary", BANDWIDTH, "--equal-to", "lassen", "--pareto", "a,b"], "--equal-to goes without"),
+        (["--vary", BANDWIDTH, "--equal-to", "lassen", "--pareto", "a,b"], "--equal-to excludes"),
         (["--vary", BANDWIDTH, "--equal-to", f"{BANDWIDTH}=1 TB/s"], f"`{BANDWIDTH}` is moved by --vary"),
         (["--vary", BANDWIDTH, "--equal-to", "lassen", "--seed", "1"], "--seed: nothing is drawn"),
         (["--vary", BANDWIDTH, "--equal-to", "lassen", "--points", "9"], "--points: --equal-to takes"),

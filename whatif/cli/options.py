@@ -131,11 +131,11 @@ def print_table(table: Table, file_format: str, optional: Sequence[Collection[st
 
 
 Draw = Callable[["Description"], None]
-"""What is done with a picture."""
+"""Use of a picture."""
 
 
 def drawing(plot: bool, output: Path | None) -> Draw | None:
-    """How --plot and -o draw: on the terminal, or into a file that can be one; None where neither is asked for."""
+    """Target of --plot and -o: the terminal, or a picture file; None without them."""
     from whatif.plotting.picture import check_picture, write_picture
 
     if output is not None:
@@ -161,7 +161,7 @@ def named_platform(platform: str, platform_dirs: tuple[Path, ...]) -> tuple[str,
 def open_question(
     scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...]
 ) -> Scenario:
-    """Scenario that the options ask for."""
+    """Scenario of the options."""
     from whatif.api.common import load
 
     return load(scenario, platform=platform, overrides=overrides_of(overrides), platform_dirs=platform_dirs)

@@ -67,7 +67,7 @@ def command(
 
     if plot and (output is not None or file_format is not None or on is not None):
         raise UsageError(
-            "--plot draws on the terminal; it goes with neither -o (-o FILE.svg alone draws) nor --format nor --on"
+            "--plot draws on the terminal and excludes -o, --format and --on; -o FILE.svg alone draws a file"
         )
     parts = sweep_parts(scenario, *axes, overrides=overrides_of(overrides), on=on, **options)
     show_notes(parts.notes)

@@ -96,7 +96,7 @@ def _kernels_of(table: Table, kernel: str | None, path: Path) -> Iterator[tuple[
     elif kernel is not None or "kernel" not in table.columns:
         name = kernel or next((known for known in sorted(KERNELS, key=len) if known in path.stem.lower()), None)
         if name is None:
-            raise UsageError(f"{path}: calls of which kernel? State it by `--kernel NAME`: {', '.join(KERNELS)}")
+            raise UsageError(f"{path}: the kernel is unknown; state it by `--kernel NAME`: {', '.join(KERNELS)}")
         yield kernel_name(name), table
     else:
         names = table.columns["kernel"].values

@@ -27,7 +27,7 @@ from whatif.vocabulary import MESSAGE_MODELS
 
 _DIGITS: Final = 6
 _TABLE: Final = 2
-"""Keys of the least table that has a source of its own: `node.gpu`, `network.inter_node`."""
+"""Keys of the smallest table that has a source: `node.gpu`, `network.inter_node`."""
 # Dimensions of the variables of the points, for the range of a fit.
 _VARIABLES: Final[Mapping[str, Dimension]] = {"message_size": BYTE, "array_size": BYTE}
 
@@ -57,7 +57,9 @@ def change_of(fits: Iterable[Fit], source: str, values: Mapping[str, str] | None
         for name, value, dimension in zip(fit.dimensions, fit.values, fit.dimensions.values(), strict=True):
             stated[f"{fit.path}.{name}"] = format_quantity(float(value), dimension, _DIGITS)
         if fit.borrowed:
-            assumed[fit.path] = f"as {fit.borrowed} messages, of which this protocol has too few of its own: {source}"
+            assumed[fit.path] = (
+                f"as {fit.borrowed} messages, since this protocol was measured at too few sizes: {source}"
+            )
         elif record := _record(fit):
             records[fit.path] = _joined(records.get(fit.path), record)
         assumed |= {
@@ -113,7 +115,7 @@ def _joined(old: Mapping[str, Any] | None, new: dict[str, Any]) -> dict[str, Any
         **values,
         "standard_errors": [old["standard_errors"][at] for at in kept] + new["standard_errors"],
         "correlation": correlation,
-        # Each was fitted over a range of its own: no range holds for all of them.
+        # The ranges of the fits differ: no range holds for all of them.
         "ranges": new["ranges"] if old["ranges"] == new["ranges"] else {},
         "point_count": points,
         "error": float(f"{(squares / points) ** 0.5:.4g}"),
@@ -180,7 +182,7 @@ def _tool(notes: Mapping[str, str]) -> str:
 def write_platform(path: Path, change: PlatformChange, extends: str | None = None, folders: Sequence[Path] = ()) -> str:
     """Update a platform file, or make one that extends another platform; return its text.
 
-    What would be written is loaded first and must say what the change says. Raise `UsageError` or `InvalidFileError`
+    The new text is loaded first and must have the changed values. Raise `UsageError` or `InvalidFileError`
     for a file that is no platform, for a new one that extends nothing, and where it cannot be written; then nothing
     is changed.
     """

@@ -194,7 +194,7 @@ def format_of(path: Path | None) -> str:
     if is_folder(path):
         raise UsageError(f"{path}: is a directory; --on makes a data set in it")
     if path.suffix not in FORMATS_BY_SUFFIX:
-        raise UsageError(f"{path}: cannot tell the format from `{path.suffix}`; say --format")
+        raise UsageError(f"{path}: unknown format of `{path.suffix}`; use --format")
     return FORMATS_BY_SUFFIX[path.suffix]
 
 

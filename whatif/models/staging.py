@@ -41,7 +41,7 @@ def core_copy_bandwidth(memory_bandwidth: BytesPerSecond, core_share: Fraction, 
 
 @model("BW = min(BW_eff, BW_c) for n ≤ 64 KiB, else BW_eff", "docs/validation.md, projection of profiles")
 def commanded_bandwidth(message_size: Bytes, effective_bandwidth: BytesPerSecond) -> BytesPerSecond:
-    """Bandwidth of a link for pageable copies to the device, the smallest of which the driver sends with its commands.
+    """Bandwidth of a link for pageable copies to the device; the driver sends the smallest with its commands.
 
     Up to `COMMAND_SIZE` the device reads at most `COMMAND_BANDWIDTH` from the command buffer. Replaces BW_eff in
     `staged_read_time`: a copy of one chunk takes L + O + n / BW. On Summit this reduces the weighted error of copies

@@ -73,7 +73,7 @@ def _at(line: PlotLine, x: float, axis: AxisDescription) -> float:
 
 
 def _change(description: PlotDescription, x: float) -> str:
-    """Relative difference of the first curve from the baseline, as text; empty if there is none."""
+    """Relative difference of the first curve from the baseline, as text; empty without a baseline."""
     baseline = next((line for line in description.lines if line.style == "baseline"), None)
     if baseline is None or baseline is description.lines[0]:
         return ""

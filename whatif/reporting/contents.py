@@ -88,7 +88,7 @@ class Findings(Presentable):
 def findings(scenario: Scenario, grid: Grid, other: Scenario | None = None, patience: float = PATIENCE) -> Findings:
     """Contents of a report on a scenario: at its point, over a grid, and compared with another scenario.
 
-    A long sweep is thinned to what a picture shows. If points are simulated one by one, a sweep ends at the time
+    A long sweep is thinned to the points of a picture. If points are simulated one by one, a sweep ends at the time
     limit, `patience` in s, and what would take longer is left out. Raise `InvalidFileError` and `UsageError` as `run`.
     """
     at = evaluate(scenario.program)
@@ -138,7 +138,7 @@ def _moves(parameter: Parameter) -> bool:
 
 @dataclass(slots=True)
 class _Clock:
-    """Time limit of a report, and what was left out because of it."""
+    """Time limit of a report, and the parts left out because of it."""
 
     point_seconds: float
     end: float

@@ -166,7 +166,7 @@ def _points(result: Result) -> ReportItem:
     """Table of the points, at most a few."""
     columns = _results(result.table())
     if len(result.reasons) == 1:
-        # It stands above the pictures; a row without numbers needs no other word.
+        # It is above the pictures; a row without numbers needs no other text.
         del columns["impossible"]
     table = worth_showing(Table(columns))
     chosen = np.unique(np.linspace(0, len(table) - 1, min(len(table), _MOST_ROWS)).round().astype(int))
@@ -203,7 +203,7 @@ def _ladder(found: Findings) -> Section:
          f"{rung.left / whole:.1%}" if whole else "")
         for rung in found.ladder.rungs
     ]  # fmt: skip
-    caption = "What is left with a part ideal, and all above it: rates infinite, fixed times 0"
+    caption = "Result with a part ideal, and all above it: rates infinite, fixed times 0"
     sheet = _texts(("ideal", "saved", "left", "of the whole"), rows, ("ideal",))
     return (ReportItem(caption, _picture(caption, ladder_bars(found.ladder)), "", sheet),)
 

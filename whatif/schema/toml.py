@@ -105,7 +105,7 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
 
 
 def _too_deep(data: dict[str, Any]) -> KeyPath | None:
-    """Path of a value nested deeper than `MAXIMUM_DEPTH`; None if there is none."""
+    """Path of a value nested deeper than `MAXIMUM_DEPTH`, or None."""
     pending: list[tuple[KeyPath, Any]] = [((key,), value) for key, value in data.items()]
     while pending:
         path, value = pending.pop()

@@ -207,7 +207,7 @@ def _with_line(text: str, line: str, newline: str) -> str:
 
 
 def _place(sections: list[_Section], table: KeyPath) -> int:
-    """Where a new table belongs: before the tables in it, else behind those beside it, else in the usual order."""
+    """Index of a new table: before the tables in it, else after its siblings, else in the usual order."""
     inside = [at for at, section in enumerate(sections) if section.path[: len(table)] == table]
     if inside:
         return inside[0]

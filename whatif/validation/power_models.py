@@ -18,7 +18,7 @@ from whatif.units import ONE, WATT, Dimension
 
 Rows = list[dict[str, str]]
 _MEASURED_ON: Final = "summit"
-"""A machine with the GPU whose slowdowns were measured."""
+"""Platform with the GPU whose slowdowns were measured."""
 # One node with more ranks than devices, so that a kernel runs on each of them; lists count no cooling.
 _FULL_LOAD: Final = """
 [platform.site]
@@ -50,7 +50,7 @@ def machine_power(rows: Rows) -> Table:
         errors.append(ours / published - 1)
         table.append([program.loaded.scenario.platform.name, row["list"], nodes, published, ours, errors[-1]])
     mean = sum(map(abs, errors)) / len(errors)
-    title = f"full load of the nodes that ran HPL beside TOP500; mean absolute error {mean:.1%}"
+    title = f"full load of the nodes that ran HPL, against TOP500; mean absolute error {mean:.1%}"
     return Table.of_rows(columns, table, {"title": title})
 
 

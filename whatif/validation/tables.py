@@ -95,7 +95,7 @@ def pattern_trace(pattern: str, rank_count: int, message_size: float) -> Trace:
 def schedules() -> Table:
     """End times of LogGOPSim for generated patterns, and ours: array recurrences, and the event loop."""
     return _table(
-        "end times in LogGOPS, beside LogGOPSim",
+        "end times in LogGOPS, against LogGOPSim",
         [*map(_pattern, rows_of("loggopsim_patterns.csv")), *map(_halo, rows_of("loggopsim_halo.csv"))],
         {
             "pattern": None,
@@ -120,7 +120,7 @@ def _halo(row: Mapping[str, str]) -> tuple[Any, ...]:
     pattern = GridPattern((int(row["x"]), int(row["y"])), 1, 1, periodic=row["periodic"] == "1", order="fortran")
     costs, size = loggops_costs(row), float(row["message_size_B"])
     count, work = int(row["iteration_count"]), float(row["compute_ns"]) * _NANOSECOND
-    # Where messages come before their phase is played the recurrence does not hold, and says so.
+    # If messages arrive before the simulation of their phase, the recurrence does not hold, which is reported.
     ends = np.array([np.nan])
     with suppress(UsageError):
         ends = halo_times(pattern, size, costs, iteration_count=count, compute_time=work)
@@ -183,13 +183,13 @@ def links() -> Table:
         for row in rows_of("simgrid_flows.csv")
         for words in [[row[key] for key in keys]]
     ]
-    return _table("messages that share links, beside SimGrid 3.32", rows, columns | times)
+    return _table("messages that share links, against SimGrid 3.32", rows, columns | times)
 
 
 def hpl() -> Table:
     """HPL on ideal networks and on Dahu compared with the emulator, real runs, and effects of parts of the machine."""
     rows = [rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if", "trees")]
-    return _table("HPL, beside the emulator and real runs", compared(*rows), COLUMNS)
+    return _table("HPL, against the emulator and real runs", compared(*rows), COLUMNS)
 
 
 def transfers() -> Table:
@@ -221,12 +221,18 @@ def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: st
     time = np.array([float(row["mean_time_ns"]) for row in chosen]) * _NANOSECOND
     start = np.concatenate([[0.0], np.cumsum(time)[:-1]])
     way = {"HtoD": "host_to_device", "DtoH": "device_to_host"}[direction]
-    said: dict[str, Any] = {"operation": "copy", "direction": way, "memory": memory, "start_time": start, "time": time}
-    said["message_size"] = [float(row["message_size_B"]) for row in chosen]
+    values: dict[str, Any] = {
+        "operation": "copy",
+        "direction": way,
+        "memory": memory,
+        "start_time": start,
+        "time": time,
+    }
+    values["message_size"] = [float(row["message_size_B"]) for row in chosen]
     columns = {
         name: Column(
             np.broadcast_to(
-                np.array(said.get(name, "" if unit is None else 0.0), dtype=None if unit else object), len(time)
+                np.array(values.get(name, "" if unit is None else 0.0), dtype=None if unit else object), len(time)
             ),
             unit,
         )
