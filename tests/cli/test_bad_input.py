@@ -191,7 +191,7 @@ def test_one_wrong_line_of_a_platform(whatif_main, tmp_path, line, message):
     assert (code, f"mine.toml:4:1: {key}: " in err, message in err) == (3, True, True), err
 
 
-def test_every_problem_of_a_file_is_told_at_once(whatif_main, tmp_path):
+def test_all_errors_of_a_file_are_reported_at_once(whatif_main, tmp_path):
     text = HEAD.replace('"8 B"', '"8 Gb"').replace("rank_count = 16", "rank_cuont = 16").replace('"3 us"', "3")
     (tmp_path / "s.toml").write_text(text)
     code, _, err = whatif_main("run", "s.toml")
@@ -204,7 +204,7 @@ def test_every_problem_of_a_file_is_told_at_once(whatif_main, tmp_path):
     assert len(lines) == 4
 
 
-def test_problems_of_several_files_are_told_at_once(whatif_main, tmp_path):
+def test_errors_of_several_files_are_reported_at_once(whatif_main, tmp_path):
     (tmp_path / "mine.toml").write_text('extends = "summit"\nnode_cuont = 3\n')
     (tmp_path / "s.toml").write_text(edited('"summit"', '"mine"').replace("8 B", "8 b"))
     code, _, err = whatif_main("run", "s.toml")

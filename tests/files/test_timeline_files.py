@@ -52,7 +52,7 @@ def paje_events(text: str) -> list[tuple[str, dict[str, str]]]:
     return events
 
 
-def test_perfetto_spans_sum_to_what_each_rank_spent(replayed, tmp_path):
+def test_perfetto_spans_sum_to_the_times_of_each_rank(replayed, tmp_path):
     spent, nodes = replayed
     events: list[dict[str, Any]] = json.loads(written(replayed, tmp_path / "t.json"))["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]

@@ -131,7 +131,7 @@ def test_polynomials_are_orthogonal_and_of_length_one_as_those_of_r(degree):
         ("log(x2) ~ log(x1 - 20)", "has no value in"),
     ],
 )
-def test_what_no_regression_can_be_is_refused_in_words(text, message):
+def test_invalid_regressions_are_refused(text, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         fit_runs(runs(), text)
 
@@ -162,7 +162,7 @@ def test_coefficients_and_errors_are_those_of_the_normal_equations():
     assert_allclose(fit.covariance, scatter**2 * inverse, rtol=1e-7, atol=0)
 
 
-def test_the_truth_lies_within_the_stated_errors_as_often_as_it_should():
+def test_stated_errors_cover_the_true_value():
     """t of the true coefficients over 200 experiments: a share of 95 % within its quantiles, give or take 2.5 %."""
     truth = np.array(list(TRUE.values()))
     fits = [fit_runs(runs(60, seed), FULL) for seed in range(200)]
@@ -417,7 +417,7 @@ def test_every_written_scenario_runs(whatif_main, file, tmp_path, formula, table
     assert table.rpartition(".")[2] in out
 
 
-def test_curves_that_explain_no_more_than_lines_are_not_said_to():
+def test_curves_that_fit_no_better_than_lines_are_not_recommended():
     rng = np.random.default_rng(0)
     text = []
     for _ in range(10):
