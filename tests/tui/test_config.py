@@ -105,7 +105,7 @@ def test_a_named_file_must_be_there(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("asked", "theme"),
+    ("inputs", "theme"),
     [("dracula", "dracula"), ("of-another-program, nord", "nord"), ("of-another-program", "gruvbox"), ("", "gruvbox")],
 )
 def test_the_theme_of_the_environment_goes_first_where_we_know_it(config_file, monkeypatch, inputs, theme):
