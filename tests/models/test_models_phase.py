@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from whatif.models import decomposition, phase_times, placement
+from whatif.models import decomposition, phase, placement
 from whatif.models.k_model import effective_process_count, k_factor
 from whatif.models.max_rate import max_rate
 from whatif.models.postal import postal
@@ -60,13 +60,13 @@ def phase_time(machine, rank_count, name):
     scaled = effective_process_count(k_factor(inter, placement.total_count(dims, per_node), per_node))
     k = {"postal": None, "max_rate": per_node, "k_model": scaled}[name]
     times = message_times(machine, k and (PAIRS_PER_SOCKET[machine], per_socket, k))
-    return phase_times.serialised_time(placement.rank_message_counts(dims, per_node, per_socket), *times)
+    return phase.serialised_time(placement.rank_message_counts(dims, per_node, per_socket), *times)
 
 
 def node_aware(machine, rank_count):
     dims, per_node, per_socket = grid(rank_count), RANKS_PER_NODE[machine], RANKS_PER_SOCKET[machine]
     intra_socket, inter_socket, _ = message_times(machine)
-    return phase_times.node_aware_time(
+    return phase.node_aware_time(
         placement.rank_message_counts(dims, per_node, per_socket),
         placement.node_message_counts(dims, per_node),
         intra_socket,
@@ -125,7 +125,7 @@ def test_node_aware_jacobi2d_halo_against_the_slowest_measured_rank(machine, ran
 def test_node_aware_time_equals_hand_calculation():
     """Four ranks in a row on two nodes: one message inside the node, one between; one leaves each node."""
     dims, two = np.array([4.0]), np.array(2.0)
-    time = phase_times.node_aware_time(
+    time = phase.node_aware_time(
         placement.rank_message_counts(dims, two, two),
         placement.node_message_counts(dims, two),
         *([np.array([value]) for value in (3e-6, 7e-6, 1e6)]),
@@ -139,11 +139,11 @@ def test_node_aware_shares_node_rate_among_all_outgoing_messages():
     counts, node_counts = np.array([[[0.0], [0.0], [1.0]]]), np.array([[8.0]])
     none = np.zeros(1)
     size, processes = np.array([1e6]), np.array(4.0)
-    time = phase_times.node_aware_time(
+    time = phase.node_aware_time(
         counts, node_counts, none, none, size, processes, none, np.array([1e10]), np.array([1e9])
     )
     assert_allclose(time, 8 * 1e6 / (1e10 + 3 * 1e9), rtol=1e-14, atol=0)
-    time = phase_times.node_aware_time(
+    time = phase.node_aware_time(
         counts, node_counts, none, none, size, processes, np.array([5e-6]), np.array([np.inf]), none
     )
     assert_allclose(time, 5e-6, rtol=0, atol=0)  # an infinite bandwidth leaves the latency
@@ -159,8 +159,8 @@ time_arrays = st.lists(st.floats(0, 1), min_size=6, max_size=6).map(lambda value
 def test_phase_times_equal_their_definition(counts, times):
     serial = max(sum(m * t for m, t in zip(row.flat, times.flat, strict=True)) for row in counts)
     slowest = max(t for row in counts for m, t in zip([1, *row.flat], [0, *times.flat], strict=True) if m)
-    assert_allclose(phase_times.serialised_time(counts, *times), serial, rtol=1e-12, atol=0)
-    assert phase_times.concurrent_time(counts, *times) == slowest
+    assert_allclose(phase.serialised_time(counts, *times), serial, rtol=1e-12, atol=0)
+    assert phase.concurrent_time(counts, *times) == slowest
     assert slowest <= serial * (1 + 1e-12)
 
 
@@ -168,7 +168,7 @@ def test_phase_times_broadcast_over_points():
     dims = np.array([[4.0, 3.0], [2.5, 3.0], [8.0, 6.0]])
     counts = placement.rank_message_counts(dims, np.array(6.0), np.array(3.0))
     times = np.array([1.0, 2.0])[:, np.newaxis, np.newaxis]  # [sweep, 1, kind]
-    for function in (phase_times.serialised_time, phase_times.concurrent_time):
+    for function in (phase.serialised_time, phase.concurrent_time):
         together = function(counts, times, times, 2 * times)
         assert together.shape == (2, 3)
         assert np.isnan(together[:, 1]).all()
@@ -177,6 +177,6 @@ def test_phase_times_broadcast_over_points():
 
 def test_messages_with_zero_count_take_no_time():
     counts, never = np.array([[[2.0], [0.0], [0.0]]]), np.array([np.inf])
-    assert_array_equal(phase_times.serialised_time(counts, np.ones(1), never, never), 2)
-    assert_array_equal(phase_times.concurrent_time(counts, np.ones(1), never, never), 1)
-    assert_array_equal(phase_times.concurrent_time(0 * counts, never, never, never), 0)
+    assert_array_equal(phase.serialised_time(counts, np.ones(1), never, never), 2)
+    assert_array_equal(phase.concurrent_time(counts, np.ones(1), never, never), 1)
+    assert_array_equal(phase.concurrent_time(0 * counts, never, never, never), 0)

@@ -387,7 +387,7 @@ DEADLOCKS = {
 @pytest.mark.parametrize(("ranks", "words"), DEADLOCKS.values(), ids=DEADLOCKS)
 def test_what_cannot_be_replayed_is_told_with_rank_and_call(ranks, words):
     with pytest.raises(InfeasiblePointError) as message:
-        played(build(ranks), postal(1e-6, 1e-9, eager_limit=1000.0))
+        replay_result(build(ranks), postal(1e-6, 1e-9, eager_limit=1000.0))
     for word in words:
         assert word in str(message.value)
 
@@ -395,7 +395,7 @@ def test_what_cannot_be_replayed_is_told_with_rank_and_call(ranks, words):
 def test_a_deadlock_of_many_ranks_names_five():
     ring = [[(RECEIVE, (rank - 1) % 99, 8, 0, []), (SEND, (rank + 1) % 99, 8, 0, [0])] for rank in range(99)]
     with pytest.raises(InfeasiblePointError, match="99 of 99 ranks wait forever") as message:
-        played(build(ring), postal(1e-6, 0.0))
+        replay_result(build(ring), postal(1e-6, 0.0))
     assert str(message.value).count("receive of 8 B") == 5
 
 
