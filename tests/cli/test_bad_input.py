@@ -565,8 +565,8 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
         ("file/x.csv", "Not a directory"),
         ("folder", "is a directory"),
         ("a" * 300 + ".csv", "too long"),
-        ("x.xyz", "unknown format"),
-        ("x", "unknown format"),
+        ("x.xyz", "cannot tell the format"),
+        ("x", "cannot tell the format"),
     ):
         code, out, err = whatif_main("run", "jacobi2d", "-o", target)
         assert (code, out) == (2, ""), target
