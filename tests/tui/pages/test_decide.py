@@ -326,7 +326,7 @@ def test_a_target_that_nothing_meets_says_how_close_it_comes():
         Seek(MEMORY, "<= 1 s").apply(study_of())
     with pytest.raises(UsageError, match="no such parameter"):
         Seek("platform.node.gpu.dram", "<= 1 s").apply(study_of())
-    with pytest.raises(UsageError, match="only a number"):
+    with pytest.raises(UsageError, match="only an independent number"):
         Seek("application.grid.decomposition", "<= 1 ms").apply(study_of())
 
 
