@@ -125,7 +125,7 @@ def test_repr_has_a_few_lines(shown):
     [
         (lambda: whatif.run("jacobi2d", seed=1), "seed: no effect without samples"),
         (lambda: whatif.run("jacobi2d", level="80%"), "level: no effect without samples"),
-        (lambda: whatif.sweep_parts("jacobi2d", workers=2), "--workers and --part-points go with --on"),
+        (lambda: whatif.sweep_parts("jacobi2d", workers=2), "--workers and --part-points: no effect without --on"),
         (lambda: whatif.sweep_parts("jacobi2d", "platform.node.gpu_count=1", point=True), "exclude each other"),
         (lambda: whatif.list_("parts", "jacobi2d"), "no effect on the list of parts"),
         (lambda: whatif.check("jacobi2d", update=True), "--update needs --against"),

@@ -57,7 +57,7 @@ def test_regression_is_written_with_scenario_and_predicts_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "--formula says what depends on what"),
+        ({}, "--formula states the model"),
         ({"level": 0.9}, "--level: no effect on the shown coefficients"),
         ({"interval": "confidence"}, "--interval: no effect"),
         ({"seed": 3}, "--seed: no effect"),

@@ -32,7 +32,7 @@ def test_a_sought_value_meets_the_target_and_is_a_table_with_units():
 def test_an_unmet_target_has_the_closest_value_and_the_reason():
     found = whatif.seek("minife", [BANDWIDTH], ["iteration_time <= 1 ms"])
     assert not found.is_met
-    assert "what stands in the way: matvec_inner" in found.obstacle()
+    assert "longest phases: matvec_inner" in found.obstacle()
     searched = whatif.seek("minife", [BANDWIDTH], ["iteration_time <= 1 ms"], points=100)
     assert not searched.is_met
     assert "nothing in these ranges meets iteration_time <= 1 ms" in searched.obstacle()
@@ -120,7 +120,7 @@ def test_a_front_has_no_point_that_another_one_beats():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((BANDWIDTH,), "say what is sought"),
+        ((BANDWIDTH,), "state an aim"),
         (([], "total_time <= 1 s"), "state at least one parameter"),
         (({BANDWIDTH: "1 TB/s .. 2 TB/s"}, "total_time <= 1 s", 0), "--points 0: expected at least 1"),
     ],

@@ -191,7 +191,7 @@ def test_one_wrong_line_of_a_platform(whatif_main, tmp_path, line, message):
     assert (code, f"mine.toml:4:1: {key}: " in err, message in err) == (3, True, True), err
 
 
-def test_every_problem_of_a_file_is_told_at_once(whatif_main, tmp_path):
+def test_all_errors_of_a_file_are_reported_at_once(whatif_main, tmp_path):
     text = HEAD.replace('"8 B"', '"8 Gb"').replace("rank_count = 16", "rank_cuont = 16").replace('"3 us"', "3")
     (tmp_path / "s.toml").write_text(text)
     code, _, err = whatif_main("run", "s.toml")
@@ -204,7 +204,7 @@ def test_every_problem_of_a_file_is_told_at_once(whatif_main, tmp_path):
     assert len(lines) == 4
 
 
-def test_problems_of_several_files_are_told_at_once(whatif_main, tmp_path):
+def test_errors_of_several_files_are_reported_at_once(whatif_main, tmp_path):
     (tmp_path / "mine.toml").write_text('extends = "summit"\nnode_cuont = 3\n')
     (tmp_path / "s.toml").write_text(edited('"summit"', '"mine"').replace("8 B", "8 b"))
     code, _, err = whatif_main("run", "s.toml")
@@ -323,11 +323,11 @@ SWEEPS = [
     (["platform.node.gpu.dram_bandwidth=0 .. 2 GB/s log 3"], "must be greater than 0 B/s"),
     (["application.memory_size=0 .. 2 GB log 3"], "a log range needs ends greater than 0"),
     (["platform.node.gpu.dram_bandwidth=1 .. 2 log 3"], "has no unit"),
-    (["platform.node.gpu.dram_bandwidth=1 GB/s .. 2 GB/s"], "into how many points or steps it is divided; write"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s .. 2 GB/s"], "its number of points or its step; write"),
     (["platform.node.gpu.dram_bandwidth=.."], "sweep `platform.node.gpu.dram_bandwidth`"),
     (["platform.node.gpu.dram_bandwidth="], "expected PATH=SPEC"),
     (["platform.node.gpu.dram_bandwidth"], "expected PATH=SPEC"),
-    (["=3"], "there is no such parameter"),
+    (["=3"], "no such parameter"),
     ([""], "expected PATH=SPEC"),
     (["platform.node.gpu.dram_bandwidth=nan GB/s"], "is not a number with a unit"),
     (["platform.node.gpu.dram_bandwidth=1 GB/s, inf"], "is not a number with a unit"),
@@ -345,8 +345,8 @@ SWEEPS = [
     (["application.grid.periodic=true, maybe"], "is not one of true, false"),
     (["application.phases.halo.kind=halo, kernel"], "is not one of halo"),
     (["platform.node.gpu.l2_bandwidth=1 GB/s"], "has no effect on any result of this scenario"),
-    (["application.phases=1"], "there is no such parameter"),
-    (["sweep.x=1"], "there is no such parameter"),
+    (["application.phases=1"], "no such parameter"),
+    (["sweep.x=1"], "no such parameter"),
     (["platform.node.gpu_count=1 .. 4000 step 1", "application.rank_count=1 .. 4000 step 1"], "16,000,000 points"),
 ]  # fmt: skip
 
@@ -523,12 +523,12 @@ def test_phases_that_need_a_grid(whatif_main, tmp_path, name):
 @pytest.mark.parametrize(
     ("phases", "message"),
     [
-        ('["halo", "wrok"]', "there is no phase `wrok`"),
+        ('["halo", "wrok"]', "no phase `wrok`"),
         ('["halo", "halo"]', "cannot overlap with itself"),
         ('["halo"]', "at least 2 items"),
         ('["halo", "work", "pause"]', "at most 2 items"),
         ('["halo", 3]', "must be a text"),
-        ('["halo", "steps"]', "there is no phase `steps`"),
+        ('["halo", "steps"]', "no phase `steps`"),
     ],
 )
 def test_overlaps(whatif_main, tmp_path, phases, message):
@@ -586,7 +586,7 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
         (["nonsense"], "No such command"),
         (["list", "nonsense"], "is not one of"),
         (["schema", "nonsense"], "is not one of"),
-        (["explain", "jacobi2d", "halo_time"], "there is no such result, phase, term or parameter"),
+        (["explain", "jacobi2d", "halo_time"], "no such result, phase, term or parameter"),
         (["explain", "jacobi2d", "hallo"], "did you mean `halo`"),
         (["explain", "jacobi2d", "--depth", "-1"], "-1"),
         (["check"], "Missing argument"),

@@ -261,7 +261,7 @@ def machine(path, value):
     path.write_text(f'extends = "lassen"\nname = "Mine"\n[node.gpu]\ndram_bandwidth = "{value}"\n')
 
 
-def test_platforms_are_found_beside_the_scenario_then_in_folders_then_shipped(good, tmp_path):
+def test_platforms_are_found_next_to_the_scenario_then_in_folders_then_shipped(good, tmp_path):
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "s.toml").write_text('extends = "jacobi2d"\nplatform = "summit"\n')
     assert bandwidth(good, "here/s.toml") == "779.411 GB/s"
@@ -323,7 +323,7 @@ def test_explain_names_equation_unit_source_and_grade(good):
     assert "postal model is applied" not in out
 
 
-def test_explain_says_where_the_postal_model_stands_in(good):
+def test_explain_reports_where_the_postal_model_is_used(good):
     arguments = ("explain", "jacobi2d", "halo", "--platform", "lassen", "--set", f"{MODEL}=max_rate")
     out = good(*arguments, "--set", "application.rank_count=64")
     notes = [line for line in out.splitlines() if "postal model is applied" in line]
@@ -427,7 +427,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, arguments):
     assert "Exception ignored" not in done.stderr
 
 
-def test_a_full_disk_is_told(tmp_path):
+def test_a_full_disk_is_an_error(tmp_path):
     done = subprocess.run(
         ["bash", "-c", f"'{sys.executable}' -m whatif run jacobi2d --point > /dev/full"],
         capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60,
@@ -473,7 +473,7 @@ def test_a_structural_sweep_keeps_the_reason_of_each_platform(good):
     assert rows[1]["impossible"].startswith("the ranks need more nodes")
 
 
-def test_a_sweep_over_machines_says_the_worst_grade_of_them_all(whatif_main):
+def test_grade_of_a_sweep_over_platforms_is_the_worst(whatif_main):
     """Summit's values are published; a network of Frontier is assumed by rule."""
     _, _, err = whatif_main("run", "jacobi2d", "--sweep", "platform=summit, frontier")
     assert "worst grade of its values: datasheet" in err

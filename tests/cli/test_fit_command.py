@@ -81,7 +81,7 @@ def test_a_folder_of_outputs_becomes_a_machine_that_predicts(whatif_main, measur
     assert "platform ours" in err
 
 
-def test_what_was_fitted_is_in_the_platform_with_source_grade_and_error(whatif_main, measured):
+def test_fitted_values_are_in_the_platform_with_source_grade_and_error(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     loaded = load_scenario("jacobi2d", platform="ours", folders=[Path()])
     parameter = parameter_table(loaded)["platform.network.inter_node.postal.eager.bandwidth"]
@@ -118,7 +118,7 @@ def test_fitting_twice_changes_nothing(whatif_main, measured):
     assert Path("ours.toml").read_text() == first
 
 
-def test_predictions_beyond_the_measured_sizes_say_so(whatif_main, measured):
+def test_predictions_beyond_the_measured_sizes_are_warnings(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     halo = "application.phases.halo"
     scenario = "run", "jacobi2d", "--platform", "ours", "--platform-dir", ".", "--set", f"{halo}.model=postal"
@@ -191,7 +191,7 @@ def test_copies_are_fitted_against_the_link_of_the_platform(whatif_main):
     [
         (
             ["fit", "network", "osu", "-o", "new.toml"],
-            "new.toml: there is no such file; a new one must extend a platform",
+            "new.toml: no such file; a new one must extend a platform",
         ),
         (["fit", "network", "osu", "-o", "new.toml", "--extends", "lasen"], "did you mean `lassen`"),
         (["fit", "network", "osu", "--limits", "64 KiB, 128 B"], "expected two sizes, the smaller one first"),
@@ -243,7 +243,7 @@ def test_a_shipped_platform_is_not_written_to(whatif_main, measured):
 
 
 @pytest.mark.parametrize("file_format", ["table", "csv", "json", "markdown"])
-def test_import_shows_what_a_file_says(whatif_main, measured, file_format):
+def test_import_prints_the_table_of_a_file(whatif_main, measured, file_format):
     code, out, _ = whatif_main("import", "network", "osu", "--format", file_format)
     assert code == 0
     assert "ping_pong" in out
@@ -290,7 +290,7 @@ def test_a_fit_entry_must_be_square(whatif_main, measured):
     assert "as many entries as `parameters`" in err
 
 
-def test_the_fitted_platform_answers_as_its_formula_says(whatif_main, measured):
+def test_the_fitted_platform_reproduces_its_formula(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     sets = {"application.phases.halo.model": "postal", "application.phases.halo.message_size": "1 MiB"}
     program = Scenario.open("jacobi2d", platform="ours", folders=[Path()], overrides=sets).program
@@ -298,7 +298,7 @@ def test_the_fitted_platform_answers_as_its_formula_says(whatif_main, measured):
     assert time == pytest.approx(three_protocols(2**20), rel=2e-3)
 
 
-def test_copies_beyond_the_measured_sizes_say_so(whatif_main):
+def test_copies_beyond_the_measured_sizes_are_warnings(whatif_main):
     Path("copy.toml").write_text(
         'platform = "titan"\n[application]\nname = "Copy"\nrank_count = 1\niteration_count = 1\n'
         '[application.phases.copy]\nkind = "transfer"\ndirection = "host_to_device"\nmemory = "pageable"\n'
@@ -311,7 +311,7 @@ def test_copies_beyond_the_measured_sizes_say_so(whatif_main):
     assert "outside" not in whatif_main("run", "copy.toml", *sets)[2]
 
 
-def test_a_resolved_scenario_keeps_what_was_fitted(whatif_main, measured):
+def test_a_resolved_scenario_keeps_fitted_values(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     Path("whole.toml").write_text(whatif_main("resolve", "jacobi2d", "--platform", "ours", "--platform-dir", ".")[1])
     path = "platform.network.inter_node.postal.eager.latency"
@@ -374,7 +374,7 @@ def test_a_part_can_be_swept(whatif_main):
     assert rows[0]["total_time"] > rows[1]["total_time"]
 
 
-def test_what_else_is_set_of_a_part_is_meant_of_it(whatif_main):
+def test_other_overrides_of_a_part_apply_to_it(whatif_main):
     ways = ["platform.node.gpu.dram_bandwidth=10 TB/s", "platform.node.gpu.extends=h200-sxm"]
     answers = {
         whatif_main("run", "jacobi2d", "--point", *(word for way in order for word in ("--set", way)))[1]
@@ -432,7 +432,7 @@ def test_kernels_of_several_profiles_are_phases_together(whatif_main):
     )
 
 
-def test_json_says_the_limits(whatif_main, measured):
+def test_json_has_the_limits(whatif_main, measured):
     _, out, _ = whatif_main("fit", "network", "osu", "--format", "json")
     notes = json.loads(out)["notes"]
     assert (notes["short_limit"], notes["eager_limit"], notes["limits"]) == ("256 B", "16 KiB", "found")
@@ -444,7 +444,7 @@ def test_parts_are_listed(whatif_main):
 
 
 @pytest.mark.parametrize(("size", "mark"), [("8 MiB", "▲"), ("4 MiB", "")])
-def test_the_explorer_says_what_is_extrapolated(whatif_main, measured, size, mark):
+def test_the_explorer_marks_extrapolation(whatif_main, measured, size, mark):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     sets = {"application.phases.halo.model": "postal", "application.phases.halo.message_size": size}
     scenario = Scenario.open("jacobi2d", platform="ours", folders=[Path()], overrides=sets)

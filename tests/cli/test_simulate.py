@@ -1,4 +1,4 @@
-"""`simulate` and `validate`: what they print is what `run` predicts, and what cannot be played is told in words."""
+"""`simulate` and `validate`: their output against that of `run`, and errors for invalid scenarios."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ran(*words: str) -> str:
         ("minife", "lassen", {"application.rank_count": "30"}),
     ],
 )
-def test_a_scenario_takes_as_long_as_its_communication_says(scenario: str, platform: str, sets: dict[str, str]) -> None:
+def test_time_of_a_scenario_is_that_of_its_communication(scenario: str, platform: str, sets: dict[str, str]) -> None:
     phases = Scenario.open(scenario).program.loaded.scenario.application.phases
     # Kernels need a GPU; here only the messages count, and each phase alone, for those before skew the ranks.
     halo = next(name for name, phase in phases.items() if phase.kind == "halo")
@@ -57,7 +57,7 @@ def test_a_scenario_takes_as_long_as_its_communication_says(scenario: str, platf
 
 
 @pytest.mark.parametrize("platform", ["summit", "dahu", "fugaku"])
-def test_a_trace_takes_as_long_as_run_says_also_without_gpus(platform: str) -> None:
+def test_time_of_a_trace_equals_that_of_run_also_without_gpus(platform: str) -> None:
     from whatif.studies.scenario_sources import open_source
 
     scenario = open_source(str(DATA / "simgrid" / "actions_bcast_reduce_datatypes.txt"), platform=platform).scenario
@@ -76,9 +76,7 @@ def test_a_trace_takes_as_long_as_run_says_also_without_gpus(platform: str) -> N
         (CYCLE, "wait for one another in a circle"),
     ],
 )
-def test_messages_that_do_not_find_each_other_are_told_with_ranks_and_calls(
-    tmp_path: Path, text: str, words: str
-) -> None:
+def test_unmatched_messages_are_refused_with_ranks_and_calls(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "bad.goal"
     path.write_text(text)
     with pytest.raises(WhatifError, match=rf"(?s){words}"):
@@ -96,12 +94,12 @@ def test_messages_that_do_not_find_each_other_are_told_with_ranks_and_calls(
         (("jacobi2d", "--iterations", "10000000"), "operations"),
     ],
 )
-def test_what_cannot_be_played_is_refused_with_the_reason(words: tuple[str, ...], message: str) -> None:
+def test_scenarios_that_cannot_be_simulated_are_refused_with_the_reason(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(WhatifError, match=message):
         ran(*words)
 
 
-def test_a_sweep_says_why_a_point_cannot_be_played() -> None:
+def test_a_sweep_has_the_reason_of_a_point_that_cannot_be_simulated() -> None:
     from whatif.core.result import run_whole
     from whatif.core.sweep import grid_of, parse_option
     from whatif.studies.scenario_sources import open_source
@@ -119,10 +117,10 @@ def test_every_topic_agrees_with_the_independent_results() -> None:
     schedules = TABLES["schedules"]()
     reference = schedules.columns["reference_time"].values
     np.testing.assert_allclose(schedules.columns["event_time"].values, reference, rtol=1e-12, atol=0)
-    played = np.isfinite(schedules.columns["recurrence_time"].values)
-    assert (len(played), played.sum()) == (98, 94)
+    simulated = np.isfinite(schedules.columns["recurrence_time"].values)
+    assert (len(simulated), simulated.sum()) == (98, 94)
     np.testing.assert_allclose(
-        schedules.columns["recurrence_time"].values[played], reference[played], rtol=1e-12, atol=0
+        schedules.columns["recurrence_time"].values[simulated], reference[simulated], rtol=1e-12, atol=0
     )
     counts = TABLES["counts"]()
     printed, counted = counts.columns["K_inter"].values, counts.columns["counted_K_inter"].values

@@ -136,7 +136,7 @@ def test_setup_is_spent_at_idle_power():
         ('energy_price = "0.1 EUR/kWh"', ("total_cost",), "total_energy"),
     ],
 )
-def test_what_is_not_stated_gives_no_number_but_a_reason(line, lost, kept):
+def test_missing_values_give_a_reason_instead_of_a_number(line, lost, kept):
     program = scenario(TEXT.replace(line, "")).program
     parameter = "host.power" if "host" in line else line.partition(" ")[0]
     assert kept in program.columns
@@ -272,7 +272,7 @@ def test_a_budget_for_the_lifetime_pays_for_nodes_and_their_energy():
     assert_allclose(jobs * found.cost.value, found.node_count * each, rtol=1e-12, atol=0)
 
 
-def test_what_a_budget_cannot_answer_is_the_reason_of_a_row():
+def test_a_budget_without_a_result_is_a_row_with_the_reason():
     assert bought({"power": "2 kW"}).reason == "1 nodes are too few: one job needs 2"
     assert bought({"power": "1 kW"}).reason == "not one node is within the budget"
     assert bought({"capital": "1 EUR"}, platform__price__node_price="0 EUR").reason == "nodes take no capital there"
@@ -306,7 +306,7 @@ def test_the_budget_of_the_command_line(whatif_main):
     assert "and 4 more: the same on every machine" in text
 
 
-def test_what_no_machine_of_a_budget_knows_is_the_mistake_of_the_asker(whatif_main):
+def test_a_parameter_of_no_platform_in_a_budget_is_an_error(whatif_main):
     for wrong in (("--platform", "nowhere"), ("--platform", "frontier", "--set", "application.nonsense=1")):
         code, _, text = whatif_main("budget", "jacobi2d", *wrong, "--power", "1 MW")
         assert (code, wrong[-1].rpartition(".")[2].partition("=")[0] in text) == (3, True)

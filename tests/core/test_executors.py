@@ -96,7 +96,7 @@ def test_results_come_in_the_order_of_the_points_though_parts_end_in_another(clu
         assert [*result.table().rows()] == [*other.table().rows()]
 
 
-def test_what_a_killed_run_left_is_gone_on_with(whatif_main, tmp_path):
+def test_a_killed_run_is_continued(whatif_main, tmp_path):
     """Nothing that is complete is computed again."""
     sweeps = ("--sweep", f"{BANDWIDTH}=1 TB/s .. 2 TB/s linear 60", *CHOICES[2:])
     arguments = ["run", "jacobi2d", *sweeps, "--on", "threads", "--workers", "1", "--part-points", "2", "-o", "parts"]
@@ -150,16 +150,16 @@ def test_a_folder_of_another_question_is_left_as_it_is(whatif_main, tmp_path, ch
         (["--on", "tcp://nowhere.invalid"], "no scheduler answers there"),
         (["--on", "what://127.0.0.1:1"], "no scheduler answers there"),
         (["--on", "tcp://127.0.0.1:1", "--workers", "2"], "--workers has no effect on a running scheduler"),
-        (["--workers", "2"], "go with --on"),
-        (["--part-points", "2"], "go with --on"),
-        (["--on", "threads", "--plot"], "goes with neither"),
+        (["--workers", "2"], "no effect without --on"),
+        (["--part-points", "2"], "no effect without --on"),
+        (["--on", "threads", "--plot"], "excludes -o"),
         (["--on", "threads", "-o", "mine"], "mine: holds other files"),
         (["--on", "threads", "-o", "none/parts"], "none/parts: cannot be written: No such file"),
         (["--on", "threads", "-o", "a" * 300], "cannot be written: File name too long"),
         (["--on", "threads", "-o", "mine/notes"], "mine/notes: cannot be written: File exists"),
     ],
 )
-def test_wrong_places_are_told_in_seconds(whatif_main, monkeypatch, tmp_path, arguments, message):
+def test_invalid_placements_are_refused(whatif_main, monkeypatch, tmp_path, arguments, message):
     monkeypatch.setattr(places, "_CONNECT_SECONDS", 0.2)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes").write_text("x")
@@ -185,7 +185,7 @@ def test_a_line_changed_by_hand_is_refused(whatif_main, tmp_path):
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )
-def test_a_full_disk_and_an_interrupt_keep_what_was_written(monkeypatch, capsys, tmp_path, problem, code, reported):
+def test_a_full_disk_and_an_interrupt_keep_written_parts(monkeypatch, capsys, tmp_path, problem, code, reported):
     written, write = [], Path.write_bytes
 
     def until_full(path, content):
@@ -208,7 +208,7 @@ def test_a_full_disk_and_an_interrupt_keep_what_was_written(monkeypatch, capsys,
     assert "2 of 60 parts are in parts" in capsys.readouterr().err
 
 
-def test_a_lost_process_is_told_and_what_was_computed_is_kept(tmp_path):
+def test_a_lost_process_is_an_error_and_computed_parts_are_kept(tmp_path):
     scenario, grid = inputs(*NUMBERS)
     data_set = DataSet(tmp_path / "parts", EvaluationRequest(scenario, grid), 3)
     with opened("processes", 1) as place:
@@ -220,15 +220,15 @@ def test_a_lost_process_is_told_and_what_was_computed_is_kept(tmp_path):
     assert 1 <= len(DataSet(tmp_path / "parts", EvaluationRequest(scenario, grid), 3).known) < 20
 
 
-def test_a_worker_of_another_version_is_told():
+def test_a_worker_of_another_version_is_refused():
     scenario, grid = inputs(*NUMBERS)
     (part,) = parts_of(EvaluationRequest(scenario, grid).compiled(), [(0, grid)])
-    with pytest.raises(UsageError, match=r"whatif 0\.0 asks a worker that has whatif"):
+    with pytest.raises(UsageError, match=r"whatif 0\.0 sent a part to a worker with whatif"):
         replace(part, version="0.0").results()
     assert isinstance(part, GridTask)
 
 
-def test_a_scheduler_that_dies_is_told_and_what_was_computed_is_kept(whatif_main, tmp_path):
+def test_a_lost_scheduler_is_an_error_and_computed_parts_are_kept(whatif_main, tmp_path):
     addresses: Queue[str] = Queue()
 
     async def serve():

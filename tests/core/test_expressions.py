@@ -257,7 +257,7 @@ def test_units_joined_wrongly(text, message):
         ("= 2 * \x00", "cannot read"),
     ],
 )
-def test_what_cannot_be_read(text, message):
+def test_unreadable_files_are_refused(text, message):
     with pytest.raises(ExpressionError, match=message):
         parse_expression(text)
 
@@ -382,7 +382,7 @@ def test_wrong_expressions_name_their_key(expression, parameters, key, message):
     assert all(problem.file == "test.toml" and problem.line > 1 and problem.column >= 1 for problem in found)
 
 
-def test_every_wrong_expression_is_told_at_once():
+def test_all_invalid_expressions_are_reported_at_once():
     found = problems("x * 1 s", 'a = "= y"\nb = "= 1 s + 1 B"')
     assert {problem.key for problem in found} == {
         "application.phases.pause.overhead_time",

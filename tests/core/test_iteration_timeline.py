@@ -126,7 +126,7 @@ def test_the_parts_of_a_structured_grid_overlap_by_their_names():
     assert [bar.category for bar in found.bars] == ["kernel", "communication", "overhead"]
 
 
-def test_an_overlap_of_jacobi2d_saves_what_the_command_line_says(whatif_main, tmp_path):
+def test_an_overlap_of_jacobi2d_saves_the_printed_time(whatif_main, tmp_path):
     overlap = 'extends = "jacobi2d"\n[application.overlaps.o]\nphases = ["halo", "stencil"]\nfraction = 0.75\n'
     path = tmp_path / "overlapped.toml"
     path.write_text(overlap)

@@ -224,7 +224,7 @@ load_store_fraction = 0.2
         ("launch", 'follows = "surface"\nprofiled_cells = { x = 500, y = 1000 }', 4 / 3),
     ],
 )
-def test_kernel_metrics_count_what_the_file_says(per, more, launches):
+def test_kernel_metrics_equal_those_of_the_file(per, more, launches):
     text = head() + GRID.format(more="") + KERNEL.format(model="roofline", per=per, more=more)
     close(point(text).terms["work"], launches * 80e6 / 779.4108e9)
 
@@ -262,7 +262,7 @@ def test_transfers(platform, more, expected):
     close(point(head(platform) + transfer(more)).terms["copy"], expected)
 
 
-def test_a_transfer_of_a_halo_copies_what_the_busiest_rank_sends():
+def test_a_transfer_of_a_halo_copies_the_messages_of_the_busiest_rank():
     text = NINE + halo("postal") + (
         '[application.phases.copy]\nkind = "transfer"\ndirection = "device_to_host"\nhalo = "halo"\n'
     )  # fmt: skip
@@ -301,7 +301,7 @@ def test_computation_and_communication_of_a_structured_grid_may_overlap():
         '[application.overlaps.hidden]\nphases = ["step.computation", "step.communication"]\nfraction = 1\n'
     )  # fmt: skip
     close(point(text).columns["iteration_time"], 1e6 / 1e9)
-    with pytest.raises(InvalidFileError, match=r"there is no phase `step`; known: step\.computation"):
+    with pytest.raises(InvalidFileError, match=r"no phase `step`; known: step\.computation"):
         point(text.replace('"step.computation"', '"step"'))
 
 
@@ -359,7 +359,7 @@ def test_every_algorithm_can_be_named_in_a_file():
     assert set(get_args(CollectivePhase.model_fields["algorithm"].annotation)) == set(ALGORITHMS)
 
 
-def test_a_platform_beside_the_scenario_may_refine_the_shipped_one_of_its_name(tmp_path):
+def test_a_platform_next_to_the_scenario_may_extend_the_shipped_one_of_its_name(tmp_path):
     (tmp_path / "summit.toml").write_text('extends = "summit"\n[node]\ngpu_count = 8\n')
     text = head() + transfer('direction = "device_to_host"')
     program = scenario(text, tmp_path).program
@@ -371,7 +371,7 @@ def test_a_platform_beside_the_scenario_may_refine_the_shipped_one_of_its_name(t
         Scenario.open("jacobi2d", platform="jacobi2d").program  # noqa: B018
 
 
-def test_a_parameter_that_could_be_stated_says_so():
+def test_an_unstated_parameter_is_named_in_the_error():
     with pytest.raises(UsageError, match="is not stated in this scenario; give it a value first with --set"):
         parse_option("application.phases.halo.inter_node_count=1, 2", Scenario.open("jacobi2d").program, 9)
     with pytest.raises(UsageError, match=": no result depends on this text"):

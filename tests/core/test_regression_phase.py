@@ -88,7 +88,7 @@ def test_samples_of_a_regression_have_the_covariance_of_its_coefficients_and_the
     assert_allclose(samples.std() * 1e3, np.sqrt(variance), rtol=1e-2, atol=0)
 
 
-def test_beyond_the_runs_a_regression_says_so(folder):
+def test_a_regression_beyond_its_runs_is_a_warning(folder):
     grid = Grid((Axis("x1", {X1: np.array([10e9, 20e9, 40e9])}),))
     found = extrapolations(evaluate(compiled(folder), grid.arrays()))
     assert list(found) == [
@@ -113,7 +113,7 @@ def test_an_estimate_is_a_result_of_its_own_with_its_own_unit(folder):
     assert 100 < low < 120 < high < 140
 
 
-def test_a_resolved_scenario_keeps_what_is_known_of_the_fit(folder, whatif_main):
+def test_a_resolved_scenario_keeps_the_fit(folder, whatif_main):
     (folder / "q.toml").write_text(QUESTION)
     (folder / "whole.toml").write_text(whatif_main("resolve", folder / "q.toml")[1])
     first, second = (whatif_main("run", folder / name, "--samples", 64)[1] for name in ("q.toml", "whole.toml"))
@@ -140,12 +140,16 @@ def test_variables_must_be_those_of_the_fit(folder, old, new, message):
         ('x1 = "x1", ', 'x1 = "open(x1)", ', "unknown function `open`; allowed: "),
         ("x1 = 20.0, ", "", "`x1` has no coefficient of its name"),
         ('"GB"', '"Gb"', "did you mean Gbit or GB?"),
-        ('"ms"', '"W"', "`W` is no time: a regression of another quantity stands in `[application.estimates.step]`"),
+        (
+            '"ms"',
+            '"W"',
+            "`W` is not a time: a regression of another quantity belongs in `[application.estimates.step]`",
+        ),
         ('part = "phase"\n', "", "step.toml"),
         ('"regression"', '"regresion"', "did you mean `regression`?"),
     ],
 )
-def test_a_broken_model_file_is_told_in_that_file(folder, old, new, message):
+def test_errors_in_a_model_file_name_that_file(folder, old, new, message):
     (folder / "step.toml").write_text(STEP.replace(old, new))
     assert message in problems(folder)
     assert "step.toml" in problems(folder)
@@ -172,4 +176,4 @@ def test_a_phase_that_repeats_waits_for_the_slowest_device_as_in_equation_7(fold
 
 def test_repeats_are_of_phases_that_are_there(folder):
     text = QUESTION + "[application.repeats.stap]\ninterval = 2\n"
-    assert "`stap`: there is no such phase; did you mean `step`?" in problems(folder, text)
+    assert "`stap`: no such phase; did you mean `step`?" in problems(folder, text)

@@ -1,4 +1,4 @@
-"""Phases played message by message: the closed form is their limit; what only a simulation sees is told by hand."""
+"""Phases simulated message by message: against closed forms in the limit, and against results computed by hand."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_near_ranks_make_a_simulated_collective_faster_than_the_closed_form() ->
     assert times(scenario)[0] < times(modelled)[0]
 
 
-def test_a_swept_parameter_is_played_at_every_point() -> None:
+def test_a_swept_parameter_is_simulated_at_every_point() -> None:
     sweep = "application.rank_count=4, 16, 64"
     swept = times(inputs(HALO), sweep)
     alone = [times(inputs(HALO, application__rank_count=count))[0] for count in ("4", "16", "64")]
@@ -167,7 +167,7 @@ def test_devices_that_share_nothing_stated_are_asked_for_it() -> None:
         _ = inputs(text_without).program
 
 
-def test_a_trace_beside_the_scenario_is_replayed(tmp_path: Path) -> None:
+def test_a_trace_next_to_the_scenario_is_replayed(tmp_path: Path) -> None:
     (tmp_path / "ping.goal").write_text(PING)
     text = HALO.partition("[application.grid]")[0].replace("= 64", "= 2") + (
         '[application.phases.trace]\nkind = "trace"\nfile = "ping.goal"\nmodel = "postal"\n'
@@ -181,7 +181,7 @@ def test_a_trace_beside_the_scenario_is_replayed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../ping.goal", "missing.goal", "/etc/passwd"])
-def test_a_trace_that_is_not_beside_the_scenario_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_trace_in_another_folder_is_refused(tmp_path: Path, name: str) -> None:
     text = HALO.partition("[application.grid]")[0] + (
         f'[application.phases.trace]\nkind = "trace"\nfile = "{name}"\nmodel = "postal"\n'
     )

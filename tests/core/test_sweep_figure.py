@@ -79,7 +79,7 @@ def test_a_third_axis_stays_at_its_first_place():
         assert_array_equal(line.y, other.y)
 
 
-def test_scales_suit_the_values_unless_one_is_asked_for():
+def test_scales_suit_the_values_unless_one_is_selected():
     result = swept("jacobi2d", SWEEP)
     suiting = figure(result)
     assert (suiting.x.scale, suiting.y.scale) == (Scale.LOG, Scale.LINEAR)
@@ -103,7 +103,7 @@ def test_choices_have_no_logarithm():
     assert_array_equal(x, [0, 1])
 
 
-def test_what_is_not_positive_is_a_gap_on_a_logarithmic_axis():
+def test_values_that_are_not_positive_are_gaps_on_a_logarithmic_axis():
     path = "application.phases.overhead.overhead_time"
     drawn = figure(swept("jacobi2d", f"{path}=0 us, 1 us, 10 us"), x_scale=Scale.LOG, y_scale=Scale.LOG)
     points = points_of(drawn)
@@ -121,7 +121,7 @@ def test_the_curve_before_has_the_values_of_the_other_question():
     assert_array_equal(drawn.lines[-1].y, before.columns[Y_COLUMN])
 
 
-def test_a_reading_is_what_the_command_line_prints(whatif_main):
+def test_a_reading_equals_the_output_of_the_command_line(whatif_main):
     result = swept("jacobi2d", SWEEP)
     x = float(next(iter(result.grid.axes[0].parameters.values()))[3])
     place, *curves = readout(figure(result), x * 1.1)
@@ -133,7 +133,7 @@ def test_a_reading_is_what_the_command_line_prints(whatif_main):
     assert [reading.style for reading in curves[:2]] == ["series-1", "series-2"]
 
 
-def test_a_reading_tells_the_difference_to_the_values_before():
+def test_a_reading_shows_the_difference_to_earlier_values():
     change = {GPUS.replace(".", "__"): "2"}
     drawn = figure(swept("jacobi2d", SWEEP), before=swept("jacobi2d", SWEEP, **change))
     now, before = (predicted("jacobi2d", **sets, **{MEMORY.replace(".", "__"): "4 TB/s"}) for sets in ({}, change))
@@ -254,11 +254,11 @@ def test_the_terminal_has_a_picture_of_its_size(monkeypatch):
     assert f"{MEMORY} (TB/s)" in lines[-1]
 
 
-def test_a_picture_by_itself_says_what_its_numbers_are_worth():
+def test_the_title_of_a_single_picture_states_the_grade():
     scenario = Scenario.open("jacobi2d", platform="frontier")
     grid = grid_of([parse_option("platform.node.gpu_count = 2, 4, 8", scenario.program, 10)], 10)
     result = run_whole(scenario, grid)
     assert alone(result).title == "iteration_time · rests on assumed values"
     beyond = replace(result, extrapolated={"halo: sizes of 1 B lie outside": np.True_})
-    assert alone(beyond).title.endswith(" · halo: beyond what was fitted")
+    assert alone(beyond).title.endswith(" · halo: beyond the fitted range")
     assert alone(run_whole(Scenario.open("jacobi2d"), grid)).title == "iteration_time"

@@ -92,7 +92,7 @@ def test_a_bandwidth_written_as_time_per_byte_keeps_its_relative_deviation():
     [("3 s +- 0.5 s", 3), ("lognormal(3 s, 2)", 3), ("uniform(2 s, 6 s)", 4), ("triangular(1 s, 2 s, 9 s)", 2),
      ("empirical(5 s, 1 s, 2 s)", 2)],
 )  # fmt: skip
-def test_without_samples_a_value_stands_at_its_centre(text, centre):
+def test_without_samples_a_value_is_at_its_centre(text, centre):
     value = TIME.parse(text)
     assert (float(value), value.distribution.text) == (centre, text)
     copied = pickle.loads(pickle.dumps(value))  # noqa: S301
@@ -120,7 +120,7 @@ def test_without_samples_a_value_stands_at_its_centre(text, centre):
         ("3 GB +- 1 GB", "write a quantity in s"),
     ],
 )  # fmt: skip
-def test_what_no_distribution_is_is_refused(text, reason):
+def test_malformed_distributions_are_refused(text, reason):
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         TIME.parse(text)
     assert reason in str(caught.value).replace("a empirical", "an empirical")
@@ -149,7 +149,7 @@ def test_every_point_of_a_sweep_has_its_band_and_a_swept_value_is_known():
     assert_allclose(np.concatenate(parts), lower, rtol=0, atol=0)
 
 
-def test_samples_without_an_answer_do_not_count_and_are_told():
+def test_samples_without_a_result_are_counted_separately():
     inputs = scenario("a", a="1 +- 0.1").changed({"application.rank_count": "uniform(27001, 28301)"})
     bands = run_whole(inputs, Grid(), Sampling(4096)).bands
     # Summit has 4,608 nodes of 6 GPUs.
@@ -187,7 +187,7 @@ def fitted(correlation):
     return Scenario(parse_document(FITS.format(correlation=correlation), "f.toml")).program
 
 
-def test_values_of_one_fit_vary_together_as_it_says():
+def test_values_of_one_fit_are_correlated_as_stated():
     program = fitted([[1, -0.8], [-0.8, 1]])
     axis = sample_axis(program, Sampling(4096))
     latency, bandwidth = (axis.parameters[f"platform.network.inter_node.postal.rendezvous.{key}"]

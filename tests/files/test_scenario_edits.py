@@ -188,7 +188,7 @@ def test_changes_go_into_the_file_that_extends():
     )
 
 
-def test_a_new_table_stands_behind_those_beside_it():
+def test_a_new_table_comes_after_its_siblings():
     phase = "application.phases.more"
     added = f'\n[{phase}]\nkind = "overhead"\noverhead_time = "1 us"\n'
     assert after(SMALL, {f"{phase}.kind": "overhead", f"{phase}.overhead_time": "1 us"}) == SMALL + added
@@ -200,7 +200,7 @@ def test_a_line_of_blanks_separates_tables_as_well():
     assert after(text, {"parameters.n": "1"}) == expected
 
 
-def test_a_file_without_a_last_line_end_gets_one_before_what_is_added():
+def test_a_missing_line_end_is_added_before_new_lines():
     text = 'extends = "minife"\n[application.phases.halo]\nmodel = "max_rate"'
     assert after(text, {"application.phases.halo.halo_width": "2"}) == f"{text}\nhalo_width = 2\n"
     assert after(text, {"application.phases.dot.launch_count": "2"}) == (
@@ -221,7 +221,7 @@ def test_comments_stay_with_the_table_below_them():
     assert 'neighbours = "faces"\nhalo_width = 2\n# Measured by hand.\n[application.phases.pause]\n' in written
 
 
-def test_what_a_file_begins_with_stays_at_its_beginning():
+def test_leading_comments_stay_at_the_beginning_of_a_file():
     """A comment on the first line is about the file, also where a header follows at once."""
     text = f"# What if?\n{SMALL[SMALL.index('[application]') :]}"
     added = '# What if?\n\n[platform]\nextends = "summit"\n\n[parameters]\ndepth = 3\n\n[application]\n'
@@ -323,7 +323,7 @@ def in_order(wanted, lines):
 
 @PROPERTY
 @given(case=edited(), newline=st.sampled_from(["\n", "\r\n"]), mark=st.sampled_from([b"", b"\xef\xbb\xbf"]))
-def test_a_saved_file_says_what_the_session_says(tmp_path_factory, case, newline, mark):
+def test_a_saved_file_has_the_values_of_the_session(tmp_path_factory, case, newline, mark):
     name, sets = case
     path = tmp_path_factory.mktemp("saved") / f"{name}.toml"
     path.write_bytes(mark + QUESTIONS[name].document.text.replace("\n", newline).encode())
@@ -623,7 +623,7 @@ def test_a_missing_folder_is_an_error(tmp_path):
         ("rank_count = 16", "rank_count = 0", "the file would not load any more: .*of at least 1"),
     ],
 )
-def test_what_would_not_say_the_same_is_not_saved(file, monkeypatch, old, new, message):
+def test_a_file_that_would_read_differently_is_not_saved(file, monkeypatch, old, new, message):
     document, scenario = asking(file, SETS)
     right = rewritten(document, SETS)
     assert right.count(old) == 1
@@ -631,7 +631,7 @@ def test_what_would_not_say_the_same_is_not_saved(file, monkeypatch, old, new, m
     refused(file, document, scenario, f"s.toml: not saved: .*{message}")
 
 
-def test_what_no_file_can_hold_is_not_saved(file):
+def test_overrides_that_no_file_can_hold_are_not_saved(file):
     refused(file, *asking(file, {"application.name": "\udcff"}), "s.toml: not saved: .*can't encode")
     file.write_text(SMALL + "#" * (999_990 - len(SMALL)))
     document, scenario = asking(file, SETS)
@@ -740,7 +740,7 @@ def test_a_patch_gives_the_rows_of_the_session(name, tmp_path):
     check_rows(answered(["run", str(path)]), session)
 
 
-def test_a_command_line_is_the_one_that_a_person_types():
+def test_a_command_line_is_quoted_for_a_shell():
     scenario = Scenario.open("jacobi2d", platform="lassen", overrides={GPUS: "8", MEMORY: "1 TB/s"})
     axis = parse_option(f"{RANKS}=1 .. 8 step 1; application.iteration_count=1..8 step 1", scenario.program, 100)
     assert command_line(scenario, [axis]) == (
@@ -750,7 +750,7 @@ def test_a_command_line_is_the_one_that_a_person_types():
     assert command_line(Scenario.open("jacobi2d"), ()) == "whatif run jacobi2d --point"
 
 
-def test_a_patch_is_the_file_that_a_person_writes():
+def test_a_patch_is_a_valid_scenario_file():
     scenario = Scenario.open("jacobi2d", platform="lassen", overrides={GPUS: "8", "application.grid.periodic": "true"})
     axis = parse_option(f"{RANKS}=1 .. 8 step 1", scenario.program, 100)
     assert toml_patch(scenario, [axis]) == (

@@ -23,7 +23,7 @@ TRACES = DATA / "traces"
 
 
 @pytest.fixture(scope="module", params=["goal/binary_tree_32.goal", "simgrid", "otf2"])
-def played(request: pytest.FixtureRequest) -> tuple[Activity, list[int]]:
+def replayed(request: pytest.FixtureRequest) -> tuple[Activity, list[int]]:
     file = "simgrid/actions_waitall.txt" if request.param == "simgrid" else request.param
     scenario = open_source(
         str(TRACES / file), platform="lassen", overrides={"application.ranks_per_node": "2"}
@@ -32,8 +32,8 @@ def played(request: pytest.FixtureRequest) -> tuple[Activity, list[int]]:
     return simulation.activity, simulation.places.node.tolist()
 
 
-def written(played: tuple[Activity, list[int]], path: Path) -> str:
-    TIMELINE_WRITERS[path.suffix](*played, path)
+def written(replayed: tuple[Activity, list[int]], path: Path) -> str:
+    TIMELINE_WRITERS[path.suffix](*replayed, path)
     return path.read_text(encoding="utf-8")
 
 
@@ -52,9 +52,9 @@ def paje_events(text: str) -> list[tuple[str, dict[str, str]]]:
     return events
 
 
-def test_perfetto_spans_sum_to_what_each_rank_spent(played, tmp_path):
-    spent, nodes = played
-    events: list[dict[str, Any]] = json.loads(written(played, tmp_path / "t.json"))["traceEvents"]
+def test_perfetto_spans_sum_to_the_times_of_each_rank(replayed, tmp_path):
+    spent, nodes = replayed
+    events: list[dict[str, Any]] = json.loads(written(replayed, tmp_path / "t.json"))["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]
     assert all(span["dur"] >= 0 for span in spans)
     times = np.zeros((spent.rank_count, len(GROUPS)))
@@ -64,9 +64,9 @@ def test_perfetto_spans_sum_to_what_each_rank_spent(played, tmp_path):
     assert_allclose(times, spent.rank_times(), rtol=1e-9, atol=0)
 
 
-def test_perfetto_arrows_begin_at_the_sender_and_end_at_the_receiver(played, tmp_path):
-    spent, _ = played
-    events = json.loads(written(played, tmp_path / "t.json"))["traceEvents"]
+def test_perfetto_arrows_begin_at_the_sender_and_end_at_the_receiver(replayed, tmp_path):
+    spent, _ = replayed
+    events = json.loads(written(replayed, tmp_path / "t.json"))["traceEvents"]
     ends = {(event["ph"], event["id"]): event for event in events if event["ph"] in {"s", "f"}}
     assert len(ends) == 2 * len(spent.sent) > 0
     for key in range(len(spent.sent)):
@@ -76,11 +76,11 @@ def test_perfetto_arrows_begin_at_the_sender_and_end_at_the_receiver(played, tmp
         assert end["args"]["bytes"] == spent.message_size[key]
 
 
-def test_paje_events_are_in_the_order_of_time_and_within_containers_that_exist(played, tmp_path):
-    spent, nodes = played
+def test_paje_events_are_in_the_order_of_time_and_within_containers_that_exist(replayed, tmp_path):
+    spent, nodes = replayed
     containers, last = {"0"}, 0.0
     kinds: Counter[str] = Counter()
-    for name, event in paje_events(written(played, tmp_path / "t.paje")):
+    for name, event in paje_events(written(replayed, tmp_path / "t.paje")):
         kinds[name] += 1
         if "Time" in event:
             assert float(event["Time"]) >= last
@@ -93,11 +93,11 @@ def test_paje_events_are_in_the_order_of_time_and_within_containers_that_exist(p
     assert kinds["PajeSetState"] == 2 * len(spent.start)
 
 
-def test_every_paje_link_ends_with_the_key_and_the_size_it_began_with(played, tmp_path):
-    spent, _ = played
+def test_every_paje_link_ends_with_the_key_and_the_size_it_began_with(replayed, tmp_path):
+    spent, _ = replayed
     open_links: dict[str, dict[str, str]] = {}
     closed = 0
-    for name, event in paje_events(written(played, tmp_path / "t.paje")):
+    for name, event in paje_events(written(replayed, tmp_path / "t.paje")):
         if name == "PajeStartLink":
             open_links[event["Key"]] = event
         if name == "PajeEndLink":
@@ -110,11 +110,11 @@ def test_every_paje_link_ends_with_the_key_and_the_size_it_began_with(played, tm
     assert closed == len(spent.sent) > 0
 
 
-def test_paje_states_are_open_for_as_long_as_each_rank_was_busy(played, tmp_path):
-    spent, _ = played
+def test_paje_states_are_open_for_as_long_as_each_rank_was_busy(replayed, tmp_path):
+    spent, _ = replayed
     busy = np.zeros((spent.rank_count, len(GROUPS)))
     state: dict[str, tuple[str, float]] = {}
-    for name, event in paje_events(written(played, tmp_path / "t.paje")):
+    for name, event in paje_events(written(replayed, tmp_path / "t.paje")):
         if name != "PajeSetState":
             continue
         value, since = state.get(event["Container"], ("idle", 0.0))

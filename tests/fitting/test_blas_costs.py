@@ -257,7 +257,7 @@ def test_the_messages_of_dahu_change_where_the_platform_of_its_authors_says():
     assert np.abs(np.mean(residuals)) < 0.01
 
 
-def test_a_calibration_becomes_a_platform_that_says_where_its_values_come_from(whatif_main, tmp_path):
+def test_a_calibration_becomes_a_platform_with_sources(whatif_main, tmp_path):
     (tmp_path / "mine.toml").write_text(BASE)
     code, out, err = whatif_main("fit", "kernel", COEFFICIENTS, MESSAGES, "-o", "mine.toml", "--average", "25")
     assert code == 0

@@ -182,7 +182,7 @@ def coverage(trials, **options):
     return np.mean(inside, axis=0), np.mean(predicted)
 
 
-def test_the_truth_lies_in_the_intervals_as_often_as_they_say():
+def test_intervals_cover_the_true_value_with_their_probability():
     parameters, runs = coverage(150)
     assert abs(parameters.mean() - 0.9) < 0.03
     assert (parameters > 0.8).all()
@@ -290,7 +290,7 @@ def test_exchanges_in_a_node_have_parameters_of_their_own():
     assert_allclose(one_node, 1000 / 1e9 + 1e-6, rtol=1e-14, atol=0)
 
 
-def test_runs_on_one_node_tell_nothing_of_a_target_on_several():
+def test_runs_on_one_node_do_not_determine_a_target_on_several():
     node = Column(np.full(len(GOOD), 16.0), ONE)
     runs = runs_of(table_of(GOOD, ranks_per_node=node))
     assert not runs.share.any()
@@ -321,7 +321,7 @@ def test_a_constant_halo_parameters_packing_and_overhead_in_one():
     assert np.isnan(other.mean_reach).all()
 
 
-def test_weak_scaling_cannot_tell_cells_from_overheads():
+def test_weak_scaling_cannot_separate_cells_and_overheads():
     c = 1e6 * np.array([2.0, 4.0, 8.0, 16.0])
     runs = timed(replace(settings([1e6], [2, 4, 8, 16], [100], halo=4000), cells=c))
     text = "\n".join(unidentified(fit_grid(runs)))
@@ -356,7 +356,7 @@ def test_fewer_runs_than_parameters_leave_the_errors_unknown():
     assert next_run(fit, settings([1e6], [8], [500]), settings()).assumed_noise
 
 
-def test_what_was_never_measured_is_asked_for():
+def test_missing_measurements_are_requested():
     nothing, runs = np.full(len(GOOD), np.nan), GOOD.changed(halo_cells=0 * GOOD.cells)
     text = "\n".join(unidentified(fit_grid(runs)))
     assert "K_b: no run has a term with it; 1/K_b is fixed at 0; a column `halo_cells` would identify it" in text
@@ -567,7 +567,7 @@ def test_the_next_run_and_the_residuals_are_tables(whatif_main, tmp_path):
     assert max(abs(row["residual"]) for row in json.loads(out)["rows"]) < 0.1
 
 
-def test_a_file_of_several_cases_asks_which(whatif_main, tmp_path):
+def test_a_file_of_several_cases_needs_a_choice(whatif_main, tmp_path):
     runs = timed(joined(settings(case="wet"), settings(case="dry")), 0.01, rates={"dry": 8e8})
     write(tmp_path / "runs.csv", runs)
     code, _, err = whatif_main("fit", "grid", "runs.csv", "-o", "m.toml")

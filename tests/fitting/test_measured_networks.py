@@ -139,7 +139,7 @@ def test_sharing_on_blue_waters_keeps_to_what_is_physical_and_recommends_the_inj
 
 
 @pytest.mark.shared_data
-def test_the_tables_of_the_documentation_are_what_the_command_prints():
+def test_the_tables_of_the_documentation_equal_the_output():
     from benchmarks.fitting import limits_table, paper_table, sharing_table
 
     document = (ROOT / "docs" / "fits.md").read_text()

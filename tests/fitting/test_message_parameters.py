@@ -84,7 +84,7 @@ def test_repetitions_at_random_sizes_find_the_limit_between_measured_neighbours(
     assert abs(np.log2(fit.short_limit / 1000)) < (0.2 if noise < 0.1 else 0.6)
 
 
-def test_one_line_has_no_limit_and_says_so():
+def test_a_fit_of_one_line_reports_no_limit():
     fit = fit_network(table(SIZES, postal(SIZES, np.float64(2e-6), np.float64(1e10))))
     assert fit.segmentations[0].limits == ()
     assert any("no change of protocol" in warning for warning in fit.warnings)
@@ -133,19 +133,19 @@ def test_options_without_sense_are_refused_with_the_reason(options, reason):
 
 
 @pytest.mark.parametrize("test", ["allreduce", "ping_ping"])
-def test_tests_that_are_no_one_way_messages_are_not_fitted_unasked(test):
+def test_tests_other_than_one_way_messages_are_fitted_only_when_selected(test):
     with pytest.raises(UsageError, match=f"found: {test}"):
         fit_network(table(SIZES, postal_times(SIZES), test=test))
 
 
 @pytest.mark.parametrize("test", ["allreduce", "bidirectional_bandwidth"])
-def test_tests_that_are_no_messages_are_not_fitted_even_when_asked(test):
+def test_tests_of_collectives_are_never_fitted(test):
     with pytest.raises(UsageError, match=f"the test `{test}`: its time is not that of a message"):
         fit_network(table(SIZES, postal_times(SIZES), test=test), test=test)
 
 
 @pytest.mark.parametrize("test", ["ping_ping", "sendrecv", "exchange"])
-def test_tests_of_messages_are_fitted_when_asked(test):
+def test_tests_of_messages_are_fitted_when_selected(test):
     assert fit_network(table(SIZES, postal_times(SIZES), test=test), test=test).test == test
 
 
@@ -172,10 +172,10 @@ def test_no_rows_at_all_are_refused():
         ([8.0, 16, 32], [1.0, 0, 2], "no time above zero"),
         ([8.0, 16, 1e300], [1.0, 2, 3], "1e\\+300 B in 3 s is not possible"),
         ([8.0, 16, 32], [1e-300, 2, 3], "8 B in 1e-300 s is not possible: are the units mixed up"),
-        ([8.0, 16, 32], [1.0, 2, 2e6], "1 rows of sizes or times that cannot be"),
+        ([8.0, 16, 32], [1.0, 2, 2e6], "1 rows of impossible sizes or times"),
     ],
 )
-def test_measurements_that_tell_nothing_are_refused_with_the_reason(size, times, reason):
+def test_measurements_that_determine_nothing_are_refused_with_the_reason(size, times, reason):
     with pytest.raises(UsageError, match=reason):
         fit_network(table(size, times))
 
@@ -189,7 +189,7 @@ def test_rows_of_several_kinds_have_to_be_chosen_among():
         fit_network(mixed, buffers="host", test="ping_pon")
 
 
-def test_rows_that_do_not_say_their_buffers_can_be_chosen_too():
+def test_rows_without_a_kind_of_buffers_can_be_selected():
     mixed = table(np.tile(SIZES, 2), np.tile(postal_times(SIZES), 2), buffers=["host"] * 23 + [""] * 23)
     with pytest.raises(UsageError, match=r"\(not stated, host\); choose one by `--buffers`"):
         fit_network(mixed)
@@ -239,7 +239,7 @@ def test_windowed_tests_are_used_only_where_there_is_no_ping_pong_and_with_a_war
     assert fit_network(measurements(both, {})).test == "ping_pong"
 
 
-def test_a_protocol_without_sizes_takes_its_neighbours_parameters_and_says_so():
+def test_a_protocol_without_sizes_borrows_parameters_with_a_warning():
     fit = fit_network(table(SIZES[:10], postal_times(SIZES[:10])), limits=LIMITS)
     assert fit.fit_of("postal", "rendezvous").values.tolist() == fit.fit_of("postal", "eager").values.tolist()
     assert any("rendezvous: fewer than 2 sizes" in warning for warning in fit.warnings)
@@ -297,7 +297,7 @@ def test_a_test_of_several_pairs_that_does_not_say_how_many_is_never_taken_for_o
 def test_rows_without_a_pair_count_beside_rows_with_one_are_left_out_with_their_file():
     fit = fit_network(table(SIZES, postal_times(SIZES), np.where(SIZES > 8, 1.0, np.nan), file="a.csv"))
     assert len(fit.points) == 19
-    assert any("a.csv: 4 rows of the ping_pong test do not say" in text for text in fit.warnings)
+    assert any("a.csv: 4 rows of the ping_pong test do not state" in text for text in fit.warnings)
 
 
 def test_streams_beside_lone_messages_tell_bandwidths_but_no_latency():
@@ -321,12 +321,12 @@ def test_streams_beside_lone_messages_tell_bandwidths_but_no_latency():
     assert "the latencies of max_rate and injection are those of postal" in text
 
 
-def test_messages_of_several_pairs_only_are_told_with_their_number():
+def test_measurements_of_several_pairs_only_are_a_warning_with_their_number():
     warnings = fit_network(table(SIZES, postal_times(SIZES), 4.0)).warnings
     assert "measured with 4 pairs at a time: a lone message is faster" in warnings
 
 
-def test_rows_that_are_not_used_are_told_by_test_and_pair_count():
+def test_unused_rows_are_reported_by_test_and_pair_count():
     lone = table(SIZES, postal_times(SIZES))
     streams = table(SIZES, postal_times(SIZES), 8.0, test="bandwidth", window_size=64)
     sums = table(SIZES, postal_times(SIZES), np.nan, test="allreduce")

@@ -131,7 +131,7 @@ def test_polynomials_are_orthogonal_and_of_length_one_as_those_of_r(degree):
         ("log(x2) ~ log(x1 - 20)", "has no value in"),
     ],
 )
-def test_what_no_regression_can_be_is_refused_in_words(text, message):
+def test_invalid_regressions_are_refused(text, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         fit_runs(runs(), text)
 
@@ -162,7 +162,7 @@ def test_coefficients_and_errors_are_those_of_the_normal_equations():
     assert_allclose(fit.covariance, scatter**2 * inverse, rtol=1e-7, atol=0)
 
 
-def test_the_truth_lies_within_the_stated_errors_as_often_as_it_should():
+def test_stated_errors_cover_the_true_value():
     """t of the true coefficients over 200 experiments: a share of 95 % within its quantiles, give or take 2.5 %."""
     truth = np.array(list(TRUE.values()))
     fits = [fit_runs(runs(60, seed), FULL) for seed in range(200)]
@@ -268,7 +268,7 @@ def test_from_a_csv_of_runs_to_a_prediction_with_an_interval_in_two_commands(wha
         "--format", "csv", "-o", tmp_path / "step.toml", "--scenario", tmp_path / "ask.toml",
     )  # fmt: skip
     assert code == 0
-    assert "warning: `x1` of 40 lies outside the 1.25 to 20 of the runs" in err
+    assert "warning: `x1` of 40 is outside the range of the runs, 1.25 to 20" in err
     fit, lower, upper = map(float, out.splitlines()[1].split(",")[2:])
     truth = 1e-3 * (100 + 800 + 800 + (0.01 + 0.04 + 0.16) * 2048)
     assert lower < truth < upper
@@ -335,7 +335,7 @@ def test_terms_are_searched_and_then_fitted_like_any_other(whatif_main):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "--formula says what depends on what"),
+        ([], "--formula states the model"),
         (["--formula", "time ~ x1", "--level", "95"], "--level 95: expected a share above 0"),
         (["--formula", "time ~ x1", "--at", "x1=8"], "--at x1=8: the runs have it in GB"),
         (["--formula", "time ~ x1 + x2", "--at", "x1=8 GB"], "the value of `x2` is missing"),
@@ -417,7 +417,7 @@ def test_every_written_scenario_runs(whatif_main, file, tmp_path, formula, table
     assert table.rpartition(".")[2] in out
 
 
-def test_curves_that_explain_no_more_than_lines_are_not_said_to():
+def test_curves_that_fit_no_better_than_lines_are_not_recommended():
     rng = np.random.default_rng(0)
     text = []
     for _ in range(10):
@@ -436,7 +436,7 @@ def test_curves_that_explain_no_more_than_lines_are_not_said_to():
     [
         ("1,1\n2,2\n3,3\n4,4\n", (), "the runs lie on the model exactly"),
         ("1,1\n2,5\n3,3\n4,9\n", ("--compare", "time ~ 1", "--compare", "time ~ nodes - 1"), "equally many terms"),
-        ("1,1\n2,5\n3,3\n4,9\n", ("--held-out", "texts.csv"), "there is no column of numbers `nodes`"),
+        ("1,1\n2,5\n3,3\n4,9\n", ("--held-out", "texts.csv"), "no column of numbers `nodes`"),
         ("1,1\n2,5\n3,3\n4,9\n", ("--held-out", "gaps.csv"), "no run has a number for each of time, nodes"),
     ],
 )

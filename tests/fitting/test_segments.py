@@ -101,6 +101,6 @@ def test_given_breaks_are_inclusive_and_never_better_than_the_found_ones():
         ([1.0, 1, 1], [1.0, 2, 3], "different x"),
     ],
 )
-def test_what_cannot_be_divided_is_refused_with_its_reason(x, y, reason):
+def test_indivisible_grids_are_refused_with_the_reason(x, y, reason):
     with pytest.raises(UsageError, match=reason):
         segmented(x, y)

@@ -23,7 +23,7 @@ def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def played(path) -> list[tuple[tuple[str, object], ...]]:
+def simulated_runs(path) -> list[tuple[tuple[str, object], ...]]:
     """The parameters of the runs that a file of a search keeps."""
     lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
     return [tuple((key, value) for key, value in line.items() if key != "time") for line in lines]
@@ -45,7 +45,7 @@ def test_candidates_are_compared_at_one_size_despite_other_blocks():
     full = [Configuration(500_000, block, 8, 8) for block in (96, 128, 384)]
     sizes = [scaled(run, 0.1).matrix_size for run in full]
     assert all(size % run.block_size == 0 and 49_600 < size <= 50_000 for size, run in zip(sizes, full, strict=True))
-    # What is small enough is not played any smaller.
+    # A size that is small enough is not reduced.
     assert scaled(Configuration(8000, 128, 8, 8), 0.1).matrix_size == 8000
     assert scaled(Configuration(30_000, 128, 8, 8), 0.1).matrix_size == 9984
 
@@ -133,8 +133,8 @@ def test_a_killed_search_continues_without_repeating_a_run(whatif_main, tmp_path
     code, resumed, error = whatif_main(*QUESTION, "--candidates", "40", "--log", "cut.jsonl", "--format", "csv")
     assert (code, resumed) == (0, undisturbed)
     assert f"{before} of them known" in error
-    assert len(set(played(file))) == len(played(file))
-    assert set(played(file)) == set(played(tmp_path / "whole.jsonl"))
+    assert len(set(simulated_runs(file))) == len(simulated_runs(file))
+    assert set(simulated_runs(file)) == set(simulated_runs(tmp_path / "whole.jsonl"))
 
 
 def test_an_interrupted_search_prints_the_best_so_far(tmp_path):

@@ -17,7 +17,7 @@ from tests.tui.test_themes import SIGHTS, contrast, nearest
 from whatif.core.evaluate import evaluate
 from whatif.core.iteration_timeline import timeline
 from whatif.core.scenario import Scenario
-from whatif.core.sweep_figure import breakdown, figure, told_apart
+from whatif.core.sweep_figure import breakdown, figure, with_distinct_positions
 from whatif.plotting.description import (
     SERIES_STYLES,
     AxisDescription,
@@ -121,12 +121,12 @@ def test_categorical_axis_has_points_without_lines():
 
 def test_repeated_values_of_tied_parameters_are_drawn_as_points():
     result = swept("minife_devices", "parameters.flop_rate_factor=1, 2, 1; parameters.bandwidth_factor=1, 1, 0.5")
-    plot = told_apart(figure(result), result)
+    plot = with_distinct_positions(figure(result), result)
     assert plot.x.ticks == ("1, 1", "2, 1", "1, 0.5")
     assert plot.x.label == "flop_rate_factor, bandwidth_factor"
     assert_array_equal(plot.lines[0].x, [0, 1, 2])
     steady = swept("jacobi2d", "platform.node.gpu_count=1, 2, 4")
-    assert told_apart(figure(steady), steady).x.ticks == ()
+    assert with_distinct_positions(figure(steady), steady).x.ticks == ()
 
 
 def test_heat_map_has_values_in_place_and_gaps():

@@ -223,7 +223,7 @@ def test_files_that_scatter_as_runs_do_are_one_machine(factor, message):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (copies(READ, "pinned", [1e300, 1, 2], [1, 2, 3]), "the copies: 1 rows of sizes or times that cannot be"),
+        (copies(READ, "pinned", [1e300, 1, 2], [1, 2, 3]), "the copies: 1 rows of impossible sizes or times"),
         (copies(READ, "pinned", [1, 2, 3], [1e-300, 2, 3]), "are the units mixed up"),
         (copies(READ, "pinned", [1, 2, 3], [1, 2, 1e7]), "3 B in 1e\\+07 s"),
         (Table({"time": Column(np.ones(3))}), "no column `direction`"),

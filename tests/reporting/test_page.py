@@ -161,7 +161,7 @@ def test_the_numbers_are_those_of_the_other_verbs(asked, whatif_main):
     assert page.rows["sensitivity"][1][:3] == [first["value"], first["now"], f"{first['elasticity']:+.3g}"]
 
 
-def test_every_value_stands_there_with_source_and_grade_and_every_file_with_its_hash(whatif_main, tmp_path):
+def test_the_page_lists_values_with_source_and_grade_and_files_with_hash(whatif_main, tmp_path):
     (tmp_path / "mine.toml").write_text(one_phase("= a * 1 s", a=2.0))
     text, _ = written(
         whatif_main, "jacobi2d", "--set", "platform.node.gpu.dram_bandwidth=1 TB/s", "--against", "mine.toml"
@@ -222,7 +222,7 @@ def test_texts_of_files_are_texts(whatif_main, tmp_path):
     assert page.table("phases")["work"][0] == "overhead"
 
 
-def test_an_impossible_point_is_told_with_its_reason(whatif_main):
+def test_an_infeasible_point_is_reported_with_its_reason(whatif_main):
     many = "application.rank_count=10000000"
     text, err = written(whatif_main, "jacobi2d", "--set", many, "--against", "lassen", code=4)
     assert err.endswith("infeasible: the ranks need more nodes than the platform has (platform.node_count)\n")
@@ -235,7 +235,7 @@ def test_an_impossible_point_is_told_with_its_reason(whatif_main):
     assert page.rows["sweep"][2][1:3] == ["-", "-"]
 
 
-def test_what_lies_beyond_measurements_is_told_once(monkeypatch):
+def test_extrapolation_is_reported_once(monkeypatch):
     monkeypatch.setattr(report_sections, "inline_svg", lambda description, name: "<svg></svg>")
     scenario = Scenario.open("minife_gpus_per_node")
     found = findings.findings(scenario, grid_of(file_axes(scenario.program, 99), 99))
@@ -287,7 +287,7 @@ def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
         (("jacobi2d", "-o", "r.pdf"), 2, "r.pdf: the report file must end in .html"),
         (("nosuch", "-o", "r.html"), 3, "nosuch: no such file"),
         (("jacobi2d", "--against", "frontir", "-o", "r.html"), 2, "file; did you mean `frontier`?"),
-        (("jacobi2d", "--sweep", "nosuch=1", "-o", "r.html"), 2, "there is no such parameter"),
+        (("jacobi2d", "--sweep", "nosuch=1", "-o", "r.html"), 2, "no such parameter"),
         (("jacobi2d",), 2, "Missing option '-o'"),
     ],
 )

@@ -167,7 +167,7 @@ def test_machine_without_gpus_places_the_stated_ranks_per_node(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CPU_SCENARIO.replace("ranks_per_node = 32\n", ""), "missing: Cluster has no GPUs, so say how many ranks"),
+        (CPU_SCENARIO.replace("ranks_per_node = 32\n", ""), "missing: Cluster has no GPUs, so state how many ranks"),
         (
             CPU_SCENARIO + '[application.phases.work]\nkind = "kernel"\nmodel = "roofline"\n'
             'dominant_operation = "fp_64"\nmetrics_per = "rank"\noperations = "1 flop"\ndram_size = "1 B"\n'

@@ -195,7 +195,7 @@ FUZZ = settings(
 
 @FUZZ
 @given(damaged("scenarios"))
-def test_damaged_scenarios_work_or_say_what_is_wrong(case):
+def test_damaged_scenarios_work_or_raise_a_clear_error(case):
     _, text = case
     checked(lambda: asked(text), "damaged.toml")
 
@@ -207,7 +207,7 @@ def folder(tmp_path_factory):
 
 @FUZZ
 @given(case=damaged("platforms"))
-def test_damaged_platforms_work_or_say_what_is_wrong(folder, case):
+def test_damaged_platforms_work_or_raise_a_clear_error(folder, case):
     _, text = case
     (folder / "damaged.toml").write_text(text, encoding="utf-8", newline="")
     file = str(folder / "damaged.toml")
@@ -230,7 +230,7 @@ def opened(name):
 
 @FUZZ
 @given(st.sampled_from(sorted(TEXTS["scenarios"])), st.data())
-def test_values_set_from_outside_work_or_say_what_is_wrong(name, data):
+def test_overrides_work_or_raise_a_clear_error(name, data):
     document = opened(name).document
     parameters = sorted(opened(name).program.parameters)
     paths = st.one_of(
@@ -261,7 +261,7 @@ SPECS = st.one_of(
 
 @FUZZ
 @given(st.sampled_from(sorted(TEXTS["scenarios"])), st.data())
-def test_sweeps_work_or_say_what_is_wrong(name, data):
+def test_sweeps_work_or_raise_a_clear_error(name, data):
     from whatif.core.sweep import parse_option
 
     scenario = opened(name)

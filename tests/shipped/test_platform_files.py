@@ -117,7 +117,7 @@ def test_a_part_that_lost_its_source_for_all_is_found_out(tmp_path):
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_an_assumed_value_says_the_rule_or_the_machine_it_rests_on(name):
+def test_an_assumed_value_states_its_rule_or_platform(name):
     page = PAGE.read_text(encoding="utf-8")
     for parameter in shipped_values(name).values():
         form = ASSUMED.match(parameter.source)
@@ -126,7 +126,7 @@ def test_an_assumed_value_says_the_rule_or_the_machine_it_rests_on(name):
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_an_assumed_value_of_a_part_says_so_too(name):
+def test_an_assumed_value_of_a_part_is_marked(name):
     for parameter in part_values(name, part_text(name)).values():
         assert (parameter.grade == "assumed") == bool(ASSUMED.match(parameter.source)), (
             parameter.path,
@@ -240,7 +240,7 @@ def test_rule_rest_of_node(name):
 
 
 @pytest.mark.parametrize(("device", "peak_single_rate"), [("v100", 15.7e12), ("p100", 9.3e12)])
-def test_rule_banks_gives_what_was_measured(device, peak_single_rate):
+def test_rule_banks_gives_the_measured_values(device, peak_single_rate):
     """64 lanes a multiprocessor on both; the peaks are those of the data sheets."""
     lines = (ROOT / "tests" / "data" / "gpuroofperf" / "gpu_params" / f"tesla_{device}.csv").read_text().splitlines()
     cells = dict(zip(*(re.split(r", *", line.replace('"', "")) for line in lines[:2]), strict=True))

@@ -165,7 +165,7 @@ def test_result_carries_the_worst_grade_that_it_used():
 
 
 @pytest.mark.parametrize("kind", ["platform", "scenario"])
-def test_schema_file_is_what_the_command_prints(kind):
+def test_schema_file_equals_the_output_of_the_command(kind):
     """Rewrite with `whatif schema KIND > schemas/KIND.schema.json`."""
     assert (ROOT / "schemas" / f"{kind}.schema.json").read_text(encoding="utf-8") == schema_text(kind)
     jsonschema.Draft7Validator.check_schema(file_schema(kind))

@@ -50,21 +50,21 @@ def places_of(trace: Trace) -> Places:
 @pytest.mark.parametrize("name", TRACES)
 def test_the_path_adds_up_to_the_run_time(name: str, loggops: bool, node_gap: float) -> None:
     schedule, costs = lower(TRACES[name]), costs_of(7, loggops=loggops, node_gap=node_gap)
-    played = replay(schedule, places_of(TRACES[name]), costs)
-    path = critical_path(schedule, played, costs)
+    replayed = replay(schedule, places_of(TRACES[name]), costs)
+    path = critical_path(schedule, replayed, costs)
     constants, slopes = np.moveaxis(cost_table(costs), -1, 0)
     paid = (
         (path.message_count * constants).sum() + (path.byte_count * slopes).sum() + path.adapter_byte_count * node_gap
     )
-    np.testing.assert_allclose(path.compute_time + paid, played.time, rtol=1e-9, atol=0)
-    np.testing.assert_allclose(path.time, played.time, rtol=1e-9, atol=0)
+    np.testing.assert_allclose(path.compute_time + paid, replayed.time, rtol=1e-9, atol=0)
+    np.testing.assert_allclose(path.time, replayed.time, rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("name", TRACES)
 def test_the_slopes_are_those_of_small_changes(name: str) -> None:
     schedule, costs, places = lower(TRACES[name]), costs_of(3, loggops=False, node_gap=0.0), places_of(TRACES[name])
-    played = replay(schedule, places, costs)
-    path = critical_path(schedule, played, costs)
+    replayed = replay(schedule, places, costs)
+    path = critical_path(schedule, replayed, costs)
     for distance in range(3):
         for part, slopes, change in (
             (0, path.latency_slope.sum(axis=1), 1e-12),
@@ -74,7 +74,7 @@ def test_the_slopes_are_those_of_small_changes(name: str) -> None:
             more[distance, :, part] += change
             changed = replay(schedule, places, replace(costs, flight=more, send_gap=more))
             # Times are whole multiples of 1e-15 s.
-            assert abs(changed.time - played.time - slopes[distance] * change) < 2e-13
+            assert abs(changed.time - replayed.time - slopes[distance] * change) < 2e-13
 
 
 def test_the_slopes_are_large_enough_to_be_seen() -> None:
@@ -84,14 +84,14 @@ def test_the_slopes_are_large_enough_to_be_seen() -> None:
     assert path.byte_slope.sum(axis=1).sum() * 1e-17 > 2e-13
 
 
-def test_the_time_of_a_rank_is_told_apart_by_its_calls() -> None:
+def test_times_of_the_calls_of_a_rank_sum_to_its_end() -> None:
     trace = TRACES["halo"]
     schedule, costs = lower(trace), costs_of(7, loggops=False, node_gap=0.0)
-    played = replay(schedule, places_of(trace), costs)
-    spent = activity(schedule, played.start, played.end, played.match)
+    replayed = replay(schedule, places_of(trace), costs)
+    spent = activity(schedule, replayed.start, replayed.end, replayed.match)
     times = spent.rank_times()
     np.testing.assert_allclose(times.sum(axis=1), spent.rank_ends(), rtol=1e-12, atol=0)
     np.testing.assert_allclose(times[:, GROUPS.index("compute")], 3 * 4e-5, rtol=1e-12, atol=0)
     assert (times[:, GROUPS.index("wait")] > 0).all()
-    assert spent.run_time == played.time
+    assert spent.run_time == replayed.time
     assert len(spent.sent) == 3 * 2 * 17

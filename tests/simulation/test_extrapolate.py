@@ -103,7 +103,7 @@ EVERYONE = [program(*(op(Kind.SEND, peer, 8.0) for peer in range(8) if peer != r
         (GRID, 10**9, "cannot extrapolate 12 ranks to 1000000000"),
     ],
 )
-def test_what_is_not_regular_is_refused_with_the_rank_and_the_operation(small: Trace, rank_count: int, reason: str):
+def test_irregular_traces_are_refused_with_the_rank_and_the_operation(small: Trace, rank_count: int, reason: str):
     with pytest.raises(UsageError, match=reason):
         extrapolate(small, rank_count)
 

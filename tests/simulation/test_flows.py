@@ -119,10 +119,10 @@ LOGGOPS = costs_of(
     ("costs", "expected"),
     [(POSTAL, 2 * (2e-6 + 1e5 * 1e-10)), (LOGGOPS, 1e-6 + 99_999 * 6e-9 + 4e-6 + 99_999 * 6e-9 + 1.5e-6)],
 )
-def test_on_links_without_limits_two_messages_take_what_their_costs_say(costs, expected):
+def test_on_links_without_limits_two_messages_take_the_time_of_their_costs(costs, expected):
     schedule = schedule_of([[(Kind.SEND, 1, 1e5, 0, [])] * 2, [(Kind.RECEIVE, 0, 1e5, 0, [])] * 2])
-    played = replay_flows(schedule, places_of(2, 1), costs, UNLIMITED)
-    assert_allclose(played.run_time, expected, rtol=1e-12, atol=0)
+    replayed = replay_flows(schedule, places_of(2, 1), costs, UNLIMITED)
+    assert_allclose(replayed.run_time, expected, rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("row", [ROWS[4], ROWS[5], ROWS[6]], ids=["halo, node a rank", "ring", "ring, node a rank"])
@@ -140,9 +140,9 @@ def test_a_rendezvous_send_waits_for_its_receive_and_for_its_end():
     schedule = schedule_of(
         [[(Kind.SEND, 1, 1e6, 0, [])], [(Kind.COMPUTE, 0, 1.0, 0, []), (Kind.RECEIVE, 0, 1e6, 0, [])]]
     )
-    played = replay_flows(schedule, places_of(2, 1), costs, star(2, 1e9, 0.0))
-    assert_allclose(played.start, [1.0, 0.0, 1.001001], rtol=1e-12, atol=0)
-    assert_allclose(played.end, [1.001001, 1.0, 1.001001], rtol=1e-12, atol=0)
+    replayed = replay_flows(schedule, places_of(2, 1), costs, star(2, 1e9, 0.0))
+    assert_allclose(replayed.start, [1.0, 0.0, 1.001001], rtol=1e-12, atol=0)
+    assert_allclose(replayed.end, [1.001001, 1.0, 1.001001], rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("eager_limit", [0.0, np.inf])
@@ -153,8 +153,8 @@ def test_a_receive_of_any_takes_the_message_that_comes_first(eager_limit):
     sends: list[Call] = [(Kind.SEND, 0, 1e6, tag, []) for tag in (5, 6, 7)]
     receiver: list[Call] = [(Kind.IRECEIVE, 3, 1e6, 7, []), wild, wild, (Kind.WAIT, 0, 0.0, 0, [3])]
     schedule = schedule_of([receiver, [late, sends[0]], [sends[1]], [sends[2], late]])
-    played = replay_flows(schedule, places_of(4, 1), costs, star(4, 1e9, 0.0))
-    assert played.match.tolist() == [7, 6, 5, -1, -1, 2, 1, 0, -1]
+    replayed = replay_flows(schedule, places_of(4, 1), costs, star(4, 1e9, 0.0))
+    assert replayed.match.tolist() == [7, 6, 5, -1, -1, 2, 1, 0, -1]
 
 
 def fluid(sizes: np.ndarray, starts: np.ndarray, routes: Routes, capacities: np.ndarray) -> np.ndarray:
@@ -208,7 +208,7 @@ def test_the_compiled_loop_does_the_same_to_the_last_bit():
     assert_array_equal(fast.match, plain.match)
 
 
-def test_a_deadlock_is_told_with_the_ranks_and_calls_that_wait():
+def test_a_deadlock_is_refused_with_the_ranks_and_calls_that_wait():
     costs = costs_of(linear(1e-6, 0.0), eager_limit=np.zeros(3))
     both = [[(Kind.SEND, 1 - rank, 1e6, 4, []), (Kind.RECEIVE, 1 - rank, 1e6, 4, [])] for rank in range(2)]
     waits = r"deadlock: 2 of 2 ranks .*\n.* rank 0, operation 0 \(send\): send of 1000000 B to rank 1"

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.simulation.test_replay import EXAMPLE, halo, loggops, played
+from tests.simulation.test_replay import EXAMPLE, halo, loggops, replay_result
 from whatif.models.patterns import GridPattern
 from whatif.simulation import jit, posted, posted_kernel, round_kernel, rounds, steps
 from whatif.simulation import replay as replay_module
@@ -41,7 +41,7 @@ def disable(reason, monkeypatch):
 def replayed(monkeypatch):
     """Times of a halo of 48 ranks, by the replay for many operations."""
     monkeypatch.setattr(replay_module, "SMALL", 0)
-    found = played(halo(6, 8, 8, 2, 1e-6, 1), loggops(*EXAMPLE))
+    found = replay_result(halo(6, 8, 8, 2, 1e-6, 1), loggops(*EXAMPLE))
     return np.stack([found.start, found.end])
 
 

@@ -48,7 +48,7 @@ def collective(kind: Kind, rank_count: int, size: float = 1.0, root: int = 0, **
 # Program order.
 
 
-def test_what_returns_at_once_delays_nothing_and_a_wait_joins_it():
+def test_nonblocking_operations_delay_nothing_until_a_wait():
     order = program(
         op(Kind.COMPUTE, size=1.0),
         op(Kind.IRECEIVE, 1, 8.0, 5),
@@ -149,7 +149,7 @@ ROOTED = {Kind.BROADCAST, Kind.REDUCE, Kind.GATHER, Kind.SCATTER}
 
 @pytest.mark.parametrize(("kind", "name"), EVERY_ALGORITHM)
 @pytest.mark.parametrize("rank_count", [1, 2, 3, 5, 6, 8, 11])
-def test_after_a_collective_every_rank_can_have_what_is_due_to_it(kind: Kind, name: str, rank_count: int):
+def test_a_collective_passes_every_contribution_to_its_ranks(kind: Kind, name: str, rank_count: int):
     everyone = set(range(rank_count))
     for root in {0, rank_count // 2, rank_count - 1} if kind in ROOTED else {0}:
         known = knowledge(lower(collective(kind, rank_count, 64.0, root), {kind: name}))
@@ -293,7 +293,7 @@ BARRIER = program(op(Kind.BARRIER))
         (trace(program(op(Kind.ALLTOALL), loops=(Loop(0, 1, 10**6),)), program_of=[0] * 999), "more than 134217728"),
     ],
 )
-def test_what_cannot_be_lowered_is_told_by_rank_and_operation(wrong: Trace, reason: str):
+def test_invalid_traces_are_refused_with_rank_and_operation(wrong: Trace, reason: str):
     with pytest.raises(UsageError, match=reason):
         lower(wrong)
 

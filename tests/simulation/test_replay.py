@@ -151,7 +151,7 @@ def own_nodes(rank_count):
     return Places(rank, rank)
 
 
-def played(schedule, costs, places=None):
+def replay_result(schedule, costs, places=None):
     return replay(schedule, places or own_nodes(schedule.rank_count), costs)
 
 
@@ -171,16 +171,16 @@ def row_schedules():
 
 
 def test_loggopsim_rows_are_equal_to_the_nanosecond_also_compiled(monkeypatch):
-    """A third of them: all 98 are played by `whatif validate schedules`, which test_simulate.py holds."""
+    """A third of them: all 98 are simulated by `whatif validate schedules`, which test_simulate.py holds."""
     monkeypatch.setattr(replay_module, "SMALL", 1000)
     rows = list(row_schedules())
     assert len(rows) == 98
     for schedule, row in rows[::3]:
-        assert round(played(schedule, loggops_costs(row)).time / NANOSECOND, 6) == int(row["time_ns"]), row
+        assert round(replay_result(schedule, loggops_costs(row)).time / NANOSECOND, 6) == int(row["time_ns"]), row
 
 
 def test_a_linear_all_to_all_of_1024_ranks_takes_its_closed_form():
-    time = played(linear_alltoall(1024, 1024), loggops(*EXAMPLE)).time
+    time = replay_result(linear_alltoall(1024, 1024), loggops(*EXAMPLE)).time
     assert round(time / NANOSECOND, 6) == 1023 * (2 * 1500 + 2500 + 1023 * 6)
 
 
@@ -188,7 +188,7 @@ def test_a_broadcast_beyond_the_peers_defect_takes_its_stable_time():
     # Of 262,144 ranks, which LogGOPSim with a stable order finishes at 209,484 ns.
     ranks, size = 1 << 18, 1024
     depth = 18
-    time = played(wide_broadcast(depth, size), loggops(*EXAMPLE)).time
+    time = replay_result(wide_broadcast(depth, size), loggops(*EXAMPLE)).time
     assert ranks == 262_144
     assert round(time / NANOSECOND, 6) == 209_484 == depth * (2 * 1500 + 2500 + 1023 * 6)
 
@@ -243,9 +243,9 @@ MODELS = {
 @pytest.mark.parametrize("costs", MODELS.values(), ids=MODELS)
 def test_the_plain_and_the_compiled_kernel_agree_bit_for_bit(costs, monkeypatch):
     schedule = jittered(halo(6, 8, 5000, 6, 2e-5, 0), 1)
-    plain = played(schedule, costs, NEIGHBOURS)
+    plain = replay_result(schedule, costs, NEIGHBOURS)
     monkeypatch.setattr(replay_module, "SMALL", 0)
-    compiled = played(schedule, costs, NEIGHBOURS)
+    compiled = replay_result(schedule, costs, NEIGHBOURS)
     for field in fields(plain):
         assert_array_equal(getattr(plain, field.name), getattr(compiled, field.name), err_msg=field.name)
 
@@ -253,7 +253,7 @@ def test_the_plain_and_the_compiled_kernel_agree_bit_for_bit(costs, monkeypatch)
 @pytest.mark.parametrize("costs", MODELS.values(), ids=MODELS)
 def test_the_critical_path_sums_up_to_the_run_time_and_its_slopes_are_finite_differences(costs):
     schedule = jittered(halo(6, 8, 5000, 6, 2e-5, 0), 2)
-    result = played(schedule, costs, NEIGHBOURS)
+    result = replay_result(schedule, costs, NEIGHBOURS)
     path = critical_path(schedule, result, costs)
     assert_allclose(path.time, result.time, rtol=1e-12, atol=0)
     latency, byte = path.latency_slope.sum(), path.byte_slope.sum()
@@ -268,14 +268,14 @@ def test_the_critical_path_sums_up_to_the_run_time_and_its_slopes_are_finite_dif
             touched = ("flight", "send_gap") if kept else ("flight",)
         changed = {name: getattr(costs, name) + step * (getattr(costs, name) > 0) for name in touched}
         other = replace(costs, **changed)
-        difference = played(schedule, other, NEIGHBOURS).time - result.time
+        difference = replay_result(schedule, other, NEIGHBOURS).time - result.time
         assert_allclose(difference, slope * max(change), rtol=1e-3, atol=0)
         assert_allclose(path.predict(other), result.time + difference, rtol=1e-12, atol=0)
 
 
 def test_every_operation_starts_when_its_cause_lets_it():
     schedule = jittered(halo(6, 8, 5000, 4, 2e-5, 0), 3)
-    result = played(schedule, postal(2e-6, 1e-9), NEIGHBOURS)
+    result = replay_result(schedule, postal(2e-6, 1e-9), NEIGHBOURS)
     caused = result.cause >= 0
     assert (result.start[~caused] == 0).all()
     after = np.where(result.why == 5, result.start[result.cause] + 7e-6, result.end[result.cause])
@@ -284,7 +284,7 @@ def test_every_operation_starts_when_its_cause_lets_it():
 
 def test_postal_sends_of_a_rank_follow_one_another():
     schedule = build([[(SEND, 1, 1000, 0, []), (SEND, 1, 500, 0, [])], 2 * [(RECEIVE, 0, 1000, 0, [])]])
-    result = played(schedule, postal(1e-6, 1e-9))
+    result = replay_result(schedule, postal(1e-6, 1e-9))
     assert_allclose(result.end, [2e-6, 3.5e-6, 2e-6, 3.5e-6], rtol=1e-12, atol=0)
     assert_array_equal(result.match, [2, 3, 0, 1])
 
@@ -292,8 +292,8 @@ def test_postal_sends_of_a_rank_follow_one_another():
 def test_a_rendezvous_send_waits_for_its_receive_and_an_eager_one_does_not():
     late = [(COMPUTE, 0, 5e-6, 0, []), (RECEIVE, 0, 1000, 0, [0])]
     schedule = build([[(SEND, 1, 1000, 0, [])], late])
-    assert_allclose(played(schedule, postal(1e-6, 1e-9, eager_limit=999.0)).end, [7e-6, 5e-6, 7e-6], rtol=1e-12)
-    assert_allclose(played(schedule, postal(1e-6, 1e-9)).end, [2e-6, 5e-6, 5e-6], rtol=1e-12, atol=0)
+    assert_allclose(replay_result(schedule, postal(1e-6, 1e-9, eager_limit=999.0)).end, [7e-6, 5e-6, 7e-6], rtol=1e-12)
+    assert_allclose(replay_result(schedule, postal(1e-6, 1e-9)).end, [2e-6, 5e-6, 5e-6], rtol=1e-12, atol=0)
 
 
 def test_messages_that_leave_a_node_together_share_its_adapter_as_in_the_max_rate_model():
@@ -302,9 +302,9 @@ def test_messages_that_leave_a_node_together_share_its_adapter_as_in_the_max_rat
     schedule = build(senders + [[(RECEIVE, rank, size, 0, [])] for rank in range(ppn)])
     rank = np.arange(2 * ppn, dtype=np.int32)
     costs = postal(latency, byte_time, node_gap=node_gap)
-    result = played(schedule, costs, Places(rank // ppn, rank))
+    result = replay_result(schedule, costs, Places(rank // ppn, rank))
     assert_allclose(result.time, latency + size * max(ppn * node_gap, byte_time), rtol=1e-12, atol=0)
-    inside = played(schedule, costs, Places(0 * rank, rank))
+    inside = replay_result(schedule, costs, Places(0 * rank, rank))
     assert_allclose(inside.time, latency + size * byte_time, rtol=1e-12, atol=0)
 
 
@@ -312,7 +312,7 @@ def test_a_wildcard_takes_the_message_that_arrives_first():
     worker = [(COMPUTE, 0, 2e-6, 0, []), (SEND, 0, 10, 1, [0])]
     quick = [(SEND, 0, 2000, 2, []), (SEND, 0, 10, 3, [~0])]
     manager = [(RECEIVE, ANY, 5000, ANY, [])] + [(RECEIVE, ANY, 5000, ANY, [at]) for at in range(2)]
-    result = played(build([manager, worker, quick]), postal(1e-6, 1e-9, eager_limit=1000.0))
+    result = replay_result(build([manager, worker, quick]), postal(1e-6, 1e-9, eager_limit=1000.0))
     assert_array_equal(result.match[:3], [5, 4, 6])
     assert_allclose(result.end[:3], [3e-6, 3.01e-6, 4.01e-6], rtol=1e-12, atol=0)
 
@@ -321,7 +321,7 @@ def test_no_message_overtakes_one_of_the_same_sender():
     flight_only = costs_of([(0, 0), (0, 0), (1e-6, 1e-9), (0, 0), (0, 0)])
     senders = [(SEND, 1, 1000, 0, []), (SEND, 1, 10, 0, [])]
     for peer, ends in ((ANY, [2e-6, 2e-6]), (0, [2e-6, 1.01e-6])):
-        result = played(build([senders, 2 * [(RECEIVE, peer, 1000, 0, [])]]), flight_only)
+        result = replay_result(build([senders, 2 * [(RECEIVE, peer, 1000, 0, [])]]), flight_only)
         assert_array_equal(result.match[2:], [0, 1])
         assert_allclose(result.end[2:], ends, rtol=1e-12, atol=0)
 
@@ -329,21 +329,21 @@ def test_no_message_overtakes_one_of_the_same_sender():
 def test_a_wildcard_tag_takes_no_message_of_a_collective():
     collective = [(SEND, 1, 8, -2, []), (SEND, 1, 8, 5, [])]
     schedule = build([collective, [(RECEIVE, ANY, 8, ANY, []), (RECEIVE, 0, 8, -2, [])]])
-    assert_array_equal(played(schedule, postal(1e-6, 0.0)).match, [3, 2, 1, 0])
+    assert_array_equal(replay_result(schedule, postal(1e-6, 0.0)).match, [3, 2, 1, 0])
 
 
 def test_two_processors_compute_at_once_and_a_start_may_be_enough():
     rank = [(COMPUTE, 0, 5e-6, 0, []), (COMPUTE, 0, 2e-6, 0, [~0]), (JOIN, 0, 0, 0, [0, 1])]
-    one = played(build([rank]), postal(1e-6, 0.0))
-    two = played(build([rank], processor=np.array([0, 1, 0], dtype=np.uint8)), postal(1e-6, 0.0))
+    one = replay_result(build([rank]), postal(1e-6, 0.0))
+    two = replay_result(build([rank], processor=np.array([0, 1, 0], dtype=np.uint8)), postal(1e-6, 0.0))
     assert_allclose([one.time, two.time], [7e-6, 5e-6], rtol=1e-12, atol=0)
 
 
-def test_what_follows_a_receive_that_has_been_posted_does_not_wait_for_its_message():
+def test_operations_after_a_posted_receive_do_not_wait_for_its_message():
     rank = [(RECEIVE, 1, 8, 0, []), (COMPUTE, 0, 1e-6, 0, [~0])]
     schedule = build([rank, [(COMPUTE, 0, 9e-6, 0, []), (SEND, 0, 8, 0, [0])]])
     for costs in (postal(1e-6, 0.0), loggops(1000, 0, 0, 0, 0, 1000)):
-        assert_allclose(played(schedule, costs).end[1], 1e-6, rtol=1e-12, atol=0)
+        assert_allclose(replay_result(schedule, costs).end[1], 1e-6, rtol=1e-12, atol=0)
 
 
 def test_times_are_counted_to_the_call_that_returns_with_them():
@@ -351,7 +351,7 @@ def test_times_are_counted_to_the_call_that_returns_with_them():
     second = [(RECEIVE, 0, 1000, 0, []), (COMPUTE, 0, 3e-6, 0, []), (JOIN, 0, 0, 0, [0, 1])]
     kinds = [Kind.COMPUTE, Kind.SEND, Kind.COMPUTE, Kind.IRECEIVE, Kind.COMPUTE, Kind.WAIT]
     schedule = build([first, second], kinds)
-    times = summary(played(schedule, postal(1e-6, 1e-9)), schedule)
+    times = summary(replay_result(schedule, postal(1e-6, 1e-9)), schedule)
     expected = np.zeros((2, len(GROUPS)))
     expected[0, [0, 1]], expected[1, [0, 3]] = [3e-6, 2e-6], [3e-6, 1e-6]
     assert_allclose(times, expected, rtol=0, atol=1e-18)
@@ -387,7 +387,7 @@ DEADLOCKS = {
 @pytest.mark.parametrize(("ranks", "words"), DEADLOCKS.values(), ids=DEADLOCKS)
 def test_what_cannot_be_replayed_is_told_with_rank_and_call(ranks, words):
     with pytest.raises(InfeasiblePointError) as message:
-        played(build(ranks), postal(1e-6, 1e-9, eager_limit=1000.0))
+        replay_result(build(ranks), postal(1e-6, 1e-9, eager_limit=1000.0))
     for word in words:
         assert word in str(message.value)
 
@@ -395,7 +395,7 @@ def test_what_cannot_be_replayed_is_told_with_rank_and_call(ranks, words):
 def test_a_deadlock_of_many_ranks_names_five():
     ring = [[(RECEIVE, (rank - 1) % 99, 8, 0, []), (SEND, (rank + 1) % 99, 8, 0, [0])] for rank in range(99)]
     with pytest.raises(InfeasiblePointError, match="99 of 99 ranks wait forever") as message:
-        played(build(ring), postal(1e-6, 0.0))
+        replay_result(build(ring), postal(1e-6, 0.0))
     assert str(message.value).count("receive of 8 B") == 5
 
 
@@ -403,16 +403,16 @@ def test_columns_that_do_not_belong_together_are_refused():
     schedule = build([[(COMPUTE, 0, 1e-6, 0, [])]])
     for broken in (replace(schedule, next_start=schedule.next_start + 1), replace(schedule, peer=schedule.peer[:0])):
         with pytest.raises(UsageError, match="columns of the schedule"):
-            played(broken, postal(1e-6, 0.0))
+            replay_result(broken, postal(1e-6, 0.0))
     with pytest.raises(UsageError, match="1 ranks take part, places are given for 2"):
-        played(schedule, postal(1e-6, 0.0), own_nodes(2))
+        replay_result(schedule, postal(1e-6, 0.0), own_nodes(2))
     with pytest.raises(UsageError, match="finite and not negative"):
-        played(schedule, postal(-1e-6, 0.0))
+        replay_result(schedule, postal(-1e-6, 0.0))
 
 
 def test_a_schedule_without_operations_takes_no_time():
     schedule = build([[], []])
-    result = played(schedule, postal(1e-6, 0.0))
+    result = replay_result(schedule, postal(1e-6, 0.0))
     assert result.time == 0
     assert critical_path(schedule, result, postal(1e-6, 0.0)).time == 0
 
@@ -435,12 +435,13 @@ def test_a_long_run_reports_its_progress_and_can_be_interrupted(monkeypatch):
 
 def test_a_run_of_years_keeps_its_precision():
     rank = [(COMPUTE, 0, 1e8, 0, []), (COMPUTE, 0, 1e-6, 0, [0])]
-    assert_allclose(played(build([rank]), postal(1e-6, 0.0)).time, 1e8 + 1e-6, rtol=1e-15, atol=0)
+    assert_allclose(replay_result(build([rank]), postal(1e-6, 0.0)).time, 1e8 + 1e-6, rtol=1e-15, atol=0)
 
 
 def test_small_schedules_never_load_the_compiler():
     code = (
-        "import sys, tests.simulation.test_replay as t; t.played(t.halo(6, 8, 8, 2, 1e-6, 1), t.loggops(*t.EXAMPLE));"
+        "import sys, tests.simulation.test_replay as t;"
+        "t.replay_result(t.halo(6, 8, 8, 2, 1e-6, 1), t.loggops(*t.EXAMPLE));"
         "print('numba' in sys.modules)"
     )
     command = [sys.executable, "-c", code]

@@ -1,4 +1,4 @@
-"""Patterns played round by round, against LogGOPSim's times, closed forms and the replay of the same program."""
+"""Patterns replay_result round by round, against LogGOPSim's times, closed forms and the replay of the same program."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def parameters(row):
     return {name: int(row[column]) for name, column in zip(LOGGOPS, columns, strict=True)}
 
 
-def played(pattern, *arguments, **options):
+def replay_result(pattern, *arguments, **options):
     """Its times, or the reason for which it is refused."""
     try:
         return pattern(*arguments, **options)
@@ -76,7 +76,7 @@ REFERENCE_PATTERNS = {
 }
 
 
-def test_patterns_take_what_loggopsim_says_to_the_nanosecond():
+def test_times_of_patterns_are_those_of_loggopsim_to_the_nanosecond():
     rows = rows_of("loggopsim_patterns.csv")
     for row in rows:
         rank_count = int(row["rank_count"])
@@ -87,13 +87,13 @@ def test_patterns_take_what_loggopsim_says_to_the_nanosecond():
     assert {row["pattern"] for row in rows} == set(REFERENCE_PATTERNS)
 
 
-def test_halos_take_what_loggopsim_says_to_the_nanosecond_or_are_refused():
+def test_times_of_halos_are_those_of_loggopsim_to_the_nanosecond():
     refused = 0
     for row in rows_of("loggopsim_halo.csv"):
         pattern = GridPattern((int(row["x"]), int(row["y"])), 4, 2, periodic=row["periodic"] == "1", order="fortran")
         work, count = int(row["compute_ns"]) * 1e-9, int(row["iteration_count"])
         costs = loggops_costs(**parameters(row))
-        times = played(
+        times = replay_result(
             halo_times, pattern, float(row["message_size_B"]), costs, iteration_count=count, compute_time=work
         )
         if isinstance(times, str):
@@ -237,7 +237,7 @@ def random_arrival(seed, rank_count, spread):
 def test_rounds_end_when_the_replay_of_the_collective_does(name, count, size, per_node, costs, seed, spread):
     places, arrival = placed(count, per_node, -(-per_node // 2)), random_arrival(seed, count, spread)
     size = 0 if name == "dissemination" else size
-    times = played(rounds.ALGORITHMS[name], count, size, places, costs, arrival)
+    times = replay_result(rounds.ALGORITHMS[name], count, size, places, costs, arrival)
     if isinstance(times, str):
         assert "simulate the trace" in times
         assert costs.receive_overhead.any()
@@ -263,7 +263,7 @@ def test_halos_end_when_the_replay_does(dims, periodic, neighbours, costs, seed,
     arrival = random_arrival(seed, pattern.rank_count, spread)
     sizes = np.array([1500.0 / 16 ** len(kind) for kind in message_kinds(len(dims), neighbours)])
     options = {"iteration_count": count, "compute_time": work}
-    times = played(halo_times, pattern, sizes, costs, arrival, **options)
+    times = replay_result(halo_times, pattern, sizes, costs, arrival, **options)
     if isinstance(times, str):
         assert "simulate the trace" in times
         assert costs.on_arrival
@@ -285,7 +285,7 @@ def test_linear_all_to_alls_end_when_the_replay_does(count, costs, seed, spread)
 @given(st.integers(2, 9), st.integers(1, 5), random_costs(), st.integers(0, 99), st.sampled_from([0.0, 3e-6]))
 def test_pipelines_end_when_the_replay_does(count, block_count, costs, seed, spread):
     places, arrival = placed(count, 3, 2), random_arrival(seed, count, spread)
-    times = played(rounds.pipeline_times, count, 700.0, places, costs, arrival, block_count)
+    times = replay_result(rounds.pipeline_times, count, 700.0, places, costs, arrival, block_count)
     if isinstance(times, str):
         assert costs.on_arrival
         return
@@ -306,10 +306,10 @@ def test_pipelines_end_when_the_replay_does(count, block_count, costs, seed, spr
 )
 def test_a_tree_compiled_is_the_same_to_the_last_bit(name, rank_count, costs, monkeypatch):
     arguments = (rank_count, 1024.0, placed(rank_count), costs, random_arrival(1, rank_count, 1e-6))
-    plain = played(rounds.ALGORITHMS[name], *arguments)
+    plain = replay_result(rounds.ALGORITHMS[name], *arguments)
     monkeypatch.setattr(steps, "COMPILED_FROM", 2)
     monkeypatch.setattr(steps, "BLOCK", 64)
-    assert_array_equal(played(rounds.ALGORITHMS[name], *arguments), plain)
+    assert_array_equal(replay_result(rounds.ALGORITHMS[name], *arguments), plain)
 
 
 @pytest.mark.parametrize("name", ["dissemination", "recursive_doubling", "pairwise_alltoall", "broadcast"])
@@ -369,7 +369,7 @@ def test_ranks_in_the_same_place_of_a_grid_share_a_program():
     ],
 )
 @pytest.mark.parametrize("name", rounds.ALGORITHMS)
-def test_what_cannot_be_played_is_refused_with_a_reason(name, change, message):
+def test_invalid_arguments_of_patterns_are_refused_with_a_reason(name, change, message):
     given_values = {"rank_count": 8, "message_size": 8.0, "places": placed(8), "costs": SAME_POSTAL, "arrival": None}
     with pytest.raises(UsageError, match=message):
         rounds.ALGORITHMS[name](**{**given_values, **change})

@@ -46,7 +46,7 @@ def test_no_link_is_overfull_and_every_flow_has_a_limit_or_a_full_link_where_non
     assert_allclose(max_min(routes, capacities, limits, 4 * weights), rates, rtol=1e-12, atol=0)
 
 
-def test_flows_take_what_those_leave_that_are_held_up_elsewhere():
+def test_flows_share_the_capacity_that_limited_flows_leave():
     # Three flows share the second link at 1/3 each; the others get the rest of the first and of the third.
     routes = routes_from_lists([[0, 1, 2], [1], [1], [0], [2], []])
     rates = max_min(routes, np.array([1.0, 1.0, 2.0]))
@@ -204,7 +204,7 @@ def test_a_copy_that_cannot_use_its_share_parameters_it_to_the_other():
     assert_array_equal(concurrent_bandwidths(PCIE, [("cpu0", "gpu0"), ("cpu0", "gpu1")], limits), [2e9, 10e9])
 
 
-def test_devices_pass_nothing_on_and_unknown_ends_are_told():
+def test_devices_forward_no_messages_and_unknown_ends_are_refused():
     chain = NodeGraph({"a": ("gpu0", "gpu1", 1e9), "b": ("gpu1", "gpu2", 1e9)})
     with pytest.raises(UsageError, match="no links lead from `gpu0` to `gpu2`"):
         concurrent_bandwidths(chain, [("gpu0", "gpu2")])

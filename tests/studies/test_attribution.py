@@ -49,7 +49,7 @@ def test_what_no_number_says_is_one_change():
     assert structure.before == "application.phases.work.overhead_time: = 1 s * (a * b + c)"
 
 
-def test_values_that_explain_nothing_are_told_apart():
+def test_values_without_effect_are_listed_separately():
     found = attribute(program("(a * b + max(c, d) - d)"), program("(a * b + max(c, d) - d)", a=3.0, c=0.5))
     assert contributions(found) == pytest.approx({"a": 3.0}, rel=1e-12)
     assert found.without_effect == ("parameters.c",)
@@ -88,7 +88,7 @@ def test_between_two_machines_the_parts_are_the_means_over_all_orders():
         assert_allclose(change.contribution, steps[change.name], rtol=1e-6, atol=0)
 
 
-def test_drawn_orders_come_close_and_say_how_close(monkeypatch):
+def test_drawn_orders_approximate_all_with_a_stated_error(monkeypatch):
     one, other = Scenario.open("jacobi2d").program, Scenario.open("jacobi2d", platform="lassen").program
     exact = attribute(one, other)
     monkeypatch.setattr(attribution, "_MOST_EXACT", 2)
@@ -107,7 +107,7 @@ def test_drawn_orders_come_close_and_say_how_close(monkeypatch):
     assert [change.contribution for change in again.changes] == [change.contribution for change in drawn.changes]
 
 
-def test_a_phase_can_be_asked_for_and_a_wrong_name_is_refused():
+def test_a_phase_can_be_selected_and_a_wrong_name_is_refused():
     one, other = Scenario.open("minife").program, Scenario.open("minife", platform="jupiter").program
     whole, phase = attribute(one, other, by_table=True), attribute(one, other, "terms.waxpby", by_table=True)
     assert phase.before < whole.before
@@ -145,7 +145,7 @@ def test_the_verb_draws_a_waterfall_that_ends_at_the_other_time(whatif_main):
     [
         (["jacobi2d"], "state a second scenario, or the platform"),
         (["jacobi2d", "--platform", "a", "--platform", "b", "--platform", "c"], "at most twice"),
-        (["jacobi2d", "minife", "--result", "terms.stencil"], "`terms.stencil`: there is no such result"),
+        (["jacobi2d", "minife", "--result", "terms.stencil"], "`terms.stencil`: no such result"),
         pytest.param(
             ["HEAD:a.toml", "jacobi2d"], "HEAD:a.toml: `HEAD` is no revision of this repository", marks=needs_git
         ),
@@ -180,7 +180,7 @@ def repository(tmp_path):
 
 
 @needs_git
-def test_a_file_is_compared_with_what_it_was_in_a_revision(whatif_main, repository):
+def test_a_file_is_compared_with_its_earlier_revision(whatif_main, repository):
     code, out, err = whatif_main("diff", "HEAD~1:scenarios/mine.toml", "scenarios/mine.toml", "--format", "csv")
     assert code == 0
     assert [row.split(",")[:5] for row in out.splitlines()[1:]] == [["parameters.a", "2", "4", "6.0", "1.0"]]
@@ -200,7 +200,7 @@ def test_a_path_is_that_of_the_present_folder(whatif_main, repository, monkeypat
     [
         ("nope:scenarios/mine.toml", 2, "`nope` is no revision of this repository"),
         ("HEAD:scenarios/other.toml", 2, "no `scenarios/other.toml` in HEAD"),
-        ("HEAD:../mine.toml", 2, "the path must lie below this folder"),
+        ("HEAD:../mine.toml", 2, "the path must be below this folder"),
         ("HEAD:scenarios/broken.toml", 3, "HEAD:scenarios/broken.toml:2:1: application.rank_cuont"),
     ],
 )

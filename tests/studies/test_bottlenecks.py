@@ -53,7 +53,7 @@ def test_the_first_rung_of_a_kernel_that_waits_for_memory_is_memory():
     assert not any(rung.part.startswith("platform.network") for rung in found.rungs)
 
 
-def test_what_has_no_answer_has_no_ladder():
+def test_an_infeasible_point_has_no_bottlenecks():
     scenario = Scenario.open("minife", overrides={"application.rank_count": "1000000"})
     with pytest.raises(InfeasiblePointError, match="infeasible: "):
         ladder(scenario.program)

@@ -179,7 +179,7 @@ def test_a_step_that_parameters_the_domain_is_not_taken():
     assert_allclose(item.elasticity, -1, rtol=1e-12, atol=0)
 
 
-def test_a_value_that_can_move_to_neither_side_says_why_and_comes_last():
+def test_a_value_that_cannot_vary_has_a_reason_and_is_last():
     given = {
         "application.rank_count": "48",
         "application.grid.decomposition": "given",
@@ -197,7 +197,7 @@ def test_a_value_that_can_move_to_neither_side_says_why_and_comes_last():
     assert x.change == ""
 
 
-def test_a_value_whose_steps_are_not_allowed_says_what_is():
+def test_a_value_with_forbidden_steps_lists_the_allowed_ones():
     generation = "platform.node.host_link.generation"
     items = found("jacobi2d_strong", "iteration_time", "bridges", **{generation: "5"})
     assert items[generation].reason == "it must be a whole number between 1 and 6"
@@ -247,10 +247,10 @@ def test_a_point_without_an_answer_has_no_elasticities():
         found("jacobi2d", **{"application.phases.stencil.compute_fraction": "0"})
 
 
-def test_an_unknown_result_is_refused_with_what_was_probably_meant():
+def test_an_unknown_result_is_refused_with_a_suggestion():
     with pytest.raises(UsageError, match=r"`terms\.stencl`: .*did you mean `terms\.stencil`"):
         found("jacobi2d", "terms.stencl")
-    with pytest.raises(UsageError, match=r"`placement\.nodes_needed`: there is no such result or phase"):
+    with pytest.raises(UsageError, match=r"`placement\.nodes_needed`: no such result or phase"):
         found("jacobi2d", "placement.nodes_needed")
 
 

@@ -168,7 +168,7 @@ def test_edits_of_the_present_gpu_say_nothing_of_the_second_one_and_those_of_the
     assert_allclose(stencil.time, 3 * 4593357632 / 779.4108e9, rtol=1e-14, atol=0)
 
 
-def test_what_fails_on_the_second_gpu_is_told():
+def test_errors_of_the_second_gpu_are_reported():
     missing = second_gpu(Scenario.open("jacobi2d"), "sumit")
     assert (missing.roofs, missing.kernels) == (None, ())
     assert "`sumit`: platform not found; did you mean `summit`" in missing.reason

@@ -101,7 +101,7 @@ def test_curves_give_the_times_of_tables_2_to_5_by_hand(platform, distance, mode
         ("minimd", "lassen", {("inter_node", "k_model"): 3, ("inter_node", "postal"): None}),
     ],
 )
-def test_each_curve_says_what_k_it_is_charged_with(name, platform, process_counts):
+def test_each_curve_names_its_k(name, platform, process_counts):
     found = curves_of(name, platform)
     for key, expected in process_counts.items():
         assert curve(found, *key).process_count == (None if expected is None else pytest.approx(expected, rel=1e-15))
@@ -109,7 +109,7 @@ def test_each_curve_says_what_k_it_is_charged_with(name, platform, process_count
 
 @pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])
 @pytest.mark.parametrize("model", ["postal", "max_rate", "k_model", "injection"])
-def test_a_curve_goes_through_what_the_engine_computes_point_by_point(name, model):
+def test_a_curve_equals_evaluations_point_by_point(name, model):
     """Halos of other sizes, each as a scenario of its own, compiled and evaluated alone."""
     found = curves_of(name, "summit")
     phase = f"application.phases.{halo(name)}"
@@ -201,7 +201,7 @@ def test_fatter_nodes_share_more():
     assert_allclose(time_at(found, "inter_node", "max_rate", 65537), expected, rtol=1e-13, atol=0)
 
 
-def test_the_k_of_the_curves_is_that_of_the_phase_asked_for():
+def test_the_k_of_the_curves_is_that_of_the_selected_phase():
     overrides = {
         "application.phases.reverse_exchange.inter_node_count": "6",
         "application.phases.reverse_exchange.total_count": "24",
@@ -285,7 +285,7 @@ def test_a_node_aware_message_keeps_both_ends_busy_and_only_starts_towards_other
     assert_allclose(phase.node_time, 14 * size / (12.3e9 + 5 * 2.58e7), rtol=1e-12, atol=0)
 
 
-def test_messages_say_whose_parameters_they_are_charged_with():
+def test_messages_name_the_source_of_their_parameters():
     (lassen,) = curves_of("jacobi2d", "lassen").phases
     inside, *outside = lassen.messages
     assert (inside.distance, inside.model, inside.parameters) == ("intra_socket", "postal", "intra_socket")

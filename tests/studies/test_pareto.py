@@ -101,7 +101,7 @@ def test_the_verb_prints_the_front_and_draws_it(whatif_main):
     assert "none of 9 points meets iteration_time <= 1 ms" in err
 
 
-def test_an_interrupted_front_is_that_of_what_was_evaluated():
+def test_an_interrupted_front_is_that_of_the_evaluated_points():
     def progress(count):
         raise KeyboardInterrupt
 
@@ -112,7 +112,7 @@ def test_an_interrupted_front_is_that_of_what_was_evaluated():
     assert {choices["platform"] for choices in found.choices} == {"summit"}
 
 
-def test_a_front_tells_where_neither_result_is_far_from_its_best(whatif_main):
+def test_a_front_reports_the_range_close_to_both_optima(whatif_main):
     """Against the sweep: the least of the larger excess, and the ends of the points whose excess is small."""
     vary = "parameters.power_limit=100 W .. 250 W"
     code, out, err = whatif_main(

@@ -41,7 +41,7 @@ def test_the_merit_is_the_weighted_geometric_mean_of_the_speedups():
     assert_allclose([lassen.merit, summit.merit], [1.5**0.5, 1.0], rtol=1e-12, atol=0)
 
 
-def test_the_weight_at_which_another_machine_leads_is_told():
+def test_the_weight_at_which_another_platform_leads_is_reported():
     found = ranking(applications(), ["summit", "lassen"], {"a": 3.0})
     assert [(turn.application, turn.leader) for turn in found.turns] == [("a", "summit"), ("b", "summit")]
     assert_allclose([turn.turns_at for turn in found.turns], [0.5, 0.5], rtol=1e-12, atol=0)
@@ -58,7 +58,7 @@ def test_reference_times_shift_all_merits_by_one_factor():
     assert_allclose([its.merit for its in found.standings], [1.5**0.5 * 2**0.75, 2**0.75], rtol=1e-12, atol=0)
 
 
-def test_a_machine_without_an_answer_is_last_and_says_why_unless_it_does_not_count():
+def test_a_platform_without_a_result_is_last_with_a_reason():
     # Lassen has 792 nodes of 4 GPUs.
     asked = {"small": scenario("platform.node.gpu_count"), "large": scenario("2", ranks=4000)}
     found = ranking(asked, ["summit", "lassen"])
@@ -71,7 +71,7 @@ def test_a_machine_without_an_answer_is_last_and_says_why_unless_it_does_not_cou
     assert found.standings[0].platform == "lassen"
 
 
-def test_what_is_uncertain_of_an_application_is_the_same_on_all_machines():
+def test_samples_of_an_application_are_equal_on_all_platforms():
     text = one_phase("= 1 s * x * platform.node.gpu_count", x='"lognormal(1, 3)"')
     asked = Scenario(parse_document(text, "t.toml"))
     found = ranking({"a": asked}, ["summit", "lassen"], sampling=Sampling(1024))
@@ -80,7 +80,7 @@ def test_what_is_uncertain_of_an_application_is_the_same_on_all_machines():
     assert_allclose(lassen.merits[2] / lassen.merits[0], 3 ** (2 * 1.6449), rtol=0.02, atol=0)
 
 
-def test_what_is_uncertain_of_a_machine_is_its_own():
+def test_samples_of_a_platform_are_independent_of_others():
     """Both have the same GPU: ln of the ratio is normal, sqrt(2) ln 1.2 wide, around ln 1.5 / 10."""
     formula = "platform.node.gpu_count ** 0.1 * (1 GB/s / platform.node.gpu.dram_bandwidth)"
     grade = scenario(formula).program.parameters["platform.node.gpu.dram_bandwidth"].grade
@@ -115,11 +115,11 @@ def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
     [
         ({"a": 0.0, "b": 0.0}, {}, "weights add up to 0"),
         ({"a": -1.0}, {}, "weight of `a`: -1 must be 0 or more"),
-        ({"c": 1.0}, {}, "weight of `c`: it is none of the applications a, b"),
+        ({"c": 1.0}, {}, "weight of `c`: it is not one of the applications a, b"),
         ({}, {"c": 1.0}, "reference time of `c`"),
     ],
 )
-def test_weights_that_say_nothing_are_refused(weights, references, message):
+def test_weights_that_add_up_to_zero_are_refused(weights, references, message):
     with pytest.raises(UsageError, match=message):
         ranking(applications(), ["summit", "lassen"], weights, references)
 
@@ -151,7 +151,7 @@ def test_the_verb_prints_a_row_a_machine(whatif_main):
         (["--result", "transfer_time", "--reference", "minife=1 s"], 4, "no machine has an answer"),
         (["--reference", "minife=0 s"], 2, "`0 s` must be greater than 0"),
         (["--result", "total_cost"], 2, "on summit: `total_cost`: Summit does not state platform.price"),
-        (["--result", "terms.nope"], 2, "`terms.nope`: there is no such result"),
+        (["--result", "terms.nope"], 2, "`terms.nope`: no such result"),
         (
             ["--set", "application.rank_count=1000000"],
             2,
@@ -202,4 +202,4 @@ def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):
     code, out, err = whatif_main("compare", "minife", *machine, "--within", "minife=iteration_time <= 1 ns")
     assert (code, "on summit: infeasible" in err, "minife nodes" in out) == (0, True, True)
     code, _, err = whatif_main("compare", "minife", *machine, "--within", "minimd=iteration_time <= 1 ns")
-    assert (code, "`minimd` is none of the applications" in err) == (2, True)
+    assert (code, "`minimd` is not one of the applications" in err) == (2, True)

@@ -156,7 +156,7 @@ def test_an_efficiency_that_no_problem_reaches_is_an_infeasible_point(whatif_mai
     assert "no grid up to 2^30 times as large" in err
 
 
-def test_problems_that_outgrow_the_devices_are_told(whatif_main):
+def test_problems_larger_than_the_device_memory_are_reported(whatif_main):
     asked = ("scale", "jacobi2d_strong", "--nodes", "1, 64, 512", "--show", "isoefficiency", "--format", "csv")
     code, out, err = whatif_main(*asked, "--set", "application.memory_size=8 GB")
     memory = [float(row["memory [B]"]) for row in csv.DictReader(io.StringIO(out))]

@@ -81,7 +81,7 @@ def test_a_folder_with_a_trace_is_the_trace_whatever_its_name():
         (bytes(range(256)), ("no trace: a binary file", "expected a profile")),
     ],
 )
-def test_what_is_neither_trace_nor_profile_is_told_what_it_is_not(content, message):
+def test_files_that_are_neither_trace_nor_profile_are_refused(content, message):
     Path("odd.bin").write_bytes(content)
     with pytest.raises(InvalidFileError) as caught:
         opened("odd.bin")
@@ -121,7 +121,7 @@ def test_a_trace_has_a_rank_for_each_core_where_they_are_numbers():
         assert ranks_per_node(name) == 1
 
 
-def test_the_scenario_of_a_trace_asks_for_three_replays():
+def test_the_scenario_of_a_trace_has_three_replays():
     scenario = opened(TRACE.name).scenario
     grid = grid_of(file_axes(scenario.program, 1000), 1000)
     assert grid.shape == (3,)

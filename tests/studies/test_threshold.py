@@ -59,7 +59,7 @@ def test_whole_numbers_stay_whole_and_the_last_that_misses_is_next_to_the_first_
     assert time(found.value) == found.then <= 4e-3 < time(found.value + 1)
 
 
-def test_the_answer_is_what_a_run_with_that_value_says():
+def test_the_result_equals_that_of_a_run_with_the_value():
     scenario = Scenario.open("minife")
     found = seek(scenario.program, BANDWIDTH, parse_target("iteration_time <= 4 ms", scenario.program))
     answer = run_whole(scenario.changed({BANDWIDTH: f"{found.value!r} B/s"}), Grid())
@@ -68,7 +68,7 @@ def test_the_answer_is_what_a_run_with_that_value_says():
     assert found.then <= 4e-3
 
 
-def test_where_no_value_will_do_the_closest_is_told_with_what_stands_in_the_way():
+def test_without_a_solution_the_closest_value_and_longest_phases_are_reported():
     program = Scenario.open("minife").program
     found = seek(program, BANDWIDTH, parse_target("iteration_time <= 1 ms", program))
     assert not found.is_met
@@ -88,12 +88,12 @@ def test_a_range_that_is_given_is_kept_and_points_that_cannot_exist_meet_nothing
         sought("sqrt(x - 10)", 2.0, "iteration_time <= 0.5 s", 1.0, 4.0)
     with pytest.raises(UsageError, match="no range"):
         sought("x", 2.0, "iteration_time <= 1 s", 3.0, 3.0)
-    with pytest.raises(UsageError, match="say between which values"):
+    with pytest.raises(UsageError, match="state the range to search"):
         sought("x + 4", 0.0, "iteration_time <= 1 s")
     assert_allclose(sought("x + 4", 0.0, "iteration_time <= 3 s", -5.0, 5.0).value, -1.0, rtol=1e-9, atol=0)
 
 
-def test_a_parameter_that_decides_what_can_exist_has_an_effect():
+def test_a_parameter_that_decides_feasibility_has_an_effect():
     memory = "application.memory_size"
     program = Scenario.open("jacobi2d_strong", overrides={memory: "40 GB"}).program
     target = parse_target("iteration_time <= 20 ms", program)
@@ -103,7 +103,7 @@ def test_a_parameter_that_decides_what_can_exist_has_an_effect():
         seek(program, memory, target, 20e9, 30e9)
 
 
-def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
+def test_the_verb_prints_the_value_or_the_longest_phases(whatif_main):
     code, out, _ = whatif_main(
         "seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 4 ms", "--format", "csv"
     )
@@ -122,7 +122,7 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
     code, out, err = whatif_main("seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 1 ms")
     assert (code, out) == (4, "")
     assert "at best it is 1.15 ms" in err
-    assert "what stands in the way: matvec_inner 502 us" in err
+    assert "longest phases: matvec_inner 502 us" in err
     code, out, err = whatif_main("seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 1 s")
     assert (code, err) == (0, "iteration_time <= 1 s is met as it stands\n")
     code, _, err = whatif_main(

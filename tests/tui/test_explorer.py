@@ -102,7 +102,7 @@ def test_nudges_move_counts_by_one_and_rates_by_a_share():
         assert driver.session.parameter(MEMORY).value == pytest.approx(1.05 * before, rel=1e-5)
         await driver.edit(MEMORY, "uniform(1 TB/s, 2 TB/s)")
         await driver.press("right")
-        assert "a step would drop what is known of uniform(1 TB/s, 2 TB/s)" in driver.status.full
+        assert "a step would drop the distribution of uniform(1 TB/s, 2 TB/s)" in driver.status.full
         await driver.press("escape", "%")
         assert driver.status.full.endswith("samples off, spread assumed")
 

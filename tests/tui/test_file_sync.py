@@ -218,7 +218,7 @@ def test_a_read_only_folder_is_told(mine):
     assert mine.read_text() == TEXT
 
 
-def test_a_full_disk_is_told(mine, monkeypatch):
+def test_a_full_disk_is_an_error(mine, monkeypatch):
     async def check(driver):
         await driver.edit(RANKS, "256")
 

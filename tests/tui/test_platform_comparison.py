@@ -158,7 +158,7 @@ def test_an_axis_over_what_a_machine_lacks_draws_no_flat_line():
     assert summit.curve[0] > summit.curve[1]
     assert bridges.reason == ""
     assert bridges.curve is None
-    assert bridges.curve_reason.startswith(f"`{parameter}`: there is no such parameter")
+    assert bridges.curve_reason.startswith(f"`{parameter}`: no such parameter")
 
 
 def test_an_axis_over_what_a_machine_does_not_use_draws_no_flat_line():

@@ -100,7 +100,7 @@ def test_the_reference_rows_are_those_of_the_emulators_file():
         assert sizes == tuple(int(their[name]) for name in ("N", "NB", "P", "Q", "bcast", "depth"))
 
 
-def test_c1_charges_what_the_authors_published():
+def test_costs_of_c1_are_the_published_ones():
     machine, linear = dahu_machine("C1"), dahu_machine("A1")
     assert (machine.factors == 1).all()
     m, n, k = 4096.0, 2048.0, 128.0
@@ -110,7 +110,7 @@ def test_c1_charges_what_the_authors_published():
     assert len(np.unique(dahu_machine("C1_het").factors)) > 32
 
 
-def test_dahu_with_the_published_kernels_is_as_the_emulator_says(dahu):
+def test_dahu_with_the_published_kernels_agrees_with_the_emulator(dahu):
     assert abs(dahu["C1"][0].error) < 0.03
     # Seeds of the noise are 1 % apart.
     assert abs(dahu["D1"][0].error) < 0.04

@@ -138,7 +138,7 @@ def halo_us(platform: str, model: str, ranks: int) -> float:
     return float(run_whole(Scenario.open("jacobi2d", platform=platform, overrides=sets), Grid()).terms["halo"]) * 1e6
 
 
-def test_halo_table_of_the_documentation_is_what_the_program_computes():
+def test_halo_table_of_the_documentation_equals_the_computed_values():
     text = (ROOT / "docs" / "validation.md").read_text()
     assert "\n".join(validation.table()) in text
 

@@ -1,4 +1,4 @@
-"""Options that the verbs of `whatif fit` and `whatif import` share, and where their results go."""
+"""Options that the verbs of `whatif fit` and `whatif import` share, and the output of their results."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from whatif.plugins import registered_verbs
     short_help="Read files of measurements and profiles of other programs.",
 )
 def command() -> None:
-    """Read files of other programs and print what they say, with one name for each quantity and units."""
+    """Read files of other programs and print their tables, with one name for each quantity and units."""
 
 
 @command.command("network", short_help="Message times: OSU, IMB, Netgauge, SimGrid, CSV.")
@@ -76,7 +76,7 @@ def kernels(files: tuple[Path, ...], output: Output) -> None:
 def runs(
     files: tuple[Path, ...], output: Output, columns: str | None, where: tuple[str, ...], long: str | None
 ) -> None:
-    """Print the runs in files and folders, a row each, as `whatif fit` reads them; units stand in the headings."""
+    """Print the runs in files and folders, a row each, as `whatif fit` reads them; headings have units."""
     from whatif.api.measurements import import_runs
 
     output.write(import_runs(files, columns=columns, where=where, long=long))

@@ -11,7 +11,7 @@ from whatif.limits import LISTED
 @click.argument("what", type=click.Choice(LISTED))
 @click.argument("scenario", required=False)
 def command(what: str, scenario: str | None) -> None:
-    """List what is shipped, or every parameter of SCENARIO (jacobi2d) with value, use, grade and source.
+    """List the shipped files, or every parameter of SCENARIO (jacobi2d) with value, use, grade and source.
 
     One line each, with tabs between the columns.
     """

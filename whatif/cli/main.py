@@ -81,7 +81,7 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort) as error:
         _fail(str(error.__cause__ or error) or "interrupted", 130)
     except MemoryError:
-        _fail("not enough memory for this; ask for fewer points", EXIT_USAGE)
+        _fail("not enough memory; use fewer points", EXIT_USAGE)
     except BrokenPipeError:
         # The reader has closed the pipe; Python would report that again when it closes stdout.
         _silence()

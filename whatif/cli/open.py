@@ -105,11 +105,9 @@ def measured_lines(
 ) -> Iterator[str]:
     """Commands that show measurements on the page that fits them; raise `UsageError`."""
     if measured and runs:
-        raise UsageError("--measured and --runs: each has a page of its own; open one of them, `n` reads the other")
+        raise UsageError("--measured and --runs are shown on different pages: open one of them, `n` reads the other")
     if (columns or where) and not measured and not runs:
-        raise UsageError(
-            "--columns and --where say something of measurements: name them with --measured or --runs FILE"
-        )
+        raise UsageError("--columns and --where: no effect without --measured or --runs FILE")
     if formula and not runs:
         raise UsageError("--formula is the model of runs: name them with --runs FILE")
     option, page, files = ("measured", "fit", measured) if measured else ("runs", "runs", runs)

@@ -63,7 +63,7 @@ def command(
     from whatif.api.evaluation import sweep_parts
 
     if plot and on is not None:
-        raise UsageError("--plot draws on the terminal; it goes with neither -o nor --format nor --on")
+        raise UsageError("--plot excludes -o, --format and --on")
     draws = plot or (output is not None and output.suffix.lower() in PICTURES)
     picture = Output.of(file_format, output, plot) if draws else None
     parts = sweep_parts(scenario, *axes, overrides=overrides_of(overrides), on=on, **options)

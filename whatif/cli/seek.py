@@ -47,7 +47,7 @@ def command(
     """Find the values of parameters of SCENARIO, nearest to the present ones, that meet all targets; or the best ones.
 
     The nearest values have the least sum of the squared logarithms of their factors, after the fewest changed choices.
-    One parameter with one target has a root finder, unless each point is simulated, or --points or --seed ask for a
+    One parameter with one target has a root finder, unless each point is simulated, or --points or --seed request a
     search. Otherwise each combination of choices is searched: all points if they are few, else by differential
     evolution. The output shows which targets bind and which values are at an end of their range. Exits with 4 if
     nothing meets the targets, with the closest results and the longest phases there.
@@ -78,9 +78,9 @@ def command(
 
 def _refuse_mixed(targets: bool, aims: bool, equal: bool, pareto: bool) -> None:
     if equal and (targets or aims or pareto):
-        raise UsageError("--equal-to goes without --target, --minimise, --maximise and --pareto")
+        raise UsageError("--equal-to excludes --target, --minimise, --maximise and --pareto")
     if pareto and aims:
-        raise UsageError("--pareto goes without --minimise and --maximise: it has objectives of its own")
+        raise UsageError("--pareto excludes --minimise and --maximise: it states the objectives")
 
 
 def _refuse_unused(equal: bool, pareto: bool, points: int | None, seed: int | None) -> None:

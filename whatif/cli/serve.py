@@ -24,7 +24,7 @@ _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - to recognise, not to 
 @scenario_options
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any that is free.")
 @click.option("--host", default=_LOCAL, show_default=True, help="Address to listen at; there is no authentication.")
-@click.option("--public-url", metavar="URL", help="Where browsers find it, behind a tunnel or proxy: http://..")
+@click.option("--public-url", metavar="URL", help="Address for browsers, behind a tunnel or proxy: http://..")
 def command(
     scenario: str,
     platform: str | None,
@@ -50,7 +50,7 @@ def command(
 
 
 def _explorer(scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...]) -> str:
-    """The command line that opens the explorer as it was asked for, as a shell reads it."""
+    """Command line that opens the explorer with the same arguments, quoted for a shell."""
     words = [sys.executable, "-m", "whatif", "open"]
     words += [] if platform is None else [f"--platform={platform}"]
     words += [f"--platform-dir={folder}" for folder in platform_dirs]
@@ -76,7 +76,7 @@ def _is_local(host: str) -> bool:
 
 
 def _url(public_url: str | None, host: str, port: int) -> str:
-    """Where browsers find the server; one that listens everywhere is known by the machine's name."""
+    """Address of the server for browsers; the host name if it listens on all interfaces."""
     if public_url is None:
         name = socket.gethostname() if host in _EVERYWHERE else host
         return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
@@ -114,7 +114,7 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
 
 
 def _origins(host: str, port: int, url: str) -> set[str]:
-    """The sites whose pages may open an explorer: those of others, in the same browser, reach this machine too.
+    """Sites whose pages may open an explorer, since pages of other sites in the same browser reach this machine too.
 
     Empty, for any, where everybody can reach it anyway.
     """

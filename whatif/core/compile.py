@@ -52,7 +52,7 @@ def compile_scenario(loaded: Loaded) -> Program:
     wiring = Wiring(loaded, parameter_table(loaded))
     wiring.expressions()
     context = Context(wiring)
-    # First, so that a point is refused for what is wrong with it and not for what follows from that.
+    # First, so that the reason of an infeasible point is the cause and not a consequence.
     context.machine_constraints()
     phases = _phases(context)
     times = _columns(context, phases)
@@ -76,7 +76,7 @@ def _phases(context: Context) -> list[PhaseTerm]:
     repeats = context.scenario.application.repeats
     for name in repeats.keys() - stated.keys():
         hint = did_you_mean(name, stated) or f"; known: {', '.join(stated)}"
-        context.wiring.problem(f"application.repeats.{name}", f"`{name}`: there is no such phase{hint}")
+        context.wiring.problem(f"application.repeats.{name}", f"`{name}`: no such phase{hint}")
     context.wiring.raise_problems()
     return [_repeated(context, part, name) if name in repeats else part for name in stated for part in wired[name]]
 
@@ -126,7 +126,7 @@ def _overlap(context: Context, phases: Mapping[str, str]) -> str:
         path = f"application.overlaps.{name}"
         for unknown in (phase for phase in overlap.phases if phase not in phases):
             hint = did_you_mean(unknown, phases) or f"; known: {', '.join(phases)}"
-            context.wiring.problem(f"{path}.phases", f"there is no phase `{unknown}`{hint}")
+            context.wiring.problem(f"{path}.phases", f"no phase `{unknown}`{hint}")
         if overlap.phases[0] == overlap.phases[1]:
             context.wiring.problem(f"{path}.phases", "a phase cannot overlap with itself")
         for twice in hidden.intersection(overlap.phases):

@@ -35,7 +35,7 @@ from whatif.schema.application import CellGrid
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.units import ONE, Quantity
 
-# How the ranks are laid out along the dimensions, where the file does not say it itself.
+# Default order of the ranks along the dimensions.
 DIMENSIONS: Final[Mapping[str, Callable[..., object]]] = {
     "balanced": balanced_dimensions,
     "ascending": ascending_dimensions,
@@ -106,7 +106,7 @@ class Context:
             return stated
         if self.scenario.platform.node.gpu is None:
             name = self.scenario.platform.name
-            self.wiring.problem(stated, f"missing: {name} has no GPUs, so say how many ranks run on a node")
+            self.wiring.problem(stated, f"missing: {name} has no GPUs, so state how many ranks run on a node")
             self.wiring.raise_problems()
         inputs = {"gpu_count": "platform.node.gpu_count", "ranks_per_gpu": "application.ranks_per_gpu"}
         return self.once("placement.ranks_per_node", ranks_per_node, **inputs)
@@ -126,7 +126,7 @@ class Context:
 
     @property
     def placed_count(self) -> str:
-        """Ranks whose messages are counted: 0 where the machine is too small for them."""
+        """Number of ranks whose messages are counted; 0 if the platform is too small for them."""
         inputs = {
             "rank_count": self.rank_count,
             "needed_count": self.nodes_needed,

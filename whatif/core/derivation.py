@@ -49,7 +49,7 @@ class TermExplanation(Presentable):
     """Levels shown below the top; None for all of them."""
     extrapolated: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
-    """Why the point is infeasible; empty where it is not."""
+    """Reason why the point is infeasible; empty if it is feasible."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def explain(evaluation: Evaluation, name: str = RESULT) -> Explanation:
         raise UsageError(f"`{name}` is not stated in this scenario")
     if target not in program.terms and target not in program.parameters:
         known = [*program.columns, *program.terms, *program.parameters]
-        raise UsageError(f"`{name}`: there is no such result, phase, term or parameter{did_you_mean(name, known)}")
+        raise UsageError(f"`{name}`: no such result, phase, term or parameter{did_you_mean(name, known)}")
     return _Explainer(evaluation).node(target, "")
 
 

@@ -61,10 +61,10 @@ class Evaluation:
         for constraint in self.program.constraints:
             failed = ~(self.values[constraint.term] > 0)
             if np.any(failed):
-                said = np.where(failed, np.array(constraint.reason, dtype=object), "")
-                result = said if result is None else np.where(result == "", said, result)
-        for said in self.refusals.values():
-            result = said if result is None else np.where(result == "", said, result)
+                texts = np.where(failed, np.array(constraint.reason, dtype=object), "")
+                result = texts if result is None else np.where(result == "", texts, result)
+        for texts in self.refusals.values():
+            result = texts if result is None else np.where(result == "", texts, result)
         return result
 
     def reasons(self) -> tuple[str, ...]:
@@ -105,9 +105,9 @@ def evaluate(
                 refusals |= {key: texts for key, texts in previous.refusals.items() if key == name}
             else:
                 began = time.perf_counter()
-                values[name], said = _called(program, term, values)
-                if said is not None:
-                    refusals[name] = said
+                values[name], reasons = _called(program, term, values)
+                if reasons is not None:
+                    refusals[name] = reasons
                 seconds[name] = max(time.perf_counter() - began, seconds.get(name, 0.0))
                 changed.add(name)
         return Evaluation(program, values, _possible(program, values), frozenset(swept or ()), seconds, refusals)

@@ -198,7 +198,7 @@ def _cluster(address: str, name: str, **options: bool) -> Iterator[Place]:
         from distributed import Client
     except ImportError:
         raise _needs_extra() from None
-    # It would log tracebacks of what is reported here in one sentence.
+    # It would log tracebacks of errors that are reported here in one sentence.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL + 1)
     try:
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, **options)

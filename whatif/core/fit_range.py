@@ -30,7 +30,7 @@ class FittedRange:
 
     term: str
     table: str
-    """Where the parameters stand: `network.inter_node.postal`."""
+    """Path of the parameters: `network.inter_node.postal`."""
     variable: str
     reference: Reference
     dimension: Dimension

@@ -1,4 +1,4 @@
-"""Tables of what there is to ask about: shipped platforms, parts and scenarios, and parameters of a scenario."""
+"""Tables of shipped platforms, parts and scenarios, and of the parameters of a scenario."""
 
 from __future__ import annotations
 

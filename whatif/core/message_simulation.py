@@ -66,7 +66,7 @@ class SimulationReferences(NamedTuple):
 def wire_machine(
     context: Context, phase: str, model: str, process_counts: Mapping[str, Reference]
 ) -> SimulationReferences:
-    """Wire the charges of a phase's messages, and the links that they share if the application says so."""
+    """Wire the charges of a phase's messages, and the links that they share if the application requests it."""
     inputs = wire_charges(context, phase, model, process_counts)
     _, table, _ = parameters_at(context, phase, model, "inter_node")
     options: dict[str, Any] = {"on_arrival": table == "loggp", "topology": ""}

@@ -41,12 +41,14 @@ class GridTask:
     def results(self) -> Iterator[Result]:
         """Results in chunks. Raise `UsageError` if the worker has another version of the program."""
         if self.version != __version__:
-            raise UsageError(f"whatif {self.version} asks a worker that has whatif {__version__}; install the same")
-        asked = self.scenario, self.sampling
-        if getattr(_thread, "asked", None) != asked:
-            # The sender is the program itself, as is who receives it.
+            raise UsageError(
+                f"whatif {self.version} sent a part to a worker with whatif {__version__}; install the same version"
+            )
+        key = self.scenario, self.sampling
+        if getattr(_thread, "key", None) != key:
+            # The sender is the same program as the worker.
             _thread.evaluator = Evaluator(pickle.loads(self.scenario), self.sampling)  # noqa: S301
-            _thread.asked = asked
+            _thread.key = key
         evaluator: Evaluator = _thread.evaluator
         return evaluator.run(self.grid)
 
@@ -54,7 +56,7 @@ class GridTask:
 def part_points(grid: Grid, *, written: bool = False) -> int:
     """Default number of points in a part: enough parts for a few workers, none of them very long.
 
-    `written` by workers, a part of a large grid may be larger: what it costs besides its points counts for less.
+    `written` by workers, a part of a large grid may be larger, since its fixed costs matter less.
     """
     if written and grid.size > _LARGE:
         return min(-(-grid.size // _FEW_PARTS), _MOST_WRITTEN)

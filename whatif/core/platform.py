@@ -17,7 +17,7 @@ from whatif.schema.toml import Document, KeyPath, dotted, parse_document
 from whatif.schema.toml_text import toml_text
 
 BUILT: Final = "<python>"
-"""Name of what was built without one; error messages show it in the place of a file."""
+"""Name of a platform built without one, which error messages show in the place of a file."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

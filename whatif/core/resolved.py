@@ -13,7 +13,7 @@ def resolved(scenario: Scenario) -> Scenario:
     """Scenario that gives the same results and extends no other file."""
     program = scenario.program
     document = dict(program.loaded.layers.merged)
-    # Each file states the sources of its own values; one document must state those of the values that were left.
+    # Each file states the sources of its values; the merged document must state those of the remaining values.
     document["platform"] = {key: value for key, value in document["platform"].items() if key != "sources"}
     document["sources"] = sources_of(program.parameters.values())
     if fits := document.get("fits", {}) | fits_of_parts(program.loaded.layers):

@@ -302,7 +302,7 @@ def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str])
     missing = next((path for path in grid.arrays() if path not in program.parameters), None)
     if missing is not None:
         choices = ", ".join(f"{path}={value}" for path, value in structural.items())
-        raise UsageError(f"`{missing}`: there is no such parameter with {choices}")
+        raise UsageError(f"`{missing}`: no such parameter with {choices}")
 
 
 def array_of(result: Result, name: str) -> FloatArray:

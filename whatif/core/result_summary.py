@@ -30,7 +30,7 @@ class Tally:
         return cls(result.grid.size, result.infeasible, result.reasons, extrapolated, (result.grade,), lost)
 
     def notes(self, grid: Grid) -> tuple[str, ...]:
-        """Remarks on the results over a grid; where no point is feasible, its error says why."""
+        """Remarks on the results over a grid; raise an error with the reason if no point is feasible."""
         notes = [f"warning: {line}" for line in self.extrapolated]
         if self.unanswered:
             notes.append(f"warning: {self.unanswered / grid.size:.1%} of the samples have no answer and do not count")

@@ -25,7 +25,7 @@ from whatif.schema.toml import Document
 _SHOWN: Final = 5
 """Overrides shown in `repr`."""
 Choices = tuple[tuple[str, str], ...]
-"""Structural values by path, sorted: what a program is compiled for."""
+"""Structural values by path, sorted: the key of a compiled program."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +69,7 @@ class Scenario:
         if isinstance(platform, Mapping):
             data = {"platform": platform, **data}
             platform = None
-        # A table of the platform must stand behind the plain values.
+        # A table of the platform must come after the plain values.
         bare = cls(built_document(data, name), folders=tuple(map(Path, platform_dirs)))
         if platform is None:
             return bare

@@ -24,8 +24,8 @@ from whatif.units import Quantity, format_quantity
 CURVE_POINTS: Final = 200
 FAMILY_POINTS: Final = 25
 """Points along the first axis, and along a second one, unless a range is given."""
-PLAYED_POINTS: Final = 9
-"""Points of a curve whose every point is a run of HPL."""
+SIMULATED_POINTS: Final = 9
+"""Points of a curve of simulated runs of HPL."""
 FIRST_PARAMETERS: Final = ("application.matrix_size", "platform.node.gpu_count", "application.rank_count")
 
 
@@ -34,7 +34,7 @@ EDITED: Final = "edited here"
 
 
 class NudgeSize(Enum):
-    """How far a nudge moves a parameter: what it adds to a whole number, and its factor for any other one."""
+    """Size of a nudge: amount added to a whole number, and factor for any other one."""
 
     FINE = (1.0, 1.05)
     COARSE = (10.0, 1.25)
@@ -43,7 +43,7 @@ class NudgeSize(Enum):
 
 @dataclass(frozen=True, eq=False)
 class SessionInputs:
-    """What a session is asked: small, unlike its answer, so that a history or another process can hold it.
+    """Inputs of a session: small, unlike its results, so that a history or another process can hold them.
 
     `fed` is the program where it differs from the question's own by numbers alone.
     """
@@ -54,13 +54,13 @@ class SessionInputs:
 
     @property
     def program(self) -> Program:
-        """The compiled question."""
+        """Compiled scenario."""
         return self.scenario.program if self.fed is None else self.fed
 
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """The state of an exploration. `point` is the answer at the values as they stand, `result` over the sweep."""
+    """State of an exploration: `point` is the result at the present values, `result` that over the sweep."""
 
     inputs: SessionInputs
     evaluation: Evaluation | None
@@ -69,7 +69,7 @@ class Session:
 
     @classmethod
     def start(cls, scenario: Scenario) -> Session:
-        """A session on a question, sweeping what the scenario asks for, or else the GPUs per node."""
+        """Session on a scenario with the sweep of its file, or else over the GPUs per node."""
         axes = file_axes(scenario.program, DEFAULT_MAXIMUM_POINTS)
         session = cls.of(SessionInputs(scenario, grid_of(axes, DEFAULT_MAXIMUM_POINTS)))
         return (
@@ -82,7 +82,7 @@ class Session:
 
     @classmethod
     def of(cls, inputs: SessionInputs, previous: Session | None = None) -> Session:
-        """Evaluate; where the terms are those of `previous`, only what lies downstream of a change."""
+        """Session with results; if the terms are those of `previous`, only the ones after a change are computed."""
         program, grid = inputs.program, inputs.grid
         known = previous if previous is not None and previous.program.terms is program.terms else None
         at = evaluate(program, previous=known.at if known else None)
@@ -109,27 +109,26 @@ class Session:
 
     @property
     def program(self) -> Program:
-        """The compiled question."""
+        """Compiled scenario."""
         return self.inputs.program
 
     @property
     def grid(self) -> Grid:
-        """What is swept."""
+        """Grid of the sweep."""
         return self.inputs.grid
 
     @property
     def point(self) -> Result:
-        """The answer at the values as they stand, without the sweep."""
+        """Result at the present values, without the sweep."""
         return result_of(self.at, Grid())
 
     @property
     def here(self) -> float | None:
-        """Where the values as they stand lie on the first axis (see `place_on`)."""
+        """Position of the present values on the first axis (see `place_on`)."""
         return self.place_on(self.grid.axes[0]) if self.grid.axes else None
 
     def place_on(self, axis: Axis) -> float | None:
-        """Where the values as they stand lie on an axis: the value of its first parameter, or the number of its
-        choice."""
+        """Position of the present values on an axis: the value of its first parameter, or the number of its choice."""
         path, values = next(iter(axis.parameters.items()))
         if path not in self.program.parameters:
             return None
@@ -140,7 +139,7 @@ class Session:
     def parameter(self, path: str) -> Parameter:
         """A parameter by path; raise `UsageError` for an unknown one."""
         if path not in self.program.parameters:
-            raise UsageError(f"`{path}`: there is no such parameter{did_you_mean(path, self.program.parameters)}")
+            raise UsageError(f"`{path}`: no such parameter{did_you_mean(path, self.program.parameters)}")
         return self.program.parameters[path]
 
     def edit(self, path: str, text: str) -> Session:
@@ -189,12 +188,12 @@ class Session:
         if parameter.structural:
             return self._turned(parameter, steps)
         if parameter.distribution is not None:
-            raise UsageError(f"{path}: a step would drop what is known of {parameter.text()}; type a value")
+            raise UsageError(f"{path}: a step would drop the distribution of {parameter.text()}; type a value")
         value = float(np.ravel(self.at.values[path])[0])
         return self.edit(path, _moved(parameter, value, steps, size))
 
     def _turned(self, parameter: Parameter, steps: int) -> Session:
-        """The session with another choice; those that the files lack values for are passed over."""
+        """Session with another choice; choices without the required values are skipped."""
         if not parameter.choices:
             raise UsageError(f"{parameter.path}: not a number and not one of a few choices; type a value")
         first: WhatifError | None = None
@@ -209,7 +208,7 @@ class Session:
         raise first or UsageError(f"{parameter.path}: no other choice is possible")
 
     def sweep(self, path: str, text: str | None = None) -> Session:
-        """The session sweeping one parameter, by the text of a range or over a range that suits its value."""
+        """Session that sweeps one parameter over a range, by default one around its value."""
         return self.over((self._axis(path, text, CURVE_POINTS),))
 
     def sweep_also(self, path: str, text: str | None = None) -> Session:
@@ -279,7 +278,7 @@ def _moved(parameter: Parameter, value: float, steps: int, size: NudgeSize) -> s
 
 
 def still_there(grid: Grid, program: Program) -> Grid:
-    """The grid without the axes whose parameters another structure does not have."""
+    """Grid without the axes whose parameters a program lacks."""
     known = {PLATFORM_PARAMETER, *program.parameters}
     axes = tuple(axis for axis in grid.axes if known.issuperset(axis.parameters))
     return grid if axes == grid.axes else Grid(axes)
@@ -291,7 +290,7 @@ def default_range(parameter: Parameter, at: Evaluation, points: int = CURVE_POIN
     value, domain = float(np.ravel(at.values[parameter.path])[0]), parameter.field.domain
     octaves = 3
     if at.program.loaded.scenario.application.costly_points:
-        points, octaves = min(points, PLAYED_POINTS), 1  # Upwards N costs more.
+        points, octaves = min(points, SIMULATED_POINTS), 1  # Upwards N costs more.
     if domain.maximum == 1:
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear {min(points, 100)}"
     if parameter.field.domain.whole and value <= 64:

@@ -78,7 +78,7 @@ def parameter_points(path: str, text: SweepText, program: Program, limit: int) -
     found = RANGE.fullmatch(text.strip()) if isinstance(text, str) else None
     try:
         if found is None and ".." in str(text):
-            raise ValueError(f"`{text}`: a range says into how many points or steps it is divided; {_HINT}")
+            raise ValueError(f"`{text}`: a range states its number of points or its step; {_HINT}")
         if found is None:
             _refuse_too_many(path, len(words), limit)
             assert parameter.field is not None
@@ -104,8 +104,7 @@ def swept_parameter(path: str, program: Program) -> Parameter | None:
         raise UsageError(f"`{path}` is not stated in this scenario; give it a value first with --set {path}=VALUE")
     if parameter is None:
         raise UsageError(
-            f"`{path}`: there is no such parameter{did_you_mean(path, program.parameters)}; "
-            "see `whatif list parameters`"
+            f"`{path}`: no such parameter{did_you_mean(path, program.parameters)}; see `whatif list parameters`"
         )
     if parameter.structural and not parameter.choices and parameter.path != "application.grid.mapping_file":
         raise UsageError(f"`{path}`: no result depends on this text")
@@ -159,7 +158,7 @@ def _steps(path: str, start: float, stop: float, step: float, limit: int) -> NDA
     if step <= 0:
         raise ValueError("the step must be greater than 0")
     if stop < start:
-        raise ValueError("a range with a step goes up: START must not be above STOP")
+        raise ValueError("a range with a step is ascending: START must not be above STOP")
     # A last value that misses STOP by rounding alone still belongs to the range.
     count = np.floor((stop - start) / step * (1 + 1e-12)) + 1
     _refuse_too_many(path, count, limit)
@@ -241,7 +240,7 @@ def _axis(axis: AxisSpec, program: Program, limit: int) -> Axis:
 
 
 def _texts(path: str, values: Values, program: Program) -> SweepText:
-    """Values as a person would write them: an array gets the unit of its parameter."""
+    """Values as text or choices: an array gets the unit of its parameter."""
     if not isinstance(values, np.ndarray):
         return values
     parameter = program.parameters.get(path)

@@ -41,7 +41,7 @@ def figure(
     y_scale: Scale | None = None,
 ) -> PlotDescription:
     """A sweep as curves over its first axis: one of `y` for each place of the second axis, or, with a single
-    axis, `y` and what it is made of.
+    axis, `y` and its parts.
 
     `here` marks the present value of the swept parameter, `before` is the same sweep to compare `y` with. Without a
     scale, an axis has the one that suits its values.
@@ -84,10 +84,10 @@ def heat_map(
     )
 
 
-def told_apart(description: PlotDescription, result: Result) -> PlotDescription:
+def with_distinct_positions(description: PlotDescription, result: Result) -> PlotDescription:
     """Plot with a name for each place of its first axis, if values occur more than once.
 
-    So it is with parameters that move together: curves over the first one alone would run back into themselves.
+    The same holds for parameters that vary together: curves over the first one alone could be ambiguous.
     """
     axis = result.grid.axes[0]
     x = _positions(axis)
@@ -257,8 +257,8 @@ def _column(values: FloatArray, axis: AxisDescription) -> Column:
 
 def alone(result: Result, y: str = Y_COLUMN) -> PlotDescription:
     """Figure of a sweep by itself: its title states grade and extrapolations."""
-    description = told_apart(figure(result, y), result)
+    description = with_distinct_positions(figure(result, y), result)
     words = ["rests on assumed values"] if result.grade == "assumed" else []
     beyond = dict.fromkeys(text.partition(":")[0] for text in result.extrapolated)
-    words += [f"{', '.join(beyond)}: beyond what was fitted"] if beyond else []
+    words += [f"{', '.join(beyond)}: beyond the fitted range"] if beyond else []
     return replace(description, title=" · ".join([description.title, *words]))

@@ -20,7 +20,7 @@ from whatif.vocabulary import Category
 # Parameters that hold structural choices, not quantities.
 _OPTIONS: Final = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
-# What feeds a parameter: the name of a parameter or term, or a constant of the model.
+# Source of an argument: the name of a parameter or term, or a constant of the model.
 Reference = str | Quantity
 
 
@@ -121,7 +121,7 @@ class Program:
     phases: tuple[PhaseTerm, ...]
     columns: Mapping[str, str]
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By result that this platform cannot have, such as `total_energy`: the parameters that would have to be stated."""
+    """Missing parameters by result that the platform cannot have, such as `total_energy`."""
 
     @cached_property
     def reached(self) -> frozenset[str]:
@@ -156,7 +156,7 @@ class Program:
         if result in self.missing:
             raise UsageError(self.lack(result))
         if result not in self.results:
-            raise UsageError(f"`{result}`: there is no such result or phase{did_you_mean(result, self.results)}")
+            raise UsageError(f"`{result}`: no such result or phase{did_you_mean(result, self.results)}")
         return self.results[result]
 
     def lack(self, result: str) -> str:

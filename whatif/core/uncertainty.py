@@ -1,7 +1,7 @@
 """Uncertain values: samples of their distributions as one more axis of the grid, and the bands of results.
 
 Samples are those of a scrambled Sobol' sequence (Owen 1998), of which quantiles converge faster than of random ones.
-Values of one fit are correlated by a Gaussian copula: exactly as the fit says, for they are normal.
+Values of one fit are correlated by a Gaussian copula, which is exact for normal distributions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SAMPLES: Final = "samples"
 """The name of the axis."""
 MOST_SAMPLES: Final = 2**20
 DEFAULT_COUNT: Final = 1024
-NOTHING_UNCERTAIN: Final = "nothing is uncertain: write `3 us +- 0.2 us`, or say --spread assumed=20%"
+NOTHING_UNCERTAIN: Final = "nothing is uncertain: write `3 us +- 0.2 us`, or use --spread assumed=20%"
 _EDGE: Final = 1e-12
 """Least distance from the ends of (0, 1), where a normal distribution is infinite."""
 
@@ -159,7 +159,7 @@ def uniform_numbers(dimensions: int, count: int, seed: int) -> FloatArray:
 
 
 def _correlated(program: Program, paths: Sequence[str], numbers: FloatArray) -> FloatArray:
-    """Numbers with the correlations of the parameters' fits; each stays uniform by itself."""
+    """Numbers with the correlations of the parameters' fits; each remains uniform."""
     from scipy.special import ndtr, ndtri
 
     matrix = correlations(program, paths)

@@ -40,7 +40,7 @@ def within(value: FloatArray, *, accepts: Callable[[FloatArray], Any]) -> Count:
 class Wiring:
     """Builder of the terms and constraints of one scenario.
 
-    `problems` are what its files get wrong, `setups` the terms of what is done once.
+    `problems` are the errors in its files, `setups` the terms of phases that run once.
     """
 
     def __init__(self, loaded: Loaded, parameters: Mapping[str, Parameter]) -> None:
@@ -105,7 +105,7 @@ class Wiring:
         return self.terms[reference].dimension if reference in self.terms else self.parameters[reference].dimension
 
     def _inherited(self, declared: Signature, inputs: Mapping[str, Reference]) -> Dimension:
-        """Dimension of a result without a unit of its own: that of its generic inputs, which must agree."""
+        """Dimension of a result without a fixed unit: that of its generic inputs, which must agree."""
         free = [self.dimension(item) for key, item in inputs.items() if declared.parameters[key].dimension is None]
         if len(set(free)) != 1:
             raise WiringError(f"inputs of different units where they must agree: {', '.join(map(str, free))}")
@@ -189,7 +189,7 @@ class Wiring:
             parameter.path, function, {k: inputs[k] for k in expression.names()}, dimension
         )
         if is_open:
-            # What a parameter, or money, is in only shows now; a sweep or an edit of it must be in the same unit.
+            # The unit of a parameter, or the currency, is only known now; sweeps and edits must use the same one.
             field = QuantityField(dimension, parameter.field.domain)
             self.parameters[parameter.path] = replace(parameter, dimension=dimension, field=field)
         if not parameter.path.startswith("parameters."):

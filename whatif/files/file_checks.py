@@ -24,7 +24,7 @@ from whatif.units import SECOND, format_quantity
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CheckedFile:
-    """One file: its kind, or what is wrong with it."""
+    """Check of one file: its kind, or its errors."""
 
     name: str
     kind: str = ""
@@ -64,9 +64,7 @@ class FileChecks(Presentable):
         if self.problems:
             raise InvalidFileError(self.problems)
         if self.moved:
-            raise MovedError(
-                f"not as in {self.against}; `whatif diff` says why, --update takes the results as they are"
-            )
+            raise MovedError(f"not as in {self.against}; `whatif diff` shows why, --update stores the present results")
 
 
 def check_files(
@@ -80,7 +78,7 @@ def check_files(
     if against is None or any(file.problems for file in files):
         return FileChecks(files)
     if not scenarios:
-        raise UsageError(f"--against {against}: there is no scenario among {', '.join(map(str, names))}")
+        raise UsageError(f"--against {against}: no scenario among {', '.join(map(str, names))}")
     results = {name: _results(name, scenario) for name, scenario in scenarios.items()}
     if update:
         write_results(against, results)
@@ -120,7 +118,7 @@ def _check_scenario(scenario: Scenario) -> tuple[str, Scenario]:
 
 
 def looks_like_platform(data: Mapping[str, object]) -> bool:
-    """Whether a document describes a machine: it has tables of a platform, and none of a scenario."""
+    """Whether a document describes a platform: it has tables of a platform, and none of a scenario."""
     machine = {"node", "network", "node_count", "name", "description", "fits", "price", "site"}
     return bool(data.keys() & machine) and not data.keys() & {"application", "platform"}
 

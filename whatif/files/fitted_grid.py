@@ -33,13 +33,13 @@ class FittedGrid(FittedModel):
         source: str | None = None,
         case: str | None = None,
     ) -> tuple[str, ...]:
-        """Write the parameters of one case as `FittedModel.write` says.
+        """Write the parameters of one case; see `FittedModel.write`.
 
         The scenario is of the first target, or of the run with the most processes.
         """
         study, machine = self.study, platform_of(platform, scenario)
         if scenario is not None and len(study.targets) > 1:
-            raise UsageError("--scenario asks one run: give one --target")
+            raise UsageError("--scenario describes one run: give one --target")
         wanted = self._case(case)
         own = study.fit.runs.at(study.fit.runs.case == wanted)
         target = study.targets[0] if study.targets else own.at([int(own.processes.argmax())])

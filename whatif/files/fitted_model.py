@@ -35,7 +35,7 @@ class FittedModel(Presentable):
     ) -> tuple[str, ...]:
         """Write a part file that phases extend, and a scenario that uses it; return remarks.
 
-        The scenario lies in the same folder and runs on `platform` (default: summit). `source` is the text of
+        The scenario is in the same folder and runs on `platform` (default: summit). `source` is the text of
         `[sources]`; without it the text names the files of the runs. Raise `UsageError` for a file that cannot be
         written, or that holds something else; then nothing is changed.
         """

@@ -35,7 +35,7 @@ class FittedRegression(FittedModel):
         platform: str | None = None,
         source: str | None = None,
     ) -> tuple[str, ...]:
-        """Write the first model as `FittedModel.write` says."""
+        """Write the first model; see `FittedModel.write`."""
         return write_regression(self.fits[0], path, scenario, platform=platform, source=self.source_text(source))
 
 

@@ -26,7 +26,7 @@ def names_a_revision(text: str) -> bool:
 
 @contextmanager
 def checked_out(text: str) -> Iterator[Path]:
-    """Path of the file `REV:path` in a temporary folder, with the TOML files of its own folder.
+    """Path of the file `REV:path` in a temporary folder, with the other TOML files of its folder.
 
     The path is relative to the present folder, as in `git show REV:./path`. The repository is not changed.
     Raise `UsageError` without such a repository, revision or file.
@@ -36,7 +36,7 @@ def checked_out(text: str) -> Iterator[Path]:
                   f"`{revision}` is no revision of this repository").decode().strip()  # fmt: skip
     wanted = PurePosixPath(path)
     if wanted.is_absolute() or ".." in wanted.parts:
-        raise UsageError(f"{text}: the path must lie below this folder")
+        raise UsageError(f"{text}: the path must be below this folder")
     pattern = f":(glob){wanted.parent / '**' / '*.toml'}"
     packed = _git(["archive", "--format=tar", commit, "--", pattern], text, f"no `{path}` in {revision}")
     if len(packed) > MAXIMUM_ARCHIVE_SIZE:

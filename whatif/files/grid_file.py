@@ -14,7 +14,7 @@ from whatif.fitting.grid_tables import rate_or_time
 from whatif.schema.toml_text import toml_text
 
 UNLIMITED: Final = 1e18
-"""Cells a second that take no time: what a file says of a rate at its bound."""
+"""Cells a second that take no time, written for a rate at its bound."""
 _SHRUNK: Final = 1 - 1e-6
 """Rounded correlations near 1 may not form a valid matrix."""
 _FACTORS: Final = {

@@ -19,7 +19,7 @@ from whatif.units import SECOND, parse_unit
 from whatif.vocabulary import CATEGORIES
 
 _RESULTS = (*(f"{kind}_" for kind in CATEGORIES), "total_", "iteration_", "mean_", "overlap_", "setup_")
-"""How results begin whose names no estimate can have."""
+"""Prefixes of results, which names of estimates must not have."""
 _ROUNDING = 1e-12
 _VERSIONS = ("whatif", "statsmodels", "formulaic", "numpy")
 
@@ -136,7 +136,7 @@ def _middles(fit: RunsFit) -> dict[str, str | float]:
 def phase_edits(fit: RunsFit, model: str) -> tuple[tuple[str, str], ...]:
     """Parameters that add a regression to a scenario, with variables at the medians of its runs.
 
-    It is a phase, or an estimate where the response is no time.
+    Kind of the table: a phase, or an estimate if the response is not a time.
     """
     table = table_of(fit)
     middles = ((f"{table}.variables.{name}", str(value)) for name, value in _middles(fit).items())

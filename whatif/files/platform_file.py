@@ -27,7 +27,7 @@ from whatif.vocabulary import MESSAGE_MODELS
 
 _DIGITS: Final = 6
 _TABLE: Final = 2
-"""Keys of the least table that has a source of its own: `node.gpu`, `network.inter_node`."""
+"""Keys of the smallest table that has a source: `node.gpu`, `network.inter_node`."""
 # Dimensions of the variables of the points, for the range of a fit.
 _VARIABLES: Final[Mapping[str, Dimension]] = {"message_size": BYTE, "array_size": BYTE}
 
@@ -113,7 +113,7 @@ def _joined(old: Mapping[str, Any] | None, new: dict[str, Any]) -> dict[str, Any
         **values,
         "standard_errors": [old["standard_errors"][at] for at in kept] + new["standard_errors"],
         "correlation": correlation,
-        # Each was fitted over a range of its own: no range holds for all of them.
+        # The ranges of the fits differ: no range holds for all of them.
         "ranges": new["ranges"] if old["ranges"] == new["ranges"] else {},
         "point_count": points,
         "error": float(f"{(squares / points) ** 0.5:.4g}"),
@@ -180,7 +180,7 @@ def _tool(notes: Mapping[str, str]) -> str:
 def write_platform(path: Path, change: PlatformChange, extends: str | None = None, folders: Sequence[Path] = ()) -> str:
     """Update a platform file, or make one that extends another platform; return its text.
 
-    What would be written is loaded first and must say what the change says. Raise `UsageError` or `InvalidFileError`
+    The new text is loaded first and must have the changed values. Raise `UsageError` or `InvalidFileError`
     for a file that is no platform, for a new one that extends nothing, and where it cannot be written; then nothing
     is changed.
     """
@@ -227,7 +227,7 @@ def present(path: Path, extends: str | None) -> Document:
         return document
     if extends is None:
         raise UsageError(
-            f"{path}: there is no such file; a new one must extend a platform (--extends) for all that was not measured"
+            f"{path}: no such file; a new one must extend a platform (--extends) for all that was not measured"
         )
     text = f"extends = {toml_value(extends)}\nname = {toml_value(path.stem.replace('_', ' '))}\n"
     return parse_document(text, str(path), path.parent)

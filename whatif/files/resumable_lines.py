@@ -49,12 +49,12 @@ class KeptLines:
     def _read(self, text: str, inputs: Mapping[str, Any], program: str) -> None:
         name = shown_path(self._path)
         lines = text.split("\n")
-        said = _object(lines[0]).get("question")
-        if not isinstance(said, dict):
+        stored = _object(lines[0]).get("question")
+        if not isinstance(stored, dict):
             raise refuse(name, f"no file of `{program}`; it is left as it is: name another", 1)
-        other = next((key for key in {**inputs, **said} if said.get(key) != inputs.get(key)), None)
+        other = next((key for key in {**inputs, **stored} if stored.get(key) != inputs.get(key)), None)
         if other is not None:
-            was = f"{other} was {_short(said.get(other))} and is {_short(inputs.get(other))}"
+            was = f"{other} was {_short(stored.get(other))} and is {_short(inputs.get(other))}"
             raise UsageError(f"{name}: was written for other inputs: {was}; use the same inputs, or name another file")
         self.found = {number: _object(line) for number, line in enumerate(lines[1:-1], 2)}
 

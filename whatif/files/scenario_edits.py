@@ -85,7 +85,7 @@ def save(path: Path, document: Document, scenario: Scenario) -> Document:
     text = rewritten(document, scenario.overrides, scenario.platform, scenario.folders)
     _verify(path, document, text, scenario)
     put_text(path, document, text)
-    # By the name it was opened under: a link may lie in another folder than its file.
+    # By the name it was opened under: a link may be in another folder than its file.
     return replace(read_document(path), name=document.name, folder=document.folder)
 
 
@@ -146,7 +146,7 @@ def toml_patch(scenario: Scenario, axes: Sequence[Axis]) -> str:
         # An axis may be named after its parameter, but a table of the sweep has a plain name.
         key = axis.name.rpartition(".")[2]
         sweep[key if key not in sweep else f"{key}_{len(sweep) + 1}"] = axis.texts
-    # Without a sweep of its own a scenario inherits that of the one it extends.
+    # Without a sweep a scenario inherits that of the one it extends.
     return f"{text}\n" + (toml_text({"sweep": sweep}) if sweep else "[sweep]\n")
 
 
@@ -192,8 +192,8 @@ def _verify(path: Path, document: Document, text: str, scenario: Scenario) -> No
     wanted = scenario.program.parameters
     for parameter in dict.fromkeys([*wanted, *found]):
         if _said(found.get(parameter)) != _said(wanted.get(parameter)):
-            said, meant = (table[parameter].text() if parameter in table else "missing" for table in (found, wanted))
-            raise UsageError(f"{path}: not saved: `{parameter}` would be {said} instead of {meant}")
+            written, meant = (table[parameter].text() if parameter in table else "missing" for table in (found, wanted))
+            raise UsageError(f"{path}: not saved: `{parameter}` would be {written} instead of {meant}")
 
 
 def _said(parameter: Parameter | None) -> Any:

@@ -58,11 +58,11 @@ class KernelFit:
     fits: tuple[Fit, ...]
     """Of `kernels.KERNEL`, of its `deviation` unless the noise is N-0, and of `offloaded` for M'."""
     processors: Processors | None
-    """Where the model is M_H."""
+    """Processors of model M_H, else None."""
     comparison: Table
     """`kernel`, `model`, `noise`, `parameter_count`, `criterion` (BIC), `error` (root mean square, relative)."""
     points: Table
-    """What was fitted, with `time`, `fitted_time` and `residual`, (fitted - measured) / measured."""
+    """Fitted calls, with `time`, `fitted_time` and `residual`, (fitted - measured) / measured."""
     warnings: tuple[str, ...] = ()
 
 
@@ -111,18 +111,18 @@ class _Candidate:
         return self.found.criterion + more * float(np.log(len(self.found.time)))
 
 
-def kernel_name(said: str) -> str:
-    """The kernel that a person or a file names; raise `UsageError`."""
-    if said.lower() not in KERNELS:
-        raise UsageError(f"`{said}` is no kernel of HPL{did_you_mean(said.lower(), KERNELS)}: {', '.join(KERNELS)}")
-    return said.lower()
+def kernel_name(name: str) -> str:
+    """Kernel of a name; raise `UsageError` for an unknown one."""
+    if name.lower() not in KERNELS:
+        raise UsageError(f"`{name}` is no kernel of HPL{did_you_mean(name.lower(), KERNELS)}: {', '.join(KERNELS)}")
+    return name.lower()
 
 
 def fit_kernel(table: Table, kernel: str, model: str | None = None, noise: str | None = None) -> KernelFit:
     """Fit a kernel to single calls: `time` and its sizes `m`, `n`, `k` or `size`, perhaps `node`, `cpu` and `run`.
 
-    `model` and `noise` are what the criterion chooses where they are not given; noise among N-1 and N-2, as N-0 says
-    nothing of the scatter, and N-2 where the times span a decade or more, as N-1 would let the long calls alone decide.
+    `model` and `noise` default to the choice of the criterion; noise N-1 or N-2, since N-0 has no scatter, and N-2 if
+    the times span a decade or more, since with N-1 only the long calls would count.
     Coefficients are never below zero. Raise `UsageError` for a missing column, fewer calls than
     `FEWEST_POINTS` or than a model has terms, sizes that are all equal, and times that cannot be.
     """
@@ -181,7 +181,7 @@ def _needed(columns: Mapping[str, FloatArray], kernel: str, letters: str) -> dic
     wanted = dict.fromkeys(letters)
     if missing := [letter for letter in wanted if letter not in columns]:
         listed = ", ".join(f"`{letter}`" for letter in missing)
-        raise UsageError(f"{kernel}: no column {listed}; `--columns {missing[0]}=HEADING` says where it is")
+        raise UsageError(f"{kernel}: no column {listed}; `--columns {missing[0]}=HEADING` names its column")
     return {letter: columns[letter] for letter in wanted}
 
 

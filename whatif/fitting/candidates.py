@@ -1,4 +1,4 @@
-"""What each term would be that a regression does not have: its coefficient and test, without a fit for each.
+"""Coefficient and test of each term that a regression lacks, without a fit for each.
 
 Source: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2009, section 3.2.3: the
 coefficient of a further term is that of what the others leave of it; F of adding it is the square of its t.

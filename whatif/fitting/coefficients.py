@@ -1,4 +1,4 @@
-"""Models of dgemm that somebody else has fitted, one for each processor and calibration, to one for the machine."""
+"""Published models of dgemm, one for each processor and calibration, combined to one for the platform."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ def fit_coefficients(
         raise UsageError(f"coefficients of `{kernel}`: only those of dgemm are read; give single calls instead")
     if chosen not in (f"M_H-{known}", f"M-{known}"):
         raise UsageError(f"these coefficients are of M-{known}; {chosen} needs single calls")
-    said = noise or ("N-2" if f"{_DEVIATION}mnk" in columns else "N-0")
-    if said != "N-0" and (said != "N-2" or f"{_DEVIATION}mnk" not in columns):
-        raise UsageError(f"these coefficients do not determine {said}; `deviation_mnk` is N-2, or give single calls")
+    deviation = noise or ("N-2" if f"{_DEVIATION}mnk" in columns else "N-0")
+    if deviation != "N-0" and (deviation != "N-2" or f"{_DEVIATION}mnk" not in columns):
+        raise UsageError(
+            f"these coefficients do not determine {deviation}; `deviation_mnk` is N-2, or give single calls"
+        )
     if not (columns["mnk"] > 0).all():
         raise UsageError("a coefficient `mnk` of zero: a product of matrices takes time")
     empty = np.full(len(table), "", dtype=object)
@@ -49,10 +51,10 @@ def fit_coefficients(
     return KernelFit(
         "dgemm",
         chosen,
-        said,
-        tuple(_fits(columns, found, points, with_deviation=said != "N-0")),
+        deviation,
+        tuple(_fits(columns, found, points, with_deviation=deviation != "N-0")),
         found if per_processor else None,
-        _comparison(columns, found, known, said),
+        _comparison(columns, found, known, deviation),
         points,
     )
 
@@ -93,7 +95,7 @@ def _points(columns: dict[str, Any], found: Processors, per_processor: bool) -> 
 
 
 def _comparison(columns: dict[str, Any], found: Processors, known: str, noise: str) -> Table:
-    """How far the coefficients `mnk` lie from one for all, and from one for each processor."""
+    """Deviation of the coefficients `mnk` from a common one, and from one for each processor."""
     count = len(columns["mnk"])
     rows = []
     for model, per_processor, used in ((f"M-{known}", False, 2), (f"M_H-{known}", True, len(found) + 1)):

@@ -1,4 +1,4 @@
-"""Which rows of measured copies a fit of a link uses."""
+"""Selection of rows of measured copies for the fit of a link."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, SECOND, format_quantity
 
 WAYS: Final = {"host_to_device": "read", "device_to_host": "write"}
-"""What the device does with host memory, by direction."""
+"""Operation of the device on host memory, by direction."""
 MEMORIES: Final = ("pinned", "pageable")
 _NEEDED: Final = ("direction", "memory", "message_size", "time")
 _FALL: Final = 0.9
@@ -38,7 +38,7 @@ class Copies:
 
     @property
     def way(self) -> str:
-        """What the device does with host memory: `read` or `write`."""
+        """Operation of the device on host memory: `read` or `write`."""
         return WAYS[self.direction]
 
     @property
@@ -72,7 +72,7 @@ def copy_sets(table: Table, machine: str | None = None) -> tuple[Copies, ...]:
 
 
 def doubts(copies: Copies, limit: float) -> Iterator[str]:
-    """What is odd about measured times, for the user to look at; `limit` is the bandwidth of the link."""
+    """Warnings about implausible measured times; `limit` is the bandwidth of the link."""
     if copies.mixed:
         yield copies.mixed
     rate = float((copies.message_size / copies.time).max())
@@ -98,8 +98,8 @@ def _rows_of(machines: Any, machine: str | None) -> Any:
 
 def _mixed(copies: Copies, files: Any, size: FloatArray, time: FloatArray) -> str:
     good = np.isfinite(time) & (time > 0) & (size > 0)
-    said = disagreement(files[good], {"message_size": size[good]}, time[good], _UNLIKE)
-    return said and f"{copies.words}: {said}; are these one machine?"
+    message = disagreement(files[good], {"message_size": size[good]}, time[good], _UNLIKE)
+    return message and f"{copies.words}: {message}; are these one machine?"
 
 
 def _typical(direction: str, memory: str, size: FloatArray, time: FloatArray, weight: FloatArray) -> Copies:
@@ -114,6 +114,6 @@ def _typical(direction: str, memory: str, size: FloatArray, time: FloatArray, we
     middle = upper[np.unique(place[upper], return_index=True)[1]]
     copies = Copies(direction, memory, sizes, time[order][middle])
     if len(sizes) < FEWEST_SIZES:
-        said = f"{copies.words}: {len(sizes)} different sizes with a time; a fit needs {FEWEST_SIZES} or more"
-        raise UsageError(f"{said}, from some bytes to many MiB")
+        message = f"{copies.words}: {len(sizes)} different sizes with a time; a fit needs {FEWEST_SIZES} or more"
+        raise UsageError(f"{message}, from some bytes to many MiB")
     return copies

@@ -30,7 +30,7 @@ class Fit:
     """Root mean square of the relative residuals, (fitted - measured) / measured; NaN for a value measured once."""
     warnings: tuple[str, ...] = field(default=())
     borrowed: str = ""
-    """The protocol whose points these are, where this one has too few of its own: nobody measured it."""
+    """Protocol whose points were used, if this one was measured at too few."""
     undetermined: tuple[str, ...] = ()
     """Parameters known by a bound only, such as a node's bandwidth that no process count reached."""
 

@@ -36,7 +36,7 @@ class Form:
     fit: Callable[[MessagePoints, FloatArray], tuple[FloatArray, FloatArray]]
     """(points, weights) to values and which of them the points determine."""
     jacobian: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
-    """As `time`, to derivatives by each parameter, of shape (points, parameters)."""
+    """Function with the arguments of `time` to derivatives by each parameter, of shape (points, parameters)."""
 
     @property
     def dimensions(self) -> Mapping[str, Dimension]:

@@ -1,4 +1,4 @@
-"""Formulas changed as text, by one term at a time: what a person sees is always a formula that can be read again.
+"""Formulas changed as text, one term at a time, so that the result is always a valid formula.
 
 Nothing here works a formula out; `parse_formula` does that.
 """
@@ -83,7 +83,7 @@ def _joined(left: str, pieces: Sequence[tuple[str, str]]) -> str:
 
 
 def _whole(term: str) -> str:
-    """What stands for a term in a formula; a polynomial goes with all its powers."""
+    """Text of a term in a formula; a polynomial includes all its powers."""
     return "1" if term == "Intercept" else _POLYNOMIAL.sub(r"\1", compact(term))
 
 

@@ -2,11 +2,11 @@
 
 mixbench measures rates over operational intensity, `rate(I) = min(I B, P)`. Its rows scatter below the two roofs: near
 the ridge both limits act at once, and some rows stay low at any intensity (unrolling that stops, unlucky iteration
-counts), while hardly any lies above. Least squares through all rows would lie below what the device does, and the
-maximum is the luckiest row. A roof is therefore the median of the upper plateau: the rows within `PLATEAU_WIDTH` of
-the level that `LEVEL_COUNT` rows reach. Its standard error is that of the median of normal scatter,
-sqrt(π/2) s / sqrt(n), with the plateau's standard deviation s. P is the plateau of the rates of one precision; B that
-of the bandwidths of all precisions, which share one memory. A fit's `error` is over all the rows under its roof.
+counts), while hardly any lies above. Least squares through all rows would be below the capability of the device, and
+the maximum is the luckiest row. A roof is therefore the median of the upper plateau: the rows within `PLATEAU_WIDTH` of
+the level that `LEVEL_COUNT` rows reach. Its standard error is that of the median of normal scatter, sqrt(π/2) s /
+sqrt(n), with the plateau's standard deviation s. P is the plateau of the rates of one precision; B that of the
+bandwidths of all precisions, which share one memory. A fit's `error` is over all the rows under its roof.
 
 BabelStream gives the bandwidth of each function's shortest time. `dram_bandwidth` is the mean over copy, mul, add
 and triad of the largest arrays (dot, a reduction, is left out); its standard error comes from their spread.
@@ -44,7 +44,7 @@ PATH: Final = "node.gpu"
 PLATEAU_WIDTH: Final = 0.05
 LEVEL_COUNT: Final = 3
 PAST_RIDGE: Final = 1.25
-"""How far beyond the ridge at least `LEVEL_COUNT` rows must lie, for a plateau to be a roof and not a slope's end."""
+"""Distance beyond the ridge of at least `LEVEL_COUNT` rows, so that a plateau is a roof and not a slope's end."""
 TOLERANCE: Final = 0.02
 """Relative excess over a data sheet, or difference of measurements, above which it is reported."""
 DIMENSIONS: Final[Mapping[str, Dimension]] = {
@@ -75,7 +75,7 @@ class RatePoints:
     name: str
     """`mixbench double`, `BabelStream triad`."""
     variable: str
-    """What `x` is: `operational_intensity` in flop/B, or `array_size` in B (NaN where it is not stated)."""
+    """Quantity of `x`: `operational_intensity` in flop/B, or `array_size` in B (NaN if not stated)."""
     x: FloatArray
     measured: FloatArray
     """flop/s over an operational intensity, B/s over an array size."""
@@ -106,7 +106,7 @@ Found = tuple[Sequence[Fit], Sequence[RatePoints], Sequence[str]]
 def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = None, device: str = "") -> GpuFit:
     """Peaks and bandwidths of a GPU from tables of the importers.
 
-    Where several tools measured a parameter, BabelStream's bandwidth is used, then mixbench's values, then
+    If several tools measured a parameter, BabelStream's bandwidth is used, then mixbench's values, then
     gpuroofperf's,
     whose covariance is NaN as it states no spread; others that differ are reported in `warnings`. So is what exceeds
     `datasheet`, values of the parameters in base units, or the specification that mixbench prints, and a device that is
@@ -190,7 +190,7 @@ def _differs(parameter: str, used: Fit, other: Fit) -> Iterator[str]:
 
 
 def _printed(tables: Iterable[Table]) -> dict[str, float]:
-    """What mixbench prints as the device's specification."""
+    """Device specification as printed by mixbench."""
     prefix = "datasheet."
     notes = [item for table in tables for item in table.notes.items() if item[0].startswith(prefix)]
     return {key.removeprefix(prefix): parse_quantity(text).value for key, text in notes}
@@ -202,7 +202,7 @@ def _above(fits: Mapping[str, Fit], datasheet: Mapping[str, float]) -> Iterator[
         if measured > stated * (1 + TOLERANCE):
             numbers = [format_quantity(number, DIMENSIONS[parameter]) for number in (measured, stated)]
             reason = "do the arrays fit a cache?" if parameter == "dram_bandwidth" else "was the clock above its base?"
-            yield "{}: {} measured, the data sheet says {}; {}".format(parameter, *numbers, reason)
+            yield "{}: {} measured, but {} in the data sheet; {}".format(parameter, *numbers, reason)
 
 
 def _babelstream(tables: Sequence[Table]) -> Found:

@@ -139,7 +139,7 @@ class GridFit:
     def free_covariance(self) -> FloatArray:
         """Of the coefficients that are identified and not at their bound, those held at 0; NaN for these.
 
-        What predictions vary with: around the coefficients, not around those that the bound moved.
+        The errors of predictions follow from them, around the coefficients before the bound.
         """
         free = self.coefficients > 0
         if self.drawn is not None:
@@ -219,7 +219,7 @@ def fit_grid(
 
 
 def independent(terms: FloatArray) -> NDArray[np.bool_]:
-    """Which columns are no sum of those before them, of shape (columns,)."""
+    """Mask of the columns that are not sums of earlier ones, of shape (columns,)."""
     basis = np.zeros((len(terms), 0))
     kept = np.zeros(terms.shape[1], dtype=np.bool_)
     # Rows of one kind are all in one unit, those of another are not: each row counts by its largest term.
@@ -239,7 +239,7 @@ def _norms(terms: FloatArray) -> FloatArray:
 
 
 def _pulls(terms: FloatArray) -> FloatArray:
-    """What each row moves the coefficients of least squares, of shape (columns, rows); exactly 0 where it does not."""
+    """Effect of each row on the coefficients of least squares, of shape (columns, rows); exactly 0 without one."""
     norms = _norms(terms)
     pulls = np.linalg.pinv(terms / norms, rcond=SINGULAR / 100)
     rounding = SINGULAR**2 * np.abs(pulls).max(axis=1, keepdims=True)

@@ -19,12 +19,12 @@ UNKNOWN_NOISE: Final = 0.05
 _LEAST_NOISE: Final = 1e-4
 """No run repeats another one better."""
 _PRIORS: Final = (1e2, 1e3)
-"""How many times the time of all runs a coefficient may account for, before anything is known of it: two guesses."""
+"""Largest time of a coefficient, before any run determines it, in times of all runs: two guesses."""
 _GUESSED: Final = 1.5
-"""Where half an interval grows by more than this from one guess to the other, it depends on the guess."""
+"""Growth of half an interval between the guesses, above which it depends on the guess."""
 _ALIKE: Final = 1e-6
 _WHOLE: Final = 1e-3
-"""How far H and I of a prediction may be off for being whole counts."""
+"""Relative error of H and I of a prediction from rounding to whole counts."""
 _WORDS: Final[Mapping[str, str]] = {"halo_cells": "H", "cells": "C", "processes": "P", "iterations": "I"}
 
 
@@ -199,7 +199,7 @@ class Advice:
 
 
 def next_run(fit: GridFit, target: GridRuns, candidates: GridRuns) -> Advice:
-    """How far each of some runs would narrow the interval of the mean total time of one target.
+    """Interval of the mean total time of one target after each of some runs.
 
     One step of a c-optimal design: with M = sum of a aᵀ / s² over the rows a of the runs, in units of their scatter s,
     the target t has the variance tᵀ M⁻¹ t, and with the rows R of a run tᵀ M⁻¹ t - v (I + R M⁻¹ Rᵀ)⁻¹ vᵀ, v = tᵀ M⁻¹ Rᵀ

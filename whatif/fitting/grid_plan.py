@@ -17,7 +17,7 @@ from whatif.models.structured_grid import inter_node_share, scaled_iteration_cou
 _MOST: Final = 100_000
 """Runs of one plan."""
 _LAW: Final = 0.05
-"""How far the halo cells of a run may be off the power of C and P that is taken for them."""
+"""Relative error of the power of C and P that approximates the halo cells of a run."""
 _POWERS: Final = np.array([0.5, -0.5])
 """Powers of C and P in H where the runs do not determine them: squares of a grid of two dimensions."""
 
@@ -108,7 +108,7 @@ def _iterations(runs: GridRuns, case: Any, cells: FloatArray) -> tuple[FloatArra
 
 
 def _two_counts(runs: GridRuns, its: Any) -> str:
-    """Two numbers of iterations that one grid was run for, in words: then a person chose them, not the grid."""
+    """Text with two numbers of iterations of one grid, which shows that they do not follow from the grid."""
     known: dict[float, float] = {}
     for cells, steps in zip(runs.cells[its].tolist(), runs.iterations[its].tolist(), strict=True):
         if known.setdefault(cells, steps) != steps:
@@ -117,9 +117,9 @@ def _two_counts(runs: GridRuns, its: Any) -> str:
 
 
 def _share(runs: GridRuns, given: Mapping[str, Sequence[Any]], processes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What leaves the node of the halo, and ranks on a node: as stated, as in runs of as many processes or the largest.
+    """Share of the halo that leaves the node, and ranks on a node: stated, or as in runs of as many processes.
 
-    The share of other processes follows from the ranks on a node; where nobody said these, it is that of the largest.
+    The share for other numbers follows from the ranks on a node; if they are unknown, it is that of the largest run.
     """
     if "ranks_per_node" in given:
         node = np.full(len(processes), float(given["ranks_per_node"][0]))

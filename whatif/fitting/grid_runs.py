@@ -42,7 +42,7 @@ TIMES: Final[Mapping[str, str]] = {"T_w": "computation_time", "T_c": "communicat
 _OTHERS: Final = ("inter_node_halo_cells", "ranks_per_node", "case")
 NAMES: Final = (*VARIABLES.values(), *TIMES.values(), *_OTHERS)
 PLANNED: Final = (*VARIABLES.values(), "case", "ranks_per_node")
-"""What a run that was never made is said by."""
+"""Columns that describe a planned run."""
 _ALIASES: Final = {symbol.casefold(): name for symbol, name in (*VARIABLES.items(), *TIMES.items())} | {
     name: name for name in NAMES
 }
@@ -57,17 +57,17 @@ _FLOOR: Final = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class GridRuns:
-    """What was run and what it took; every array of shape (runs,)."""
+    """Runs with their times; every array of shape (runs,)."""
 
     cells: FloatArray
     processes: FloatArray
     iterations: FloatArray
     halo_cells: FloatArray
-    """Of one process; 0 where nobody said."""
+    """Of one process; 0 if not stated."""
     share: FloatArray
-    """Of the halo that leaves the node: 1 where nobody said how many ranks share a node."""
+    """Share of the halo that leaves the node; 1 if the ranks on a node are not stated."""
     ranks_per_node: FloatArray
-    """NaN where nobody said."""
+    """NaN if not stated."""
     case: NDArray[Any]
     computation_time: FloatArray
     communication_time: FloatArray
@@ -155,13 +155,13 @@ class Columns:
 
 
 def terms_of(runs: GridRuns, columns: Columns) -> dict[str, FloatArray]:
-    """What each coefficient is multiplied by in the time of an iteration, and once, of shape (runs, columns).
+    """Factor of each coefficient in the time of an iteration, and in the fixed time, of shape (runs, columns).
 
     `computation` in T_w / I (Eq. 1), `communication` in T_c / I (Eq. 6), `setup` in T_o (Eq. 3).
     """
     one, halo = np.ones(len(runs)), runs.halo_cells
     away, near = runs.share, 1 - runs.share
-    # A single process has nobody to exchange with.
+    # A single process has no partner to exchange with.
     several = runs.processes > 1
     products = {
         "overhead_time": ("computation", one),
@@ -186,7 +186,7 @@ def terms_of(runs: GridRuns, columns: Columns) -> dict[str, FloatArray]:
 
 
 def total_terms(runs: GridRuns, columns: Columns) -> FloatArray:
-    """What each coefficient is multiplied by in T_t (Eq. 4), of shape (runs, columns)."""
+    """Factor of each coefficient in T_t (Eq. 4), of shape (runs, columns)."""
     parts = terms_of(runs, columns)
     return runs.iterations[:, None] * (parts["computation"] + parts["communication"]) + parts["setup"]
 
@@ -283,7 +283,7 @@ def _text(item: Any) -> str:
 
 
 def _wanted(table: Table) -> str:
-    return f"the columns are {', '.join(table.columns)}; say which is which by --columns {NAMES[0]}=HEADING,.."
+    return f"the columns are {', '.join(table.columns)}; map them by --columns {NAMES[0]}=HEADING,.."
 
 
 def _numbers(column: Any, name: str) -> FloatArray:
@@ -316,5 +316,5 @@ def _refuse(name: str, values: FloatArray) -> None:
 
 
 def is_count(name: str, values: FloatArray) -> NDArray[np.bool_]:
-    """Which numbers are counts: whole, but for halo cells, which may be a mean over processes, and not absurd."""
+    """Mask of the valid counts: whole, except halo cells, which may be a mean over processes, and not too large."""
     return np.asarray((values <= MOST_COUNTED) & (name.endswith("halo_cells") | (values == np.round(values))))

@@ -27,7 +27,7 @@ GridTarget = str | Mapping[str, str | float]
 
 @dataclass(frozen=True)
 class GridOptions:
-    """Fit of a structured-grid program and questions to it; None stands for a default."""
+    """Inputs of the fit of a structured-grid program and of its predictions; None stands for a default."""
 
     reduction: bool = False
     weighting: Weighting = "relative"
@@ -56,7 +56,7 @@ class GridOptions:
 
 @dataclass(frozen=True, eq=False)
 class GridStudy:
-    """A fit, the runs it was asked for, and remarks."""
+    """Fit, the runs to predict, and remarks."""
 
     fit: GridFit
     targets: tuple[GridRuns, ...]

@@ -31,7 +31,7 @@ class Fits:
     coefficients: FloatArray
     """Of shape (hypotheses, 1 + terms), the constant first."""
     standard_errors: FloatArray
-    """As the coefficients."""
+    """Standard errors, shaped as the coefficients."""
     values: FloatArray
     """Of shape (points,)."""
     weights: FloatArray

@@ -1,4 +1,4 @@
-"""What measured times must be like to be fitted, whatever they are of: possible, and alike in all files."""
+"""Checks of measured times before a fit: possible values, and agreement of all files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST_SIZE: Final = 2.0**60
 """Bytes: more is in no memory."""
 SHORTEST_TIME: Final = 1e-12
 LONGEST_TIME: Final = 1e6
-"""Seconds, eleven days: what lies outside is a unit that was mixed up."""
+"""Seconds, eleven days: a time outside has a wrong unit."""
 
 
 def refuse_invalid_numbers(words: str, message_size: FloatArray, time: FloatArray) -> None:
@@ -29,12 +29,12 @@ def refuse_invalid_numbers(words: str, message_size: FloatArray, time: FloatArra
     bad = (message_size > LARGEST_SIZE) | (time < SHORTEST_TIME) | (time > LONGEST_TIME)
     if bad.any():
         at = int(np.argmax(bad))
-        said = f"{message_size[at]:g} B in {time[at]:g} s is not possible: are the units mixed up?"
-        raise UsageError(f"{words}: {bad.sum()} rows of sizes or times that cannot be; {said}")
+        example = f"{message_size[at]:g} B in {time[at]:g} s is not possible: are the units mixed up?"
+        raise UsageError(f"{words}: {bad.sum()} rows of impossible sizes or times; {example}")
 
 
 def disagreement(files: NDArray[Any], keys: Mapping[str, FloatArray], time: FloatArray, limit: float) -> str:
-    """Which two files differ most in the median time of equal `keys`, one of them `message_size`, and how.
+    """Text on the two files that differ most in the median time of equal `keys`, one of them `message_size`.
 
     All arrays are of shape (rows,), in base units. Empty where no two files differ by more than `limit`, relative to
     the shorter time.

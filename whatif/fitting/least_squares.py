@@ -26,7 +26,7 @@ _SINGULAR = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """What a regression gives at some points, in the unit that the response was written in; arrays (points,)."""
+    """Predictions of a regression at some points, in the unit of the response; arrays (points,)."""
 
     fit: FloatArray
     """The mean; for the regression of a logarithm the median."""
@@ -34,7 +34,7 @@ class Predicted:
     upper: FloatArray
 
     def holds(self, measured: FloatArray) -> NDArray[np.bool_]:
-        """Which measured values lie between the ends."""
+        """Mask of the measured values between the ends."""
         return (self.lower <= measured) & (measured <= self.upper)
 
 
@@ -59,7 +59,7 @@ class RunsFit:
 
     @cached_property
     def response(self) -> FloatArray:
-        """What the terms give: the response, or its logarithm."""
+        """Sum of the terms: the response, or its logarithm."""
         return np.log(self.measured) if self.formula.link == "log" else self.measured
 
     @cached_property
@@ -137,7 +137,7 @@ class RunsFit:
     ) -> Predicted:
         """The response at points given in the units that the variables were written in.
 
-        `prediction` is where one more run lies, `confidence` where the mean of many does, each with probability
+        `prediction` is the interval of one more run, `confidence` that of the mean of many, each with probability
         `level`, from Student's t.
         """
         from scipy.stats import t as student

@@ -26,7 +26,7 @@ def free_line(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def bounded_line(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """As `free_line` for y ≥ 0 with neither intercept nor slope below 0, as times of messages have to be."""
+    """Line of `free_line` for y ≥ 0 with intercept and slope not below 0, as for times of messages."""
     w, _, wy, wxx, wxy, _ = (sums[..., index] for index in range(SUM_COUNT))
     intercept, slope = _coefficients(sums)
     level, ray = slope < 0, (slope >= 0) & (intercept < 0)

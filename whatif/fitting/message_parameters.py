@@ -24,7 +24,7 @@ from whatif.vocabulary import PROTOCOLS
 
 Model = Literal["postal", "max_rate", "injection"]
 FEWEST_SIZES_OF_PROTOCOL: Final = 2
-"""Different sizes that a protocol needs for parameters of its own."""
+"""Different sizes that the parameters of a protocol need."""
 OUTLIER: Final = 8.0
 """Times the median residual: a point farther from its line is reported, if it also lies"""
 LEAST_OUTLIER: Final = 0.25
@@ -42,16 +42,16 @@ class NetworkFit:
     weighting: Weighting
     limits: ProtocolLimits
     segmentations: tuple[Segmentation, ...]
-    """Those compared: the found limits, the given ones if any, then the best lines by criterion."""
+    """Compared segmentations: the found limits, the given ones if any, then the best lines by criterion."""
     points: MessagePoints
-    """What the postal parameters were fitted to: the rows with the fewest pairs."""
+    """Points of the postal fit: the rows with the fewest pairs."""
     shared_test: str
     """The test whose rows gave the other parameters; empty where no test has several pair counts."""
     shared: MessagePoints | None
     fits: tuple[Fit, ...]
     """By model and protocol, with the path of a platform file such as `network.inter_node.postal.eager`."""
     why_unshared: str
-    """Why `shared` is None; empty where it is not."""
+    """Reason why `shared` is None; empty if it is not."""
     lone_latency: bool
     """Whether the latencies of the models of sharing are those of postal, as their points are streams."""
     choice_warnings: tuple[str, ...]
@@ -287,7 +287,7 @@ def _with_latency(fit: Fit, lone: Fit) -> Fit:
     spread[0, 0] = lone.covariance[0, 0]
     bounds = tuple(name for name in fit.undetermined if name != "latency")
     bounds += tuple(name for name in lone.undetermined if name == "latency")
-    warnings = tuple(said for said in fit.warnings if not said.startswith(f"{fit.path}.latency:"))
+    warnings = tuple(text for text in fit.warnings if not text.startswith(f"{fit.path}.latency:"))
     return replace(fit, values=values, covariance=spread, undetermined=bounds, warnings=warnings)
 
 
@@ -305,7 +305,7 @@ def _protocol_fits(
         fit = _fit(path, form_of(model, protocol), parts[source], weighting)
         if source != place:
             lender = PROTOCOLS[source]
-            few = f"fewer than {FEWEST_SIZES_OF_PROTOCOL} sizes of its own; it takes those of {lender} messages"
+            few = f"fewer than {FEWEST_SIZES_OF_PROTOCOL} sizes; the parameters are those of {lender} messages"
             fit = replace(fit, warnings=(f"{path}: {few}", *fit.warnings), borrowed=lender)
         fits.append(fit)
     return tuple(fits)

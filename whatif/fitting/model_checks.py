@@ -1,4 +1,4 @@
-"""How far a regression of runs can be trusted: analysis of variance, cross-validation, diagnostics."""
+"""Checks of a regression of runs: analysis of variance, cross-validation, diagnostics."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class CrossValidation:
     """Of shape (repeats, runs): each run by the fit without its fold; NaN where that fit did not determine a term."""
     measured: FloatArray
     folds: int
-    """As asked for, or as many as runs differ."""
+    """Number of folds, at most that of different runs."""
     undetermined: int
     """Folds without which the other runs do not determine all terms."""
 
@@ -119,7 +119,7 @@ def cross_validate(fit: RunsFit, folds: int = 10, repeats: int = 1, seed: int = 
     """Each run by fits without its fold, `repeats` times with other folds drawn by a seed.
 
     Repetitions are left out together, in at most as many folds as runs differ: with one of them in the fit the
-    others would say nothing about the model.
+    others would not test the model.
 
     The residuals of a fold S that is left out are `(I - H_SS)^-1 e_S`, with H the hat matrix and e the residuals of
     the whole fit (R. D. Cook and S. Weisberg, Residuals and Influence in Regression, 1982, section 3.6): exact, and no
@@ -151,7 +151,7 @@ def cross_validate(fit: RunsFit, folds: int = 10, repeats: int = 1, seed: int = 
 
 
 def _points(fit: RunsFit) -> NDArray[np.intp]:
-    """Which runs are repetitions of one another: a number for each different one, of shape (runs,)."""
+    """Index of each run among the different ones, equal for repetitions, of shape (runs,)."""
     names = fit.formula.variables
     if not names:
         return np.arange(len(fit.response))
@@ -160,7 +160,7 @@ def _points(fit: RunsFit) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
-    """What may be wrong with a regression."""
+    """Diagnostics of a regression."""
 
     heteroscedasticity: float
     """p of the Breusch-Pagan test: small where the scatter depends on the variables."""
@@ -171,7 +171,7 @@ class Diagnostics:
     condition: float
     """Of the terms, each of length 1."""
     leverage: FloatArray
-    """How far each run lies from the others, of shape (runs,): from 0 to 1."""
+    """Leverage of each run, its distance from the others, of shape (runs,): from 0 to 1."""
     distances: FloatArray
     """Cook's distance of each run: above 1 the fit would be another one without it."""
     studentised: FloatArray

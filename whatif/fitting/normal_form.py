@@ -2,7 +2,7 @@
 
 Sources: A. Calotoiu, T. Hoefler, M. Poke, F. Wolf, "Using automated performance modeling to find scalability bugs in
 complex codes", SC13, Eq. 1; A. Calotoiu et al., "Fast multi-parameter performance modeling", CLUSTER 2016, Eq. 2. The
-exponents are those that Extra-P 4 tries where nothing else is asked for.
+exponents are the defaults of Extra-P 4.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Factor:
     logarithm: int = 0
 
     def __str__(self) -> str:
-        """As an expression that a scenario or a formula reads."""
+        """Text as an expression of a scenario or a formula."""
         whole = f"log2({self.name})"
         parts = [_raised(self.name, self.power)] if self.power else []
         parts += [_raised(whole, Fraction(self.logarithm))] if self.logarithm else []
@@ -73,7 +73,7 @@ class Normal:
     coefficients: FloatArray
     """Of shape (1 + terms,), the constant first; they may be negative."""
     standard_errors: FloatArray
-    """As the coefficients."""
+    """Standard errors, in the order of the coefficients."""
     term_f: FloatArray
     """Of shape (terms,): F of each term against the same model without it."""
     term_p: FloatArray
@@ -84,7 +84,7 @@ class Normal:
     smape: float
     """100 % mean of 2 |fitted - measured| / (|fitted| + |measured|)."""
     cross_validated: float
-    """As `smape`, each point by the fit to all others; NaN where a point alone determines a coefficient."""
+    """`smape` with each point predicted by the fit to all others; NaN if a point alone determines a coefficient."""
     relative_error: float
     """Mean of |fitted - measured| / |measured| over points that are not 0."""
     r_squared: float

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from whatif.table import Table
 
 UNKNOWN_PAIRS: Final = "unknown_pairs"
-"""The note, as importers write it, that names the files of tests of several pairs that do not say how many."""
+"""Note of importers with the files of multi-pair tests that lack the number of pairs."""
 
 Mask = NDArray[np.bool_]
 
 
 def without_pairs(table: Table, rows: Mask) -> Mask:
-    """Those of some rows of one test whose pair count is not known and cannot be taken as 1.
+    """Mask of the rows of one test whose pair count is unknown and not 1.
 
     Rows without a count are lone pairs where no row has one, but in files of tests of several pairs.
     """
@@ -30,11 +30,11 @@ def without_pairs(table: Table, rows: Mask) -> Mask:
 
 
 def without_pairs_in_words(table: Table, left_out: Mask, test: str) -> str:
-    """What is said of rows that `without_pairs` found: their files, and how to give the count."""
+    """Warning about rows of `without_pairs`: their files, and how to give the count."""
     files = ", ".join(dict.fromkeys(table.columns["file"].values[left_out].astype(str))) or "a table"
-    said = f"{left_out.sum()} rows of the {test} test do not say how many pairs communicate at the same time"
+    missing = f"{left_out.sum()} rows of the {test} test do not state how many pairs communicate at the same time"
     give = "write it below the title of OSU's output, `# [ pairs: 4 ]`, or give `pair_count` for a CSV file"
-    return f"{files}: {said}; {give}"
+    return f"{files}: {missing}; {give}"
 
 
 def rows_in_words(table: Table, rows: Mask) -> str:
@@ -63,5 +63,5 @@ def why_unshared(table: Table, rows: Mapping[str, Mask]) -> str:
     if len({float(found[0]) for found in counts.values()}) == 1:
         return "all measurements have the same number of pairs"
     words = ("no pair count" if np.isnan(found[0]) else f"{pairs_in_words(found)} only" for found in counts.values())
-    each = ", ".join(f"{test} has {said}" for test, said in zip(counts, words, strict=True))
+    each = ", ".join(f"{test} has {text}" for test, text in zip(counts, words, strict=True))
     return f"{each}, and one test needs two pair counts"

@@ -35,7 +35,7 @@ _PING_PONG: Final = ("pingpong", "ping_pong", "ping-pong")
 _SENDS: Final = ("send", "isend")
 _WORDS: Final = {"way": "pingpong", "send": "send", "receive": "recv"}
 _WAITING: Final = 0.5
-"""Share of a message's time from which a send is said to wait for it."""
+"""Share of a message's time from which a send counts as waiting for it."""
 _BOTH_WAYS: Final = 1.5
 """Times the longest receives: ping-pongs that take longer were timed there and back."""
 _ROUNDING: Final = 1e-9
@@ -192,7 +192,7 @@ def _segmented(calls: dict[str, _Calls]) -> tuple[Segments, ...]:
 
 
 def _start(last: float, first: float) -> float:
-    """Where a piece begins between two sizes: at a power of two, as protocols change there, else in the middle."""
+    """Start of a piece between two sizes: a power of two, as for changes of protocol, else the middle."""
     power = 2.0 ** np.ceil(np.log2(max(last, 1.0)))
     return float(power) if last < power <= first else round((last + first) / 2)
 
@@ -221,7 +221,7 @@ def _piece(calls: dict[str, _Calls], start: float, end: float, most_modes: int) 
 
 
 def _share(size: FloatArray, time: FloatArray, left: FloatArray, receive: _Line) -> float:
-    """How much of a receive fits into what a send leaves of the way: all of it where that leaves a latency."""
+    """Share of a receive that fits into the time left by a send: 1 if a latency remains."""
     if receive is _NOTHING or _line(size, left - receive(size), time).values[0] > 0:
         return 1.0
     share = non_negative(np.stack((receive(size), size), axis=1), left, time)[0]
@@ -317,7 +317,7 @@ def _doubts(pieces: list[_Piece]) -> Iterator[str]:
         if error > POOR:
             yield f"piece{at}: the ping-pongs scatter by {error:.0%}"
         if piece.share < 1 - POOR:
-            said = f"{piece.share:.0%} of it is counted"
-            yield f"piece{at}: a receive alone takes longer than ping-pongs leave for it; {said}"
+            counted = f"{piece.share:.0%} of it is counted"
+            yield f"piece{at}: a receive alone takes longer than ping-pongs leave for it; {counted}"
         if piece.bound:
             yield f"piece{at}: the calls alone take as long for a byte as the whole way; its bandwidth is a bound"

@@ -32,7 +32,7 @@ LEVEL: Final = 0.05
 FEWEST: Final = 3
 """Different values of a variable without which no term of it can be tested."""
 ENOUGH: Final = 5
-"""Different values that Extra-P asks for."""
+"""Different values that Extra-P requires."""
 MOST_VARIABLES: Final = 4
 MOST_TERMS: Final = 3
 LEAST_PART: Final = 5e-4
@@ -44,7 +44,7 @@ _SAME: Final = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What was found."""
+    """Model that was found."""
 
     models: tuple[Normal, ...]
     """Best first: those whose terms all earn their place, by leave-one-out error, then the others by theirs."""
@@ -178,7 +178,7 @@ def _line(points: _Points, name: str, warnings: list[str]) -> _Points:
 
 
 def _advice(points: _Points, name: str, owner: np.ndarray[tuple[int], np.dtype[np.intp]], longest: int) -> str:
-    """Which runs would make the longest line along a variable long enough."""
+    """Advice on runs that would make the longest line along a variable long enough."""
     x, there = points.variables[name], owner == longest
     missing = np.setdiff1d(x, x[there])[:ENOUGH]
     held = ", ".join(f"{key} = {column[there][0]:g}" for key, column in points.variables.items() if key != name)

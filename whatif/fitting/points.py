@@ -1,4 +1,4 @@
-"""Which rows of measurements a network fit uses."""
+"""Selection of rows of measurements for a network fit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WINDOWED: Final = ("bandwidth",)
 MESSAGE_TESTS: Final = ("ping_pong", "ping_ping", "sendrecv", "exchange", *WINDOWED)
 """Tests whose times are those of messages between two processes; all others are of collectives or both ways."""
 NOT_STATED: Final = "not stated"
-"""What rows without a kind of buffers are called."""
+"""Name of rows without a kind of buffers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class MessagePoints:
         return len(self.time)
 
     def where(self, chosen: NDArray[Any]) -> MessagePoints:
-        """Those points that a mask or an index chooses."""
+        """Points that a mask or an index selects."""
         return MessagePoints(self.message_size[chosen], self.process_count[chosen], self.time[chosen])
 
     @property
@@ -54,7 +54,7 @@ class MessagePoints:
         return np.unique(self.process_count)
 
     def alone(self) -> MessagePoints:
-        """Those with the fewest processes: what a postal model is fitted to."""
+        """Points with the fewest processes, to which a postal model is fitted."""
         return self.where(self.process_count == self.process_count.min())
 
     def weights(self, weighting: Weighting) -> FloatArray:
@@ -73,7 +73,7 @@ class Choice:
     shared_test: str
     shared: MessagePoints | None
     why_unshared: str
-    """Why `shared` is None; empty where it is not."""
+    """Reason why `shared` is None; empty if it is not."""
     warnings: tuple[str, ...]
 
     @property
@@ -86,16 +86,16 @@ def choose(table: Table, test: str | None = None, buffers: str | None = None) ->
     """The rows to fit: ping-pongs before windowed tests, of one kind of buffers; `UsageError` if that is not clear."""
     mask = _of_buffers(table, buffers)
     tests = table.columns["test"].values.astype(str)
-    asked = {name: mask & (tests == name) for name in _tests_to_fit(sorted(set(tests[mask].tolist())), test)}
-    rows, left_out = _countable(table, asked)
+    requested = {name: mask & (tests == name) for name in _tests_to_fit(sorted(set(tests[mask].tolist())), test)}
+    rows, left_out = _countable(table, requested)
     sets = {name: _points(table, chosen, name) for name, chosen in rows.items()}
     first = next(iter(sets))
     shared_test = next((name for name in sets if len(sets[name].counts) > 1), "")
     unshared = "" if shared_test else why_unshared(table, rows)
     choice = Choice(first, sets[first], shared_test, sets.get(shared_test), unshared, ())
     used = {name: rows[name] for name in dict.fromkeys((first, shared_test)) if name}
-    told_of = (*used.values(), *(asked[name] & ~rows.get(name, False) for name in asked))
-    unused = rows_in_words(table, mask & ~np.logical_or.reduce(told_of)) if test is None else ""
+    reported = (*used.values(), *(requested[name] & ~rows.get(name, False) for name in requested))
+    unused = rows_in_words(table, mask & ~np.logical_or.reduce(reported)) if test is None else ""
     warnings = (*left_out, *_choice_warnings(table, choice, used), *([f"not used: {unused}"] if unused else []))
     return replace(choice, warnings=warnings)
 
@@ -112,13 +112,13 @@ def _tests_to_fit(present: list[str], test: str | None) -> list[str]:
         hint = did_you_mean(test, present)
         raise UsageError(f"no rows of the test `{test}`; there are {', '.join(present)}{hint}")
     if test not in MESSAGE_TESTS:
-        said = f"its time is not that of a message to another process; {', '.join(MESSAGE_TESTS)} can be fitted"
-        raise UsageError(f"the test `{test}`: {said}")
+        reason = f"its time is not that of a message to another process; {', '.join(MESSAGE_TESTS)} can be fitted"
+        raise UsageError(f"the test `{test}`: {reason}")
     return [test]
 
 
 def _choice_warnings(table: Table, choice: Choice, used: Mapping[str, Mask]) -> Iterator[str]:
-    """What the rows chosen are, where that is not plain."""
+    """Warnings about the chosen rows."""
     fewest = choice.points.counts[0]
     if fewest > 1:
         yield f"measured with {pairs_in_words([fewest])} at a time: a lone message is faster"
@@ -130,8 +130,8 @@ def _choice_warnings(table: Table, choice: Choice, used: Mapping[str, Mask]) -> 
     if choice.lone_latency:
         yield "the latencies of max_rate and injection are those of postal: a stream determines only its gap"
     for chosen in used.values():
-        if said := _mixed(table, chosen):
-            yield said
+        if warning := _mixed(table, chosen):
+            yield warning
 
 
 def _countable(table: Table, rows: Mapping[str, Mask]) -> tuple[dict[str, Mask], list[str]]:
@@ -145,14 +145,14 @@ def _countable(table: Table, rows: Mapping[str, Mask]) -> tuple[dict[str, Mask],
             kept[name] = chosen & ~left_out
     if not kept:
         raise UsageError("\n".join(problems))
-    return kept, [f"left out: {said}" for said in problems]
+    return kept, [f"left out: {problem}" for problem in problems]
 
 
 def _mixed(table: Table, mask: NDArray[np.bool_]) -> str:
     files, *keys, time = (table.columns[name].values[mask] for name in ("file", "message_size", "pair_count", "time"))
     count = np.nan_to_num(keys[1], nan=1.0)
-    said = disagreement(files, {"message_size": keys[0], "pair_count": count}, time, POOR)
-    return said and f"{said}; {ONE_KIND}"
+    text = disagreement(files, {"message_size": keys[0], "pair_count": count}, time, POOR)
+    return text and f"{text}; {ONE_KIND}"
 
 
 def _streamed(test: str) -> str:
@@ -166,8 +166,8 @@ def _of_buffers(table: Table, buffers: str | None) -> NDArray[np.bool_]:
     held = table.columns["buffers"].values.astype(str)
     kinds = {kind or NOT_STATED: kind for kind in sorted(set(held.tolist()))}
     if buffers is None and len(kinds) > 1:
-        said = f"the measurements are of several kinds of buffers ({', '.join(kinds)})"
-        raise UsageError(f"{said}; choose one by `--buffers`")
+        message = f"the measurements are of several kinds of buffers ({', '.join(kinds)})"
+        raise UsageError(f"{message}; choose one by `--buffers`")
     if buffers is not None and (buffers or NOT_STATED) not in kinds:
         hint = did_you_mean(buffers, kinds)
         raise UsageError(f"no measurements with buffers `{buffers}`; `--buffers` can be {', '.join(kinds)}{hint}")
@@ -195,8 +195,8 @@ def _refuse_counts(count: FloatArray, files: NDArray[Any], test: str) -> None:
     if bad.any():
         at = int(np.argmax(bad))
         file = f"{files[at]}: " if files[at] else ""
-        said = f"a pair count of {count[at]:g}; it must be a whole number from 1"
-        raise UsageError(f"{file}{bad.sum()} rows of the {test} test have no possible pair count, such as {said}")
+        example = f"a pair count of {count[at]:g}; it must be a whole number from 1"
+        raise UsageError(f"{file}{bad.sum()} rows of the {test} test have an invalid pair count, such as {example}")
 
 
 def _refuse_useless(points: MessagePoints, test: str) -> None:

@@ -86,11 +86,11 @@ class Processors:
         names = [self._node(node) for node in nodes]
         return np.isin(np.array(self.nodes, dtype=str), np.array(names, dtype=str))
 
-    def _node(self, said: str) -> str:
+    def _node(self, name: str) -> str:
         known = dict.fromkeys(self.nodes)
-        found = next((node for node in known if said in (node, _key("node", node))), None)
+        found = next((node for node in known if name in (node, _key("node", node))), None)
         if found is None:
-            raise UsageError(f"no node `{said}` was calibrated{did_you_mean(said, known)}")
+            raise UsageError(f"no node `{name}` was calibrated{did_you_mean(name, known)}")
         return found
 
     def _where(self, kept: NDArray[np.bool_]) -> Processors:
@@ -151,8 +151,8 @@ def spread(found: Processors) -> Spread:
     owner = np.unique(np.array(found.nodes, dtype=str), return_inverse=True)[1]
     counts = np.bincount(owner)
     if len(counts) < 3 or np.ptp(counts) > 0:
-        said = f"{len(counts)} nodes with {counts.min()} to {counts.max()} processors were calibrated"
-        raise UsageError(f"{said}; a distribution of nodes needs at least 3 identical nodes")
+        message = f"{len(counts)} nodes with {counts.min()} to {counts.max()} processors were calibrated"
+        raise UsageError(f"{message}; a distribution of nodes needs at least 3 identical nodes")
     # A row a node, a column a processor.
     grid = logs[np.argsort(owner, kind="stable")].reshape(len(counts), -1)
     places, rows = grid.mean(axis=0), grid.mean(axis=1)
@@ -198,8 +198,8 @@ def slow_in_words(found: Processors) -> list[str]:
     table, names = found.table, found.slow
     listed = ", ".join(f"{key} ({table[key] - 1:+.1%})" for key in names[:8])
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    said = f"slower than all others by more than {SLOW:g} robust standard deviations: {listed}{more}"
-    return [f"{said}; `--without NODE` or `--average NODE` shows the machine without"] if names else []
+    message = f"slower than all others by more than {SLOW:g} robust standard deviations: {listed}{more}"
+    return [f"{message}; `--without NODE` or `--average NODE` shows the machine without"] if names else []
 
 
 def _key(lead: str, name: str) -> str:

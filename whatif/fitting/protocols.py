@@ -1,4 +1,4 @@
-"""Where the protocol changes: found among the breaks of a segmented regression.
+"""Message sizes at which the protocol changes, found among the breaks of a segmented regression.
 
 Times bend within a protocol too, where copying or pipelining sets in, so lines are allowed to break more often than
 there are protocols, as the information criterion decides. Up to two breaks are the limits. Of more, those are
@@ -38,7 +38,7 @@ class Segmentation:
     """One way to divide the message sizes, and how well a line for each part fits there."""
 
     kind: Literal["found", "given", "lines"]
-    """`found`: protocol limits; `given`: asked for; `lines`: the best lines, whatever the breaks may mean."""
+    """`found`: protocol limits; `given`: limits of the user; `lines`: the best lines, without meaning as limits."""
     limits: tuple[float, ...]
     """The largest measured size of each part but the last, ascending."""
     next_sizes: tuple[float, ...]

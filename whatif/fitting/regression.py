@@ -29,7 +29,7 @@ _SINGULAR: Final = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Mean:
-    """What points take on the average."""
+    """Mean times of the points."""
 
     coefficients: FloatArray
     """Of shape (terms,), not negative."""

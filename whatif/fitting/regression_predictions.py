@@ -41,7 +41,7 @@ def validate_runs(fit: RunsFit, runs: Table, level: float, interval: Interval) -
     file = runs.notes.get("file", "the held-out runs")
     for name in names:
         if name not in runs.columns or runs.columns[name].dimension is None:
-            raise UsageError(f"{file}: there is no column of numbers `{name}`")
+            raise UsageError(f"{file}: no column of numbers `{name}`")
     table = runs.at(np.isfinite(np.stack([runs.columns[name].values for name in names])).all(axis=0))
     if not len(table):
         raise UsageError(f"{file}: no run has a number for each of {', '.join(names)}")
@@ -65,14 +65,14 @@ def _beyond_runs(fit: RunsFit, columns: Mapping[str, FloatArray]) -> Iterator[st
     for name in fit.formula.variables:
         low, high, values = fit.columns[name].min(), fit.columns[name].max(), columns[name]
         if (beyond := values[(values < low) | (values > high)]).size:
-            yield f"warning: `{name}` of {beyond[0]:g} lies outside the {low:g} to {high:g} of the runs"
+            yield f"warning: `{name}` of {beyond[0]:g} is outside the range of the runs, {low:g} to {high:g}"
 
 
 def _negative(fit: RunsFit, found: Predicted) -> Iterator[str]:
     count = int((found.lower < 0).sum())
     if fit.measured.min() > 0 and count:
         remedy = f"a regression of log({fit.formula.response}) gives none"
-        yield f"note: {count} intervals reach below 0, where no run lies: {remedy}"
+        yield f"note: {count} intervals reach below 0, unlike all runs: {remedy}"
 
 
 def _values(fit: RunsFit, given: Mapping[str, str]) -> Iterator[tuple[str, float]]:

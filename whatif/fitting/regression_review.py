@@ -92,7 +92,7 @@ def doubts_in_words(fit: RunsFit, checks: Diagnostics, remedy: str = "") -> Iter
 
 
 class ModelRace(NamedTuple):
-    """How models of the same runs are fitted and validated; a caller may keep the answers."""
+    """Functions that fit and validate models of the same runs, which a caller may cache."""
 
     fit: Callable[[str], RunsFit]
     left_out: Callable[[str], CrossValidation]

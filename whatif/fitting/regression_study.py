@@ -37,7 +37,7 @@ _WITH_INTERVALS: Final = {"prediction", "validation", "runs"}
 
 @dataclass(frozen=True)
 class RegressionOptions:
-    """Model of a regression, its checks and its predictions; None stands for a default."""
+    """Inputs of a regression, its checks and its predictions; None stands for a default."""
 
     formula: str | None = None
     search: str | None = None
@@ -112,7 +112,7 @@ def _warned(lines: Iterator[str] | Sequence[str]) -> list[str]:
 def _check(options: RegressionOptions, held_out: Table | None) -> None:
     """Refuse options that contradict each other or have no effect."""
     if (options.formula is None) == (options.search is None):
-        raise UsageError("--formula says what depends on what, such as `time ~ nodes + size`, or --search finds it")
+        raise UsageError("--formula states the model, such as `time ~ nodes + size`, or --search finds it")
     if options.show is not None and options.show not in REGRESSION_TABLES:
         raise UsageError(f"--show {options.show}: expected one of {', '.join(REGRESSION_TABLES)}")
     if (options.repeat or 1) > 1 and options.folds is None:
@@ -171,15 +171,15 @@ def _split(runs: Table, options: RegressionOptions) -> tuple[Table, Table | None
 def _searched(runs: Table, text: str) -> Search:
     """The models of Extra-P's normal form that the runs support, best first."""
     named = {name: None if it.dimension is None else it.as_written() for name, it in runs.columns.items()}
-    asked = parse_formula(text, named)
-    plain = all(term.text in ("1", *asked.variables) for term in asked.terms)
-    if asked.link != "identity" or not plain or len(asked.terms) != len(asked.variables) + 1:
+    parsed = parse_formula(text, named)
+    plain = all(term.text in ("1", *parsed.variables) for term in parsed.terms)
+    if parsed.link != "identity" or not plain or len(parsed.terms) != len(parsed.variables) + 1:
         raise UsageError(
             f"--search `{text}`: expected `RESPONSE ~ a + b`: the search finds powers and logarithms itself"
         )
-    columns = {name: values for name in (asked.response, *asked.variables) if (values := named[name]) is not None}
+    columns = {name: values for name in (parsed.response, *parsed.variables) if (values := named[name]) is not None}
     whole = np.isfinite(np.stack(list(columns.values()))).all(axis=0)
-    return search({name: columns[name][whole] for name in asked.variables}, columns[asked.response][whole])
+    return search({name: columns[name][whole] for name in parsed.variables}, columns[parsed.response][whole])
 
 
 def _tabulated(

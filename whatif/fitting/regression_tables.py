@@ -1,4 +1,4 @@
-"""What a regression of runs found, as tables: those that papers print of one."""
+"""Tables of a regression of runs, as printed in papers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _notes(fit: RunsFit) -> dict[str, str]:
 
 
 def summary(fit: RunsFit) -> str:
-    """The quality of a fit in one line, as R says it."""
+    """Quality of a fit in one line, as printed by R."""
     results = fit.results
     unit = f" {fit.unit}" if fit.unit and fit.formula.link == "identity" else ""
     scatter = f"residual standard error {fit.residual_standard_error:.4g}{unit} on {fit.freedom} degrees of freedom"
@@ -97,7 +97,7 @@ def validation_table(fit: RunsFit, runs: Table, measured: FloatArray, found: Pre
 
 
 def coverage(measured: FloatArray, found: Predicted, level: float, interval: str) -> str:
-    """How many measured values an interval holds, and how far off the fit is, in words."""
+    """Text with the number of measured values in an interval, and the error of the fit."""
     errors = np.abs(found.fit - measured)
     inside, count = int(found.holds(measured).sum()), len(measured)
     words = f"{inside} of {count} runs lie in the {100 * level:.4g} % {interval} interval"

@@ -77,11 +77,11 @@ def segmented(
     floor: float = 0.0,
     effective_count: float | None = None,
 ) -> tuple[Segments, ...]:
-    """The best division of x into 1, 2, .. `most_segments` segments, each with a line of its own.
+    """Best divisions of x into 1, 2, .. `most_segments` segments with a line for each.
 
-    `weights` are 1/σ² of each y, `groups` gives points lines of their own with breaks common to all, `fewest` is
+    `weights` are 1/σ² of each y, `groups` separates points into lines with common breaks, `fewest` is
     the number of different x in a segment, `bounded` keeps intercepts and slopes from going below 0, `floor` is
-    added to rest / n in the criterion: a variance below which nothing counts, `effective_count` stands for n elsewhere
+    added to rest / n in the criterion: a least variance, `effective_count` replaces n elsewhere
     in the criterion where residuals are not independent. Element i of the result has i + 1
     segments; numbers of segments for which there are too few x are left out. Raises `UsageError` where x and y do
     not fit each other, are not finite, or have fewer than `fewest` different x.

@@ -35,7 +35,7 @@ def other_scenario(against: str | Path | Scenario | Platform, scenario: Scenario
         return scenario.on(text)
     if not is_file and text not in scenarios:
         hint = did_you_mean(text, [*machines, *scenarios])
-        raise UsageError(f"--against {text}: there is no such platform, scenario or file{hint}")
+        raise UsageError(f"--against {text}: no such platform, scenario or file{hint}")
     opened = Scenario.open(text, overrides=scenario.overrides, folders=scenario.folders)
     return replace(opened, platform=scenario.platform, built=scenario.built)
 

@@ -14,7 +14,7 @@ from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.iteration_timeline import Timeline, timeline
 from whatif.core.result import Result, result_of, run
 from whatif.core.scenario import Scenario
-from whatif.core.session import CURVE_POINTS, FAMILY_POINTS, PLAYED_POINTS
+from whatif.core.session import CURVE_POINTS, FAMILY_POINTS, SIMULATED_POINTS
 from whatif.core.term import Program
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.plotting.picture import Drawable
@@ -88,7 +88,7 @@ class Findings(Presentable):
 def findings(scenario: Scenario, grid: Grid, other: Scenario | None = None, patience: float = PATIENCE) -> Findings:
     """Contents of a report on a scenario: at its point, over a grid, and compared with another scenario.
 
-    A long sweep is thinned to what a picture shows. If points are simulated one by one, a sweep ends at the time
+    A long sweep is thinned to the points of a picture. If points are simulated one by one, a sweep ends at the time
     limit, `patience` in s, and what would take longer is left out. Raise `InvalidFileError` and `UsageError` as `run`.
     """
     at = evaluate(scenario.program)
@@ -138,7 +138,7 @@ def _moves(parameter: Parameter) -> bool:
 
 @dataclass(slots=True)
 class _Clock:
-    """Time limit of a report, and what was left out because of it."""
+    """Time limit of a report, and the parts left out because of it."""
 
     point_seconds: float
     end: float
@@ -191,7 +191,7 @@ def _thinned(grid: Grid, clock: _Clock) -> Grid:
     limits = [CURVE_POINTS, FAMILY_POINTS]
     if clock.simulated:
         most = max(2, int(clock.left() / 2 / clock.point_seconds))
-        limits = [min(PLAYED_POINTS, most), max(1, min(PLAYED_POINTS, most // PLAYED_POINTS))]
+        limits = [min(SIMULATED_POINTS, most), max(1, min(SIMULATED_POINTS, most // SIMULATED_POINTS))]
     kept = [*limits, *[1] * len(grid.axes)][: len(grid.axes)]
     return Grid(tuple(_places(axis, most) for axis, most in zip(grid.axes, kept, strict=True)))
 

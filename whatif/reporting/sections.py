@@ -11,7 +11,7 @@ import numpy as np
 from whatif.axes import Axis
 from whatif.core.result import Result
 from whatif.core.scenario import Scenario
-from whatif.core.sweep_figure import Y_COLUMN, breakdown, figure, heat_map, told_apart
+from whatif.core.sweep_figure import Y_COLUMN, breakdown, figure, heat_map, with_distinct_positions
 from whatif.plotting.description import BarSegment, StackedBar
 from whatif.plotting.picture import Drawable, inline_svg
 from whatif.plotting.picture_style import typographic
@@ -149,7 +149,7 @@ def _curves(found: Findings, result: Result) -> Iterator[ReportItem]:
     here = [_here(found, axis) for axis in result.grid.axes[:2]]
     for name in (Y_COLUMN, *others):
         caption = f"{name} over the sweep"
-        yield ReportItem(caption, _picture(caption, told_apart(figure(result, name, here[0]), result)))
+        yield ReportItem(caption, _picture(caption, with_distinct_positions(figure(result, name, here[0]), result)))
         if len(here) > 1 and min(result.grid.shape[:2]) > 2:
             heat = heat_map(result, name, (here[0], here[1]))
             caption = f"{name} over both axes{'' if np.isfinite(heat.values).all() else '; hatched: no answer'}"
@@ -166,7 +166,7 @@ def _points(result: Result) -> ReportItem:
     """Table of the points, at most a few."""
     columns = _results(result.table())
     if len(result.reasons) == 1:
-        # It stands above the pictures; a row without numbers needs no other word.
+        # It is above the pictures; a row without numbers needs no other text.
         del columns["impossible"]
     table = worth_showing(Table(columns))
     chosen = np.unique(np.linspace(0, len(table) - 1, min(len(table), _MOST_ROWS)).round().astype(int))
@@ -203,7 +203,7 @@ def _ladder(found: Findings) -> Section:
          f"{rung.left / whole:.1%}" if whole else "")
         for rung in found.ladder.rungs
     ]  # fmt: skip
-    caption = "What is left with a part ideal, and all above it: rates infinite, fixed times 0"
+    caption = "Result with a part ideal, and all above it: rates infinite, fixed times 0"
     sheet = _texts(("ideal", "saved", "left", "of the whole"), rows, ("ideal",))
     return (ReportItem(caption, _picture(caption, ladder_bars(found.ladder)), "", sheet),)
 

@@ -261,8 +261,8 @@ class _Numbers:
         missing = ~np.isfinite(numbers)
         if missing.any():
             at = int(missing.argmax())
-            said = evaluation.reason()
-            reason = ("" if said is None else np.broadcast_to(said, len(made))[at]) or NO_NUMBER
+            reasons = evaluation.reason()
+            reason = ("" if reasons is None else np.broadcast_to(reasons, len(made))[at]) or NO_NUMBER
             names = [group.name for group, yes in zip(self.groups, made[at], strict=False) if yes]
             raise InfeasiblePointError(f"infeasible with {_list(names)}: {reason}{_advice(names, self.groups)}")
         return numbers

@@ -60,7 +60,7 @@ class Bottlenecks(StudyResult):
         return (["what_is_left"],)
 
     def table(self) -> Table:
-        """One row per part: time saved, and what is left with this part and all above ideal."""
+        """One row per part: time saved, and the result with this part and all above ideal."""
         return ladder_table(self)
 
     def readable_table(self) -> Table:
@@ -68,7 +68,7 @@ class Bottlenecks(StudyResult):
         return ladder_table(self, bars=True)
 
     def picture(self) -> BarChart:
-        """Bars of what is left after each step."""
+        """Bars of the remaining result after each step."""
         return ladder_bars(self)
 
     def summary(self) -> tuple[str, ...]:

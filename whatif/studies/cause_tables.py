@@ -39,7 +39,7 @@ def _arm(item: Elasticity, most: float) -> str:
 
 
 def ladder_table(found: Bottlenecks, *, bars: bool = False) -> Table:
-    """One row per part: time saved, and what is left with this part and all above ideal."""
+    """One row per part: time saved, and the result with this part and all above ideal."""
     dimension = found.dimension
     columns: dict[str, Dimension | None] = {"ideal": None, "saved": dimension, "left": dimension, "share_left": ONE}
     columns |= {"what_is_left": None} if bars else {}

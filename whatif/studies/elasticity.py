@@ -1,4 +1,4 @@
-"""Elasticities of a result in its parameters, from one evaluation in which every parameter moves by itself."""
+"""Elasticities of a result in its parameters, from one evaluation in which every parameter is varied alone."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Elasticities(StudyResult):
         return tornado_bars(self.program, self.result, self.items)
 
     def summary(self) -> tuple[str, ...]:
-        """How many parameters have an effect."""
+        """Number of parameters with an effect."""
         return (f"{self.result}: depends on {len(self.effective)} of {len(self.items)} parameters",)
 
 

@@ -32,7 +32,7 @@ class KernelPoint:
 
     name: str
     dominant_operation: str
-    """`fp_64`, `fp_32` or `integer`: which of the peaks its compute roof lies below."""
+    """`fp_64`, `fp_32` or `integer`: the peak that limits its compute roof."""
     intensity: float
     """Operations per byte of device memory, in flop/B; infinite without bytes."""
     achieved_rate: float
@@ -120,11 +120,11 @@ def gpu_roofs(program: Program, evaluation: Evaluation) -> Roofs:
 
 
 def second_gpu(scenario: Scenario, platform: str) -> SecondGpu:
-    """The question's kernels as they stand, with the GPU of another platform in the place of the present one.
+    """Rooflines of the scenario's kernels on the GPU of another platform.
 
     Ranks, nodes and network stay, so that the kernels do the same work; `share` is of the iteration of that machine.
     Edits of the present GPU are given up, values that the scenario's file itself gives it stay, as with `--platform`.
-    What fails is told as a `reason`, never raised.
+    An error becomes the `reason` and is never raised.
     """
     try:
         other = scenario.on_platform(platform).program

@@ -45,7 +45,7 @@ class KCounts:
     k: float
     """K_inter / K_total · k'."""
     effective_k: float
-    """At least 1: what the model is charged with."""
+    """K that the model uses, at least 1."""
     stated: bool
     """Whether the file states K_inter and K_total; else they are counted from the placement."""
 
@@ -74,19 +74,19 @@ class SizeLimits:
 class SentMessage:
     """Messages of one kind that the slowest rank of a phase sends over one distance.
 
-    They are charged with the parameters of `model` at the distance `parameters`, which may be other ones than the
-    phase asks for: `note` says so.
+    They are charged with the parameters of `model` at the distance `parameters`, which may differ from those
+    of the phase, as `note` states.
     """
 
     distance: str
     kind: str
-    """The dimensions in which the receiver is displaced, such as `x` or `xy`; `round 1` of a collective."""
+    """Dimensions in which the receiver is displaced, such as `x` or `xy`; `round 1` of a collective."""
     size: float
     """In B."""
     count: float
     """In one iteration."""
     time: float
-    """In s, of one message; of `node_aware`, how long it keeps its sender busy."""
+    """In s, of one message; for `node_aware` the time that its sender is busy."""
     model: str
     parameters: str
     note: str
@@ -94,10 +94,10 @@ class SentMessage:
 
 @dataclass(frozen=True, slots=True)
 class PhaseMessages:
-    """The messages of a phase. One after the other, they and `node_time` take `time`, in s of one iteration.
+    """Messages of a phase; `time`, in s of one iteration, is the sum of their times and `node_time`.
 
-    Of `concurrent` messages the slowest one alone decides. `node_time` is what the bytes of the busiest node take
-    on their way into the network, where the model (`node_aware`) does not charge the messages with it.
+    Of `concurrent` messages only the slowest counts. `node_time` is the time of the bytes of the busiest node into
+    the network, if the model (`node_aware`) does not include it in the messages.
     """
 
     phase: str
@@ -111,7 +111,7 @@ class PhaseMessages:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MessageCurves:
-    """Time against message size on a platform, and what the application sends on it."""
+    """Time against message size on a platform, and the messages of the application."""
 
     phase: str | None
     """Halo phase that gives the k of the K-model's curves; None without one."""
@@ -195,12 +195,14 @@ def _curves(program: Program, values: Values, sizes: FloatArray, effective_k: fl
                 continue
             shared = Quantity(effective_k, ONE) if distance == "inter_node" else shared
         wired[distance, model] = message_time(context, f"{_SIZE}.{model}", model, distance, _SIZE, shared)
-    asked = replace(program, parameters=wiring.parameters, terms=wiring.terms, constraints=())
-    # Every value of the point is handed over, so that only what is wired here is computed.
-    times = evaluate(asked, {**values, _SIZE: sizes}).values
+    sizes_program = replace(program, parameters=wiring.parameters, terms=wiring.terms, constraints=())
+    # All values of the point are passed on, so that only the terms wired here are computed.
+    times = evaluate(sizes_program, {**values, _SIZE: sizes}).values
     for (distance, model), name in wired.items():
         if np.isfinite(times[name]).all():
-            yield Curve(distance, model, _process_count(asked, times, f"{_SIZE}.{model}.{distance}"), times[name])
+            yield Curve(
+                distance, model, _process_count(sizes_program, times, f"{_SIZE}.{model}.{distance}"), times[name]
+            )
 
 
 def _with_parameters(program: Program) -> Iterator[tuple[str, str]]:
@@ -264,7 +266,7 @@ def _kinds(program: Program, phase: HaloPhase) -> list[str]:
 
 
 def _exchange_times(program: Program, values: Values, name: str, sent: FloatArray) -> FloatArray:
-    """The time of an exchange for each of several ranks [rank], whose nodes send nothing else.
+    """Time of an exchange for each of several ranks [rank], whose nodes send nothing else.
 
     `sent` are their messages [rank, distance, kind].
     """
@@ -278,12 +280,12 @@ def _exchange_times(program: Program, values: Values, name: str, sent: FloatArra
 
 
 def _charged(program: Program, name: str, model: str, distance: str) -> tuple[str, str, str]:
-    """The model and the distance whose parameters messages are charged with, and a note on them."""
+    """Model and distance of the parameters of messages, and a note on them."""
     context = Context(Wiring(program.loaded, program.parameters))
     # Of the node-aware model, messages on the node have postal times and others max-rate parameters.
-    asked = {"node_aware": "max_rate" if distance == "inter_node" else "postal"}.get(model, model)
-    used, table, note = parameters_at(context, name, asked, distance)
-    return model if table == PARAMETER_TABLES[asked] else table, used, note
+    substitute = {"node_aware": "max_rate" if distance == "inter_node" else "postal"}.get(model, model)
+    used, table, note = parameters_at(context, name, substitute, distance)
+    return model if table == PARAMETER_TABLES[substitute] else table, used, note
 
 
 def _collective(program: Program, values: Values, name: str, phase: CollectivePhase) -> PhaseMessages:

@@ -112,7 +112,7 @@ def excesses(found: Front) -> FloatArray:
 
 
 def operating_range(found: Front, within: float) -> list[str]:
-    """Best compromise of a front, and the range in which every objective is close to its best, in words."""
+    """Best compromise of a front, and the range in which every objective is close to its best, as text."""
     excess = excesses(found)
     if np.isnan(excess).any() or not found.values:
         return []
@@ -152,7 +152,7 @@ def non_dominated(costs: FloatArray) -> NDArray[np.bool_]:
 
 
 def _two(points: FloatArray) -> NDArray[np.bool_]:
-    """Points, in lexicographic order, that lie below all before them, and those equal to one that does."""
+    """Mask of the points, in lexicographic order, that are below all before them or equal to such a point."""
     least = np.minimum.accumulate(points[:, 1])
     first = np.flatnonzero(np.append(True, (np.diff(points, axis=0) != 0).any(axis=1)))[: len(points)]
     below = points[first, 1] < np.append(np.inf, least[first[1:] - 1])[: len(first)]

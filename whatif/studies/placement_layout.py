@@ -1,4 +1,4 @@
-"""The placement of a halo phase as a picture: which ranks share a node, and what the busiest node sends."""
+"""Picture of the placement of a halo phase: ranks by node, and the messages of the busiest node."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PlacementPicture:
     nodes: Ranks
     sockets: Ranks
     busiest: NDArray[np.bool_]
-    """Where the ranks of the busiest node are."""
+    """Mask of the ranks of the busiest node."""
     busiest_node: int
     sent: Mapping[str, int]
     node_count: int
@@ -69,7 +69,7 @@ def halo_phase(program: Program, name: str) -> HaloPhase:
 
 
 def halo_pattern(program: Program, evaluation: Evaluation, phase: str) -> Pattern:
-    """Who sends to whom in a halo phase at one point: the pattern from which the engine counts its messages.
+    """Pattern of the messages of a halo phase at one point, from which they are counted.
 
     Raise `UsageError` where the phase is no halo phase, `InfeasiblePointError` where the point cannot exist.
     """
@@ -91,7 +91,7 @@ def placement_picture(
 ) -> PlacementPicture:
     """The nodes of the ranks of a halo phase at one point, in at most `height` rows and `width` columns.
 
-    Rows and columns run along the last two dimensions; `plane` says where in the others and is brought into their
+    Rows and columns run along the last two dimensions; `plane` is the index in the others, limited to their
     range; without it, it is where the busiest node is. Of a larger grid the picture is a window around this node;
     the boxes of a bisection are sampled at as many cells as there is room for. Raise what `halo_pattern` raises,
     and `WhatifError` for more than `MOST_RANKS_SHOWN` ranks.
@@ -155,7 +155,7 @@ class _View:
         return centre_plane if self.plane is None else min(max(self.plane, 0), count - 1)
 
     def named(self, places: Sequence[int]) -> str:
-        """Where a plane is along the dimensions that it does not run along; `places` are as many as there are."""
+        """Label of a plane: its index along each of the other dimensions."""
         return ", ".join(f"{axis} = {place}" for axis, place in zip(self.axes, places, strict=False))
 
 
@@ -179,7 +179,7 @@ def _at_least_two(extents: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _window(centre: int, size: int, extent: int) -> slice:
-    """The `size` places around a centre, moved so that they lie inside an extent."""
+    """Range of `size` indices around a centre, moved into an extent."""
     start = min(max(centre - size // 2, 0), max(extent - size, 0))
     return slice(start, min(start + size, extent))
 
@@ -189,7 +189,7 @@ def _spelled(extents: tuple[int, ...]) -> str:
 
 
 def _boxes(pattern: BoxPattern, view: _View) -> GridPart:
-    """The ranks whose boxes hold the cells of a raster; all planes between two cuts are one."""
+    """Ranks whose boxes hold the cells of a raster; all planes between two cuts are one."""
     boxes = decomposition.bisection(pattern.box_count, pattern.cells, rule=pattern.rule)
     if len(pattern.cells) == 1:
         boxes = np.insert(boxes, 0, [0, 1], axis=1)

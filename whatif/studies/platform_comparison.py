@@ -25,44 +25,43 @@ class PlatformRow:
     """One row of a comparison."""
 
     name: str
-    """The name of the platform's file; empty where the scenario describes its machine itself."""
+    """Name of the platform's file; empty if the scenario describes the platform."""
     label: str
-    """The machine's own name, ` (edited)` behind it where the question changes its values."""
+    """Name of the platform, followed by ` (edited)` if the scenario overrides its values."""
     columns: Mapping[str, float]
     """Result columns at the present values, in s; NaN if the point is infeasible, empty if it does not compile."""
     phases: Mapping[str, float]
-    """The time of each phase in s, as the columns."""
+    """Time of each phase in s, as the columns."""
     grade: str
-    """The worst grade of the values behind the results; empty where there is no program."""
+    """Worst grade of the values behind the results; empty without a program."""
     reason: str
-    """Why there is no answer; empty where there is one."""
+    """Reason why there is no result; empty if there is one."""
     curve: FloatArray | None
     """Requested column along the first axis, in s; NaN for infeasible points."""
     curve_reason: str
-    """Why there is no curve; empty where there is one or nothing is swept."""
+    """Reason why there is no curve; empty if there is one, or no sweep."""
 
 
 def comparison(
     scenario: Scenario, platforms: Sequence[str], grid: Grid, column: str = "iteration_time"
 ) -> tuple[PlatformRow, ...]:
-    """The question as it stands, then on its machine without edits of that, if any, then on the other platforms.
+    """Rows of the scenario, of the same without overrides of its platform, if any, and of the other platforms.
 
-    Edits of the application stay on every machine. Those of the present machine (`platform.*`) are given up on the
-    others: they say nothing of them. Values that the scenario's file itself gives the machine stay on all, as with
-    `--platform`. What cannot be compiled or computed is a row that says why, never an exception. Curves run along the
-    first axis of the grid.
+    Overrides of the application apply to every platform, those of the present platform (`platform.*`) to it alone.
+    Values that the scenario's file states for its platform apply to all, as with `--platform`. A scenario that cannot
+    be compiled or computed is a row with the reason, never an exception. Curves run along the first axis of the grid.
     """
     present = scenario.platform or stated_platform(scenario.document, scenario.folders) or ""
     unedited = scenario.on_platform(scenario.platform)
     edited = unedited.overrides != scenario.overrides
-    rows = [_machine(scenario, present, " (edited)" if edited else "", grid, column)]
+    rows = [_row(scenario, present, " (edited)" if edited else "", grid, column)]
     if edited:
-        rows.append(_machine(unedited, present, "", grid, column))
+        rows.append(_row(unedited, present, "", grid, column))
     others = (name for name in dict.fromkeys(platforms) if name != present)
-    return (*rows, *(_machine(scenario.on_platform(name), name, "", grid, column) for name in others))
+    return (*rows, *(_row(scenario.on_platform(name), name, "", grid, column) for name in others))
 
 
-def _machine(scenario: Scenario, name: str, mark: str, grid: Grid, column: str) -> PlatformRow:
+def _row(scenario: Scenario, name: str, mark: str, grid: Grid, column: str) -> PlatformRow:
     try:
         program = scenario.program
         result = result_of(evaluate(program), Grid())
@@ -78,7 +77,7 @@ def _machine(scenario: Scenario, name: str, mark: str, grid: Grid, column: str) 
 
 
 def _curve(scenario: Scenario, grid: Grid, column: str) -> tuple[FloatArray | None, str]:
-    """A column along the first axis; None, and why, where the axis, or the column, says nothing of this machine."""
+    """Column along the first axis, and an empty reason; None and a reason if the platform lacks axis or column."""
     if not grid.axes:
         return None, ""
     axis = grid.axes[0]
@@ -90,17 +89,17 @@ def _curve(scenario: Scenario, grid: Grid, column: str) -> tuple[FloatArray | No
     except WhatifError as error:
         return None, str(error)
     if not has_column(result, column):
-        return None, f"there is no {column.removeprefix('terms.')} on this machine"
+        return None, f"no {column.removeprefix('terms.')} on this platform"
     return np.array(result.grid.spread(array_of(result, column))), ""
 
 
 def known_platforms(scenario: Scenario) -> tuple[str, ...]:
     """Names of the known platforms: next to the scenario, in its folders, and shipped ones.
 
-    Scenarios and other files that are no platforms, or cannot be read, are left out.
+    Other files, and those that cannot be read, are left out.
     """
-    beside = scenario.document.folder
-    folders = (*([] if beside is None else [beside]), *scenario.folders)
+    folder = scenario.document.folder
+    folders = (*([] if folder is None else [folder]), *scenario.folders)
     names = names_in(folders, "platforms")
     return tuple(name for name in names if is_name(name) and _is_platform(name, folders))
 

@@ -1,4 +1,4 @@
-"""Ranking of platforms with weights and references as a person states them, and nodes required for targets."""
+"""Ranking of platforms with weights and references given as text, and nodes required for targets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ranking_study(
         raise UsageError(f"--within: no effect with --show {show}")
     for name in within:
         if name not in scenarios:
-            raise UsageError(f"--within: `{name}` is none of the applications {', '.join(scenarios)}")
+            raise UsageError(f"--within: `{name}` is not one of the applications {', '.join(scenarios)}")
     counted = {name: _weight(weight) for name, weight in weights.items()}
     given = {name: _reference(reference) for name, reference in references.items()}
     numbers = {name: item.value if isinstance(item, Quantity) else item for name, item in given.items()}

@@ -237,10 +237,10 @@ class _Section:
             "fun": lambda part: self.rooms(part[None])[0],
             "jac": lambda part: self.slopes(self.rooms, part),
         }
-        asked: dict[str, Any] = {"constraints": limits} if self.population.wish.targets else {}
-        asked |= {"method": "SLSQP", "options": {"ftol": 1e-14, "maxiter": 100}}
-        asked |= {"bounds": [(0.0, 1.0)] * int(self.free.sum()), "jac": lambda part: self.slopes(self.aims, part)}
-        found = minimize(self.aim, self.start[self.free], **asked)
+        options: dict[str, Any] = {"constraints": limits} if self.population.wish.targets else {}
+        options |= {"method": "SLSQP", "options": {"ftol": 1e-14, "maxiter": 100}}
+        options |= {"bounds": [(0.0, 1.0)] * int(self.free.sum()), "jac": lambda part: self.slopes(self.aims, part)}
+        found = minimize(self.aim, self.start[self.free], **options)
         end: FloatArray = self.points(np.asarray(found.x, dtype=np.float64)[None])[0]
         return end
 

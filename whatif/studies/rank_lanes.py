@@ -1,4 +1,4 @@
-"""Lanes of ranks in a window of time, and the summary of a run: what is drawn, light enough for the explorer."""
+"""Lanes of ranks in a window of time, and the summary of a run, reduced for the explorer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 PARTS: Final = 1024
-"""Parts of a window; each shows what a rank does in most of it."""
+"""Parts of a window; each shows the longest activity of a rank in it."""
 
 Window = tuple[float, float]
 Ranks32 = NDArray[np.int32]

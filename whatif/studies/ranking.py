@@ -204,15 +204,15 @@ def _answers(
     scenarios: Mapping[str, Scenario], platforms: Sequence[str], result: str, sampling: Sampling | None
 ) -> tuple[dict[str, dict[str, MachineScore]], int]:
     """Scores by platform and application, and the number of uncertain values."""
-    asked = {
+    placed = {
         name: {app: scenario.changed(scenario.overrides, name) for app, scenario in scenarios.items()}
         for name in platforms
     }
-    found = {name: {app: _answer(scenario, result) for app, scenario in its.items()} for name, its in asked.items()}
+    found = {name: {app: _answer(scenario, result) for app, scenario in its.items()} for name, its in placed.items()}
     if sampling is None:
         return found, 0
     programs = {
-        (name, app): asked[name][app].program for name, its in found.items() for app in its if not its[app].reason
+        (name, app): placed[name][app].program for name, its in found.items() for app in its if not its[app].reason
     }
     alike = replace(sampling, keys=shared_keys(programs.values(), sampling))
     for (name, app), program in programs.items():
@@ -223,7 +223,7 @@ def _answers(
 def _known(given: Mapping[str, float], scenarios: Mapping[str, Scenario], what: str) -> None:
     for name in given:
         if name not in scenarios:
-            raise UsageError(f"{what} of `{name}`: it is none of the applications {', '.join(scenarios)}")
+            raise UsageError(f"{what} of `{name}`: it is not one of the applications {', '.join(scenarios)}")
 
 
 def _shares(scenarios: Mapping[str, Scenario], weights: Mapping[str, float]) -> dict[str, float]:

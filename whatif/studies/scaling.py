@@ -205,7 +205,7 @@ class Planner:
                        memory * self.ranks_per_gpu, counts * total, reasons)  # fmt: skip
 
     def least_nodes(self) -> float | None:
-        """Fewest nodes whose devices hold the whole grid; None if there are none, or memory is not stated."""
+        """Fewest nodes whose devices hold the whole grid; None if too few, or memory is not stated."""
         if self.grid is None or not self.memory_size or np.isnan(self.device_memory):
             return None
         room = self.device_memory / self.ranks_per_gpu

@@ -1,4 +1,4 @@
-"""Scaling plan of a scenario over numbers of nodes, as a person states them."""
+"""Scaling plan of a scenario over numbers of nodes given as text."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _obstacle(answer: Optimum, found: SearchResult) -> str:
     wanted, where = " and ".join(map(str, found.wish.targets)), _values(answer)
     return (
         f"nothing in these ranges meets {wanted}: at best {_results(answer, found)}"
-        f"{f', at {where}' if where else ''}; what stands in the way: {longest(answer.phases)}"
+        f"{f', at {where}' if where else ''}; longest phases: {longest(answer.phases)}"
     )
 
 

@@ -136,7 +136,7 @@ def parse_varied(text: str, program: Program) -> Varied:
 def _varied_choice(path: str, parameter: Parameter | None, spec: str, program: Program) -> Varied:
     words: str | tuple[str, ...] = spec or (() if parameter is None else parameter.choices)
     if not words:
-        raise UsageError(f"--vary {path}: say which: {path}=A, B, C")
+        raise UsageError(f"--vary {path}: state which: {path}=A, B, C")
     points = parameter_points(path, words, program, MOST_COMBINATIONS)
     return Varied(path, choices=tuple(dict.fromkeys(map(str, points))))
 
@@ -208,12 +208,12 @@ def reached_by(program: Program, names: Iterable[str]) -> frozenset[str]:
 
 
 def idle_parameter(path: str, names: Iterable[str]) -> UsageError:
-    """Error for a parameter that none of the named results depends on."""
+    """Error for a parameter without effect on the named results."""
     return UsageError(f"`{path}` has no effect on {' and '.join(dict.fromkeys(names))}")
 
 
 def span_of(program: Program, varied: Varied) -> Span:
-    """Values that a parameter may take; raise `UsageError` if it is not a number of its own, and for an empty range."""
+    """Values that a parameter may take; raise `UsageError` for a dependent number or an empty range."""
     parameter = own_number(varied.path, program.parameters.get(varied.path))
     if varied.values:
         return Span(parameter, min(varied.values), max(varied.values), np.array(varied.values))
@@ -223,7 +223,7 @@ def span_of(program: Program, varied: Varied) -> Span:
 def own_number(path: str, parameter: Parameter | None) -> Parameter:
     """The same parameter; raise `UsageError` if it is not a number, or is computed from others."""
     if parameter is None or parameter.field is None or isinstance(parameter.value, Expression):
-        raise UsageError(f"`{path}`: only a number of its own can be sought")
+        raise UsageError(f"`{path}`: only an independent number can be sought")
     return parameter
 
 
@@ -232,9 +232,7 @@ def ends(parameter: Parameter, low: float | None, high: float | None) -> tuple[f
     assert parameter.field is not None
     domain, present = parameter.field.domain, float(parameter.value)
     if present <= 0 and low is None and high is None:
-        raise UsageError(
-            f"`{parameter.path}` is {parameter.text()}: say between which values to seek, PATH=LOW .. HIGH"
-        )
+        raise UsageError(f"`{parameter.path}` is {parameter.text()}: state the range to search, PATH=LOW .. HIGH")
     first = max(present / SPREAD, domain.minimum) if low is None else low
     last = min(present * SPREAD, domain.maximum) if high is None else high
     if domain.whole:

@@ -1,4 +1,4 @@
-"""Searches as a person states them: values that meet targets, break-even points and Pareto fronts."""
+"""Searches given as text: values that meet targets, break-even points and Pareto fronts."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def seek_study(
 ) -> SeekResult | SearchResult:  # fmt: skip
     """Nearest values that meet all targets, or the best ones; raise `UsageError` without targets and objective.
 
-    A root finder answers one parameter with one target, unless points or a seed ask for a search.
+    A root finder is used for one parameter and one target, unless points or a seed request a search.
     """
     varied, wanted = _varied(scenario, vary), _targets(scenario, targets)
     objective = _objective(scenario, minimise, maximise)
     if not wanted and objective is None:
-        raise UsageError("say what is sought: --target, --minimise, --maximise, --equal-to or --pareto")
+        raise UsageError("state an aim: --target, --minimise, --maximise, --equal-to or --pareto")
     with _blamed("--vary", [item.path for item in varied]):
         if points is None and seed is None and has_root_finder(scenario, varied, wanted, objective):
             (item,), (target,) = varied, wanted

@@ -110,7 +110,7 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
 
 
 def simulate_source(source: ScenarioSource, iteration_count: int = 1, show: SimulationTable = "ranks") -> Simulation:
-    """Simulation of a scenario or trace; communication is simulated unless an override says otherwise.
+    """Simulation of a scenario or trace; communication is simulated unless an override states another model.
 
     Raise `UsageError` for a profile, an unknown table, and several iterations of a trace.
     """
@@ -156,7 +156,7 @@ def evaluation_without_messages(program: Program) -> Evaluation:
 
 
 def sending_phases(program: Program) -> dict[str, HaloPhase | CollectivePhase | TracePhase]:
-    """Phases whose messages can be simulated; raise `UsageError` if there are none, or they have closed forms."""
+    """Phases whose messages can be simulated; raise `UsageError` without any, or if they have closed forms."""
     application = program.loaded.scenario.application
     kinds = (HaloPhase, CollectivePhase, TracePhase)
     sending = {name: phase for name, phase in application.phases.items() if isinstance(phase, kinds)}
@@ -180,7 +180,7 @@ def _check_equal_charges(evaluation: Evaluation, phases: Sequence[str]) -> None:
             if not np.array_equal(evaluation.values[f"{first}.{what}"], evaluation.values[f"{other}.{what}"]):
                 message = f"{first} and {other} charge messages differently, by their model or its k"
                 raise UsageError(
-                    f"{message}: they cannot be simulated in one run; `whatif run` simulates each by itself"
+                    f"{message}: they cannot be simulated in one run; `whatif run` simulates each separately"
                 )
 
 
@@ -191,7 +191,7 @@ def _remarks(program: Program, traced: str) -> tuple[str, ...]:
     remarks = {
         **dict.fromkeys(warnings, True),
         f"Computations are as traced: application.phases.{traced}.computation_factor scales them.": bool(traced),
-        f"Only {traced} is simulated: a trace is a run of its own.": bool(traced) and len(application.phases) > 1,
+        f"Only {traced} is simulated: a trace is a separate run.": bool(traced) and len(application.phases) > 1,
         "Overlaps are not simulated: the phases follow one another.": bool(application.overlaps) and not traced,
     }
     return tuple(text for text, is_true in remarks.items() if is_true)

@@ -31,7 +31,7 @@ class SobolIndex:
 
     paths: tuple[str, ...]
     first: float
-    """First-order index: the share of the variance that would go if this factor were known."""
+    """First-order index: the share of the variance removed by knowing this factor."""
     first_error: float
     """Half the width of the interval at the level of the sampling."""
     total: float
@@ -101,7 +101,7 @@ def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration
 
 
 def factors(program: Program, paths: Sequence[str]) -> list[tuple[str, ...]]:
-    """Values that vary independently of all others: each by itself, or those that a fit correlates together."""
+    """Values that vary independently of all others: single ones, or all that a fit correlates."""
     related = correlations(program, paths) != 0
     groups = {tuple(path for path, with_it in zip(paths, row, strict=True) if with_it) for row in related}
     return sorted(groups, key=lambda group: paths.index(group[0]))

@@ -43,7 +43,7 @@ class ParallelOptions:
 
     def __post_init__(self) -> None:
         if self.on is None and (self.workers, self.part_points) != (None, None):
-            raise UsageError("--workers and --part-points go with --on")
+            raise UsageError("--workers and --part-points: no effect without --on")
 
     @contextmanager
     def opened(self, message: Callable[[str], None] = _ignore) -> Iterator[Place]:
@@ -139,7 +139,7 @@ class SweepParts(Presentable):
             WRITERS[chosen](self, sys.stdout)
 
     def _write_data_set(self, folder: Path) -> None:
-        """Compute the parts that a folder lacks; what is complete stays when it is interrupted."""
+        """Compute the parts that a folder lacks; complete parts are kept after an interrupt."""
         from whatif.files.data_set import DataSet
 
         data_set = DataSet(folder, self.request, self.parallel.points(self.request, written=True))

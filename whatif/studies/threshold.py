@@ -108,7 +108,7 @@ class SeekResult(StudyResult):
         value = format_quantity(self.value, self.parameter.dimension, 4)
         return (
             f"no value of {self.parameter.path} in this range meets {self.target}: "
-            f"at best it is {then}, at {value}; what stands in the way: {longest(self.phases)}"
+            f"at best it is {then}, at {value}; longest phases: {longest(self.phases)}"
         )
 
 
@@ -196,8 +196,8 @@ def _nearest(grid: FloatArray, met: Choices, present: float) -> int:
 
 def _before(grid: FloatArray, at: int, present: float) -> float:
     """Value of the grid next to a place, on the side of the present value; that of the place at an end of the grid."""
-    beside = at + (1 if grid[at] < present else -1)
-    return float(grid[min(max(beside, 0), len(grid) - 1)])
+    neighbour = at + (1 if grid[at] < present else -1)
+    return float(grid[min(max(neighbour, 0), len(grid) - 1)])
 
 
 def _narrowed(program: Program, target: Target, parameter: Parameter, missing: float, meeting: float) -> float:

@@ -35,7 +35,7 @@ class Comparisons(Presentable):
         return self._tables.get(topic) or self._compute(topic)
 
     def table(self) -> Table:
-        """Table of the only topic. Raise `UsageError` where there are several, each with columns of its own."""
+        """Table of the only topic. Raise `UsageError` for several topics, whose columns differ."""
         if len(self.topics) > 1:
             raise UsageError(f"name one topic: {', '.join(self.topics)}")
         return self[self.topics[0]]

@@ -1,11 +1,11 @@
 """Comparison of HPL with the emulator and real runs: the runs of the files `validation/hpl_*.csv`, simulated.
 
-Three comparisons (docs/validation.md says where every number is from):
+Three comparisons (docs/validation.md has the source of every number):
 
 - emulator: the real program on SimGrid/SMPI 3.32, on ideal networks (a switch with one rank a node, kernels with a
   linear cost) and on Dahu's;
 - Dahu: the emulator and real runs over matrix size, by the letter of Cornebize et al. 2019: A linear dgemm, B the same
-  with noise, C polynomial dgemm, D the same with noise; `_het`: each processor by itself;
+  with noise, C polynomial dgemm, D the same with noise; `_het`: a model for each processor;
 - what-ifs: 512 processes on a fat tree, its bandwidth, latency and speed times and divided by ten, or few links.
 
 No number here was chosen or changed by a look at a time of HPL.
@@ -198,21 +198,21 @@ binding = "by_socket"
 def dahu_runs(rows: Rows, models: Sequence[str], sizes: Sequence[int]) -> list[RunComparison]:
     """Comparisons of our times by model and matrix size with the emulator's for the same letter, and with real runs."""
     reference = {(row["origin"], int(row["matrix_size"])): float(row["time_s"]) for row in rows}
-    asked = [(model, size) for model in models for size in sizes]
-    ours = times([Play(dahu_configuration(n), dahu_machine(m), m[0] in "BD") for m, n in asked])
-    simulated = dict(zip(asked, ours, strict=True))
+    runs = [(model, size) for model in models for size in sizes]
+    ours = times([Play(dahu_configuration(n), dahu_machine(m), m[0] in "BD") for m, n in runs])
+    simulated = dict(zip(runs, ours, strict=True))
     emulated = [
         RunComparison(
             f"Dahu, emulator, {model}", f"{size}", time, simulated[model, size], simulated[model, size] / time - 1
         )
-        for model, size in asked
+        for model, size in runs
         for time in [reference.get((model, size), np.nan)]
     ]
-    real = [_beside_reality(reference, model, size, simulated[model, size]) for model, size in asked]
+    real = [_against_reality(reference, model, size, simulated[model, size]) for model, size in runs]
     return [*emulated, *summaries(emulated), *real, *summaries(real)]
 
 
-def _beside_reality(reference: Mapping[tuple[str, int], float], model: str, size: int, time: float) -> RunComparison:
+def _against_reality(reference: Mapping[tuple[str, int], float], model: str, size: int, time: float) -> RunComparison:
     measured = reference[MEASURED, size]
     emulated = reference.get((model, size), np.nan)
     errors = (time / measured - 1, emulated / measured - 1)
@@ -345,7 +345,7 @@ def what_if_machine(
     )
 
 
-# ---- what they come to
+# ---- results
 
 
 def summaries(runs: Sequence[RunComparison]) -> Iterator[RunComparison]:

@@ -18,7 +18,7 @@ from whatif.units import ONE, WATT, Dimension
 
 Rows = list[dict[str, str]]
 _MEASURED_ON: Final = "summit"
-"""A machine with the GPU whose slowdowns were measured."""
+"""Platform with the GPU whose slowdowns were measured."""
 # One node with more ranks than devices, so that a kernel runs on each of them; lists count no cooling.
 _FULL_LOAD: Final = """
 [platform.site]

@@ -1,4 +1,4 @@
-"""Runs of SimGrid 3.32 over shared links as schedules: every call that SMPI makes, and what it adds.
+"""Runs of SimGrid 3.32 over shared links as schedules: every call that SMPI makes, and its additions.
 
 One switch, a link of 12.5 GB/s and 1 us to each node in each direction; ranks of one node exchange at 50 GB/s. SMPI
 puts 16 B before every message, does not let sends of up to 64 KiB wait for their end, and starts the flow of a message
@@ -28,7 +28,7 @@ Row = Mapping[str, str]
 Call = tuple[Kind, int, float, int, list[int]]
 """Kind, peer, size, tag, and how many calls back the calls are that it waits for."""
 Peers = list[tuple[int, int]]
-"""The way that a message goes, and the other rank."""
+"""Direction of a message, and the other rank."""
 
 
 def simulated_time(row: Row) -> float:
@@ -115,6 +115,6 @@ def machine_of_row(row: Row) -> tuple[Places, Costs, Topology]:
     """Machine of a row: places of the ranks, costs of messages, and links."""
     node = np.arange(int(row["P"]), dtype=np.int32) // int(row["rpn"])
     free, flight = linear(0.0, 0.0), linear(0.0, 1 / LOOPBACK, (0.0, 0.0))
-    # The barrier's messages go at once: their receives have been posted before.
+    # The barrier's messages are sent at once: their receives have been posted before.
     costs = Costs(free, free, flight, free, free, np.zeros(3), np.full(3, HEADER))
     return Places(node, node), costs, star(int(node.max()) + 1, BANDWIDTH, LATENCY)

@@ -120,7 +120,7 @@ def _halo(row: Mapping[str, str]) -> tuple[Any, ...]:
     pattern = GridPattern((int(row["x"]), int(row["y"])), 1, 1, periodic=row["periodic"] == "1", order="fortran")
     costs, size = loggops_costs(row), float(row["message_size_B"])
     count, work = int(row["iteration_count"]), float(row["compute_ns"]) * _NANOSECOND
-    # Where messages come before their phase is played the recurrence does not hold, and says so.
+    # If messages arrive before the simulation of their phase, the recurrence does not hold, which is reported.
     ends = np.array([np.nan])
     with suppress(UsageError):
         ends = halo_times(pattern, size, costs, iteration_count=count, compute_time=work)
@@ -221,12 +221,18 @@ def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: st
     time = np.array([float(row["mean_time_ns"]) for row in chosen]) * _NANOSECOND
     start = np.concatenate([[0.0], np.cumsum(time)[:-1]])
     way = {"HtoD": "host_to_device", "DtoH": "device_to_host"}[direction]
-    said: dict[str, Any] = {"operation": "copy", "direction": way, "memory": memory, "start_time": start, "time": time}
-    said["message_size"] = [float(row["message_size_B"]) for row in chosen]
+    values: dict[str, Any] = {
+        "operation": "copy",
+        "direction": way,
+        "memory": memory,
+        "start_time": start,
+        "time": time,
+    }
+    values["message_size"] = [float(row["message_size_B"]) for row in chosen]
     columns = {
         name: Column(
             np.broadcast_to(
-                np.array(said.get(name, "" if unit is None else 0.0), dtype=None if unit else object), len(time)
+                np.array(values.get(name, "" if unit is None else 0.0), dtype=None if unit else object), len(time)
             ),
             unit,
         )

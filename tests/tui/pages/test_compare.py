@@ -338,7 +338,7 @@ def test_a_machine_with_numbers_and_no_curve_says_why_below_the_curves():
     async def check(main_screen, pilot):
         expected = answer("jacobi2d_strong", "bridges", "--set", f"{RANKS}=48")["iteration_time"]
         assert " ".join(row_of(main_screen, "Bridges")).startswith(duration(expected))
-        assert f"2 of 3 drawn · Bridges: `{parameter}`: there is no such parameter" in main_screen.text()
+        assert f"2 of 3 drawn · Bridges: `{parameter}`: no such parameter" in main_screen.text()
 
     watch(check, ComparePage(), opened("jacobi2d_strong", overrides={RANKS: "48"}).sweep(parameter, "1, 2"))
 

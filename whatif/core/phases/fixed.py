@@ -52,7 +52,7 @@ def wire_structured_grid(context: Context, name: str, phase: StructuredGridPhase
         exchange |= {"inter_node_fraction": share, **parameters("intra_node_halo_rate", "intra_node_latency")}
         function = communication_time_by_distance
     communication = term("communication", "communication_factor", function, ranks | exchange)
-    # Eq. 3 without its sum over iterations: O_i stands in the iteration, where it can be compared.
+    # Eq. 3 without its sum over iterations: O_i is a part of the iteration, where it can be compared.
     once: dict[str, Reference] = {
         "iteration_count": Quantity(0.0, ONE),
         "miscellaneous_time": Quantity(0.0, SECOND),

@@ -36,7 +36,7 @@ _BOX_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
 
 @dataclass(frozen=True)
 class HaloWiring:
-    """A halo phase being wired: where it stands, and what its counting functions are fed with."""
+    """Halo phase during wiring: its path, and the inputs of its counting functions."""
 
     context: Context
     name: str
@@ -71,7 +71,7 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
 
 
 def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference], dict[str, Any]]:
-    """What decides who sends to whom: the inputs and the structural choices of the counting functions."""
+    """Inputs and structural choices of the functions that count the messages."""
     ranks: dict[str, Reference] = {
         "ranks_per_node": context.sharing("inter_node"),
         "ranks_per_socket": context.sharing("inter_socket"),
@@ -151,7 +151,7 @@ def _node_aware(exchange: HaloWiring, counts: str) -> str:
 
 
 def _sizes(context: Context, name: str, phase: HaloPhase, kinds: tuple[tuple[int, ...], ...]) -> str:
-    """The size of each kind of message: as the file says, or as the rank's box and the halo's width give it."""
+    """Size of each kind of message: stated in the file, or computed from the rank's box and the halo's width."""
     path, wiring = f"application.phases.{name}", context.wiring
     if phase.message_sizes:
         named = [f"{path}.message_sizes.{key}" for key in _size_keys(context, name, phase, kinds)]

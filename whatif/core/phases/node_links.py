@@ -1,4 +1,4 @@
-"""Devices of a node that copy at the same time: what the links that they share leave each of them."""
+"""Bandwidths of devices of a node that copy at the same time over shared links."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shared_bandwidth(
     """Bandwidth left to the slowest of `device_count` devices that copy at the same time.
 
     `link_bandwidths` [..., link] are those of the links between `ends`; each copy takes the fewest links between its
-    device and the nearest processor, or the next device. `link_bandwidth` [...] is what a copy has alone. NaN where
+    device and the nearest processor, or the next device. `link_bandwidth` [...] is that of a single copy. NaN where
     `device_count` is no whole number from 1 to the devices that the links lead to.
     """
     shape = np.broadcast_shapes(link_bandwidth.shape, device_count.shape, link_bandwidths.shape[:-1])

@@ -31,10 +31,10 @@ class RegressionTerm:
     formula: str
     terms: tuple[Expression, ...]
     sizes: tuple[tuple[str, float], ...]
-    """Each variable, and the size in base units of what it is in where a term reads it."""
+    """Each variable, and its unit in base units where a term reads it."""
     link: str
     size: float
-    """The size in base units of what the response is in."""
+    """Unit of the response in base units."""
 
     @property
     def citation(self) -> Citation:
@@ -61,7 +61,7 @@ def wire_regression(context: Context, name: str, phase: RegressionPhase) -> list
     """Phase whose time is predicted by a regression; a point with a time that is not positive is infeasible."""
     path = f"application.phases.{name}"
     if parse_unit(phase.response_unit)[0] != SECOND:
-        message = f"`{phase.response_unit}` is no time: a regression of another quantity stands in "
+        message = f"`{phase.response_unit}` is not a time: a regression of another quantity belongs in "
         context.wiring.problem(f"{path}.response_unit", f"{message}`[application.estimates.{name}]`")
         context.wiring.raise_problems()
     return [PhaseTerm(name, wire_prediction(context, path, name, phase), phase.category)]
