@@ -42,13 +42,8 @@ NOTHING: Final = (
 _SHORT: Final = 22
 """The height below which frames give way."""
 _WARNINGS: Final = 2
-_SIDES: Final = {
-    "projection": "projected",
-    "sizes": "sizes of copies",
-    "streams": "streams",
-    "kernels": "kernels",
-}
-"""What of a profile is shown, in words; `streams` is the time line."""
+_SIDES: Final = {"projection": "projected", "sizes": "sizes of copies", "streams": "streams", "kernels": "kernels"}
+"""Parts of a profile in words; `streams` is the time line."""
 _WAYS: Final = {"ours": "projected", "peak": "peak", "envelope": "envelope"}
 Part = tuple[str, str]
 
