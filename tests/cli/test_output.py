@@ -1,0 +1,54 @@
+"""Output options that the verbs share: tables and pictures in files, and options without effect."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.paths import ROOT
+
+BANDWIDTH = "platform.node.gpu.dram_bandwidth"
+VERBS = {
+    "compare": ("compare", "jacobi2d", "--platform", "summit", "--platform", "lassen"),
+    "budget": ("budget", "jacobi2d", "--platform", "summit", "--power", "1 MW"),
+    "diff": ("diff", "minimd", "--platform", "summit"),
+    "sensitivity": ("sensitivity", "jacobi2d"),
+    "seek": ("seek", "jacobi2d", "--vary", BANDWIDTH, "--target", "iteration_time <= 5 ms"),
+    "scale": ("scale", "jacobi2d_strong", "--nodes", "1 .. 8"),
+    "tune grid": ("tune", "grid", "jacobi2d", "--set", "application.rank_count=24"),
+    "simulate": ("simulate", "jacobi2d", "--set", "application.rank_count=6"),
+    "validate": ("validate", "power"),
+    "run": ("run", "jacobi2d"),
+    "import runs": ("import", "runs", str(ROOT / "tests/data/runs/caliper/lulesh_grid_runs.csv")),
+}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "md", "txt"])
+@pytest.mark.parametrize("words", VERBS.values(), ids=VERBS)
+def test_file_holds_the_table_that_is_printed(whatif_main, tmp_path, words, suffix):
+    formats = {"md": "markdown", "txt": "table"}
+    code, printed, _ = whatif_main(*words, "--format", formats.get(suffix, suffix))
+    assert (code, bool(printed)) == (0, True)
+    assert whatif_main(*words, "-o", f"x.{suffix}")[:2] == (0, "")
+    assert (tmp_path / f"x.{suffix}").read_text(encoding="utf-8") == printed
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((*VERBS["compare"], "-o", "x.csv", "--format", "json"), "`.csv` stands for the format csv, not for json"),
+        ((*VERBS["compare"], "-o", "x.svg", "--format", "csv"), "--format csv: no effect on the picture x.svg"),
+        ((*VERBS["budget"], "-o", "x.svg"), "x.svg: this result has no picture"),
+        ((*VERBS["scale"], "--plot", "-o", "x.svg"), "--plot draws on the terminal"),
+        ((*VERBS["scale"], "-o", "x.xyz"), "cannot tell the format from `.xyz`"),
+        ((*VERBS["seek"], "--result", "total_time"), "--result: no effect without --equal-to"),
+        ((*VERBS["seek"], "--within", "5%"), "--within: no effect without --pareto"),
+        (("check", "jacobi2d", "--tolerance", "1%"), "--tolerance: no effect without --against"),
+        (("validate", "-o", "x.csv"), "-o holds one table: name one TOPIC"),
+        (("validate", "power", "counts", "-o", "x.csv"), "-o holds one table: name one TOPIC"),
+    ],
+)
+def test_output_without_effect_is_refused(whatif_main, tmp_path, words, message):
+    code, out, err = whatif_main(*words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert not list(tmp_path.glob("x.*"))
