@@ -10,7 +10,7 @@ from whatif.cli.options import parse_sets, platforms_option, set_option
 from whatif.cli.output import Output, output_options
 
 
-@click.command("budget", short_help="Show what a budget of money or power buys.")
+@click.command("budget")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO..")
 @click.option("--platform", "platforms", multiple=True, required=True, metavar="NAME",
               help="A platform, once for each.")  # fmt: skip

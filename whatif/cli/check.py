@@ -10,7 +10,7 @@ import click
 from whatif.cli.options import platforms_option, show_notes
 
 
-@click.command("check", short_help="Check scenario and platform files.")
+@click.command("check")
 @click.argument("files", nargs=-1, required=True, metavar="FILE..")
 @platforms_option
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False), metavar="JSON",

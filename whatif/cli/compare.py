@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whatif.studies.ranking import RankingView
 
 
-@click.command("compare", short_help="Rank platforms over several applications.")
+@click.command("compare")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO..")
 @click.option("--platform", "platforms", multiple=True, required=True, metavar="NAME",
               help="A platform, once for each; the first one gives the reference times.")  # fmt: skip

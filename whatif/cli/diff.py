@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from whatif.studies.difference import Grouping
 
 
-@click.command("diff", short_help="Attribute the difference between two scenarios to their changes.")
+@click.command("diff")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", required=False)
 @click.option("--platform", "platforms", multiple=True, metavar="NAME",

@@ -9,7 +9,7 @@ import click
 from whatif.cli.options import overrides_of, scenario_options, show_notes
 
 
-@click.command("explain", short_help="Show the equation, inputs, units and sources behind a result.")
+@click.command("explain")
 @scenario_options
 @click.argument("term", default="iteration_time")
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="Number of levels to show below TERM.")

@@ -19,8 +19,6 @@ VERBS: Final = {
 }
 
 
-@click.group(
-    "fit", cls=LazyGroup, verbs=VERBS, short_help="Fit a platform to measurements, or a model to your own runs."
-)
+@click.group("fit", cls=LazyGroup, verbs=VERBS)
 def command() -> None:
     """Fit a platform to measurements, or a model to your own runs: print it with standard errors, and write it."""

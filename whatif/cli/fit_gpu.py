@@ -9,7 +9,7 @@ import click
 from whatif.cli.fit_options import PlatformTarget, datasheet_option, platform_options
 
 
-@click.command("gpu", short_help="Peaks and bandwidths: mixbench, BabelStream, gpuroofperf.")
+@click.command("gpu")
 @platform_options
 @datasheet_option
 def command(files: tuple[Path, ...], target: PlatformTarget, platform: str | None) -> None:

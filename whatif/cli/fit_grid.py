@@ -13,7 +13,7 @@ from whatif.cli.output import Output
 from whatif.errors import UsageError
 
 
-@click.command("grid", short_help="Structured grids: runs with computation, communication and total times.")
+@click.command("grid")
 @model_options
 @click.option("--reduction", is_flag=True, help="Fit K_r too, of a global reduction in every iteration.")
 @click.option(

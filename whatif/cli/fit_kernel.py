@@ -10,7 +10,7 @@ import click
 from whatif.cli.fit_options import PlatformTarget, columns_option, distance_option, platform_options, where_option
 
 
-@click.command("kernel", short_help="Kernels and messages of HPL: calibrations as CSV.")
+@click.command("kernel")
 @platform_options
 @click.option("--kernel", metavar="NAME", help="Kernel of the calls in files that do not name it.")
 @click.option("--model", metavar="MODEL", help="M-0, M-1, M-2 or M', or M_H-.. for each processor.  [default: by BIC]")

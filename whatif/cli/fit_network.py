@@ -10,7 +10,7 @@ import click
 from whatif.cli.fit_options import PlatformTarget, columns_option, distance_option, platform_options, where_option
 
 
-@click.command("network", short_help="Message times: OSU, IMB, Netgauge, SimGrid, CSV.")
+@click.command("network")
 @platform_options
 @distance_option
 @click.option("--limits", metavar="SHORT,EAGER", help="Protocol limits, e.g. '128 B, 64 KiB'.  [default: found]")

@@ -14,7 +14,7 @@ from whatif.errors import UsageError
 from whatif.limits import REGRESSION_TABLES
 
 
-@click.command("regression", short_help="Any measured runs: a formula to coefficients with intervals.")
+@click.command("regression")
 @model_options
 @click.option("--formula", metavar="'TIME ~ TERMS'", help="Model as in R, e.g. `time ~ (x1 + I(x1**2)) * x2`.")
 @click.option("--search", metavar="'TIME ~ NAMES'", help="Search the best terms of these columns, e.g. `time ~ p + n`.")

@@ -9,7 +9,7 @@ import click
 from whatif.cli.fit_options import PlatformTarget, datasheet_option, platform_options
 
 
-@click.command("transfer", short_help="Host-device copies: nvprof profiles, summaries as CSV.")
+@click.command("transfer")
 @platform_options
 @datasheet_option
 @click.option("--machine", metavar="NAME", help="Keep only the rows of this machine.")

@@ -55,7 +55,7 @@ def machine_options(command: Command) -> Command:
     return command
 
 
-@click.command("hpl", short_help="Predict every run of an HPL.dat.")
+@click.command("hpl")
 @click.argument("input_file", metavar="HPL.dat", type=click.Path(path_type=Path))
 @machine_options
 @click.option("--noise", is_flag=True, help="Let every kernel call deviate, as the platform states.")

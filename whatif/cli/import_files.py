@@ -19,7 +19,6 @@ from whatif.plugins import registered_verbs
     "import",
     cls=LazyGroup,
     verbs=registered_verbs("import"),
-    short_help="Read files of measurements and profiles of other programs.",
 )
 def command() -> None:
     """Read files of other programs and print their tables, with one name for each quantity and units."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TABLES = ("totals", "classes", "sizes", "symbols", "streams", "kernels")
 
 
-@click.command("profile", short_help="GPU profiles: nvprof, Nsight Systems, rocprof, Kineto.")
+@click.command("profile")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, exists=True))
 @click.option("--platform", metavar="NAME", help="Platform of the scenario: where the profile was taken.")
 @click.option("--name", metavar="TEXT", help="Name of the application in the scenario; default: that of the file.")

@@ -7,7 +7,7 @@ import click
 from whatif.limits import LISTED
 
 
-@click.command("list", short_help="List platforms, their parts, scenarios, or the parameters of a scenario.")
+@click.command("list")
 @click.argument("what", type=click.Choice(LISTED))
 @click.argument("scenario", required=False)
 def command(what: str, scenario: str | None) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LARGEST_JOURNAL = 10_000_000
 
 
-@click.command("open", short_help="Open the explorer on a scenario.")
+@click.command("open")
 @click.argument("scenario", metavar="[SCENARIO|TRACE|PROFILE]", default="jacobi2d")
 @question_options
 @click.option(

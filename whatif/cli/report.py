@@ -10,7 +10,7 @@ import click
 from whatif.cli.options import overrides_of, scenario_options, show_notes
 
 
-@click.command("report", short_help="Write results and everything they rest on as one HTML page.")
+@click.command("report")
 @scenario_options
 @click.option("--sweep", "axes", multiple=True, metavar="PATH=SPEC", help="Sweep instead of the scenario's own.")
 @click.option("--against", metavar="NAME", help="Platform or scenario to explain the difference from: a name or file.")

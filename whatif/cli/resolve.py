@@ -9,7 +9,7 @@ import click
 from whatif.cli.options import overrides_of, scenario_options
 
 
-@click.command("resolve", short_help="Print a scenario with its platform merged in.")
+@click.command("resolve")
 @scenario_options
 def command(scenario: str, overrides: tuple[str, ...], **options: Any) -> None:
     """Print SCENARIO as one TOML document, with platform, `extends` and overrides merged in."""

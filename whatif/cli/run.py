@@ -20,7 +20,7 @@ from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 
 
-@click.command("run", short_help="Evaluate a scenario, or sweep its parameters.")
+@click.command("run")
 @scenario_options
 @click.option(
     "--sweep",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from whatif.studies.scaling_plan import ScalingView
 
 
-@click.command("scale", short_help="Plan strong and weak scaling, isoefficiency, memory and node-hours.")
+@click.command("scale")
 @scenario_options
 @click.option("--nodes", metavar="SPEC", help="Numbers of nodes: `1 .. 4096` (doubling), `1, 2, 3`, or a range as in "
               "--sweep; by default the powers of 2 up to the platform's nodes.")  # fmt: skip

@@ -7,7 +7,7 @@ import json
 import click
 
 
-@click.command("schema", short_help="Print the JSON Schema of scenario or platform files.")
+@click.command("schema")
 @click.argument("kind", type=click.Choice(["platform", "scenario"]))
 def command(kind: str) -> None:
     """Print the JSON Schema of platform or scenario files."""

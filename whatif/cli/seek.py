@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whatif.studies.study_result import StudyResult
 
 
-@click.command("seek", short_help="Find the values that meet targets, break-even points, or Pareto fronts.")
+@click.command("seek")
 @scenario_options
 @click.option("--vary", multiple=True, required=True, metavar="PATH[=LOW .. HIGH | =A, B]",
               help="Parameter to vary, over a range, a list, or values as in --sweep; or choices: `platform=a, b`. By "

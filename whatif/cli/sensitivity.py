@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from whatif.studies.sensitivity_study import SensitivityKind
 
 
-@click.command("sensitivity", short_help="Rank parameters by elasticity, or list bottlenecks in order.")
+@click.command("sensitivity")
 @scenario_options
 @click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
 @click.option("--show", type=click.Choice(["tornado", "ladder", "sobol"]), default="tornado", show_default=True,

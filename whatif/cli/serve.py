@@ -20,7 +20,7 @@ _LOCAL: Final = "127.0.0.1"
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - to recognise, not to bind
 
 
-@click.command("serve", short_help="Show the explorer in a browser.")
+@click.command("serve")
 @scenario_options
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any that is free.")
 @click.option("--host", default=_LOCAL, show_default=True, help="Address to listen at; there is no authentication.")

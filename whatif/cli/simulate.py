@@ -12,7 +12,7 @@ from whatif.cli.output import Output, output_options
 from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, TraceModel
 
 
-@click.command("simulate", short_help="Simulate a trace or scenario message by message.")
+@click.command("simulate")
 @click.argument("scenario", metavar="SCENARIO|TRACE")
 @question_options
 @click.option(

@@ -15,8 +15,6 @@ VERBS: Final = {
 }
 
 
-@click.group(
-    "tune", cls=LazyGroup, verbs=VERBS, short_help="Search the parameters of HPL, or the decomposition of a grid."
-)
+@click.group("tune", cls=LazyGroup, verbs=VERBS)
 def command() -> None:
     """Search the parameters of an application for its best run on a platform."""

@@ -15,7 +15,7 @@ from whatif.cli.output import Output, output_options
 from whatif.cli.parallel_options import on_option, workers_option
 
 
-@click.command("hpl", short_help="N, NB, P x Q, broadcast, swap and depth of HPL.")
+@click.command("hpl")
 @machine_options
 @click.option("--ranks", type=click.IntRange(1, 2**24), help="P x Q; default: as many as fit the platform.")
 @click.option("--grid", "grids", multiple=True, metavar="PxQ", help="Grid to search; default: all grids of --ranks.")

@@ -9,7 +9,7 @@ from whatif.errors import UsageError
 from whatif.limits import VALIDATION_TOPICS
 
 
-@click.command("validate", short_help="Compare with measurements and other simulators.")
+@click.command("validate")
 @click.argument("topics", nargs=-1, metavar="[TOPIC]..", type=click.Choice(VALIDATION_TOPICS))
 @output_options(picture=False)
 def command(topics: tuple[str, ...], output: Output) -> None:
