@@ -11,13 +11,14 @@ import numpy as np
 from whatif.errors import UsageError
 from whatif.files.fitted_platform import PROCESSORS, FittedPlatform
 from whatif.files.platform_file import PlatformChange, change_of, source_text
-from whatif.fitting.blas_costs import KERNELS, KernelFit, fit_kernel, kernel_name
+from whatif.fitting.blas_costs import KernelFit, fit_kernel, kernel_name
 from whatif.fitting.coefficients import fit_coefficients
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.pieces import PiecesFit, fit_pieces
 from whatif.fitting.processors import Processors, in_words, slow_in_words, synthetic_processors
 from whatif.importers.measurement_files import warnings_of
 from whatif.importers.rows import joined
+from whatif.schema.blas_kernels import KERNEL_NAMES
 from whatif.table import Table
 from whatif.table_writers import column_lines
 from whatif.units import ONE
@@ -94,9 +95,9 @@ def _kernels_of(table: Table, kernel: str | None, path: Path) -> Iterator[tuple[
     if table.notes["kind"] == "messages":
         yield "", table
     elif kernel is not None or "kernel" not in table.columns:
-        name = kernel or next((known for known in sorted(KERNELS, key=len) if known in path.stem.lower()), None)
+        name = kernel or next((known for known in sorted(KERNEL_NAMES, key=len) if known in path.stem.lower()), None)
         if name is None:
-            raise UsageError(f"{path}: the kernel is not named in the file; use `--kernel NAME`: {', '.join(KERNELS)}")
+            raise UsageError(f"{path}: the kernel is not named in the file; use `--kernel NAME`: {', '.join(KERNEL_NAMES)}")
         yield kernel_name(name), table
     else:
         names = table.columns["kernel"].values

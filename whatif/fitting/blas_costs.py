@@ -20,11 +20,10 @@ from whatif.fitting.input_checks import LONGEST_TIME, POOR
 from whatif.fitting.processors import Processors, processors
 from whatif.fitting.regression import NOISES, Noise, Regression, non_negative, regression
 from whatif.models.quantities import FloatArray
-from whatif.schema.blas_kernels import Kernels
+from whatif.schema.blas_kernels import KERNEL_NAMES
 from whatif.table import Column, Table
 from whatif.units import ONE, SECOND
 
-KERNELS: Final = tuple(name for name in Kernels.model_fields if name != "processors")
 MODELS: Final = ("M-0", "M-1", "M-2", "M'", "M_H-0", "M_H-1", "M_H-2", "M_H'")
 MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 SIZE_TERMS: Final = ("constant", "size")
@@ -113,8 +112,8 @@ class _Candidate:
 
 def kernel_name(name: str) -> str:
     """Kernel of a name; raise `UsageError` for an unknown one."""
-    if name.lower() not in KERNELS:
-        raise UsageError(f"`{name}` is no kernel of HPL{did_you_mean(name.lower(), KERNELS)}: {', '.join(KERNELS)}")
+    if name.lower() not in KERNEL_NAMES:
+        raise UsageError(f"`{name}` is no kernel of HPL{did_you_mean(name.lower(), KERNEL_NAMES)}: {', '.join(KERNEL_NAMES)}")
     return name.lower()
 
 
