@@ -97,7 +97,9 @@ def _kernels_of(table: Table, kernel: str | None, path: Path) -> Iterator[tuple[
     elif kernel is not None or "kernel" not in table.columns:
         name = kernel or next((known for known in sorted(KERNEL_NAMES, key=len) if known in path.stem.lower()), None)
         if name is None:
-            raise UsageError(f"{path}: the kernel is not named in the file; use `--kernel NAME`: {', '.join(KERNEL_NAMES)}")
+            raise UsageError(
+                f"{path}: the kernel is not named in the file; use `--kernel NAME`: {', '.join(KERNEL_NAMES)}"
+            )
         yield kernel_name(name), table
     else:
         names = table.columns["kernel"].values
