@@ -1,8 +1,8 @@
 """Models of a kernel fitted to its calls, and the choice between them by calls that were held out.
 
-A model with more terms, a factor for each processor (M_H) or a second side for large calls (M') always lies closer to the
-calls that it was fitted to. What counts are other calls, of block sizes K that were not fitted: a breakpoint in K that
-does not exist would otherwise decide on the best NB.
+A model with more terms, a factor for each processor (M_H) or a second side for large calls (M') always lies closer to
+the calls that it was fitted to. What counts are other calls, of block sizes K that were not fitted: a breakpoint in K
+that does not exist would otherwise decide on the best NB.
 """
 
 from __future__ import annotations

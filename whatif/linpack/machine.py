@@ -60,6 +60,7 @@ NOISES: Final = {
 }
 """Deviating parts by `application.noise`, for messages."""
 SEED: Final = "application.seed"
+CORRECTION: Final = "platform.kernels.correction"
 RUN_DEVIATION: Final = "platform.kernels.run_deviation"
 _MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 _MATRIX_ROWS: Final = {
@@ -71,7 +72,7 @@ _PIECE_SECONDS: Final = {
     "bandwidth": PieceColumn.PER_BYTE, "send_bandwidth": PieceColumn.SEND_PER_BYTE,
     "receive_bandwidth": PieceColumn.RECEIVE_PER_BYTE,
 }  # fmt: skip
-_FACTORS: Final = ("platform.kernels.correction", RUN_DEVIATION)
+_FACTORS: Final = (CORRECTION, RUN_DEVIATION)
 _TREE: Final = tuple(
     f"platform.network.topology.{name}" for name in ("level_count", "down_count", "up_count", "bandwidth")
 )
@@ -184,7 +185,7 @@ class Plan:
         if "dtrsm" in self.uncalibrated and "dgemm" not in self.uncalibrated:
             # Its S is one operation each, M N K of dgemm are two.
             table[DTRSM, [SIZE_SLOPE, SPREAD_SLOPE]] = table[[DGEMM, DGEMM_DEVIATION], PER_MNK] / 2
-        return scaled(table, values[self.factors[0]]) if self.factors else table
+        return scaled(table, values.get(CORRECTION, 1.0))
 
     def _pieces(self, values: Mapping[str, float], side: int) -> FloatArray:
         """[piece, column] of one distance in the order of sizes, cut where the protocol changes."""

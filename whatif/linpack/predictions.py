@@ -21,7 +21,7 @@ from whatif.core.executors import Place
 from whatif.core.term import Program
 from whatif.core.uncertainty import distribution_of, parameter_samples
 from whatif.linpack.hpl_terms import run_at
-from whatif.linpack.machine import CHOICES, NUMBERS, SEED, WORDS, Plan
+from whatif.linpack.machine import CHOICES, CORRECTION, NUMBERS, SEED, WORDS, Plan
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.simulation.simulator import HPLOutcome, Progress
 from whatif.schema.distributions import Distribution
@@ -50,6 +50,8 @@ class HPLRuns:
     """HPL on the machine of a scenario; the configuration of the scenario is only an example."""
 
     program: Program
+    kernel_factor: float = 1.0
+    """Further factor of the time of all kernels."""
 
     def refusal(self, configuration: Configuration) -> Refusal | None:
         """Reason why a configuration is infeasible (nodes, memory, other constraints); None where it is feasible."""
@@ -123,6 +125,7 @@ class HPLRuns:
         values = self._at(configuration).values
         parameters = {path: float(values[path]) for path in self.plan.parameters} | {SEED: float(seed)}
         parameters |= self._drawn(seed)
+        parameters[CORRECTION] = parameters.get(CORRECTION, 1.0) * self.kernel_factor
         stated = dict(zip(CHOICES, self.plan.choices, strict=True))
         plan = replace(self.plan, choices=tuple((stated | words_of(configuration)).values()))
         ranks, per_node, sockets = (
