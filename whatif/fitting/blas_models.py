@@ -21,7 +21,7 @@ from whatif.models.quantities import FloatArray
 PER_PROCESSOR: Final = "M_H"
 _FOLDS: Final = 5
 _FEW: Final = 20
-"""Parts of the calls of which a decade of time must have one to count as much as others."""
+"""Share 1 / 20 of the calls is what a decade of time needs to count as much as others."""
 _CLEARLY: Final = 0.2
 """Share by which M' must lower the held-out error: its second side is an accelerator."""
 _MOST_BREAKS: Final = 24

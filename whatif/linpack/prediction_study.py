@@ -45,6 +45,7 @@ NOISE_OF: Final[Mapping[tuple[bool, bool], Noise]] = {
 }
 """`application.noise` by whether kernels and messages deviate."""
 _INTERVAL: Final = f"{LEVEL:.0%} of runs"
+SHARED_CORES: Final = "cores that share memory and clock are slower (docs/hpl_calibration.md)"
 _LINES: Final = {"N": 6, "P x Q": 11, "DEPTH": 25, "": 0}
 """Lines of an HPL.dat with values that a platform may refuse."""
 
@@ -180,10 +181,8 @@ class HPLPredictions(Presentable):
             yield f"assumed: {words}"
         busy = self.runs.program.parameters.get("platform.kernels.busy_cores")
         if busy is not None and float(busy.value) < self.runs.ranks_per_node:
-            yield (
-                f"warning: kernels were timed with {busy.value:.0f} busy cores, {self.runs.ranks_per_node} ranks run on "
-                "a node: cores that share memory and clock are slower (docs/hpl_calibration.md)"
-            )
+            ranks = f"{self.runs.ranks_per_node} ranks run on a node"
+            yield f"warning: kernels were timed with {busy.value:.0f} busy cores, {ranks}: {SHARED_CORES}"
 
     def _summary(self) -> str:
         program, count, seeds = self.runs.program, self.input.configuration_count, self.seeds
