@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from whatif.validation.hpl_runs import (
-    DGEMM,
+    LETTERS,
     MEASURED,
     Play,
     RunComparison,
@@ -21,6 +21,7 @@ from whatif.validation.hpl_runs import (
     tree_runs,
     what_if_runs,
 )
+from whatif.validation.hpl_settings import geometry_runs, settings_runs
 from whatif.validation.tables import rows_of
 
 Times = Mapping[tuple[str, int], float]
@@ -45,7 +46,7 @@ def references() -> dict[tuple[str, int], float]:
 def dahu_table(ours: Times) -> Iterator[str]:
     """Table of our times by size and letter, with their errors against the emulator with the same letter."""
     reference = references()
-    letters = [letter for letter in DGEMM if any(model == letter for model, _ in ours)]
+    letters = [letter for letter in LETTERS if any(model == letter for model, _ in ours)]
     yield f"| N | measured | {' | '.join(letters)} |"
     yield f"|---:|---:|{'---:|' * len(letters)}"
     for size in sorted({size for _, size in ours}):
@@ -56,8 +57,9 @@ def dahu_table(ours: Times) -> Iterator[str]:
         ("ours against measured", ours, _measured(reference)),
         ("emulator's against measured", reference, _measured(reference)),
     ):
-        means = (_mean_error(reported, against, letter, ours) for letter in letters)
-        yield f"| mean absolute error, {title} | | {' | '.join(f'**{mean:.1%}**' for mean in means)} |"
+        means = [_mean_error(reported, against, letter, ours) for letter in letters]
+        cells = ("–" if np.isnan(mean) else f"**{mean:.1%}**" for mean in means)
+        yield f"| mean absolute error, {title} | | {' | '.join(cells)} |"
 
 
 def _cell(time: float | None, reference: float | None) -> str:
@@ -67,13 +69,13 @@ def _cell(time: float | None, reference: float | None) -> str:
 
 
 def _measured(reference: Times) -> Times:
-    return {(letter, size): time for letter in DGEMM for (name, size), time in reference.items() if name == MEASURED}
+    return {(letter, size): time for letter in LETTERS for (name, size), time in reference.items() if name == MEASURED}
 
 
 def _mean_error(reported: Times, against: Times, letter: str, ours: Times) -> float:
     """Mean absolute error over the sizes that we simulated and both sources have."""
     at = [key for key in ours if key[0] == letter and key in reported and key in against]
-    return float(np.mean([abs(reported[key] / against[key] - 1) for key in at]))
+    return float(np.mean([abs(reported[key] / against[key] - 1) for key in at])) if at else float("nan")
 
 
 def what_if_table(runs: Sequence[RunComparison]) -> Iterator[str]:
@@ -100,6 +102,15 @@ def tree_table(runs: Sequence[RunComparison]) -> Iterator[str]:
             yield f"| {what} | {run.reference_time:.0f} | {run.time:.0f} | {run.error:+.1%} |"
 
 
+def settings_table(runs: Sequence[RunComparison]) -> Iterator[str]:
+    """Table of measured runs on Dahu with the errors of ours and of the emulator."""
+    yield "| run | measured | ours | error | emulator's error |"
+    yield "|---|---:|---:|---:|---:|"
+    for run in runs:
+        times = f"{run.reference_time:.1f} | {run.time:.1f}" if run.time > 0 else " | "
+        yield f"| {run.run} | {times} | {run.error:+.1%} | {run.emulator_error:+.1%} |"
+
+
 def simulated(letters: Sequence[str], sizes: Sequence[int]) -> Times:
     """Simulated times on Dahu."""
     inputs = [(letter, size) for size in sizes for letter in letters]
@@ -111,8 +122,10 @@ if __name__ == "__main__":
     sizes = sorted({size for origin, size in references() if origin == MEASURED})
     for table in (
         emulator_table(emulator_runs(rows_of("hpl_emulator.csv"))),
-        dahu_table(simulated(list(DGEMM), sizes)),
+        dahu_table(simulated(LETTERS, sizes)),
         what_if_table(what_if_runs(rows_of("hpl_what_if.csv"))),
         tree_table(tree_runs(rows_of("hpl_trees.csv"))),
+        settings_table(geometry_runs(rows_of("hpl_geometry.csv"))),
+        settings_table(settings_runs(rows_of("hpl_settings.csv"))),
     ):
         print("\n".join(table), end="\n\n")

@@ -121,11 +121,38 @@ def simgrid(name):
     return [tuple(float(number) for number in part.split(":")) for part in found[1].split(";")]
 
 
+# Ezibenroc/hpl @277bbf0b, bin/SMPI/dahu_ringrong.xml, from 6 MB on: size, bandwidth factor, latency factor.
+SLOW = {
+    1: [
+        (6e6, 0.13003278960133288, 0),
+        (42672591, 0.10354740223279707, 0),
+        (160097505, 0.40258935729656503, 970913.4558),
+    ],
+    0: [
+        (6e6, 0.07551057012803415, 0),
+        (36900419, 0.04281516758309203, 0),
+        (160097505, 0.174405187959926, 1017885.35188),
+    ],
+}
+
+
+@pytest.mark.parametrize(("distance", "latency", "bandwidth"), [(1, 2 * 0.1e-6, 12.5e9), (0, 0.1e-6, 25e9)])
+def test_messages_of_dahu_above_6_mb_are_those_of_the_later_calibration(machine, distance, latency, bandwidth):
+    pieces = machine("dahu", 8, 8, 32).pieces[distance][5:]
+    for piece, (size, bandwidth_factor, latency_factor) in zip(pieces, SLOW[distance], strict=True):
+        expected = [size, latency * latency_factor, 1 / (bandwidth * bandwidth_factor)]
+        assert_allclose(piece[: PieceColumn.PER_BYTE + 1], expected, rtol=1e-6, atol=0)
+    assert (pieces[:, PieceColumn.PROTOCOL] == RENDEZVOUS).all()
+    # A message of 8 MB takes seven to nine times as long as on the line through smaller ones.
+    small = machine("dahu", 8, 8, 32).pieces[distance][4, PieceColumn.PER_BYTE]
+    assert 7 < pieces[0, PieceColumn.PER_BYTE] / small < 10
+
+
 @pytest.mark.parametrize(
     ("distance", "latency", "bandwidth"), [(1, 2 * 0.1e-6, 12.5e9), (0, 0.0, 18.348422228142724e9)]
 )
 def test_messages_of_dahu_are_charged_as_simgrid_charges_them(machine, distance, latency, bandwidth):
-    pieces = machine("dahu", 8, 8, 32).pieces[distance]
+    pieces = machine("dahu", 8, 8, 32).pieces[distance][:5]
     factors, latencies, sends, receives = (simgrid(name) for name in ("bw-factor", "lat-factor", "os", "or"))
     assert [(start,) for start, _ in factors] == [(piece[PieceColumn.SMALLEST_SIZE],) for piece in pieces]
     assert_allclose(pieces[:, PieceColumn.LATENCY], [latency * factor for _, factor in latencies], rtol=1e-6, atol=0)
@@ -150,6 +177,21 @@ def test_the_processors_of_2020_match_its_calibrations():
     found = load_platform("dahu_2020")[0].kernels.processors
     assert list(found) == [f"node{node}_cpu{cpu}" for node in range(1, 33) for cpu in range(2)]
     assert_allclose(list(found.values()), [means[key] / overall for key in found], rtol=1e-5, atol=0)
+
+
+def test_deviations_of_2020_match_its_calibrations(machine):
+    rows = [
+        (f"node{row['node']}_cpu{row['cpu']}", float(row["mnk"]), float(row["mnk_residual"])) for row in rows_of(WINTER)
+    ]
+    means = {
+        key: np.mean([row[1:] for row in rows if row[0] == key], axis=0)
+        for key in dict.fromkeys(row[0] for row in rows)
+    }
+    overall = np.mean(list(means.values()), axis=0)
+    assert_allclose(machine("dahu_2020", 8, 8, 32).kernels[1, 1], overall[1], rtol=1e-5, atol=0)
+    expected = [(deviation / overall[1]) / (time / overall[0]) for time, deviation in means.values()]
+    found = load_platform("dahu_2020")[0].kernels.deviations
+    assert_allclose(list(found.values()), expected, rtol=1e-4, atol=0)
 
 
 @pytest.mark.parametrize("sizes", UPDATES)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from whatif.api.common import AnyPlatform, Overrides
 from whatif.core.scenario import Scenario
+from whatif.linpack.fleet import fleet_of
 from whatif.linpack.input_reader import read_hpl_input
 from whatif.linpack.prediction_study import (
     DEFAULT_MAXIMUM_RUNS,
@@ -45,6 +46,12 @@ def hpl(
     ranks_per_node: int | None = None,
     binding: Binding = "by_core",
     panel_on: PanelPlace = "device",
+    hosts: str | Path | Sequence[str] = (),
+    without_slowest: int = 0,
+    cluster: int | None = None,
+    spread: str | Mapping[str, float] = "",
+    cluster_seed: int = 0,
+    without_uplinks: int = 0,
     noise: bool = False,
     network_noise: bool = False,
     replicates: int | None = None,
@@ -62,6 +69,10 @@ def hpl(
     compare with: `errors()` of the result has mean error, bias, order and coverage, and `write(path)` writes a platform
     with the correction that they show. `components` adds the parts of the time.
 
+    Of the nodes, `hosts` names some in order (or a file does), `without_slowest` leaves the slowest out; `cluster`
+    draws so many with relative spreads by level, `spread="node=2%, day=1%, call=3%"` (default: those of the platform; a day
+    is drawn for each replicate with noise); `without_uplinks` takes links from every lowest switch of a fat tree.
+
     Raise `InvalidFileError` for a wrong file and for sizes that the machine has no room for, `UsageError` for more
     than `max_points` combinations and for overrides of what HPL.dat states.
 
@@ -73,7 +84,8 @@ def hpl(
     """
     asked = read_hpl_input(Path(input_file))
     require_few(asked, Path(input_file), max_points)
-    placement = HPLPlacement(ranks_per_node, binding, panel_on, NOISE_OF[noise, network_noise], seed or 0)
+    fleet = fleet_of(hosts, without_slowest, cluster, spread, cluster_seed, without_uplinks)
+    placement = HPLPlacement(ranks_per_node, binding, panel_on, NOISE_OF[noise, network_noise], seed or 0, fleet)
     runs, assumed = _runs(next(asked.configurations()), platform, platform_dirs, overrides, placement)
     require_feasible(asked, Path(input_file), runs)
     count = replicates or (NOISY_REPLICATES if runs.is_noisy else 1)
@@ -93,6 +105,12 @@ def hpl_scenario(
     ranks_per_node: int | None = None,
     binding: Binding = "by_core",
     panel_on: PanelPlace = "device",
+    hosts: str | Path | Sequence[str] = (),
+    without_slowest: int = 0,
+    cluster: int | None = None,
+    spread: str | Mapping[str, float] = "",
+    cluster_seed: int = 0,
+    without_uplinks: int = 0,
     noise: bool = False,
     network_noise: bool = False,
     seed: int | None = None,
@@ -104,7 +122,8 @@ def hpl_scenario(
     >>> 0 < float(whatif.run(first, overrides={"application.matrix_size": 1000})["total_time"]) < 1
     True
     """
-    placement = HPLPlacement(ranks_per_node, binding, panel_on, NOISE_OF[noise, network_noise], seed or 0)
+    fleet = fleet_of(hosts, without_slowest, cluster, spread, cluster_seed, without_uplinks)
+    placement = HPLPlacement(ranks_per_node, binding, panel_on, NOISE_OF[noise, network_noise], seed or 0, fleet)
     first = next(read_hpl_input(Path(input_file)).configurations())
     return hpl_scenario_of(first, platform, platform_dirs, overrides or {}, placement)[0]
 
@@ -117,6 +136,12 @@ def tune_hpl(
     ranks_per_node: int | None = None,
     binding: Binding = "by_core",
     panel_on: PanelPlace = "device",
+    hosts: str | Path | Sequence[str] = (),
+    without_slowest: int = 0,
+    cluster: int | None = None,
+    spread: str | Mapping[str, float] = "",
+    cluster_seed: int = 0,
+    without_uplinks: int = 0,
     ranks: int | None = None,
     grids: Sequence[str] = (),
     memory_fraction: float = 0.8,
@@ -137,7 +162,8 @@ def tune_hpl(
     Searched are the `grids` ("4x8") or all those of `ranks` (default: as many as fit the platform), N (default: the
     largest that fits `memory_fraction` of the nodes' memory), NB, broadcast, swap and depth, as lists or as texts with
     commas. `candidates` of the combinations are drawn with `seed`. `log` keeps every run: the same search continues
-    from it. `on` and `workers` simulate in parallel: `threads`, `processes`, `local` or a scheduler's address.
+    from it. The options of the nodes are those of `hpl`: the grids are those of the nodes that remain. `on` and
+    `workers` simulate in parallel: `threads`, `processes`, `local` or a scheduler's address.
 
     Raise `UsageError` for a wrong value, an infeasible space, or the log of another search; `TuningInterrupted`, with
     the best configurations so far, for an interruption.
@@ -149,7 +175,8 @@ def tune_hpl(
     (2, 50)
     """
     watching = observer or TuningObserver()
-    placement = HPLPlacement(ranks_per_node, binding, panel_on, seed=seed)
+    fleet = fleet_of(hosts, without_slowest, cluster, spread, cluster_seed, without_uplinks)
+    placement = HPLPlacement(ranks_per_node, binding, panel_on, seed=seed, fleet=fleet)
     runs, assumed = _runs(Configuration(1, 1, 1, 1), platform, platform_dirs, overrides, placement)
     for note in assumed:
         watching.note(note)
@@ -168,7 +195,7 @@ def _runs(
     placement: HPLPlacement,
 ) -> tuple[HPLRuns, tuple[str, ...]]:
     """Runs on a machine, and the notes on what was assumed of it."""
-    scenario, ranks = hpl_scenario_of(example, platform, platform_dirs, overrides or {}, placement)
+    scenario, ranks, fleet = hpl_scenario_of(example, platform, platform_dirs, overrides or {}, placement)
     runs = HPLRuns(scenario.program)
     assumed = {"--ranks-per-node": ranks, "--panel-on": runs.panel_place}
-    return runs, tuple(f"assumed: {text} ({option})" for option, text in assumed.items() if text)
+    return runs, (*(f"assumed: {text} ({option})" for option, text in assumed.items() if text), *fleet)

@@ -49,6 +49,25 @@ def machine_options(command: Command) -> Command:
             show_default=True,
             help="Where panels are factored: with the matrix, or on the host of the GPUs, as in rocHPL.",
         ),
+        click.option("--hosts", default="", metavar="NODE,..|FILE", help="Nodes to use, in this order."),
+        click.option(
+            "--without-slowest", type=click.IntRange(0), default=0, metavar="K", help="Leave out the K slowest nodes."
+        ),
+        click.option("--cluster", type=click.IntRange(1), metavar="NODES", help="Draw a machine of NODES nodes."),
+        click.option(
+            "--spread",
+            default="",
+            metavar="LEVEL=SHARE,..",
+            help="Standard deviations of --cluster by node, day and call, such as node=2%,call=3%.",
+        ),
+        click.option("--cluster-seed", type=click.IntRange(0, 2**53), default=0, help="Random seed of --cluster."),
+        click.option(
+            "--without-uplinks",
+            type=click.IntRange(0),
+            default=0,
+            metavar="K",
+            help="Links upwards that every lowest switch of a fat tree loses.",
+        ),
     )
     for option in reversed(options):
         command = option(command)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario, named_platform
 from whatif.errors import UsageError
+from whatif.linpack.fleet import Fleet, fleet_change
 from whatif.linpack.predictions import parameters_of
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.schema.load import load_platform
@@ -32,6 +33,7 @@ class HPLPlacement:
     panel_on: PanelPlace = "device"
     noise: Noise = "none"
     seed: int = 0
+    fleet: Fleet = field(default_factory=Fleet)
 
 
 def hpl_scenario_of(
@@ -40,11 +42,11 @@ def hpl_scenario_of(
     platform_dirs: Sequence[str | Path],
     overrides: Mapping[str, Any],
     placement: HPLPlacement,
-) -> tuple[Scenario, str]:
-    """Scenario of one configuration on a platform, and the assumption about the ranks of a node.
+) -> tuple[Scenario, str, tuple[str, ...]]:
+    """Scenario of one configuration on a platform, the assumption about the ranks of a node, and notes on its fleet.
 
-    Raise `UsageError` for overrides of parameters that the configuration states, and for a platform that states
-    neither GPUs nor cores; `InvalidFileError` for an unknown platform.
+    Raise `UsageError` for a fleet that the platform does not allow, for overrides of parameters that the configuration
+    states, and for a platform that states neither GPUs nor cores; `InvalidFileError` for an unknown platform.
     """
     own = (*parameters_of(configuration), "rank_count")
     taken = next((name for name in own if f"application.{name}" in overrides), None)
@@ -59,7 +61,9 @@ def hpl_scenario_of(
     else:
         machine, built = load_platform(name, folders)[0], {}
     document, assumed = _document(configuration, name, machine, placement)
-    return Scenario(document, None, dict(overrides), folders, built), "" if has_ranks else assumed
+    change = fleet_change(placement.fleet, machine)
+    scenario = Scenario(document, None, {**change.overrides, **overrides}, folders, built)
+    return scenario, "" if has_ranks else assumed, change.notes
 
 
 def platform_source(

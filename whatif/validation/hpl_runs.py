@@ -71,7 +71,7 @@ Rows = Sequence[Row]
 def compared(emulator: Rows, dahu: Rows, what_ifs: Rows, trees: Rows) -> list[RunComparison]:
     """Comparisons of all rows of the four files."""
     sizes = sorted(int(row["matrix_size"]) for row in dahu if row["origin"] == MEASURED)
-    return [*emulator_runs(emulator), *dahu_runs(dahu, tuple(DGEMM), sizes), *what_if_runs(what_ifs), *tree_runs(trees)]
+    return [*emulator_runs(emulator), *dahu_runs(dahu, LETTERS, sizes), *what_if_runs(what_ifs), *tree_runs(trees)]
 
 
 def times(plays: Sequence[Play]) -> list[float]:
@@ -180,8 +180,13 @@ DGEMM: Final[Mapping[str, tuple[str, Dgemm | None]]] = {
     "B1_het": ("dahu_2020", _WINTER),
     "C1_het": ("dahu", None),
     "D1_het": ("dahu", None),
+    "D2_het": ("dahu", None),
+    "2020_het": ("dahu_2020", None),
 }
-"""By letter, the platform, and its dgemm unless that is the platform's own."""
+"""By letter, the platform, and its dgemm unless that is the platform's own; the last two are not of the paper."""
+LETTERS: Final = tuple(DGEMM)[:-1]
+_LARGE: Final = 6e6
+"""Bytes from which the emulator of the paper took messages for as fast as smaller ones."""
 _OF_PROCESSORS: Final = ("platform.kernels.processors.", "platform.kernels.deviations.")
 _SCENARIO: Final = """
 [application]
@@ -227,7 +232,10 @@ def dahu_configuration(matrix_size: int) -> Configuration:
 
 @cache
 def dahu_machine(model: str, rank_count: int = 1024, ranks_per_node: int = 32) -> HPLMachine:
-    """Dahu with the kernels of a model letter; rank r of a node is on its socket r mod 2."""
+    """Dahu with the kernels of a model letter and the paper's messages; rank r of a node is on its socket r mod 2.
+
+    D2_het and 2020_het are the platforms `dahu` and `dahu_2020` as they are, with slower messages of more than 6 MB.
+    """
     platform, dgemm = DGEMM[model]
     document = parse_document(f'platform = "{platform}"\n{_SCENARIO}', f"HPL on {platform}")
     program = Scenario(document).program
@@ -237,6 +245,8 @@ def dahu_machine(model: str, rank_count: int = 1024, ranks_per_node: int = 32) -
     if "_het" not in model:
         parameters |= {parameter: 1.0 for parameter in parameters if parameter.startswith(_OF_PROCESSORS)}
     machine: HPLMachine = plan.machine(parameters, rank_count, ranks_per_node, 2)
+    if model not in ("D2_het", "2020_het"):
+        machine.pieces[machine.pieces[:, :, PieceColumn.SMALLEST_SIZE] >= _LARGE] = np.inf
     if dgemm is None:
         return machine
     kernels = machine.kernels.copy()

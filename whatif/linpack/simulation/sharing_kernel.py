@@ -2,9 +2,11 @@
 
 Messages between nodes are recorded with their times: those of panels in one direction, an exchange in both. Afterwards
 the crowd of a message is the mean number of messages in the same direction at its nodes during its time; the same
-message of a later step takes that many times the adapter's time per byte. The crowd is stored as two factors: the mean
-of the lane of the message, and the crowd relative to that mean, which is the same for all messages at this place in a
-step. Steps change slowly, so that this converges to processor sharing.
+message of a later step takes that many times the adapter's time per byte. The mean is harmonic for adapters, which give
+equal shares; arithmetic for links of switches: a message crosses two of them, the fuller one changes during its time,
+so that the harmonic mean of either is too low. The crowd is stored as two factors: the mean of the lane of the
+message, and the crowd relative to that mean, which is the same for all messages at this place in a step. Steps change
+slowly, so that this converges to processor sharing.
 Process columns may be several steps apart: messages are counted as if every step were like this one, a period later.
 In long runs only some steps, evenly spread, are recorded, since the crowds hardly change from one to the next.
 """
@@ -22,7 +24,7 @@ NOT_NOTED = -1
 NOTED_START, NOTED_END, CROWD_PLACE, LANES = range(4)
 """Columns of `Adapters.noted`; from `LANES` on, four of lanes."""
 NOTED_COLUMNS = LANES + 4
-STARTS, ENDS, MET_AT_START, MET_AT_END = range(4)
+STARTS, ENDS, SUM_AT_START, SUM_AT_END = range(4)
 """Rows of `Adapters.moments`."""
 _STEPS_OF_PERIOD = 4
 """Least number of steps in the mean of a period, since process columns take turns."""
@@ -52,6 +54,8 @@ class Adapters(NamedTuple):
     """[message, 7]: its start and end, the index of its crowd in `crowds`, and its lanes, -1: none."""
     noted_count: IntArray
     """[1]: messages so far; NOT_NOTED in a step that is not recorded."""
+    is_harmonic: bool
+    """Whether crowds are harmonic means."""
     interval: int
     """Steps from one recorded step to the next."""
     starts: IntArray
@@ -61,7 +65,7 @@ class Adapters(NamedTuple):
     found: FloatArray
     """[message]: room for the crowds."""
     moments: FloatArray
-    """[4, message]: room for the starts and ends of a lane's messages, and the time in the lane up to both."""
+    """[4, message]: room for the starts and ends of a lane's messages, and the sum of `add_up` at both."""
     order: IntArray
     """[3, message + 1]: room for the order of a lane's starts and of its ends, and for `put_in_order`."""
 
@@ -212,13 +216,14 @@ def crowds_of_lane(lane: int, adapters: Adapters, period: float) -> None:
         room[ENDS, at] = ended - period * floor(ended / period)
     for row in (STARTS, ENDS):
         put_in_order(room[row], count, period, adapters.order[row], adapters.order[2])
-    add_up(room, adapters.order, count)
+    whole = add_up(room, adapters.order, count, always, period, adapters.is_harmonic)
     for at in range(count):
         begun, ended = noted[members[first + at], NOTED_START], noted[members[first + at], NOTED_END]
         if ended > begun:
-            met = busy * (floor(ended / period) - floor(begun / period))
-            met += always * (room[ENDS, at] - room[STARTS, at]) + room[MET_AT_END, at] - room[MET_AT_START, at]
-            found[members[first + at]] = max(found[members[first + at]], met / (ended - begun))
+            mean = whole * (floor(ended / period) - floor(begun / period))
+            mean = (mean + room[SUM_AT_END, at] - room[SUM_AT_START, at]) / (ended - begun)
+            crowd = 1.0 / mean if adapters.is_harmonic else mean
+            found[members[first + at]] = max(found[members[first + at]], crowd)
     adapters.lanes[lane] += _SHARE_OF_NEWEST_MEAN * (1.0 + busy / period - adapters.lanes[lane])
 
 
@@ -246,16 +251,22 @@ def put_in_order(numbers: FloatArray, count: int, period: float, order: IntArray
         order[place] = moved
 
 
-def add_up(room: FloatArray, order: IntArray, count: int) -> None:
-    """Time that messages have spent in a lane up to each start and each end, those at the beginning of the period aside:
-    Σ (now - start) - Σ (now - end) over what has passed."""
-    for row, other in ((STARTS, ENDS), (ENDS, STARTS)):
-        sums, passed, others = 0.0, 0, 0.0
-        for at in range(count):
-            now = room[row, order[row, at]]
-            while passed < count and room[other, order[other, passed]] < now:
-                others += room[other, order[other, passed]]
-                passed += 1
-            level = (at * now - sums) - (passed * now - others)
-            room[MET_AT_START + row, order[row, at]] = level if row == STARTS else -level
-            sums += now
+def add_up(room: FloatArray, order: IntArray, count: int, present: float, period: float, is_harmonic: bool) -> float:
+    """Integral of n over the time, or of 1 / n, up to each start and end in a lane, and over the whole period.
+
+    n messages are in the lane, `present` at first.
+    """
+    now, total, started, ended = 0.0, 0.0, 0, 0
+    while started < count or ended < count:
+        opening = started < count and (
+            ended == count or room[STARTS, order[STARTS, started]] <= room[ENDS, order[ENDS, ended]]
+        )
+        row = STARTS if opening else ENDS
+        at = order[STARTS, started] if opening else order[ENDS, ended]
+        total += (room[row, at] - now) * (1.0 / max(present, 1.0) if is_harmonic else present)
+        now, room[SUM_AT_START + row, at] = room[row, at], total
+        if opening:
+            present, started = present + 1.0, started + 1
+        else:
+            present, ended = present - 1.0, ended + 1
+    return total + (period - now) * (1.0 / max(present, 1.0) if is_harmonic else present)
