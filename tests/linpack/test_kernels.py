@@ -228,13 +228,13 @@ def test_frequency_of_a_mode_is_its_share():
         assert abs((drawn == factor).mean() - share) < 4 * np.sqrt(share * (1 - share) / 20_000)
 
 
-def crowds(messages, period, link_count=1, groups=(0, 1), links=(0, 0)):
+def crowds(messages, period, link_count=1, groups=(0, 1), links=(0, 0), is_harmonic=False):
     """Of (begun, ended, sender, receiver, both ways), when every step is like this one."""
     count = len(messages)
     adapters = sharing_kernel.Adapters(
         1.0, link_count, np.ones(4 * link_count), np.ones(count), count, count, np.zeros((count, 7)),
-        np.zeros(1, np.int64), 1, np.zeros(4 * link_count + 1, np.int64), np.zeros(4 * count, np.int64),
-        np.zeros(count), np.zeros((4, count + 1)),
+        np.zeros(1, np.int64), is_harmonic, 1, np.zeros(4 * link_count + 1, np.int64), np.zeros(4 * count, np.int64),
+        np.zeros(count), np.zeros((4, count)), np.zeros((3, count + 1), np.int64),
     )  # fmt: skip
     marks = np.zeros((len(groups), layout.MARK_COLUMNS), np.int64)
     marks[:, layout.GROUP], marks[:, layout.LINK] = groups, links
@@ -261,6 +261,24 @@ def crowds(messages, period, link_count=1, groups=(0, 1), links=(0, 0)):
 )
 def test_messages_are_counted_that_go_the_same_way_in_this_step_or_another(messages, period, expected):
     assert_allclose(crowds(messages, period), expected, rtol=1e-9, atol=0)
+    # Half of the time alone, half in two: 2 / (1 + 1/2) where each gets an equal share.
+    shared = [4 / 3 if crowd == 1.5 else crowd for crowd in expected]
+    assert_allclose(crowds(messages, period, is_harmonic=True), shared, rtol=1e-9, atol=0)
+
+
+def test_crowds_of_many_messages_are_those_counted_one_by_one():
+    random = np.random.default_rng(4)
+    begun = random.uniform(0, 100, 60)
+    ended = begun + random.uniform(1, 30, 60)
+    found = crowds([(*span, 0, 1, False) for span in zip(begun, ended, strict=True)], 100.0, is_harmonic=True)
+    times = np.linspace(0, 100, 200_001)[:-1]
+    folded = [
+        (times + turn > at) & (times + turn < end) for at, end in zip(begun, ended, strict=True) for turn in (0, 100)
+    ]
+    present = np.sum(folded, axis=0)
+    for place in range(60):
+        there = folded[2 * place] | folded[2 * place + 1]
+        assert_allclose(found[place], 1 / np.mean(1 / present[there]), rtol=1e-3, atol=0)
 
 
 def test_messages_to_places_that_different_links_lead_to_do_not_meet():

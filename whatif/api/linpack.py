@@ -70,8 +70,8 @@ def hpl(
     with the correction that they show. `components` adds the parts of the time.
 
     Of the nodes, `hosts` names some in order (or a file does), `without_slowest` leaves the slowest out; `cluster`
-    draws so many with relative spreads by level, `spread="node=2%, day=1%, call=3%"` (default: those of the platform; a day
-    is drawn for each replicate with noise); `without_uplinks` takes links from every lowest switch of a fat tree.
+    draws so many, with relative spreads by level, `spread="node=2%, day=1%, call=3%"` (default: those of the platform;
+    a day is drawn for each replicate with noise); `without_uplinks` takes links from every lowest switch of a tree.
 
     Raise `InvalidFileError` for a wrong file and for sizes that the machine has no room for, `UsageError` for more
     than `max_points` combinations and for overrides of what HPL.dat states.
