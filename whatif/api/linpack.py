@@ -197,5 +197,6 @@ def _runs(
     """Runs on a machine, and the notes on what was assumed of it."""
     scenario, ranks, fleet = hpl_scenario_of(example, platform, platform_dirs, overrides or {}, placement)
     runs = HPLRuns(scenario.program)
-    assumed = {"--ranks-per-node": ranks, "--panel-on": runs.panel_place}
+    kernels = runs.plan.uncalibrated_in_words
+    assumed = {"--ranks-per-node": ranks, "--panel-on": runs.panel_place, "platform.kernels": kernels}
     return runs, (*(f"assumed: {text} ({option})" for option, text in assumed.items() if text), *fleet)

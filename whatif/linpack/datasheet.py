@@ -140,6 +140,6 @@ def datasheet_of(parameters: Mapping[str, Any]) -> DataSheet:
         (f"{_NODE}.gpu_count", f"{_NODE}.gpu.peak_double_rate", f"{_NODE}.gpu.dram_bandwidth"),
         (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate", f"{_NODE}.host.memory_bandwidth"),
     ):
-        if names[1] in parameters:
+        if names[1] in parameters or names[2] in parameters:
             return DataSheet(*(path if path in parameters else "" for path in names))
     return DataSheet("", "", "")

@@ -176,9 +176,7 @@ class HPLPredictions(Presentable):
         return tuple(found)
 
     def _doubts(self) -> Iterator[str]:
-        """Kernels that were not calibrated, or with fewer busy cores than ranks of a node."""
-        if words := self.runs.plan.uncalibrated_in_words:
-            yield f"assumed: {words}"
+        """Kernels that were calibrated with fewer busy cores than a node has ranks."""
         busy = self.runs.program.parameters.get("platform.kernels.busy_cores")
         if busy is not None and float(busy.value) < self.runs.ranks_per_node:
             ranks = f"{self.runs.ranks_per_node} ranks run on a node"
