@@ -32,7 +32,7 @@ _HELP: Final[dict[str, str]] = {
     "seek": "Find the values that meet targets, break-even points, or Pareto fronts.",
     "scale": "Plan strong and weak scaling, isoefficiency, memory and node-hours.",
     "check": "Check scenario and platform files.",
-    "validate": "Compare the models with measurements and other simulators.",
+    "validate": "Compare predictions with measured runs, and the models with published results.",
     "list": "List platforms, scenarios, or the parameters of a scenario.",
     "schema": "Print the JSON Schema of scenario or platform files.",
     "resolve": "Print a scenario with its platform merged in.",

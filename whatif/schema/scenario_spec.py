@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, Union
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -61,6 +62,9 @@ class ScenarioSpec(StrictTable):
     sweep: dict[Key, Annotated[dict[str, SweepValues], Field(min_length=1)]] = {}
     """Axes by name: parameter path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; the parameters of one
     axis change together."""
+    runs: str | None = None
+    """Measured runs: name of a CSV file next to the scenario, with a row for each run. A scenario that extends this one
+    does not inherit it."""
     sources: dict[str, Source] = {}
     """Source and grade of the values stated by this scenario, by path."""
     fits: dict[str, FitRecord] = {}
@@ -69,6 +73,8 @@ class ScenarioSpec(StrictTable):
     @model_validator(mode="after")
     def _references(self) -> Self:
         _check_parameters(self.parameters)
+        if self.runs is not None and (Path(self.runs).name != self.runs or self.runs in ("", ".", "..")):
+            raise _error("runs", "expected the name of a CSV file next to the scenario")
         application = self.application
         for name, phase in application.phases.items():
             if name in RESERVED:
