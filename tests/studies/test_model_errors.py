@@ -7,6 +7,8 @@ import pytest
 
 import whatif
 from tests.paths import ROOT
+from whatif.core.session import Session
+from whatif.studies.measured_points import sweep_measurements
 
 NAP = {
     "name": "nap",
@@ -152,3 +154,23 @@ def test_verb_refuses_options_without_effect(whatif_main, words, message):
 def test_shipped_runs_state_their_source(name):
     head = (ROOT / "scenarios" / f"{name}_runs.csv").read_text(encoding="utf-8").split("platform,")[0]
     assert "minitu/" in head
+
+
+def test_measured_points_of_a_sweep_have_the_present_values(nap, tmp_path):
+    nap.write_text('runs = "runs.csv"\n' + nap.read_text())
+    text = "platform,rank_count,iteration_count,sleep [ms],sleep + doze [ms]\n"
+    runs(tmp_path, f"{text}summit,6,10,1,16\nsummit,12,10,4,8\nsummit,24,20,1,1\nfrontier,8,10,1,1\n")
+    session = Session.start(whatif.load(nap)).sweep("application.rank_count", "6, 12, 24")
+    found = sweep_measurements(session.inputs)
+    assert set(found.points) == {"terms.sleep", "overhead_time"}
+    np.testing.assert_array_equal(found.points["terms.sleep"].x, [6, 12])
+    np.testing.assert_allclose(found.points["overhead_time"].predicted, [8e-3, 8e-3], rtol=1e-12, atol=0)
+    elsewhere = sweep_measurements(session.edit("application.iteration_count", "7").inputs)
+    assert elsewhere.points == {}
+
+
+def test_wrong_runs_are_a_remark_of_the_sweep(nap, tmp_path):
+    nap.write_text('runs = "runs.csv"\n' + nap.read_text())
+    runs(tmp_path, "rank_cout,sleep [ms]\n6,1\n")
+    session = Session.start(whatif.load(nap)).sweep("application.rank_count", "6, 12")
+    assert "did you mean `rank_count`" in sweep_measurements(session.inputs).remark
