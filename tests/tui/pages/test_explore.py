@@ -45,7 +45,8 @@ def test_runs_are_not_drawn_over_a_parameter_that_they_do_not_state():
 
 def test_remark_on_runs_of_an_edited_scenario():
     async def look(page):
-        assert "measured with the values of the file" in page.text
+        subtitle = page.app.query_one("#sweep").border_subtitle
+        assert "measured with the values of the file" in str(subtitle)
 
     changes = SweepParameter(RANKS, "2, 4, 8"), Edit("application.grid.cells.x", "100")
     on_page(ExplorePage, look, "minife", changes=changes)
