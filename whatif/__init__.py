@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from whatif.api.measurements import import_transfer as import_transfer
     from whatif.api.profiles import import_profile as import_profile
     from whatif.api.profiles import project as project
+    from whatif.api.scenarios import calibrate as calibrate
     from whatif.api.scenarios import check as check
     from whatif.api.scenarios import comparisons as comparisons
     from whatif.api.scenarios import json_schema as json_schema
@@ -73,7 +74,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.linpack": ("hpl", "hpl_scenario", "tune_hpl"),
     "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer"),
     "whatif.api.profiles": ("import_profile", "project"),
-    "whatif.api.scenarios": ("check", "comparisons", "json_schema", "list_", "resolve", "validate"),
+    "whatif.api.scenarios": ("calibrate", "check", "comparisons", "json_schema", "list_", "resolve", "validate"),
     "whatif.api.searches": ("break_even", "pareto_front", "seek"),
     "whatif.api.simulations": ("import_trace", "simulate"),
     "whatif.core.platform": ("Platform",),

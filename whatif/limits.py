@@ -22,3 +22,5 @@ REGRESSION_TABLES: Final = (
     "coefficients", "models", "prediction", "validation", "folds", "comparison", "collinearity", "influence", "runs",
 )  # fmt: skip
 """Tables of a regression."""
+CORRECTIONS: Final = ("kernels", "messages", "sharing", "congestion", "overhead")
+"""Kinds of corrections of a calibration."""

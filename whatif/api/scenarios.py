@@ -20,6 +20,7 @@ from whatif.schema.json_schema import file_schema
 from whatif.units import parse_share
 
 if TYPE_CHECKING:
+    from whatif.studies.calibration import Calibration
     from whatif.studies.model_errors import ErrorRows, ModelErrors
     from whatif.validation.comparisons import Comparisons
 
@@ -129,6 +130,35 @@ def validate(
     limit = None if tolerance is None else _share("tolerance", tolerance)
     opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
     return replace(model_errors(opened, runs), by=by, tolerance=limit)
+
+
+def calibrate(
+    scenario: AnyScenario,
+    *,
+    runs: str | Path | None = None,
+    platform: AnyPlatform | None = None,
+    overrides: Overrides | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    corrections: Sequence[str] = (),
+) -> Calibration:
+    """Corrections that measured runs support, with 95 % intervals: chosen by their error at held-out scales.
+
+    `corrections` names kinds to use whatever that error: `kernels`, `messages`, `sharing`, `congestion`, `overhead`.
+    Corrections of the application hold on every platform, those of a platform on it alone. `to_toml` and `write` of the
+    result give the scenario with a `[calibration]`. The other parameters are those of `validate`.
+
+    Raise `InvalidFileError` for runs that do not fit the scenario, `UsageError` for unknown corrections and for fewer
+    measured values than corrections.
+
+    >>> import whatif
+    >>> found = whatif.calibrate("minife")
+    >>> 0.89 < found.values["calibration.application.kernel_factor"] < 0.93
+    True
+    """
+    from whatif.studies.calibration import calibrate as calibrated
+
+    opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
+    return calibrated(opened, runs, corrections)
 
 
 def comparisons(*topics: str) -> Comparisons:

@@ -22,6 +22,7 @@ from whatif.schema.application import (
     StructuredGridPhase,
     TransferPhase,
 )
+from whatif.schema.calibration import Calibration
 from whatif.schema.fields import AnyQuantity, StrictTable
 from whatif.schema.platform_spec import FitRecord, PlatformSpec, Source
 from whatif.units import UNITS
@@ -30,7 +31,7 @@ SweepValues = Annotated[str, Field(min_length=1)] | Annotated[list[str | int | f
 # Names of terms that every scenario has.
 RESERVED = (
     "platform", "application", "parameters", "total", "iteration", "setup",
-    "grid", "placement", "overlap", "host_link", "peer_link", "node",
+    "grid", "placement", "overlap", "host_link", "peer_link", "node", "calibration", "correction",
 )  # fmt: skip
 
 
@@ -62,6 +63,7 @@ class ScenarioSpec(StrictTable):
     sweep: dict[Key, Annotated[dict[str, SweepValues], Field(min_length=1)]] = {}
     """Axes by name: parameter path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; the parameters of one
     axis change together."""
+    calibration: Calibration | None = None
     runs: str | None = None
     """Measured runs: name of a CSV file next to the scenario, with a row for each run. A scenario that extends this one
     does not inherit it."""
