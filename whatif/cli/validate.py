@@ -10,7 +10,7 @@ import click
 from whatif.cli.options import overrides_of, question_options
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
-from whatif.limits import VALIDATION_TOPICS
+from whatif.limits import TABLE_FORMATS, VALIDATION_TOPICS
 
 
 @click.command("validate")
@@ -23,9 +23,11 @@ from whatif.limits import VALIDATION_TOPICS
               help="Rows: each result of each run, or the mean error of each result.  [default: run]")  # fmt: skip
 @click.option("--tolerance", metavar="SHARE",
               help="Exit with 5 if the mean absolute error of a result is larger: `15 %` or 0.15.")  # fmt: skip
-@output_options(picture=False)
+@output_options(picture=False, formats=(*TABLE_FORMATS, "toml"))
 def command(scenario: str | None, topics: tuple[str, ...], output: Output, **options: Any) -> None:
     """Compare the predictions of SCENARIO with measured runs, or the models with published results by TOPIC.
+
+    -o FILE.toml writes the scenario with its accuracy, which then is a part of its uncertainty.
 
     Topics, by default all: schedules: end times of LogGOPSim; links: flow-level times of SimGrid; counts: K of Table 5
     of Choi et al.; transfers: the released sweeps of AHEAD; hpl: HPL, SimGrid's emulation and real runs (two minutes);
@@ -53,6 +55,8 @@ def _compare(topics: tuple[str, ...], options: dict[str, Any], output: Output) -
 
     if stated := [name for name, value in options.items() if value]:
         raise UsageError(f"--{stated[0].replace('overrides', 'set')}: no effect without SCENARIO")
+    if output.file_format == "toml":
+        raise UsageError("--format toml: no effect without SCENARIO")
     if output.path is not None and len(topics) != 1:
         raise UsageError("-o holds one table: name one TOPIC")
     for topic, table in comparisons(*topics):

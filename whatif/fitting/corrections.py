@@ -135,6 +135,8 @@ def _score(problem: CorrectionProblem, rows: NDArray[np.bool_], chosen: Sequence
     if not (_solve(problem, chosen)[0] > problem.least[list(chosen)]).all():
         return np.inf
     folds = [(known, held_out & rows) for known, held_out in problem.folds() if (held_out & rows).any()]
+    # A result that was measured at the smallest scales only: all that is known of it is these rows.
+    folds = folds or [(np.ones(len(rows), dtype=bool), rows)]
     errors = [problem.mean_error(_predicted(problem, chosen, known), counted) for known, counted in folds]
     # A fold that learns from more scales is nearer to a prediction beyond all of them.
     weights = [len(np.unique(problem.scales[known])) ** 2 for known, _ in folds]

@@ -111,7 +111,7 @@ def _one_sweep(chain: list[Document]) -> list[Document]:
 
 def _own_runs(chain: list[Document]) -> list[Document]:
     """The chain with the runs of the scenario itself: those of one that it extends were measured with its values."""
-    return [*(_drop(item, "runs") for item in chain[:-1]), chain[-1]]
+    return [*(_drop(_drop(item, "runs"), "accuracy") for item in chain[:-1]), chain[-1]]
 
 
 def load_platform(source: str | Path, folders: Sequence[Path] = ()) -> tuple[PlatformSpec, Layers]:

@@ -20,7 +20,7 @@ from whatif.schema.toml import KeyPath, Layer, Layers
 from whatif.units import ONE, Dimension, Quantity, format_quantity, parse_quantity
 
 # Tables that describe the files, not the machine or the application.
-_NO_PARAMETERS = {"sources", "sweep", "fits", "runs"}
+_NO_PARAMETERS = {"sources", "sweep", "fits", "runs", "accuracy"}
 _SAID_OF_PARAMETERS = {("platform", "sources"), ("platform", "fits")}
 STATED: Final = "stated"
 DEFAULT: Final = "default of the model"

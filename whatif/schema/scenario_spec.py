@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from whatif.plugins import registered_applications, resolve
+from whatif.schema.accuracy import AccuracyCard
 from whatif.schema.application import (
     Application,
     CellGrid,
@@ -64,6 +65,9 @@ class ScenarioSpec(StrictTable):
     """Axes by name: parameter path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; the parameters of one
     axis change together."""
     calibration: Calibration | None = None
+    accuracy: dict[Key, AccuracyCard] = {}
+    """Accuracy over measured runs by category of phases, and of the `iteration`. A scenario that extends this one does
+    not inherit it."""
     runs: str | None = None
     """Measured runs: name of a CSV file next to the scenario, with a row for each run. A scenario that extends this one
     does not inherit it."""

@@ -11,16 +11,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.core.accuracy_cards import platform_names
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.core.term import Program
 from whatif.errors import UsageError, did_you_mean
-from whatif.files.calibration_file import CorrectionRecord, calibrated_text, write_calibrated
+from whatif.files.calibration_file import CorrectionRecord, calibrated_text, write_scenario
 from whatif.fitting.corrections import CorrectionProblem, FittedCorrections, fit_corrections, fitted
 from whatif.limits import CORRECTIONS
 from whatif.models.quantities import FloatArray
-from whatif.schema.load import PLATFORM
+from whatif.schema.accuracy import AccuracyCard
+from whatif.studies.accuracy import own_cards
 from whatif.studies.measured_runs import MeasuredRuns, measured_runs
 from whatif.studies.model_errors import Accuracy, ModelErrors
 from whatif.studies.study_result import StudyResult
@@ -68,6 +70,8 @@ class Calibration(StudyResult):
     corrections: tuple[Correction, ...]
     """The chosen corrections."""
     fit: FittedCorrections
+    results_of_rows: NDArray[np.int64]
+    """Number of the result of each measured value, in the order of `fit.held_out`."""
     before: ModelErrors
     """Errors without corrections."""
     held_out: tuple[Accuracy, ...]
@@ -94,6 +98,20 @@ class Calibration(StudyResult):
         """Errors with the corrections, on the runs that determined them."""
         return ModelErrors.of(self.calibrated, self.runs)
 
+    @cached_property
+    def held_out_values(self) -> dict[str, FloatArray]:
+        """Predictions by result for scales that were held out, NaN for the other runs."""
+        held = {name: np.full(len(self.runs), np.nan) for name in self.before.predicted}
+        for number, result in enumerate(self.runs.results):
+            rows = np.flatnonzero(np.isfinite(result.values))
+            held[result.name][rows] = self.fit.held_out[self.results_of_rows == number] * result.values[rows]
+        return held
+
+    @property
+    def accuracy_cards(self) -> dict[str, AccuracyCard]:
+        """Accuracy by category at scales that were held out."""
+        return own_cards(self.scenario, self.runs, self.held_out_values, "held-out")
+
     @property
     def record(self) -> CorrectionRecord:
         """The corrections as a file states them."""
@@ -107,6 +125,7 @@ class Calibration(StudyResult):
             [_text(item, error) for item, error in zip(self.corrections, errors.tolist(), strict=True)],
             correlation,
             dict(_ranges(self.runs)),
+            self.accuracy_cards,
             f"whatif calibrate: {len(self.runs)} runs of {Path(self.runs.file).name}",
             len(self.fit.held_out),
             float(np.mean(held)) if held else 0.0,
@@ -121,7 +140,8 @@ class Calibration(StudyResult):
         """Write the scenario's file with the corrections, whole or not at all. Raise `UsageError` without any."""
         if not self.corrections:
             raise UsageError(f"{path}: not written: {self.summary()[-1]}")
-        write_calibrated(self.scenario, self.record, Path(path))
+        text = calibrated_text(self.scenario, self.record, Path(path))
+        write_scenario(self.scenario, text, Path(path))
 
     def table(self) -> Table:
         """A row for each correction: path, platform (empty: application), value with 95 % interval, and unit."""
@@ -188,7 +208,7 @@ def calibrate(scenario: Scenario, path: str | Path | None = None, kinds: Sequenc
     fit = fitted(problem, every) if kinds else fit_corrections(problem, list(_stages(runs, problem, candidates)))
     chosen = tuple(candidates[at] for at in fit.chosen)
     before = ModelErrors.of(plain, runs)
-    found = Calibration(plain, runs, chosen, fit, before, tuple(_held_out(runs, problem, fit)))
+    found = Calibration(plain, runs, chosen, fit, problem.results, before, tuple(_held_out(runs, problem, fit)))
     return replace(found, remarks=(f"measured runs: {runs.file}",))
 
 
@@ -228,8 +248,7 @@ def _platforms(scenario: Scenario, runs: MeasuredRuns) -> list[str]:
     """Names of the files of the platforms of the runs."""
     if PLATFORM_PARAMETER in runs.axis.parameters:
         return list(dict.fromkeys(runs.axis.parameters[PLATFORM_PARAMETER].tolist()))
-    layers = [layer for layer in scenario.program.loaded.layers.items if layer.at == PLATFORM]
-    return [Path(layers[-1].document.name).stem] if layers else []
+    return list(platform_names(scenario.program)[:1])
 
 
 def _problem(scenario: Scenario, runs: MeasuredRuns, candidates: Sequence[Correction]) -> CorrectionProblem:

@@ -11,7 +11,10 @@ import numpy as np
 
 from whatif.core.scenario import Scenario
 from whatif.errors import ToleranceError
+from whatif.files.calibration_file import validated_text, write_scenario
 from whatif.models.quantities import FloatArray
+from whatif.schema.accuracy import AccuracyCard
+from whatif.studies.accuracy import own_cards
 from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns, measured_runs
 from whatif.studies.study_result import StudyResult
 from whatif.table import Column, Table
@@ -52,6 +55,7 @@ class Accuracy:
 class ModelErrors(StudyResult):
     """Predicted and measured results of runs, and the errors of the predictions."""
 
+    scenario: Scenario
     runs: MeasuredRuns
     predicted: Mapping[str, FloatArray]
     """Predictions by result, a value for each run."""
@@ -67,7 +71,7 @@ class ModelErrors(StudyResult):
         parameters = scenario.program.parameters
         known = [path for path in runs.axis.parameters if path in parameters and parameters[path].field is not None]
         dimensions = {path: parameters[path].dimension for path in known}
-        return cls(runs, runs.predicted(scenario), dimensions)
+        return cls(scenario, runs, runs.predicted(scenario), dimensions)
 
     def errors(self, result: MeasuredResult) -> FloatArray:
         """Errors of one result by run, predicted / measured - 1; NaN where it was not measured."""
@@ -128,6 +132,20 @@ class ModelErrors(StudyResult):
     def summary(self) -> tuple[str, ...]:
         """Mean absolute error and bias of each result."""
         return tuple(item.text for item in self.accuracy)
+
+    @property
+    def accuracy_cards(self) -> dict[str, AccuracyCard]:
+        """Accuracy by category of phases, and of the iteration."""
+        return own_cards(self.scenario, self.runs, self.predicted)
+
+    def to_toml(self) -> str:
+        """Text of the scenario's file with the accuracy as `[accuracy]`."""
+        return validated_text(self.scenario, self.accuracy_cards, Path(self.runs.file))
+
+    def write(self, path: str | Path) -> None:
+        """Write the scenario's file with the accuracy as `[accuracy]`, whole or not at all."""
+        text = validated_text(self.scenario, self.accuracy_cards, Path(self.runs.file), Path(path))
+        write_scenario(self.scenario, text, Path(path))
 
     def raise_if_beyond(self) -> None:
         """Raise `ToleranceError` if the mean absolute error of a result is larger than the tolerance."""

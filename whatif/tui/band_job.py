@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.core.session import SessionInputs
-from whatif.core.uncertainty import Bands, Sampling, bands_of, uncertain
+from whatif.core.uncertainty import Bands, Sampling, bands_of, sampled_program, uncertain
 from whatif.tui.state import View
 from whatif.units import counted
 
@@ -57,7 +57,7 @@ def uncertainty(inputs: SessionInputs, sampling: Sampling) -> Uncertainty:
         assert sweep is not None  # noqa: S101
     else:
         sweep = bands_of(program, grid, sampling) if grid.axes else point
-    return Uncertainty(point, sweep, len(uncertain(program, sampling)))
+    return Uncertainty(point, sweep, len(uncertain(sampled_program(program, sampling), sampling)))
 
 
 def measurements_of(inputs: SessionInputs) -> SweepMeasurements:

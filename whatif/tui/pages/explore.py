@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.core.accuracy_cards import accuracy_notes
 from whatif.core.session import SessionInputs
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
 from whatif.plotting.description import HeatMap, PlotDescription, Scale
@@ -88,7 +89,9 @@ class ExplorePage(Page[ExploreView]):
         found = self._bands(state)
         headline.show(state, None if found is None else found.point)
         headline.border_title = Content(f"{scenario.application.name} on {scenario.platform.name}")
-        headline.border_subtitle = Content.assemble("worst grade: ", (program.grade, grade_style(program.grade)))
+        accuracy = "".join(f"{note} · " for note in accuracy_notes(program))
+        grade = program.grade, grade_style(program.grade)
+        headline.border_subtitle = Content.assemble(accuracy, "worst grade: ", grade)
 
     def _show_curves(self, state: ExplorerState) -> None:
         session, view = state.session, state.view
