@@ -22,3 +22,5 @@ REGRESSION_TABLES: Final = (
     "coefficients", "models", "prediction", "validation", "folds", "comparison", "collinearity", "influence", "runs",
 )  # fmt: skip
 """Tables of a regression."""
+SCALING_TABLES: Final = ("prediction", "held-out", "models")
+"""Tables of a scaling fit."""
