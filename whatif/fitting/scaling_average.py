@@ -1,13 +1,14 @@
 """Average of the candidates, weighted by how well each predicted larger counts from smaller ones, with an interval.
 
-Rolling origin (L. J. Tashman, Int. J. Forecasting 16, 2000): the runs up to each count predict the next one. Errors
-are logarithms of predicted over measured, for each doubling between the runs and the target; those of the series itself
-are shrunk towards those of all other series, and these towards constants:
+Rolling origin (L. J. Tashman, Int. J. Forecasting 16, 2000): the runs up to each count predict the next one. An error e
+is the logarithm of predicted over measured, for each doubling between the runs and the target. Its mean square in a
+series is shrunk towards q^2, the geometric mean of a constant and of the mean squares of all other series:
 
-    s^2 = (K q^2 + sum of own e^2) / (K + own errors),   q^2 = (K prior^2 + sum of others' e^2) / (K + others' errors)
+    s^2 = (K q^2 + sum of e^2) / (K + number of e)
 
-A candidate has the weight s^-8. The average is a candidate itself: its own errors, each with the weights of earlier
-origins, give the interval, with the spread between candidates and that of repeated runs.
+A geometric mean, because errors of series of another kind may be many times as large. A candidate has the weight s^-8.
+The average is a candidate itself: its own errors, each with the weights of earlier origins, give the interval, with the
+spread of the candidates and that of repeated runs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.fitting.hypotheses import IntArray
 from whatif.fitting.scaling_candidates import CANDIDATES
 from whatif.fitting.scaling_fits import Problems, predictions
 from whatif.models.quantities import FloatArray
@@ -49,7 +51,7 @@ class Averages:
     weights: FloatArray
     """Of shape (candidates, problems); their sum is 1."""
 
-    def at(self, rows: NDArray[np.intp]) -> Averages:
+    def at(self, rows: IntArray) -> Averages:
         """Some of the predictions."""
         return Averages(self.centre[rows], self.deviation[rows], self.freedom[rows], self.weights[:, rows])
 
@@ -66,9 +68,9 @@ class Origins:
     """Problems whose targets were measured, in the order of their series and counts."""
 
     problems: Problems
-    series: NDArray[np.intp]
+    series: IntArray
     """Number of the series of each problem, ascending."""
-    length: NDArray[np.intp]
+    length: IntArray
     """Number of counts that each problem has."""
     measured: FloatArray
     """Time at each target, of shape (problems,)."""
@@ -85,31 +87,37 @@ class Experience:
     def __init__(self, origins: Origins, errors: FloatArray, prior: FloatArray, strength: float) -> None:
         """Errors of shape (.., origins), NaN where there is none, and priors of shape (.., 1) with their K."""
         known = np.isfinite(errors)
-        squares = np.where(known, errors, 0.0) ** 2
-        self.prior, self.strength = prior, strength
-        self._series = origins.series
+        self._prior, self._strength, self._series = prior**2, strength, origins.series
         # Sums over the origins before each, so that those of a series are a difference.
-        self._sums = [np.pad(np.cumsum(it, axis=-1), [(0, 0)] * (it.ndim - 1) + [(1, 0)]) for it in (squares, known)]
+        widths = [(0, 0)] * (errors.ndim - 1) + [(1, 0)]
+        self._squares = np.pad(np.cumsum(np.where(known, errors, 0.0) ** 2, axis=-1), widths)
+        self._counts = np.pad(np.cumsum(known, axis=-1), widths)
+        logs, known = self._logs(np.unique(origins.series))
+        self._total, self._number = logs.sum(axis=-1, keepdims=True), known.sum(axis=-1, keepdims=True)
 
-    def mean_square(self, series: NDArray[np.intp], before: NDArray[np.intp] | None = None) -> FloatArray:
+    def mean_square(self, series: IntArray, before: IntArray | None = None) -> FloatArray:
         """s^2 of predictions for series, from the origins of a series `before` a position, or from all of them."""
-        (own, all_own, total), (number, all_number, count) = (self._parts(it, series, before) for it in self._sums)
-        pooled = (self.strength * self.prior**2 + total - all_own) / (self.strength + count - all_number)
-        found: FloatArray = (self.strength * pooled + own) / (self.strength + number)
+        logs, known = self._logs(series)
+        pooled = np.exp((np.log(self._prior) + self._total - logs) / (1 + self._number - known))
+        squares, counts = self._own(series, before)
+        found: FloatArray = (self._strength * pooled + squares) / (self._strength + counts)
         return found
 
-    def freedom(self, series: NDArray[np.intp], before: NDArray[np.intp] | None = None) -> FloatArray:
+    def freedom(self, series: IntArray, before: IntArray | None = None) -> FloatArray:
         """Degrees of freedom of `mean_square`: K, and the errors of the series itself."""
-        freedom: FloatArray = self.strength + self._parts(self._sums[1], series, before)[0]
+        freedom: FloatArray = self._strength + self._own(series, before)[1]
         return freedom
 
-    def _parts(
-        self, sums: FloatArray, series: NDArray[np.intp], before: NDArray[np.intp] | None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """A sum over the origins of a series before a position, over all of its origins, and over those of all."""
-        first, end = (np.searchsorted(self._series, series, side) for side in ("left", "right"))
-        upto = end if before is None else before
-        return sums[..., upto] - sums[..., first], sums[..., end] - sums[..., first], sums[..., -1:]
+    def _own(self, series: IntArray, before: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Sum of the squared errors of each series before a position, or of all of them, and their number."""
+        first = np.searchsorted(self._series, series)
+        end = np.searchsorted(self._series, series, "right") if before is None else before
+        return tuple(sums[..., end] - sums[..., first] for sums in (self._squares, self._counts))
+
+    def _logs(self, series: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Logarithm of the mean square of each series with one error of the prior, 0 where no error is known."""
+        squares, counts = self._own(series)
+        return np.where(counts > 0, np.log((self._prior + squares) / (1 + counts)), 0.0), counts > 0
 
 
 _PRIORS: Final = np.array(
@@ -129,7 +137,7 @@ class ScalingModel:
         centres = _mean(found, self._weights(found, origins.series, self._before))[0]
         self._average = Experience(origins, origins.errors(centres), np.array(AVERAGE_PRIOR), _AVERAGE_STRENGTH)
 
-    def predict(self, problems: Problems, series: NDArray[np.intp], scatter: FloatArray) -> Averages:
+    def predict(self, problems: Problems, series: IntArray, scatter: FloatArray) -> Averages:
         """Predictions for series, from all their origins; `scatter` is that of repeated runs, of the logarithm."""
         return self._averages(problems, series, scatter, None)
 
@@ -144,16 +152,14 @@ class ScalingModel:
         with np.errstate(invalid="ignore"):
             return np.sqrt(np.nansum(errors**2, axis=1) / counts), counts
 
-    def _averages(
-        self, problems: Problems, series: NDArray[np.intp], scatter: FloatArray, before: NDArray[np.intp] | None
-    ) -> Averages:
+    def _averages(self, problems: Problems, series: IntArray, scatter: FloatArray, before: IntArray | None) -> Averages:
         found = predictions(problems)
         weights = self._weights(found, series, before)
         centre, spread = _mean(found, weights)
         variance = self._average.mean_square(series, before) * problems.doublings**2 + spread + scatter**2
         return Averages(centre, np.sqrt(variance), self._average.freedom(series, before), weights)
 
-    def _weights(self, found: FloatArray, series: NDArray[np.intp], before: NDArray[np.intp] | None) -> FloatArray:
+    def _weights(self, found: FloatArray, series: IntArray, before: IntArray | None) -> FloatArray:
         raw = np.where(np.isfinite(found), self._candidates.mean_square(series, before) ** -_SHARPNESS, 0.0)
         weights: FloatArray = raw / raw.sum(axis=0)
         return weights

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Final
 
 import numpy as np
@@ -49,6 +50,8 @@ class Series:
     """Whether the nodes vary apart from the processes."""
     ranks_per_node: float
     """Processes on a node in the largest run."""
+    iterations: float
+    """Iterations of the largest run, to which the times are scaled; 1 if not stated."""
 
     def largest(self, scale: str) -> float:
         """Largest count in a column."""
@@ -71,8 +74,6 @@ class ScalingRuns:
     series: tuple[Series, ...]
     scale: str
     """Column of the count."""
-    per_iteration: bool
-    """Whether the times are those of one iteration."""
     warnings: tuple[str, ...]
 
     def problems(self, which: NDArray[np.intp], length: NDArray[np.intp], targets: FloatArray) -> Problems:
@@ -102,55 +103,62 @@ def _steps(series: Series) -> list[tuple[int, int]]:
     return [(length, at) for length, at in steps if at < len(p)][-_MOST_ORIGINS:]
 
 
-def runs_of(
-    table: Table, counts: Sequence[str] = (), series: Sequence[str] = (), *, per_iteration: bool = False
-) -> ScalingRuns:
+def runs_of(table: Table, counts: Sequence[str] = (), series: Sequence[str] = ()) -> ScalingRuns:
     """The series of a table with a row a run; the first of `counts` is the scale (default: nodes or processes).
 
-    `series` are the columns that tell series apart, besides the file (default: all columns of texts). Times are those
-    of one iteration with `per_iteration`, and where runs of a series have different numbers of them. Raise
-    `UsageError` for a missing column, another unit, counts below 1, times of 0 or less, and fewer than two counts.
+    `series` are the columns that tell series apart, besides the file (default: all columns of texts). Times are scaled
+    to the iterations of the largest run of a series. Raise `UsageError` for a missing column, another unit, counts
+    below 1, times of 0 or less, and fewer than two counts.
     """
     sheet = _Sheet(table)
     scale, time = sheet.first(counts[:1] or (NODES, PROCESSES)), sheet.first(TIMES)
-    names = (scale, *(name for name in (NODES, PROCESSES, ITERATIONS) if name in table.columns and name != scale))
-    columns = {name: sheet.counts(name) for name in names if scale in (NODES, PROCESSES) or name in (scale, ITERATIONS)}
-    columns["time"] = sheet.times(time)
-    known = {name: np.isfinite(values) for name, values in columns.items()}
-    rows = np.flatnonzero(np.logical_and.reduce(list(known.values())))
+    others = (*((NODES, PROCESSES) if scale in (NODES, PROCESSES) else ()), ITERATIONS)
+    read = {name: sheet.counts(name) for name in dict.fromkeys((scale, *others)) if name in table.columns}
+    read[time] = sheet.times(time)
+    rows = np.flatnonzero(np.isfinite(list(read.values())).all(axis=0))
     if not len(rows):
-        raise UsageError(f"{sheet.file}: no run has a number in each of {', '.join((*columns, time))}")
+        raise UsageError(f"{sheet.file}: no run has a number in each of {', '.join(read)}")
+    warnings = [sheet.missing(np.isnan(values), name) for name, values in read.items() if np.isnan(values).any()]
+    steps = read.get(ITERATIONS, np.ones_like(read[time]))
+    columns = _Columns(scale, read.get(PROCESSES, read[scale]), read.get(NODES, read[scale]), steps, read[time] / steps)
     keys, labels = sheet.keys(series, rows)
     own = np.split(rows[np.argsort(keys, kind="stable")], np.cumsum(np.bincount(keys))[:-1])
-    if ITERATIONS in columns:
-        per_iteration = per_iteration or any(np.ptp(columns[ITERATIONS][some]) > 0 for some in own)
-    if per_iteration:
-        columns["time"] = columns["time"] / columns[ITERATIONS]
-    found = tuple(_series(label, columns, some, scale, sheet) for label, some in zip(labels, own, strict=True))
-    warnings = [
-        sheet.missing(~there, time if name == "time" else name) for name, there in known.items() if not there.all()
-    ]
-    return ScalingRuns(found, scale, per_iteration, tuple(warnings))
+    found = [_series(label, columns, some, sheet) for label, some in zip(labels, own, strict=True)]
+    changing = [(it.name, it.iterations) for it, some in zip(found, own, strict=True) if np.ptp(steps[some]) > 0]
+    warnings += [f"{name or sheet.file}: times are scaled to {count:g} iterations" for name, count in changing]
+    return ScalingRuns(tuple(found), scale, tuple(warnings))
 
 
-def _series(name: str, columns: dict[str, FloatArray], rows: NDArray[np.intp], scale: str, sheet: _Sheet) -> Series:
-    """A series of some rows. Raise `UsageError` for a single count."""
-    p, n = (columns.get(column, columns[scale])[rows] for column in (PROCESSES, NODES))
-    ranks = p / n
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Columns of all runs, and the one of them that is the count."""
+
+    scale: str
+    processes: FloatArray
+    nodes: FloatArray
+    iterations: FloatArray
+    iteration_time: FloatArray
+
+
+def _series(name: str, columns: _Columns, rows: NDArray[np.intp], sheet: _Sheet) -> Series:
+    """A series of some rows. Raise `UsageError` for a single count, and for several sizes on one count."""
+    order = np.lexsort((columns.iteration_time[rows], columns.nodes[rows], columns.processes[rows]))
+    rows = rows[order]
+    p, n = columns.processes[rows], columns.nodes[rows]
+    ranks, steps = p / n, float(columns.iterations[rows[-1]])
     apart = bool(np.ptp(ranks) > 0)
     if not apart:
-        p = n = columns[scale][rows]
-    order = np.lexsort((columns["time"][rows], n, p))
-    p, n, log_time = p[order], n[order], np.log(columns["time"][rows[order]])
+        p = n = n if columns.scale == NODES else p
+    log_time = np.log(columns.iteration_time[rows] * steps)
     first = np.flatnonzero(np.append(True, (np.diff(p) != 0) | (np.diff(n) != 0)))
-    sheet.refuse_single(name, rows[order], p, scale)
-    sheet.refuse_mixed_cells(rows[order], first, scale)
+    sheet.refuse_single(name, rows, p, columns.scale)
+    sheet.refuse_mixed_cells(rows, first, columns.scale)
     # The times of a count are in ascending order: the median is in the middle.
     size = np.diff(first, append=len(p))
     middle = (log_time[first + (size - 1) // 2] + log_time[first + size // 2]) / 2
     away = np.abs(log_time - np.repeat(middle, size))[np.repeat(size > 1, size)]
     scatter = _DEVIATION * float(np.median(away)) if len(away) else 0.0
-    return Series(name, p[first], n[first], np.exp(middle), scatter, apart, float(ranks[order[-1]]))
+    return Series(name, p[first], n[first], np.exp(middle), scatter, apart, float(ranks[-1]), steps)
 
 
 class _Sheet:
@@ -214,7 +222,7 @@ class _Sheet:
                 raise UsageError(f"{self.file}: --series {name}: no such column{hint}; {listed(tuple(self.columns))}")
         texts = [name for name, column in self.columns.items() if column.dimension is None]
         used = dict.fromkeys(("file", *series)) if series else texts
-        parts = [_texts(self.columns[name].values[rows]) for name in used if name in self.columns]
+        parts = [_texts(name, self.columns[name].values[rows]) for name in used if name in self.columns]
         whole = np.array([", ".join(words) for words in zip(*parts, strict=True)] if parts else [""] * len(rows))
         names, first, keys = np.unique(whole, return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -241,5 +249,8 @@ class _Sheet:
             raise UsageError(f"{self._place(at)}: runs of the same `{scale}` differ in `{_CELLS}`: {remedy}")
 
 
-def _texts(values: NDArray[Any]) -> list[str]:
-    return [f"{item:g}" if isinstance(item, float) else str(item) for item in values.tolist()]
+def _texts(name: str, values: NDArray[Any]) -> list[str]:
+    """Texts of a column; of files their names, if these differ as their paths do."""
+    texts = [f"{item:g}" if isinstance(item, float) else str(item) for item in values.tolist()]
+    short = {text: PurePath(text).name for text in set(texts)} if name == "file" else {}
+    return [short[text] for text in texts] if short and len(set(short.values())) == len(short) else texts

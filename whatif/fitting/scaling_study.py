@@ -78,13 +78,10 @@ def study_scaling(table: Table, options: ScalingOptions) -> FittedScaling:
     Raise `UsageError` for columns that are missing, impossible numbers, and points that the runs do not describe.
     """
     points = [_values(point) for point in options.predict]
-    timed = any(ITERATIONS in point for point in points)
-    runs = runs_of(table, _count_names(points, table), options.series, per_iteration=timed)
+    runs = runs_of(table, _count_names(points, table), options.series)
     study = _Study(runs, options.level or LEVEL)
     held_out, scores = study.held_out()
     notes = [f"warning: {line}" for line in dict.fromkeys((*warnings_of(table), *runs.warnings))] + scores
-    if runs.per_iteration and not timed:
-        notes.append("runs of a series differ in `iterations`: times are those of one; --predict can state iterations")
     if options.table == "prediction":
         found, remarks = study.predicted(points)
         return FittedScaling(runs, study.model, found, (*notes, *remarks))
@@ -136,11 +133,13 @@ class _Study:
         pairs = [(number, point) for number in range(len(self.runs.series)) for point in points]
         which = np.array([number for number, _ in pairs], dtype=np.intp)
         found, naive = self._averages(which, [point for _, point in pairs])
-        steps = np.array([point.get(ITERATIONS, 1.0) for _, point in pairs])
+        own = np.array([self.runs.series[number].iterations for number in which])
+        # All points state the same counts, but not all of them the iterations.
         stated = {
-            name: np.array([point.get(name, 1.0) for _, point in pairs]) for point in points[:1] for name in point
+            name: np.array([point.get(name, steps) for (_, point), steps in zip(pairs, own, strict=True)])
+            for name in dict.fromkeys(name for point in points for name in point)
         }
-        table = self._table(which, stated, found, naive, steps=steps)
+        table = self._table(which, stated, found, naive, steps=stated.get(ITERATIONS, own) / own)
         return table, list(dict.fromkeys(line for pair in pairs for line in _remarks(self.runs, *pair)))
 
     def _averages(self, which: NDArray[np.intp], points: Sequence[Mapping[str, float]]) -> tuple[Averages, FloatArray]:
