@@ -24,7 +24,7 @@ from whatif.fitting.least_squares import Interval
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.fitting.points import Weighting
 from whatif.fitting.regression_study import RegressionOptions, regress
-from whatif.fitting.scaling_study import FittedScaling, ScalingOptions, study_scaling
+from whatif.fitting.scaling_study import EXAMPLE, FittedScaling, ScalingOptions, study_scaling
 from whatif.importers.gpu_benchmarks import read_gpu
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.measurement_files import (
@@ -317,7 +317,8 @@ def fit_scaling(
     """
     runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
     names = [name.strip() for name in series.split(",") if name] if isinstance(series, str) else series
-    return study_scaling(runs, ScalingOptions(_points(predict, "nodes=64"), names, level, show))
+    found = study_scaling(runs, ScalingOptions(_points(predict, EXAMPLE), names, level, show))
+    return replace(found, notes=(*_warned(warnings_of(runs)), *found.notes))
 
 
 def output_platform(output: str | Path | None, extends: str | None = None) -> PlatformSpec | None:

@@ -85,7 +85,7 @@ class Experience:
     """Errors at the origins of all series, from which the error of other predictions is estimated."""
 
     def __init__(self, origins: Origins, errors: FloatArray, prior: FloatArray, strength: float) -> None:
-        """Errors of shape (.., origins), NaN where there is none, and priors of shape (.., 1) with their K."""
+        """Errors of shape (.., origins), NaN without a prediction, and priors of shape (.., 1) with their K."""
         known = np.isfinite(errors)
         self._prior, self._strength, self._series = prior**2, strength, origins.series
         # Sums over the origins before each, so that those of a series are a difference.

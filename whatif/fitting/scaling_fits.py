@@ -123,7 +123,7 @@ def non_negative(design: FloatArray, values: FloatArray) -> tuple[FloatArray, Fl
     lengths = np.linalg.norm(design, axis=1)
     lengths[lengths == 0] = 1.0
     columns = design / lengths[:, None]
-    best, least = np.zeros_like(lengths), np.full(len(design), np.inf)
+    best, least = np.zeros_like(lengths), (values**2).sum(axis=1)
     for count in range(1, design.shape[2] + 1):
         for chosen in combinations(range(design.shape[2]), count):
             part = columns[..., list(chosen)]

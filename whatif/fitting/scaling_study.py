@@ -13,7 +13,6 @@ from whatif.errors import UsageError, did_you_mean, listed
 from whatif.fitting.scaling_average import Averages, ScalingModel
 from whatif.fitting.scaling_candidates import CANDIDATES
 from whatif.fitting.scaling_runs import ITERATIONS, NODES, PROCESSES, ScalingRuns, Series, runs_of
-from whatif.importers.measurement_files import warnings_of
 from whatif.limits import SCALING_TABLES
 from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
@@ -81,7 +80,7 @@ def study_scaling(table: Table, options: ScalingOptions) -> FittedScaling:
     runs = runs_of(table, _count_names(points, table), options.series)
     study = _Study(runs, options.level or LEVEL)
     held_out, scores = study.held_out()
-    notes = [f"warning: {line}" for line in dict.fromkeys((*warnings_of(table), *runs.warnings))] + scores
+    notes = [f"warning: {line}" for line in runs.warnings] + scores
     if options.table == "prediction":
         found, remarks = study.predicted(points)
         return FittedScaling(runs, study.model, found, (*notes, *remarks))
