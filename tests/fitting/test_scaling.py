@@ -222,6 +222,11 @@ def test_predictions_are_positive_whatever_the_runs():
         assert (rows[["fit", "lower", "upper"]].to_numpy() > 0).all()
 
 
+def test_counts_that_hardly_differ_give_finite_predictions():
+    rows, _ = predicted(table([8, 8.0001, 8.0002], [1, 1, 3]), {"nodes": 16})
+    assert 0.5 <= rows["fit"][0] <= 6
+
+
 def test_two_counts_have_the_interval_of_the_priors():
     rows, notes = predicted(table([1, 2], [10, 5.5]), {"nodes": 4})
     assert 2.5 <= rows["fit"][0] <= 4
@@ -256,7 +261,8 @@ WRONG = {
     "one run": ("nodes,T\n4,1\n", "`nodes` is 4 in all runs"),
     "time of zero": ("nodes,T\n1,1\n2,0\n", "runs.csv: run 2: `total_time` is 0: every run takes some time"),
     "negative time": ("nodes,T\n1,-1\n2,1\n", "runs.csv: run 1: `total_time` is -1"),
-    "count below 1": ("nodes,T\n0,1\n2,1\n", "runs.csv: run 1: `nodes` is 0: a count is at least 1"),
+    "count below 1": ("nodes,T\n0,1\n2,1\n", "runs.csv: run 1: `nodes` is 0: a count is from 1 to 2**53"),
+    "other unit": ("nodes,T\n1,1\n2,1e13\n", "run 2: `total_time` is 1e+13: no run takes that: is it the right unit?"),
     "no time": ("nodes,t\n1,1\n2,1\n", "no column `total_time` or `time`; the columns are `nodes`, `t`"),
     "time without a unit": (
         "nodes,time\n1,1\n2,1\n",
@@ -283,8 +289,8 @@ def test_wrong_runs_are_refused_by_name(text, message, tmp_path):
         ({"predict": ["node=4"]}, "--predict node: no such column; did you mean `nodes`?"),
         ({"predict": ["nodes=x"]}, "--predict nodes=x: "),
         ({"predict": ["nodes=nan"]}, "--predict nodes=nan: "),
-        ({"predict": ["nodes=0"]}, "--predict nodes=0: expected a count of at least 1"),
-        ({"predict": ["nodes=4 GB"]}, "--predict nodes=4 GB: expected a count of at least 1"),
+        ({"predict": ["nodes=0"]}, "--predict nodes=0: expected a count from 1 to 2**53"),
+        ({"predict": ["nodes=4 GB"]}, "--predict nodes=4 GB: expected a count from 1 to 2**53"),
         ({"predict": ["nodes"]}, "`nodes` is not a list such as `nodes=64`"),
         ({"predict": ["cells=4"]}, "--predict cells: no such column"),
         ({"predict": ["iterations=4"]}, "--predict : expected one count"),

@@ -64,7 +64,7 @@ class Candidate:
 CANDIDATES: Final = (
     Candidate(("1/p",), "perfect strong scaling"),
     Candidate(("1",), "perfect weak scaling (J. L. Gustafson, CACM 31, 1988)"),
-    Candidate((POWER,), "power law with b of at least -1"),
+    Candidate((POWER,), "power law with b from -1 to 1"),
     Candidate(("1/p", "1"), "serial part (G. M. Amdahl, AFIPS 1967)"),
     Candidate(("1/p", "log p"), "reductions and broadcasts by trees (R. Thakur et al., IJHPCA 19, 2005)"),
     Candidate(("1/p", "p^(-2/3)"), "halo of blocks in three dimensions: their surface"),

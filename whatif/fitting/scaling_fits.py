@@ -76,13 +76,13 @@ def predictions(problems: Problems) -> FloatArray:
 
 
 def _power_law(problems: Problems, weights: FloatArray) -> FloatArray:
-    """`log a + b log p` by weighted least squares, with b of at least -1."""
+    """`log a + b log p` by weighted least squares, with b from -1 to 1."""
     share = weights / weights.sum(axis=1, keepdims=True)
     x, y = np.log(problems.processes), np.log(problems.time)
     middle, level = (share * x).sum(axis=1), (share * y).sum(axis=1)
     away = x - middle[:, None]
     slope = (share * away * y).sum(axis=1) / (share * away**2).sum(axis=1)
-    result: FloatArray = level + np.maximum(slope, -1.0) * (np.log(problems.target_processes) - middle)
+    result: FloatArray = level + np.clip(slope, -1.0, 1.0) * (np.log(problems.target_processes) - middle)
     return result
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean, listed
+from whatif.fitting.grid_runs import MOST_COUNTED
 from whatif.fitting.scaling_average import Origins
 from whatif.fitting.scaling_fits import Problems
 from whatif.models.quantities import FloatArray
@@ -23,6 +24,8 @@ ITERATIONS: Final = "iterations"
 TIMES: Final = ("total_time", "time")
 """Columns of the time, the first that there is."""
 _CELLS: Final = "cells"
+_SHORTEST, _LONGEST = 1e-12, 1e12
+"""Seconds, which no run takes."""
 _FEWEST: Final = 2
 """Different counts of a series."""
 _MOST_ORIGINS: Final = 16
@@ -180,13 +183,16 @@ class _Sheet:
     def counts(self, name: str) -> FloatArray:
         """Values of a column of counts."""
         values = self._numbers(name, ONE)
-        self._refuse(values < 1, name, values, "a count is at least 1")
+        self._refuse((values < 1) | (values > MOST_COUNTED), name, values, "a count is from 1 to 2**53")
         return values
 
     def times(self, name: str) -> FloatArray:
         """Values of a column of times, in s."""
         values = self._numbers(name, SECOND)
         self._refuse(values <= 0, name, values, "every run takes some time")
+        self._refuse(
+            (values < _SHORTEST) | (values > _LONGEST), name, values, "no run takes that: is it the right unit?"
+        )
         return values
 
     def _numbers(self, name: str, wanted: Dimension) -> FloatArray:

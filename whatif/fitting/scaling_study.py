@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean, listed
+from whatif.fitting.grid_runs import MOST_COUNTED
 from whatif.fitting.scaling_average import Averages, ScalingModel
 from whatif.fitting.scaling_candidates import CANDIDATES
 from whatif.fitting.scaling_runs import ITERATIONS, NODES, PROCESSES, ScalingRuns, Series, runs_of
@@ -96,8 +97,8 @@ def _values(point: Mapping[str, str]) -> dict[str, float]:
             quantity = parse_quantity(text)
         except UnitError as error:
             raise UsageError(f"--predict {name}={text}: {error}") from None
-        if quantity.dimension != ONE or not 1 <= quantity.value < np.inf:
-            raise UsageError(f"--predict {name}={text}: expected a count of at least 1")
+        if quantity.dimension != ONE or not 1 <= quantity.value <= MOST_COUNTED:
+            raise UsageError(f"--predict {name}={text}: expected a count from 1 to 2**53")
         found[name] = quantity.value
     return found
 
@@ -180,7 +181,8 @@ class _Study:
         columns = {"series": Column(names)} if len(self.runs.series) > 1 else {}
         columns |= {name: Column(values, ONE) for name, values in counts.items()}
         columns |= {} if measured is None else {"measured": Column(measured, SECOND)}
-        columns |= {name: Column(np.exp(values) * steps, SECOND) for name, values in times.items()}
+        with np.errstate(over="ignore"):
+            columns |= {name: Column(np.exp(values) * steps, SECOND) for name, values in times.items()}
         columns["naive"] = Column(naive * steps, SECOND)
         return Table(columns | {"model": Column(np.array([_model(it) for it in found.weights.T], dtype=object))})
 
