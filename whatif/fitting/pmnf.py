@@ -221,9 +221,10 @@ def _fits(points: _Points, terms: Sequence[Term], most: int) -> list[Fits]:
 def _is_positive(fit: Fits, terms: Sequence[Term], variables: Mapping[str, FloatArray]) -> NDArray[np.bool_]:
     """Mask of the hypotheses that are above 0 at some points."""
     points = len(next(iter(variables.values())))
-    columns = np.stack([value_of(term, variables) for term in terms], axis=1) if terms else np.empty((points, 0))
-    values = fit.coefficients[:, :1] + np.einsum("ht,pht->hp", fit.coefficients[:, 1:], columns[:, fit.chosen])
-    return np.asarray((values > 0).all(axis=1))
+    with np.errstate(all="ignore"):
+        columns = np.stack([value_of(term, variables) for term in terms], axis=1) if terms else np.empty((points, 0))
+        values = fit.coefficients[:, :1] + np.einsum("ht,pht->hp", fit.coefficients[:, 1:], columns[:, fit.chosen])
+    return np.asarray(((values > 0) & np.isfinite(values)).all(axis=1))
 
 
 def _ranked(

@@ -87,7 +87,7 @@ def regress(runs: Table, options: RegressionOptions, held_out: Table | None = No
     _check(options, held_out)
     fitted, drawn = _split(runs, options)
     validation = held_out if held_out is not None else drawn
-    searched, variables = (None, ()) if options.search is None else _searched(fitted, options.search, options.at)
+    searched, variables = (None, ()) if options.search is None else _searched(fitted, options, validation)
     formula = options.formula or ""
     notes: list[str] = []
     if searched is not None:
@@ -169,11 +169,12 @@ def _split(runs: Table, options: RegressionOptions) -> tuple[Table, Table | None
     return runs.at(np.sort(order[count:])), runs.at(np.sort(order[:count]))
 
 
-def _searched(runs: Table, text: str, at: Sequence[Mapping[str, str]]) -> tuple[Search, tuple[str, ...]]:
+def _searched(runs: Table, options: RegressionOptions, validation: Table | None) -> tuple[Search, tuple[str, ...]]:
     """The models of Extra-P's normal form that the runs support, best first, and the variables of the search.
 
-    A response above 0 in all runs stays above 0 in them and at the points `at`.
+    A response above 0 in all runs stays above 0 in them, at the points to predict and in the runs to validate.
     """
+    text = options.search or ""
     named = {name: None if it.dimension is None else it.as_written() for name, it in runs.columns.items()}
     parsed = parse_formula(text, named)
     plain = all(term.text in ("1", *parsed.variables) for term in parsed.terms)
@@ -184,9 +185,20 @@ def _searched(runs: Table, text: str, at: Sequence[Mapping[str, str]]) -> tuple[
     columns = {name: values for name in (parsed.response, *parsed.variables) if (values := named[name]) is not None}
     whole = np.isfinite(np.stack(list(columns.values()))).all(axis=0)
     variables = {name: columns[name][whole] for name in parsed.variables}
-    points = point_columns(runs, parsed.variables, at) if at else None
+    points = _requested(runs, parsed.variables, options.at, validation)
     found = search(variables, columns[parsed.response][whole], at=points)
     return _positive(found, runs, parsed.response, points), parsed.variables
+
+
+def _requested(
+    runs: Table, names: Sequence[str], at: Sequence[Mapping[str, str]], validation: Table | None
+) -> dict[str, FloatArray] | None:
+    """Values of the variables where a model will be used, in the units that the runs were written in."""
+    parts = [point_columns(runs, names, at)] if at else []
+    if validation is not None and all(name in validation.columns for name in names):
+        others = np.stack([validation.columns[name].values / runs.columns[name].size for name in names])
+        parts.append(dict(zip(names, others[:, np.isfinite(others).all(axis=0)], strict=True)))
+    return {name: np.concatenate([part[name] for part in parts]) for name in names} if parts else None
 
 
 def _positive(found: Search, runs: Table, response: str, at: Mapping[str, FloatArray] | None) -> Search:
@@ -199,7 +211,8 @@ def _positive(found: Search, runs: Table, response: str, at: Mapping[str, FloatA
         values = [fit.predict(points).fit for points in (fit.columns, at) if points]
         if fit.measured.min() <= 0 or np.concatenate(values).min() > 0:
             return replace(found, models=found.models[place:])
-    raise UsageError(f"--search: every model of `{response}` falls below 0 in the runs or at --at, unlike all runs")
+    where = "in the runs or where it is used"
+    raise UsageError(f"--search: every model of `{response}` falls below 0 {where}, unlike all runs")
 
 
 def _tabulated(

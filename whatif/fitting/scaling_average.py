@@ -55,7 +55,7 @@ class Averages:
         """Some of the predictions."""
         return Averages(self.centre[rows], self.deviation[rows], self.freedom[rows], self.weights[:, rows])
 
-    def quantile(self, level: float) -> FloatArray:
+    def half_width(self, level: float) -> FloatArray:
         """Half-width of the interval that holds a share of runs, of the logarithm."""
         from scipy.stats import t as student
 
@@ -130,10 +130,9 @@ class ScalingModel:
 
     def __init__(self, origins: Origins) -> None:
         """A model of series; without any origin its weights and intervals are those of the priors."""
-        self._origins, self._found = origins, predictions(origins.problems)
-        found = self._found
-        self._candidates = Experience(origins, origins.errors(found), _PRIORS, _CANDIDATE_STRENGTH)
-        self._before = np.arange(len(origins.series))
+        found = predictions(origins.problems)
+        self._origins, self._errors, self._before = origins, origins.errors(found), np.arange(len(origins.series))
+        self._candidates = Experience(origins, self._errors, _PRIORS, _CANDIDATE_STRENGTH)
         centres = _mean(found, self._weights(found, origins.series, self._before))[0]
         self._average = Experience(origins, origins.errors(centres), np.array(AVERAGE_PRIOR), _AVERAGE_STRENGTH)
 
@@ -147,10 +146,9 @@ class ScalingModel:
 
     def candidate_errors(self) -> tuple[FloatArray, FloatArray]:
         """Root mean square error of each candidate for a doubling, NaN without any, and number of its errors."""
-        errors = self._origins.errors(self._found)
-        counts = np.isfinite(errors).sum(axis=1).astype(float)
+        counts = np.isfinite(self._errors).sum(axis=1).astype(float)
         with np.errstate(invalid="ignore"):
-            return np.sqrt(np.nansum(errors**2, axis=1) / counts), counts
+            return np.sqrt(np.nansum(self._errors**2, axis=1) / counts), counts
 
     def _averages(self, problems: Problems, series: IntArray, scatter: FloatArray, before: IntArray | None) -> Averages:
         found = predictions(problems)

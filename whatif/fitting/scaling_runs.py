@@ -164,13 +164,18 @@ def _series(name: str, columns: _Columns, rows: NDArray[np.intp], sheet: _Sheet)
     return Series(name, p[first], n[first], np.exp(middle), scatter, apart, float(ranks[-1]), steps)
 
 
+def files_in_words(table: Table) -> str:
+    """The file of a table, or the first of several and their number."""
+    first, *others = table.notes.get("file", "the table").split("; ")
+    return f"{first} (and {len(others)} others)" if others else first
+
+
 class _Sheet:
     """Table of runs whose numbers are checked; messages name file, run and column."""
 
     def __init__(self, table: Table) -> None:
         self.columns = table.columns
-        first, *others = table.notes.get("file", "the runs").split("; ")
-        self.file = f"{first} and {len(others)} other files" if others else first
+        self.file = files_in_words(table)
 
     def first(self, names: Sequence[str]) -> str:
         """The first of some columns that there is."""

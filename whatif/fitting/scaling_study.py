@@ -13,7 +13,7 @@ from whatif.errors import UsageError, did_you_mean, listed
 from whatif.fitting.grid_runs import MOST_COUNTED
 from whatif.fitting.scaling_average import Averages, ScalingModel
 from whatif.fitting.scaling_candidates import CANDIDATES
-from whatif.fitting.scaling_runs import ITERATIONS, NODES, PROCESSES, ScalingRuns, Series, runs_of
+from whatif.fitting.scaling_runs import ITERATIONS, NODES, PROCESSES, ScalingRuns, Series, files_in_words, runs_of
 from whatif.limits import SCALING_TABLES
 from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
@@ -106,7 +106,7 @@ def _values(point: Mapping[str, str]) -> dict[str, float]:
 def _count_names(points: Sequence[Mapping[str, float]], table: Table) -> tuple[str, ...]:
     """The column of the count that all points state, or nodes and processes; empty without points."""
     for name in (name for point in points for name in point if name not in table.columns):
-        known = f"the runs have {listed(tuple(table.columns))}"
+        known = f"{files_in_words(table)} has {listed(tuple(table.columns))}"
         raise UsageError(f"--predict {name}: no such column{did_you_mean(name, table.columns)}; {known}")
     names = [tuple(name for name in point if name != ITERATIONS) for point in points]
     for stated in names:
@@ -176,7 +176,7 @@ class _Study:
     ) -> Table:
         """Rows of predictions, with what was measured where it was."""
         names = np.array([self.runs.series[number].name for number in which], dtype=object)
-        half = found.quantile(self.level)
+        half = found.half_width(self.level)
         times = {"fit": found.centre, "lower": found.centre - half, "upper": found.centre + half}
         columns = {"series": Column(names)} if len(self.runs.series) > 1 else {}
         columns |= {name: Column(values, ONE) for name, values in counts.items()}
@@ -204,13 +204,9 @@ class _Study:
         doubled = [{self.runs.scale: 2 * series.largest(self.runs.scale)} for series in self.runs.series]
         which = np.arange(len(doubled))
         weights = self._averages(which, doubled)[0].weights.mean(axis=1)
-        columns = (
-            (it.name for it in CANDIDATES),
-            weights,
-            *self.model.candidate_errors(),
-            (it.reason for it in CANDIDATES),
-        )
-        rows = zip(*columns, strict=True)
+        texts = [(it.name, it.reason) for it in CANDIDATES]
+        numbers = zip(weights, *self.model.candidate_errors(), strict=True)
+        rows = [(name, *values, reason) for (name, reason), values in zip(texts, numbers, strict=True)]
         kinds = {"model": None, "weight": ONE, "error": ONE, "predictions": ONE, "reason": None}
         return Table.of_rows(kinds, sorted(rows, key=lambda row: -row[1]))
 
@@ -237,7 +233,7 @@ def _remarks(runs: ScalingRuns, number: int, point: Mapping[str, float]) -> Iter
         yield f"{words}: {series.ranks_per_node:g} processes on a node, as in the largest run"
     low, high = series.processes[0], series.processes[-1]
     if (far := max(np.log2(processes / high), np.log2(low / processes))) > _FAR:
-        yield f"warning: {words} is {far:.1f} doublings outside of {counts}: errors were measured up to one doubling"
+        yield f"warning: {words} is {far:.1f} doublings outside of {counts}: errors were measured over about one"
     if low <= processes <= high:
         yield f"{words} is within {counts}: its interval is that of a doubling beyond them"
 
