@@ -13,12 +13,13 @@ from benchmarks.normal_form import searching
 from benchmarks.patterns import patterns
 from benchmarks.regression import regressing
 from benchmarks.scale_out import ten_million_points
+from benchmarks.scaling import scaling
 from benchmarks.screen import key_to_picture, start
 from benchmarks.simulation import replaying
 
 MODEL = (million_points, edit_of_a_parameter, million_ranks, decisions, ten_million_points)
 EXPLORER = (key_to_picture, typing, start, first_frame)
-MEASUREMENTS = (reading, fitting, regressing, searching)
+MEASUREMENTS = (reading, fitting, regressing, scaling, searching)
 SIMULATION = (replaying, patterns, sharing, high_performance_linpack)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from whatif.api.fits import fit_kernel as fit_kernel
     from whatif.api.fits import fit_network as fit_network
     from whatif.api.fits import fit_regression as fit_regression
+    from whatif.api.fits import fit_scaling as fit_scaling
     from whatif.api.fits import fit_transfer as fit_transfer
     from whatif.api.linpack import hpl as hpl
     from whatif.api.linpack import hpl_scenario as hpl_scenario
@@ -70,7 +71,15 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.common": ("load",),
     "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
-    "whatif.api.fits": ("fit_gpu", "fit_grid", "fit_kernel", "fit_network", "fit_regression", "fit_transfer"),
+    "whatif.api.fits": (
+        "fit_gpu",
+        "fit_grid",
+        "fit_kernel",
+        "fit_network",
+        "fit_regression",
+        "fit_scaling",
+        "fit_transfer",
+    ),
     "whatif.api.linpack": ("hpl", "hpl_scenario", "tune_hpl"),
     "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer"),
     "whatif.api.profiles": ("import_profile", "project"),

@@ -24,3 +24,5 @@ REGRESSION_TABLES: Final = (
 """Tables of a regression."""
 CORRECTIONS: Final = ("kernels", "messages", "sharing", "congestion", "overhead")
 """Kinds of corrections of a calibration."""
+SCALING_TABLES: Final = ("prediction", "held-out", "models")
+"""Tables of a scaling fit."""
