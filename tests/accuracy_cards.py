@@ -51,13 +51,14 @@ def _groups(name: str, overrides: dict[str, str], category: str) -> Iterator[Run
     scenario = Scenario.open(name, overrides=overrides)
     runs = measured_runs(scenario)
     ratios = category_ratios(runs, runs.predicted(scenario))
-    yield from run_groups(scenario.program.loaded.scenario.application.name, runs, ratios[category], "")
+    if category in ratios:
+        yield from run_groups(scenario.program.loaded.scenario.application.name, runs, ratios[category], "")
 
 
 def _held_out(name: str, category: str) -> Iterator[RunGroup]:
     found = calibrate(Scenario.open(name))
     ratios = category_ratios(found.runs, found.held_out_values)
-    if np.isfinite(ratios[category]).any():
+    if category in ratios and np.isfinite(ratios[category]).any():
         application = found.scenario.program.loaded.scenario.application.name
         yield from run_groups(application, found.runs, ratios[category], "")
 

@@ -80,6 +80,11 @@ class KernelPhase(StrictTable):
     """Share of load and store instructions in all instructions."""
     launch_count: CountOrZero = 1.0
     """Launches in one iteration."""
+    measured_factor: PositiveFactor | None = None
+    """Time measured on the profiled device, divided by its roofline there: times on other devices are this factor times
+    their roofline, so that they are in the ratio of the binding roofs."""
+    launch_time: Seconds | None = None
+    """Time of each launch in addition to the roofline, of a kernel too small to fill the device."""
     follows: Literal["cells", "surface", "nothing"] = "nothing"
     """How the work of a launch scales if the rank's grid differs from `profiled_cells`."""
     profiled_cells: dict[Key, Count] = {}
