@@ -78,7 +78,7 @@ def test_phases_have_the_errors_of_their_cards_and_sums_follow():
 
 
 def test_ratio_of_platforms_is_more_certain_than_their_times():
-    programs = [whatif.load("jacobi2d", platform=name).program for name in ("bridges", "frontier")]
+    programs = [whatif.load("jacobi2d", platform=name).program for name in ("perlmutter", "frontier")]
     sampling = Sampling(1024)
     sampling = Sampling(1024, keys=shared_keys(programs, sampling))
     times = [result_samples(program, "terms.halo", sampling) for program in programs]
@@ -105,15 +105,13 @@ def held_out_hits(name, folder):
     """Whether the bands of a calibration on smaller scales contain each result measured at larger ones."""
     scenario = whatif.load(name)
     runs = measured_runs(scenario)
-    lines = [
-        line for line in (scenario.document.folder / f"{name}_runs.csv").read_text().splitlines() if line[0] != "#"
-    ]
+    text = (scenario.document.folder / f"{name}_runs.csv").read_text()
+    lines = [line for line in text.splitlines() if line[0] != "#"]
     ranks = runs.axis.parameters["application.rank_count"]
     for scale in sorted(set(ranks))[3:]:
         path = folder / "runs.csv"
-        path.write_text(
-            "\n".join([lines[0], *(line for line in lines[1:] if float(line.split(",")[1]) < scale)]) + "\n"
-        )
+        smaller = (line for line in lines[1:] if float(line.split(",")[1]) < scale)
+        path.write_text("\n".join([lines[0], *smaller]) + "\n")
         found = whatif.calibrate(name, runs=path)
         found.write(folder / "out.toml")
         for run in np.flatnonzero(ranks == scale):

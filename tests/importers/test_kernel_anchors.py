@@ -45,9 +45,8 @@ def test_force_of_minimd_is_bound_by_the_second_level_cache(tmp_path):
     row = found.to_pandas().iloc[0]
     assert row["binding"] == "l2"
     assert row["measured_factor"] == pytest.approx(29.463131e-3 / (60555488640 / 2878.6151e9), rel=1e-9, abs=0)
-    assert (
-        "force on v100-sxm2-16gb: roofline 799 us of 2.95 ms measured; l2 binds with 2.1 ms, factor 1.4" in found.notes
-    )
+    text = "roofline 799 us of 2.95 ms measured; l2 binds with 2.1 ms, factor 1.4"
+    assert f"force on v100-sxm2-16gb: {text}" in found.notes
     assert 'model = "roofline_l2"' in found.to_toml()
 
 
