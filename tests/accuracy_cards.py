@@ -12,9 +12,9 @@ from whatif.core.scenario import Scenario
 from whatif.files.calibration_file import accuracy_entries
 from whatif.schema.accuracy import AccuracyCard
 from whatif.schema.toml_text import toml_text
-from whatif.studies.accuracy import RunGroup, category_ratios, pooled_card, run_groups
 from whatif.studies.calibration import calibrate
 from whatif.studies.measured_runs import measured_runs
+from whatif.studies.run_accuracy import RunGroup, category_ratios, pooled_card, run_groups
 from whatif.vocabulary import TRACE_MODELS
 
 SCENARIOS: Final = {

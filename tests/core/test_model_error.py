@@ -11,9 +11,9 @@ from tests.accuracy_cards import SCENARIOS, text
 from whatif.core.accuracy_cards import CARDS, card_of, model_cards
 from whatif.core.model_error import uncertain_time, with_model_errors
 from whatif.core.uncertainty import Sampling, result_samples, shared_keys
-from whatif.studies.accuracy import RunGroup, pooled_card
 from whatif.studies.measured_runs import measured_runs
 from whatif.studies.model_errors import ModelErrors
+from whatif.studies.run_accuracy import RunGroup, pooled_card
 
 
 def flat(tables, path=()):

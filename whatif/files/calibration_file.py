@@ -86,9 +86,12 @@ def scenario_text(scenario: Scenario, entries: Mapping[KeyPath, Any], replaced: 
 
 
 def runs_entry(runs: Path, path: Path | None) -> dict[KeyPath, Any]:
-    """Name of the file of runs if it lies in the folder of a scenario's file."""
-    beside = path is not None and runs.resolve().parent == path.resolve().parent
-    return {("runs",): runs.name if beside else None}
+    """Name of the file of runs, as in the folder of a scenario's file; none where another file has the name there."""
+    if path is None:
+        return {}
+    there = path.resolve().parent / runs.name
+    same = not there.exists() or there.read_bytes() == runs.read_bytes()
+    return {("runs",): runs.name if same else None}
 
 
 def calibrated_text(scenario: Scenario, record: CorrectionRecord, path: Path | None = None) -> str:
@@ -102,8 +105,12 @@ def validated_text(scenario: Scenario, cards: Mapping[str, AccuracyCard], runs: 
     return scenario_text(scenario, accuracy_entries(cards) | runs_entry(runs, path), ((ACCURACY,),))
 
 
-def write_scenario(scenario: Scenario, text: str, path: Path) -> None:
-    """Write the text of a scenario to a file, whole or not at all; it must load there."""
+def write_scenario(scenario: Scenario, text: str, path: Path, runs: Path) -> None:
+    """Write the text of a scenario that loads there, whole or not at all, and a copy of its runs next to it."""
     load_document(parse_document(text, shown_path(path), path.parent), folders=scenario.folders, built=scenario.built)
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+    there = path.resolve().parent / runs.name
+    if not there.exists():
+        with atomic_file(there) as temporary:
+            temporary.write_bytes(runs.read_bytes())

@@ -23,7 +23,7 @@ from whatif.schema.application import (
     StructuredGridPhase,
     TransferPhase,
 )
-from whatif.schema.calibration import Calibration
+from whatif.schema.correction_tables import Calibration
 from whatif.schema.fields import AnyQuantity, StrictTable
 from whatif.schema.platform_spec import FitRecord, PlatformSpec, Source
 from whatif.units import UNITS

@@ -18,13 +18,13 @@ from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.core.term import Program
 from whatif.errors import UsageError, did_you_mean
 from whatif.files.calibration_file import CorrectionRecord, calibrated_text, write_scenario
-from whatif.fitting.corrections import CorrectionProblem, FittedCorrections, fit_corrections, fitted
+from whatif.fitting.correction_choice import CorrectionProblem, FittedCorrections, fit_corrections, fitted
 from whatif.limits import CORRECTIONS
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
-from whatif.studies.accuracy import own_cards
 from whatif.studies.measured_runs import MeasuredRuns, measured_runs
 from whatif.studies.model_errors import Accuracy, ModelErrors
+from whatif.studies.run_accuracy import own_cards
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import ONE, SECOND, Dimension, format_quantity
@@ -141,7 +141,7 @@ class Calibration(StudyResult):
         if not self.corrections:
             raise UsageError(f"{path}: not written: {self.summary()[-1]}")
         text = calibrated_text(self.scenario, self.record, Path(path))
-        write_scenario(self.scenario, text, Path(path))
+        write_scenario(self.scenario, text, Path(path), self.record.runs)
 
     def table(self) -> Table:
         """A row for each correction: path, platform (empty: application), value with 95 % interval, and unit."""

@@ -14,8 +14,8 @@ from whatif.errors import ToleranceError
 from whatif.files.calibration_file import validated_text, write_scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
-from whatif.studies.accuracy import own_cards
 from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns, measured_runs
+from whatif.studies.run_accuracy import own_cards
 from whatif.studies.study_result import StudyResult
 from whatif.table import Column, Table
 from whatif.units import ONE, Dimension
@@ -145,7 +145,7 @@ class ModelErrors(StudyResult):
     def write(self, path: str | Path) -> None:
         """Write the scenario's file with the accuracy as `[accuracy]`, whole or not at all."""
         text = validated_text(self.scenario, self.accuracy_cards, Path(self.runs.file), Path(path))
-        write_scenario(self.scenario, text, Path(path))
+        write_scenario(self.scenario, text, Path(path), Path(self.runs.file))
 
     def raise_if_beyond(self) -> None:
         """Raise `ToleranceError` if the mean absolute error of a result is larger than the tolerance."""

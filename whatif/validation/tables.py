@@ -30,8 +30,8 @@ from whatif.simulation.schedule import Costs, Places
 from whatif.studies.message_curves import counts
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND, Dimension
+from whatif.validation.anchored_kernels import anchored_kernels
 from whatif.validation.hpl_runs import COLUMNS, compared
-from whatif.validation.kernel_anchors import anchored_kernels
 from whatif.validation.power_models import machine_power, power_caps
 from whatif.validation.shared_links import simulated_time
 

@@ -18,7 +18,7 @@ from whatif.models.corrections import (
     corrected_time,
     correction_time,
 )
-from whatif.schema.calibration import ApplicationCorrections, PlatformCorrections
+from whatif.schema.correction_tables import ApplicationCorrections, PlatformCorrections
 from whatif.schema.load import PLATFORM
 from whatif.units import ONE, SECOND, Quantity
 
