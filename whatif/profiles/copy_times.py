@@ -155,7 +155,9 @@ def device_rates(profile: Profile | None, platform: PlatformSpec | None) -> Mapp
     sheet = dict.fromkeys(RATES, np.nan)
     device = None if platform is None else platform.node.gpu
     if device is not None:
-        stated = {name: getattr(device, name) for name in RATES}
+        # As profiles state it, so that both sides of a ratio are peaks.
+        peak = {"dram_bandwidth": device.dram_peak_bandwidth or device.dram_bandwidth}
+        stated = {name: getattr(device, name) for name in RATES} | peak
         sheet = {name: value if isinstance(value, float) else np.nan for name, value in stated.items()}
     if profile is None or (device is not None and is_profiled_on(profile, device.name)):
         return sheet

@@ -53,7 +53,7 @@ def ranking_study(
         for name, item in its.items():
             if isinstance(item, Quantity) and item.dimension != found.dimension:
                 raise UsageError(f"{option}: that of {name} must be in {found.dimension}, as {result} is")
-    remarks = [*_accuracy(scenarios, found)]
+    remarks = [*_accuracy(scenarios, found), *_other_bases(scenarios, found)]
     remarks += [NOTHING_UNCERTAIN] if sampling is not None and not found.drawn else []
     required = {name: _required(scenarios[name], name, platforms, target, remarks) for name, target in within.items()}
     shared = values_on_all_platforms(*scenarios.values())
@@ -73,6 +73,20 @@ def _accuracy(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str
         with suppress(InvalidFileError):
             program = scenario.changed(scenario.overrides, found.first).program
             yield from (f"{name}: {note}" for note in (*calibration_notes(program), *accuracy_notes(program)))
+
+
+def _other_bases(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:
+    """Platforms whose memory bandwidth is a peak, or of unknown basis, if those of others are sustained."""
+    scenario = next(iter(scenarios.values()))
+    sustained: dict[str, bool] = {}
+    for standing in found.standings:
+        with suppress(InvalidFileError):
+            gpu = scenario.changed(scenario.overrides, standing.platform).program.loaded.scenario.platform.node.gpu
+            if gpu is not None:
+                sustained[standing.platform] = gpu.is_sustained
+    peaks = [name for name, known in sustained.items() if not known]
+    if peaks and len(peaks) < len(sustained):
+        yield f"warning: dram_bandwidth of {', '.join(peaks)} is a peak or of unknown basis, of the others sustained"
 
 
 def _result(option: str, stated: str | float) -> Quantity | float:
