@@ -22,6 +22,7 @@ from whatif.units import BYTE, ONE, SECOND
 
 DATA = TEST_DATA / "kernels"
 COEFFICIENTS, MESSAGES = DATA / "dahu_dgemm_calibration.csv", DATA / "dahu_pycewise_data.csv"
+TWO_CORES = DATA / "two_cores_kernels.csv"
 # One core of Dahu as Ezibenroc/hpl (branch homogeneous_dgemm) has it: constant, M N K, M N, M K, N K.
 DGEMM = np.array([2.8447e-07, 6.317136e-11, 1.489053e-10, 2.107985e-09, 3.332944e-09])
 DEVIATION = np.array([1.087202e-07, 2.976703e-12, 8.365868e-12, 1.528598e-10, 9.931248e-11])
@@ -55,6 +56,11 @@ def calls(time, columns, **texts):
     numbers = {name: Column(np.asarray(values, dtype=float), ONE) for name, values in columns.items()}
     labels = {name: Column(np.array([str(value) for value in values], dtype=object)) for name, values in texts.items()}
     return Table({"time": Column(time, SECOND), **numbers, **labels}, {"kind": "samples"})
+
+
+def two_cores(kernel):
+    """Calls of a kernel on two cores of a virtual machine."""
+    return read_calibration(TWO_CORES, where={"kernel": kernel})
 
 
 def written_calibration(path, kernel):
@@ -139,6 +145,50 @@ def test_a_breakpoint_beyond_which_an_accelerator_takes_the_calls_is_found():
     np.testing.assert_allclose(near.values[1], 7e-11, rtol=0.05, atol=0)
     wrong = ((m >= found["smallest_m"]) & (n >= found["smallest_n"]) & (k >= found["smallest_k"])) != far
     assert wrong.mean() < 0.05
+
+
+def test_held_out_block_sizes_reject_an_accelerator_that_the_criterion_prefers():
+    """Calls of OpenBLAS on two cores: small ones are slower, but there is no second processor."""
+    fit = fit_kernel(two_cores("dgemm"), "dgemm")
+    assert fit.model == "M-2"
+    columns = fit.comparison.columns
+    assert columns["model"].values[np.argmin(columns["criterion"].values)].endswith("'")
+    errors = dict(zip(columns["model"].values, columns["held_out_error"].values, strict=True))
+    assert errors["M-2"] < 0.2
+    assert errors["M'"] > 0.8 * errors["M-2"]
+
+
+def test_constant_is_at_most_half_more_than_the_shortest_call():
+    for kernel in ("dtrsm", "dgemv", "dlaswp01t"):
+        table = two_cores(kernel)
+        constant = fit_kernel(table, kernel).fits[0].values[0]
+        assert constant <= 1.5 * table.columns["time"].values.min()
+
+
+def test_interrupted_calls_are_left_out_with_a_remark():
+    random = np.random.default_rng(5)
+    size = np.round(random.uniform(1, 1e4, 400))
+    time = (1e-6 + 1e-9 * size) * (1 + random.normal(0, 0.02, 400))
+    interrupted = time.copy()
+    interrupted[::80] += 4e-3
+    plain, fit = (fit_kernel(calls(it, {"size": size}), "daxpy") for it in (time, interrupted))
+    assert fit.warnings[0].startswith("daxpy: 5 of 400 calls were interrupted, ")
+    assert fit.warnings[0].endswith("was the machine busy with other work?")
+    np.testing.assert_allclose(fit.fits[0].values, plain.fits[0].values, rtol=0.01, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("cores", "message"), [(None, "dgemm: no column `busy_cores`"), (1, "dgemm was timed on a single core"), (2, "")]
+)
+def test_dgemm_timed_with_idle_cores_is_a_warning(whatif_main, tmp_path, cores, message):
+    rows = pd.read_csv(TWO_CORES).query("kernel == 'dgemm'").drop(columns="busy_cores")
+    (rows if cores is None else rows.assign(busy_cores=cores)).to_csv(tmp_path / "dgemm.csv", index=False)
+    code, _, error = whatif_main("fit", "kernel", "dgemm.csv", "-o", "mine.toml", "--extends", "generic_cpu")
+    assert code == 0
+    assert "time dgemm with all cores busy" in error if message else "busy" not in error
+    assert message in error
+    kernels = load_platform("mine", (tmp_path,))[0].kernels
+    assert kernels.busy_cores == cores
 
 
 def test_coefficients_of_processors_become_their_mean_and_a_factor_for_each():

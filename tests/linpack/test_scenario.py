@@ -154,7 +154,7 @@ def test_a_platform_without_kernels_is_charged_by_its_data_sheet(file):
 
 def test_a_platform_without_processors_is_refused(file):
     platform = PLATFORM[: PLATFORM.index("[kernels.dgemm]")]
-    with pytest.raises(InvalidFileError, match="neither `\\[kernels\\]` nor a data sheet"):
+    with pytest.raises(InvalidFileError, match=r"neither `\[kernels\.dgemm\]` nor a data sheet"):
         compile_scenario(load_scenario(file(platform=platform)))
 
 

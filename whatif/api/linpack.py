@@ -19,7 +19,7 @@ from whatif.linpack.prediction_study import (
 )
 from whatif.linpack.prediction_tables import by_key
 from whatif.linpack.predictions import HPLRuns
-from whatif.linpack.scenario_writer import Binding, HPLPlacement, PanelPlace, hpl_scenario_of
+from whatif.linpack.scenario_writer import Binding, HPLPlacement, PanelPlace, hpl_scenario_of, platform_source
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.tuning_options import Names, Numbers, space_of
 from whatif.linpack.tuning_study import HPLTuning, TuningInterrupted, TuningObserver, require_folder, tuned
@@ -57,8 +57,10 @@ def hpl(
 
     Combinations are simulated when the result is first iterated over or shown. `ranks_per_node` is by default one for
     each GPU or core. With noise or replicates the time is the mean of the replicates (with noise 10 by default, with
-    seeds from `seed` on), and an interval holds 95 % of them. `measured` are outputs of HPL to compare with;
-    `components` adds the parts of the time.
+    seeds from `seed` on), and a further run is in the interval with 90 % probability: fitted costs are drawn from their
+    covariance, kernel calls deviate, and so do whole runs (`kernels.run_deviation`). `measured` are outputs of HPL to
+    compare with: `errors()` of the result has mean error, bias, order and coverage, and `write(path)` writes a platform
+    with the correction that they show. `components` adds the parts of the time.
 
     Raise `InvalidFileError` for a wrong file and for sizes that the machine has no room for, `UsageError` for more
     than `max_points` combinations and for overrides of what HPL.dat states.
@@ -76,7 +78,10 @@ def hpl(
     require_feasible(asked, Path(input_file), runs)
     count = replicates or (NOISY_REPLICATES if runs.is_noisy else 1)
     known = by_key(measured_runs(measured))
-    return HPLPredictions(asked, runs, range(runs.seed, runs.seed + count), known, components, assumed)
+    return HPLPredictions(
+        asked, runs, range(runs.seed, runs.seed + count), known, components, assumed,
+        *platform_source(platform, platform_dirs), tuple(map(str, measured)),
+    )  # fmt: skip
 
 
 def hpl_scenario(

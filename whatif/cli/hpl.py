@@ -70,7 +70,7 @@ def machine_options(command: Command) -> Command:
     help="Compare the predictions with the runs of an output of HPL.",
 )
 @click.option("--components", is_flag=True, help="Add the parts of the time, as HPL's detailed timing.")
-@output_options(picture=False, formats=("hpl", *TABLE_FORMATS))
+@output_options(picture=False, formats=("hpl", *TABLE_FORMATS, "toml"))
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
               help="Write the first combination as a scenario instead of simulating.")  # fmt: skip
 @click.option("--max-points", type=click.IntRange(1, 1_000_000), default=10_000, show_default=True,
@@ -78,27 +78,36 @@ def machine_options(command: Command) -> Command:
 def command(input_file: Path, output: Output, save: Path | None, overrides: tuple[str, ...], **options: Any) -> None:
     """Simulate every combination of HPL.dat on a platform, in HPL's order, and print HPL's own table.
 
-    Each line appears as soon as it is known. With noise or replicates the time is the mean, and the interval holds 95 %
-    of the replicates.
+    Each line appears as soon as it is known. With noise or replicates the time is the mean, and a further run is in the
+    interval with 90 % probability. With --measured the errors follow; -o PLATFORM.toml then writes the platform with a
+    correction of its kernels learnt from these runs.
     """
     options["overrides"] = parse_sets(overrides)
     if save is not None:
         _save(save, input_file, options)
         return
+    if output.file_format == "toml" and not options["measured"]:
+        raise UsageError("a correction (.toml) is learnt from measured runs: state --measured HPL.out")
     from whatif.api.linpack import hpl
 
     result = hpl(input_file, **options)
     notes = result.notes
     _echo_notes(notes)
     with meter(result.run_count) as progress:
-        predictions = result.predictions(progress)
-        with output.opened() as out:
-            if output.file_format == "hpl":
-                for line in result.lines(predictions):
-                    click.echo(line, file=out)
-            else:
-                _write_table(result, predictions, output.file_format, out)
+        _write(result, result.predictions(progress), output)
     _echo_notes(result.notes[len(notes) :])
+
+
+def _write(result: HPLPredictions, predictions: Iterable[HPLPrediction], output: Output) -> None:
+    if output.file_format == "toml":
+        output.write_toml(result)
+        return
+    with output.opened() as out:
+        if output.file_format == "hpl":
+            for line in result.lines(predictions):
+                click.echo(line, file=out)
+        else:
+            _write_table(result, predictions, output.file_format, out)
 
 
 def _echo_notes(notes: Iterable[str]) -> None:

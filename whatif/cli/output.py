@@ -85,14 +85,15 @@ class Output:
             self.draw(result)
             return
         if self.file_format == "toml":
-            self._write_toml(cast("TomlResult", result))
+            self.write_toml(cast("TomlResult", result))
             return
         readable = self.file_format == "table"
         table = result.readable_table() if readable else result.table()
         if len(table) or not readable:
             self.print_table(table, result.optional_columns)
 
-    def _write_toml(self, result: TomlResult) -> None:
+    def write_toml(self, result: TomlResult) -> None:
+        """Write the part, scenario or platform of a result."""
         if self.path is None:
             click.echo(result.to_toml(), nl=False)
         else:
@@ -136,7 +137,7 @@ def output_options(
     The first of the formats is the default; `toml` is written by the result itself.
     """
     file = click.Path(path_type=Path, dir_okay=False)
-    drawn = " or a picture (.svg, .png, .pdf)" if picture else " or a scenario (.toml)" if "toml" in formats else ""
+    drawn = " or a picture (.svg, .png, .pdf)" if picture else " or a TOML file (.toml)" if "toml" in formats else ""
     options = [
         click.option("-o", "--output", type=file, metavar="FILE",
                      help=f"Write a table (.csv, .json, .md, .html, .txt){drawn} to this file."),

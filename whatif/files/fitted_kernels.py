@@ -11,13 +11,14 @@ import numpy as np
 from whatif.errors import UsageError
 from whatif.files.fitted_platform import PROCESSORS, FittedPlatform
 from whatif.files.platform_file import PlatformChange, change_of, source_text
-from whatif.fitting.blas_costs import KERNELS, KernelFit, fit_kernel, kernel_name
+from whatif.fitting.blas_costs import KernelFit, fit_kernel, kernel_name
 from whatif.fitting.coefficients import fit_coefficients
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.pieces import PiecesFit, fit_pieces
 from whatif.fitting.processors import Processors, in_words, slow_in_words, synthetic_processors
 from whatif.importers.measurement_files import warnings_of
 from whatif.importers.rows import joined
+from whatif.schema.blas_kernels import KERNEL_NAMES
 from whatif.table import Table
 from whatif.table_writers import column_lines
 from whatif.units import ONE
@@ -64,15 +65,17 @@ def fit_calibrations(
     fits = tuple(_fitted(name, table, models) for name, table in parts.items())
     processors = next((it.processors for it in fits if isinstance(it, KernelFit) and it.kernel == "dgemm"), None)
     chosen = _chosen_processors(processors, choice)
+    busy = _busy_cores(parts)
     found = [fit for each in fits for fit in each.fits]
     remarks = [f"warning: {line}" for table in tables.values() for line in warnings_of(table)]
     remarks += [line for fit in fits for line in _remarks(fit)]
+    remarks += _busy_remarks(parts, busy)
     return FittedPlatform(
         fits,
         (*found, *([] if chosen is None else [chosen.fit])),
         tuple(fit.points for fit in fits),
         source_text(list(tables), list(parts.values())),
-        lambda source: _change(found, chosen, source),
+        lambda source: _change(found, chosen, busy, source),
         notes=(*remarks, *([chosen.remark] if chosen is not None and chosen.remark else [])),
     )
 
@@ -94,9 +97,11 @@ def _kernels_of(table: Table, kernel: str | None, path: Path) -> Iterator[tuple[
     if table.notes["kind"] == "messages":
         yield "", table
     elif kernel is not None or "kernel" not in table.columns:
-        name = kernel or next((known for known in sorted(KERNELS, key=len) if known in path.stem.lower()), None)
+        name = kernel or next((known for known in sorted(KERNEL_NAMES, key=len) if known in path.stem.lower()), None)
         if name is None:
-            raise UsageError(f"{path}: the kernel is not named in the file; use `--kernel NAME`: {', '.join(KERNELS)}")
+            raise UsageError(
+                f"{path}: the kernel is not named in the file; use `--kernel NAME`: {', '.join(KERNEL_NAMES)}"
+            )
         yield kernel_name(name), table
     else:
         names = table.columns["kernel"].values
@@ -158,8 +163,28 @@ def _chosen_processors(found: Processors | None, choice: ProcessorChoice) -> _Ch
     return _ChosenProcessors(_factors(chosen, values, synthetic=count is not None), texts | nodes, assumed, remark)
 
 
-def _change(fits: Sequence[Fit], chosen: _ChosenProcessors | None, source: str) -> PlatformChange:
-    change = change_of(fits, source)
+def _busy_cores(parts: Mapping[str, Table]) -> dict[str, str]:
+    """Fewest busy cores of a node during the calibration of kernels, as a value of a platform; empty if not stated."""
+    stated = [table.columns["busy_cores"].values.min() for name, table in parts.items()
+              if name and "busy_cores" in table.columns]  # fmt: skip
+    return {"kernels.busy_cores": f"{min(stated):.0f}"} if stated else {}
+
+
+def _busy_remarks(parts: Mapping[str, Table], busy: Mapping[str, str]) -> Iterator[str]:
+    """Warnings about dgemm that was timed with idle cores, or with an unknown number of them."""
+    if "dgemm" not in parts or parts["dgemm"].notes["kind"] != "samples":
+        return
+    how = "HPL is slower on a node whose cores share memory and clock: time dgemm with all cores busy"
+    if not busy:
+        yield f"warning: dgemm: no column `busy_cores`: {how} (docs/hpl_calibration.md)"
+    elif busy["kernels.busy_cores"] == "1":
+        yield f"warning: dgemm was timed on a single core: {how} (docs/hpl_calibration.md)"
+
+
+def _change(
+    fits: Sequence[Fit], chosen: _ChosenProcessors | None, busy: Mapping[str, str], source: str
+) -> PlatformChange:
+    change = change_of(fits, source, busy)
     if chosen is None:
         return change
     assumed = {path: f"{lead}; {source}" for path, lead in chosen.assumed.items()}

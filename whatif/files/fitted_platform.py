@@ -88,7 +88,8 @@ def _entries(platform: PlatformSpec) -> dict[str, Mapping[str, object]]:
     tables: dict[str, Mapping[str, object]] = {}
     if platform.kernels is not None:
         tables[PROCESSORS] = platform.kernels.processors
-        if platform.kernels.dgemm.offloaded is not None:
+        dgemm = platform.kernels.dgemm
+        if dgemm is not None and dgemm.offloaded is not None:
             tables["kernels.dgemm"] = {"offloaded": None}
     for distance in DISTANCES:
         if (stated := getattr(platform.network, distance)) is not None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.fitting.blas_costs import MATRIX_TERMS, KernelFit
+from whatif.fitting.blas_costs import KernelFit
+from whatif.fitting.blas_samples import MATRIX_TERMS
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.processors import Processors, processors
 from whatif.models.quantities import FloatArray

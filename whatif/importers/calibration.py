@@ -3,7 +3,8 @@
 `samples`: one call a row, its `time` and the sizes `m`, `n`, `k`, or the one `size` S of the kernel. `coefficients`: a
 fitted model a row, for one processor at one time, `constant` and `mnk` and perhaps `mn`, `mk`, `nk`
 and the same names with `deviation_` before. `messages`: `test`, `message_size` and `time` of one call of MPI. All
-may have `node`, `cpu`, `run` (a repetition of the calibration), `kernel` and `machine`. Other headings that are known,
+may have `node`, `cpu`, `run` (a repetition of the calibration), `kernel`, `machine` and `busy_cores` (cores of a node
+that computed at the same time). Other headings that are known,
 such as `duration` or `intercept`, are in `HEADINGS`. Times without a unit in the heading are seconds, sizes bytes.
 """
 
@@ -36,6 +37,7 @@ HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "k": ("k",),
     "size": ("size",),
     "message_size": ("message_size", "msg_size"),
+    "busy_cores": ("busy_cores", "busy_processes"),
     **{term: (term, "intercept") if term == "constant" else (term,) for term in TERMS},
     **{
         f"deviation_{term}": (f"deviation_{term}", f"{'intercept' if term == 'constant' else term}_residual")
@@ -50,7 +52,7 @@ HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Default headings by column."""
 TEXTS: Final = ("test", "node", "cpu", "run", "kernel", "machine")
-_SIZES: Final = ("m", "n", "k", "size", "message_size")
+_SIZES: Final = ("m", "n", "k", "size", "message_size", "busy_cores")
 _UNIT: Final = re.compile(r".*[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*", re.DOTALL)
 
 
@@ -166,7 +168,7 @@ def _numbers(name: str, at: int, heading: str, rows: list[_Row], file: str) -> F
     except ValueError:
         wrong = next((row for row in rows if not is_number(row.cells[at].strip())), rows[0])
         raise refuse(file, f"`{wrong.cells[at].strip()[:40]}` is not a number", wrong.line, heading) from None
-    least = 1.0 if name in ("m", "n", "k", "size") else 0.0
+    least = 1.0 if name in ("m", "n", "k", "size", "busy_cores") else 0.0
     bad = ~(np.isfinite(values) & ((values > 0) if name == "time" else (values >= least)))
     if bad.any():
         row = rows[int(np.argmax(bad))]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -48,8 +48,10 @@ class HostPlan:
         """
         table = np.zeros((len(KERNELS), KERNEL_COLUMNS))
         table[DGEMM_LIMITS] = np.inf
-        socket_count, *rates = (values[path] for path in self.processors)
-        fill_from_datasheet(table, *(rate * socket_count for rate in rates))
+        count_path, *rates = self.processors
+        socket_count = values[count_path]
+        rate, bandwidth = (values[path] * socket_count for path in rates)
+        fill_from_datasheet(table, rate, bandwidth)
         copies = [[values[f"{_LINK}.pinned_{way}_latency"], 1 / self._bandwidth(values, way)] for way in _WAYS]
         return HostProcessors(table, np.array(copies), values[_SPLIT_FRACTION])
 
@@ -76,23 +78,68 @@ def host_plan_of(parameters: Mapping[str, Any]) -> HostPlan:
     return HostPlan(processors, "pcie" if f"{_LINK}.generation" in parameters else "nvlink")
 
 
-def fill_from_datasheet(table: FloatArray, rate: float, bandwidth: float = np.inf) -> None:
+class DataSheet(NamedTuple):
+    """Parameters of a node's devices, or of its sockets; empty where the platform does not state one."""
+
+    device_count: str
+    rate: str
+    """Peak rate of one."""
+    bandwidth: str
+    """Memory bandwidth of one."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Paths of the stated parameters."""
+        return tuple(path for path in self if path)
+
+    def charge(
+        self, table: FloatArray, kernels: Sequence[str], values: Mapping[str, float], ranks_per_node: int
+    ) -> None:
+        """Charge kernels with a rank's share of its node: see `fill_from_datasheet`."""
+        share = values[self.device_count] / ranks_per_node if self.device_count else 0.0
+        rate, bandwidth = (values[path] * share if path else np.inf for path in (self.rate, self.bandwidth))
+        fill_from_datasheet(table, rate, bandwidth, kernels, on_device=".gpu" in self.device_count)
+
+
+def fill_from_datasheet(
+    table: FloatArray,
+    rate: float,
+    bandwidth: float = np.inf,
+    kernels: Sequence[str] = KERNELS,
+    *,
+    on_device: bool = False,
+) -> None:
     """Kernels at the peak: dgemm 2 M N K and dtrsm S operations at `rate`, the others bound by memory's `bandwidth`, or
-    free where that is not known."""
-    table[DGEMM, PER_MNK] = 2 / rate
-    table[DTRSM, SIZE_SLOPE] = 1 / rate
-    bytes_of = {"dgemv": 8, "dger": 16, "daxpy": 24, "dscal": 16, "idamax": 8, "dlatcpy": 16, "dlacpy": 16}
-    for name in KERNELS[DTRSM:]:
-        if name not in ("dtrsm", "dtrsv"):
-            table[KERNELS.index(name), SIZE_SLOPE] = bytes_of.get(name, 16) / bandwidth
+    free where that is not known.
+
+    Bytes of an element: 8 to read it, 16 to write it, whose cache line is read before. An element of a matrix row costs
+    a cache line of a processor, 64 bytes to read and 128 to exchange, as elements of a row are a column apart.
+    """
+    bytes_of = _BYTES | (_DEVICE_BYTES if on_device else {})
+    for name in kernels:
+        if name == "dgemm":
+            table[DGEMM, PER_MNK] = 2 / rate
+        elif name == "dtrsm":
+            table[DTRSM, SIZE_SLOPE] = 1 / rate
+        elif name in bytes_of:
+            table[KERNELS.index(name), SIZE_SLOPE] = bytes_of[name] / bandwidth
 
 
-def datasheet_of(parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """Number, peak rate and memory bandwidth of a node's devices, or of its sockets."""
-    for count, *rates in (
+_BYTES: Final = {
+    "dgemv": 8, "dger": 16, "daxpy": 24, "dscal": 16, "idamax": 8, "dlacpy": 24, "dlatcpy": 24, "dlaswp00n": 16 + 128,
+    "dlaswp01t": 64 + 16, "dlaswp02n": 64 + 16, "dlaswp03t": 8 + 16, "dlaswp04t": 8 + 128,
+}  # fmt: skip
+"""Bytes of each element of S that cross the bus of a processor's memory; a solve of a vector stays in its caches."""
+_DEVICE_BYTES: Final = dict.fromkeys([name for name in _BYTES if name.startswith("dla")], 16)
+"""Bytes on a GPU, whose threads read and write rows side by side."""
+
+
+def datasheet_of(parameters: Mapping[str, Any]) -> DataSheet:
+    """Data sheet of a node's devices, or of its sockets."""
+    for names in (
         (f"{_NODE}.gpu_count", f"{_NODE}.gpu.peak_double_rate", f"{_NODE}.gpu.dram_bandwidth"),
-        (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate"),
+        (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate", f"{_NODE}.host.memory_bandwidth"),
     ):
-        if rates[0] in parameters:
-            return (count, *(path for path in rates if path in parameters))
-    raise UsageError("the platform has neither `[kernels]` nor a data sheet of its processors (`[node.cpu]`)")
+        if names[1] in parameters:
+            return DataSheet(*(path if path in parameters else "" for path in names))
+    return DataSheet("", "", "")

@@ -5,7 +5,7 @@ A `Plan` maps each parameter to its place in the tables; it is the same for all 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.linpack.datasheet import HostPlan, datasheet_of, fill_from_datasheet, host_plan_of
+from whatif.linpack.datasheet import DataSheet, HostPlan, datasheet_of, host_plan_of
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.configuration import Mapping as ProcessMapping
 from whatif.linpack.simulation.costs import (
@@ -60,6 +60,8 @@ NOISES: Final = {
 }
 """Deviating parts by `application.noise`, for messages."""
 SEED: Final = "application.seed"
+CORRECTION: Final = "platform.kernels.correction"
+RUN_DEVIATION: Final = "platform.kernels.run_deviation"
 _MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 _MATRIX_ROWS: Final = {
     "dgemm": DGEMM, "dgemm.deviation": DGEMM_DEVIATION, "dgemm.offloaded": DGEMM_OFFLOADED,
@@ -70,6 +72,7 @@ _PIECE_SECONDS: Final = {
     "bandwidth": PieceColumn.PER_BYTE, "send_bandwidth": PieceColumn.SEND_PER_BYTE,
     "receive_bandwidth": PieceColumn.RECEIVE_PER_BYTE,
 }  # fmt: skip
+_FACTORS: Final = (CORRECTION, RUN_DEVIATION)
 _TREE: Final = tuple(
     f"platform.network.topology.{name}" for name in ("level_count", "down_count", "up_count", "bandwidth")
 )
@@ -80,7 +83,7 @@ class Plan:
     """Places of the parameters in the tables; hashable, since it is an option of a term."""
 
     kernels: tuple[tuple[str, int, int], ...]
-    """Parameter, row and column in the table of kernels; empty if the data sheet is used."""
+    """Parameter, row and column in the table of kernels."""
     pieces: tuple[tuple[tuple[str, int, int], ...], ...]
     """[local or remote]: parameter, piece and column."""
     limits: tuple[tuple[str, str], ...]
@@ -93,9 +96,12 @@ class Plan:
     """Parameter of the bandwidth of a node's adapter; empty: that of its largest messages."""
     tree: tuple[str, ...]
     """Parameters of a fat tree: levels, nodes of a lowest switch, its links upwards, their bandwidth; empty: none."""
-    datasheet: tuple[str, ...]
-    """Parameters of the devices of a node, their peak rate and memory bandwidth, where its kernels were not
-    calibrated."""
+    datasheet: DataSheet
+    """Parameters of the devices of a node, which charge the kernels that were not calibrated."""
+    uncalibrated: tuple[str, ...]
+    """Kernels without a calibration."""
+    factors: tuple[str, ...]
+    """Parameters of the relative time of all kernels, and of its deviation from run to run."""
     host: HostPlan | None
     """Parameters of the cost of panels on the host; None: panels are factored on the device."""
     choices: tuple[str, ...]
@@ -108,7 +114,7 @@ class Plan:
         named += [path for side in self.pieces for path, _, _ in side]
         named += [path for side in self.limits for path in side]
         named += [*self.processors, *self.deviations, *([self.adapter] if self.adapter else []), *self.tree]
-        named += self.datasheet
+        named += [*self.datasheet.parameters, *self.factors]
         named += [] if self.host is None else self.host.parameters
         named += [*(f"application.{name}" for name in NUMBERS), SEED]
         return tuple(dict.fromkeys(named))
@@ -133,6 +139,15 @@ class Plan:
     def kernels_deviate(self) -> bool:
         """Whether kernel calls deviate."""
         return self.noise in ("kernels", "both")
+
+    @property
+    def uncalibrated_in_words(self) -> str:
+        """Sentence on the kernels that were not calibrated; empty without any."""
+        if len(self.uncalibrated) == len(KERNELS) - DGEMM_LIMITS:
+            return "no kernel is calibrated: all are charged by the data sheet"
+        names = [name for name in self.uncalibrated if name != "dtrsm"] if self.kernels else self.uncalibrated
+        how = "charged by memory's bandwidth" if self.datasheet.bandwidth else "free, as no memory bandwidth is stated"
+        return f"not calibrated, {how}: {', '.join(names)}" if names else ""
 
     def machine(
         self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int
@@ -164,16 +179,13 @@ class Plan:
     def _kernels(self, values: Mapping[str, float], ranks_per_node: int) -> FloatArray:
         table = np.zeros((len(KERNELS), KERNEL_COLUMNS))
         table[DGEMM_LIMITS] = np.inf
+        self.datasheet.charge(table, self.uncalibrated, values, ranks_per_node)
         for path, row, column in self.kernels:
             table[row, column] = values[path]
-        if not table[DTRSM].any():
+        if "dtrsm" in self.uncalibrated and "dgemm" not in self.uncalibrated:
             # Its S is one operation each, M N K of dgemm are two.
             table[DTRSM, [SIZE_SLOPE, SPREAD_SLOPE]] = table[[DGEMM, DGEMM_DEVIATION], PER_MNK] / 2
-        if self.datasheet:
-            device_count, *rates = (values[path] for path in self.datasheet)
-            share = device_count / ranks_per_node
-            fill_from_datasheet(table, *(rate * share for rate in rates))
-        return table
+        return scaled(table, values.get(CORRECTION, 1.0))
 
     def _pieces(self, values: Mapping[str, float], side: int) -> FloatArray:
         """[piece, column] of one distance in the order of sizes, cut where the protocol changes."""
@@ -248,7 +260,10 @@ def _padded(table: FloatArray, count: int) -> FloatArray:
 def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     """Plan of the parameters of a scenario. Raise `UsageError` where the platform lacks required ones."""
     kernels = tuple(_kernel_cells(parameters))
-    datasheet = () if kernels else datasheet_of(parameters)
+    uncalibrated = _uncalibrated(row for _, row, _ in kernels)
+    datasheet = datasheet_of(parameters)
+    if "dgemm" in uncalibrated and not datasheet.rate:
+        raise UsageError("the platform has neither `[kernels.dgemm]` nor a data sheet of its processors (`[node.cpu]`)")
     sides = [
         _distance(parameters, DISTANCES),
         _distance(parameters, ("inter_node",)),
@@ -270,10 +285,25 @@ def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
         deviations,
         adapter if adapter in parameters else "",
         _TREE if set(_TREE) <= set(parameters) else (),
-        datasheet,
+        datasheet if uncalibrated else DataSheet("", "", ""),
+        uncalibrated,
+        tuple(path for path in _FACTORS if path in parameters),
         host_plan_of(parameters) if choices[CHOICES.index("panel_on")] == "host" else None,
         tuple(choices),
     )
+
+
+def scaled(kernels: FloatArray, factor: float) -> FloatArray:
+    """Table of kernels with all times and deviations multiplied."""
+    found = kernels * factor
+    found[DGEMM_LIMITS] = kernels[DGEMM_LIMITS]
+    return found
+
+
+def _uncalibrated(rows: Iterable[int]) -> tuple[str, ...]:
+    """Kernels without a row of times; those of dgemm are the first."""
+    stated = {max(row, DGEMM_LIMITS) for row in rows}
+    return tuple(name for at, name in enumerate(KERNELS) if name and max(at, DGEMM_LIMITS) not in stated)
 
 
 def _kernel_cells(parameters: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:

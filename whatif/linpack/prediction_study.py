@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from whatif.errors import InvalidFileError, Problem, UsageError
+from whatif.files.platform_file import PlatformChange, platform_text, present, write_platform
+from whatif.linpack.correction import LearntCorrection, learnt_correction
 from whatif.linpack.input_reader import HPLInput
-from whatif.linpack.machine import NOISES
+from whatif.linpack.machine import CORRECTION, NOISES
 from whatif.linpack.output_reader import HPLRun, read_hpl_output
 from whatif.linpack.output_writer import HPLRow, hpl_table
+from whatif.linpack.prediction_errors import HPLErrors, errors_of
 from whatif.linpack.prediction_tables import (
+    LEVEL,
     HPLPrediction,
     Key,
     detail_lines,
@@ -38,7 +44,8 @@ NOISE_OF: Final[Mapping[tuple[bool, bool], Noise]] = {
     (True, True): "both",
 }
 """`application.noise` by whether kernels and messages deviate."""
-_INTERVAL: Final = "95 % of times"
+_INTERVAL: Final = f"{LEVEL:.0%} of runs"
+SHARED_CORES: Final = "cores that share memory and clock are slower (docs/hpl_calibration.md)"
 _LINES: Final = {"N": 6, "P x Q": 11, "DEPTH": 25, "": 0}
 """Lines of an HPL.dat with values that a platform may refuse."""
 
@@ -54,6 +61,10 @@ class HPLPredictions(Presentable):
     measured: Mapping[Key, Sequence[HPLRun]]
     with_components: bool
     assumed: tuple[str, ...]
+    platform: str = ""
+    """Name of the platform, which a file with a correction extends, and the folders it is found in."""
+    folders: tuple[Path, ...] = ()
+    measured_files: tuple[str, ...] = ()
     _known: list[HPLPrediction] = field(default_factory=list)
 
     @property
@@ -91,6 +102,40 @@ class HPLPredictions(Presentable):
                 yield from detail_lines(item, self.with_components)
             latest.clear()
 
+    def errors(self) -> HPLErrors | None:
+        """Errors of all runs that were measured; None without any."""
+        return errors_of(list(self)) if self.measured else None
+
+    def correction(self) -> LearntCorrection:
+        """Relative time of the kernels that the measured runs show. Raise `UsageError` for too few of them."""
+        return learnt_correction(list(self), self._times)
+
+    def _times(self, predictions: Sequence[HPLPrediction], factor: float) -> list[float]:
+        """Times with all kernels so many times as slow, by the same seeds."""
+        tasks = ((item.row.configuration, seed) for item in predictions for seed in self.seeds)
+        times = [outcome.time for outcome in replace(self.runs, kernel_factor=factor).in_order(tasks)]
+        return [float(mean) for mean in np.reshape(times, (len(predictions), -1)).mean(axis=1)]
+
+    def to_toml(self) -> str:
+        """Text of a platform that extends this one by its correction."""
+        return platform_text(present(Path("corrected.toml"), self.platform), self._change())
+
+    def write(self, path: str | Path) -> None:
+        """Write the correction into a platform file, a new one that extends the platform, or the platform itself.
+
+        Raise `UsageError` for too few measured runs, and for a file that cannot be written.
+        """
+        file = Path(path)
+        own = file.is_file() and file.stem == self.platform
+        write_platform(file, self._change(), None if own else self.platform, self.folders)
+
+    def _change(self) -> PlatformChange:
+        if not self.measured:
+            raise UsageError("a correction is learnt from measured runs: state --measured HPL.out")
+        present_factor = self.runs.program.parameters.get(CORRECTION)
+        stated = 1.0 if present_factor is None else float(present_factor.value)
+        return self.correction().change(stated, [Path(file).name for file in self.measured_files])
+
     def table(self) -> Table:
         """One row for each combination; see `prediction_table`."""
         return self.table_of(list(self))
@@ -115,16 +160,29 @@ class HPLPredictions(Presentable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Assumptions and inputs; once all runs are simulated, also the measured runs without a prediction."""
+        """Assumptions and inputs; after all runs also the errors, and measured runs without a prediction."""
         found = [*self.assumed, self._summary()]
         if self.runs.plan.kernels_deviate and not self.runs.has_deviations:
             found.append("warning: the platform states no deviations of its kernels: only pivots are drawn")
+        found += self._doubts()
         missed = self.measured.keys() - {key_of(item.row.configuration) for item in self._known}
         if missed and len(self._known) == self.input.configuration_count:
             code, n, nb, p, q = next(key for key in self.measured if key in missed)
             example = f"such as {code} N {n} NB {nb} P {p} Q {q}"
             found.append(f"warning: {len(missed)} of the measured runs are no combination of HPL.dat, {example}")
+        if self.measured and len(self._known) == self.input.configuration_count:
+            errors = errors_of(self._known)
+            found += [] if errors is None else errors.lines()
         return tuple(found)
+
+    def _doubts(self) -> Iterator[str]:
+        """Kernels that were not calibrated, or with fewer busy cores than ranks of a node."""
+        if words := self.runs.plan.uncalibrated_in_words:
+            yield f"assumed: {words}"
+        busy = self.runs.program.parameters.get("platform.kernels.busy_cores")
+        if busy is not None and float(busy.value) < self.runs.ranks_per_node:
+            ranks = f"{self.runs.ranks_per_node} ranks run on a node"
+            yield f"warning: kernels were timed with {busy.value:.0f} busy cores, {ranks}: {SHARED_CORES}"
 
     def _summary(self) -> str:
         program, count, seeds = self.runs.program, self.input.configuration_count, self.seeds

@@ -16,8 +16,8 @@ from whatif.linpack.simulation.simulator import HPLOutcome
 from whatif.table import Table
 from whatif.units import FLOP_PER_SECOND, ONE, SECOND, Dimension
 
-QUANTILES: Final = (0.025, 0.975)
-"""Limits of the interval among the times of the replicates."""
+LEVEL: Final = 0.9
+"""Probability with which a further run is in the interval."""
 PARTS: Final = ("panel_factorisation", "pivot_exchange", "row_swap")
 """Components that HPL marks with a `+`: parts of the one before."""
 _RULE: Final = "--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV-"
@@ -58,15 +58,32 @@ class HPLPrediction:
 def prediction_of(outcomes: Sequence[HPLOutcome], measured: Mapping[Key, Sequence[HPLRun]]) -> HPLPrediction:
     """Prediction from the replicates of one configuration, with its measured runs."""
     times = [outcome.time for outcome in outcomes]
-    low, high = np.quantile(times, QUANTILES).tolist()
     components = {
         name: float(np.mean([outcome.components[name].max() for outcome in outcomes]))
         for name in COMPONENTS.values()
         if name in outcomes[0].components
     }
     configuration = outcomes[0].configuration
-    row = HPLRow(configuration, float(np.mean(times)), (low, high) if len(times) > 1 else None)
+    row = HPLRow(configuration, float(np.mean(times)), interval_of(times) if len(times) > 1 else None)
     return HPLPrediction(row, components, measured.get(key_of(configuration), ()))
+
+
+def interval_of(times: Sequence[float]) -> tuple[float, float]:
+    """Limits between which the time of a further run is with probability `LEVEL`: Student's, of the logarithms.
+
+    ln t: mean ± t_{n-1} s sqrt(1 + 1/n), which holds for few replicates, too, other than their quantiles.
+    """
+    from scipy.stats import t
+
+    logs, count = np.log(times), len(times)
+    half = float(t.ppf((1 + LEVEL) / 2, count - 1) * logs.std(ddof=1) * math.sqrt(1 + 1 / count))
+    return math.exp(logs.mean() - half), math.exp(logs.mean() + half)
+
+
+def in_short(prediction: HPLPrediction) -> str:
+    """Variant, NB and grid of a prediction."""
+    code, _, nb, p, q = key_of(prediction.row.configuration)
+    return f"{code} NB {nb} {p} x {q}"
 
 
 def key_of(configuration: Configuration) -> Key:

@@ -19,10 +19,12 @@ import numpy as np
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.executors import Place
 from whatif.core.term import Program
+from whatif.core.uncertainty import distribution_of, parameter_samples
 from whatif.linpack.hpl_terms import run_at
-from whatif.linpack.machine import CHOICES, NUMBERS, SEED, WORDS, Plan
+from whatif.linpack.machine import CHOICES, CORRECTION, NUMBERS, SEED, WORDS, Plan
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.simulation.simulator import HPLOutcome, Progress
+from whatif.schema.distributions import Distribution
 from whatif.units import BYTE, format_quantity
 
 _MEMORY: Final = "platform.node.host.memory_size"
@@ -48,6 +50,8 @@ class HPLRuns:
     """HPL on the machine of a scenario; the configuration of the scenario is only an example."""
 
     program: Program
+    kernel_factor: float = 1.0
+    """Further factor of the time of all kernels."""
 
     def refusal(self, configuration: Configuration) -> Refusal | None:
         """Reason why a configuration is infeasible (nodes, memory, other constraints); None where it is feasible."""
@@ -120,12 +124,31 @@ class HPLRuns:
         """Outcome of one run. Raise `UsageError` for a configuration that HPL would refuse."""
         values = self._at(configuration).values
         parameters = {path: float(values[path]) for path in self.plan.parameters} | {SEED: float(seed)}
+        parameters |= self._drawn(seed)
+        parameters[CORRECTION] = parameters.get(CORRECTION, 1.0) * self.kernel_factor
         stated = dict(zip(CHOICES, self.plan.choices, strict=True))
         plan = replace(self.plan, choices=tuple((stated | words_of(configuration)).values()))
         ranks, per_node, sockets = (
             float(values[self._input(name)]) for name in ("rank_count", "ranks_per_node", "socket_count")
         )
         return run_at(plan, parameters, ranks, per_node, sockets, panels_seen, progress)
+
+    def _drawn(self, seed: int) -> dict[str, float]:
+        """Uncertain costs of the deviating parts, drawn from their distributions and the covariance of their fits."""
+        if not self.uncertain:
+            return {}
+        numbers = np.random.default_rng((seed, 2)).random((1, len(self.uncertain)))
+        samples = parameter_samples(self.program, self.uncertain, numbers)
+        return {path: float(values[0]) for path, values in samples.items()}
+
+    @cached_property
+    def uncertain(self) -> dict[str, Distribution]:
+        """Distributions of the costs of the deviating parts: kernels, messages, or both."""
+        parts = {"none": (), "kernels": ("kernels",), "network": ("network",), "both": ("kernels", "network")}
+        leads = tuple(f"platform.{part}." for part in parts[self.plan.noise])
+        known = {path: distribution_of(self.program.parameters[path], {}) for path in self.plan.parameters
+                 if path.startswith(leads)}  # fmt: skip
+        return {path: distribution for path, distribution in known.items() if distribution is not None}
 
     def in_order(
         self, tasks: Iterable[Task], progress: Reported | None = None, place: Place | None = None

@@ -53,15 +53,23 @@ def hpl_scenario_of(
     has_ranks = "application.ranks_per_node" in overrides
     if has_ranks and placement.ranks_per_node is not None:
         raise UsageError("--set application.ranks_per_node and --ranks-per-node exclude each other")
-    folders = tuple(map(Path, platform_dirs))
+    name, folders = platform_source(platform, platform_dirs)
     if isinstance(platform, Platform):
-        name, machine, folders = platform.name, platform.spec, (*platform.folders, *folders)
-        built = {name: platform.document}
+        machine, built = platform.spec, {name: platform.document}
     else:
-        name, folders = named_platform(str(platform), folders)
         machine, built = load_platform(name, folders)[0], {}
     document, assumed = _document(configuration, name, machine, placement)
     return Scenario(document, None, dict(overrides), folders, built), "" if has_ranks else assumed
+
+
+def platform_source(
+    platform: str | Path | Platform, platform_dirs: Sequence[str | Path]
+) -> tuple[str, tuple[Path, ...]]:
+    """Name of a platform, and the folders to search for it."""
+    folders = tuple(map(Path, platform_dirs))
+    if isinstance(platform, Platform):
+        return platform.name, (*platform.folders, *folders)
+    return named_platform(str(platform), folders)
 
 
 def _document(

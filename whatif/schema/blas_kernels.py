@@ -6,11 +6,11 @@ one product, M-2 all of them), and so is its temporal deviation (N-1: only a con
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
-from whatif.schema.fields import Count, PositiveFactor, Seconds, StrictTable
+from whatif.schema.fields import Count, Fraction, PositiveFactor, Seconds, StrictTable
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
@@ -66,46 +66,54 @@ class SizeKernel(SizeTerms):
     """Standard deviation of one call about its mean, half-normal."""
 
 
-FREE = SizeKernel()
-
-
 class Kernels(StrictTable):
     """Costs of the kernels of HPL on one process while all processes of the node are busy.
 
-    The names are those of BLAS and of HPL's own functions; one that is not stated is free, unless noted otherwise.
+    The names are those of BLAS and of HPL's own functions; one that is not stated is charged by the data sheet.
     """
 
-    dgemm: MatrixKernel
+    dgemm: MatrixKernel | None = None
     """C - A B."""
-    dtrsm: SizeKernel = FREE
+    dtrsm: SizeKernel | None = None
     """Triangular solve of a matrix, S = M M N from the left, M N N from the right; like dgemm where not stated."""
-    dtrsv: SizeKernel = FREE
+    dtrsv: SizeKernel | None = None
     """Triangular solve of a vector, S = N."""
-    dgemv: SizeKernel = FREE
+    dgemv: SizeKernel | None = None
     """Matrix times vector, S = M N."""
-    dger: SizeKernel = FREE
+    dger: SizeKernel | None = None
     """Rank-1 update, S = M N."""
-    daxpy: SizeKernel = FREE
+    daxpy: SizeKernel | None = None
     """Sum of vectors, S = N."""
-    dscal: SizeKernel = FREE
+    dscal: SizeKernel | None = None
     """Scaling of a vector, S = N."""
-    idamax: SizeKernel = FREE
+    idamax: SizeKernel | None = None
     """Search of the pivot, S = N."""
-    dlaswp00n: SizeKernel = FREE
+    dlaswp00n: SizeKernel | None = None
     """Row swaps of one process, S = M N."""
-    dlaswp01t: SizeKernel = FREE
+    dlaswp01t: SizeKernel | None = None
     """Rows gathered on the pivot block's process, S = M N."""
-    dlaswp02n: SizeKernel = FREE
+    dlaswp02n: SizeKernel | None = None
     """Rows gathered on the others, S = M N."""
-    dlaswp03t: SizeKernel = FREE
+    dlaswp03t: SizeKernel | None = None
     """Rows received, on the pivot block's half, S = M N."""
-    dlaswp04t: SizeKernel = FREE
+    dlaswp04t: SizeKernel | None = None
     """Rows received, on the other half, S = M N."""
-    dlacpy: SizeKernel = FREE
+    dlacpy: SizeKernel | None = None
     """Copy of a matrix, S = M N."""
-    dlatcpy: SizeKernel = FREE
+    dlatcpy: SizeKernel | None = None
     """Transposed copy of a matrix, S = M N."""
+    correction: PositiveFactor = 1.0
+    """Time of all kernels relative to the costs above, learnt from runs of HPL on this machine (`whatif hpl -o`)."""
+    run_deviation: Fraction = 0.0
+    """Standard deviation of the time of all kernels from one run to the next, relative to their mean."""
+    busy_cores: Count | None = None
+    """Cores of a node that were busy during the calibration; fewer than the ranks of a run means too short times."""
     processors: dict[Key, PositiveFactor] = {}
     """Time of dgemm on each processor (socket), node after node, relative to the model above (M_H); none: all alike."""
     deviations: dict[Key, PositiveFactor] = {}
     """Deviation of dgemm on each processor, relative to the model's, besides its factor (N_H); none: all alike."""
+
+
+KERNEL_NAMES: Final = tuple(name for name, field in Kernels.model_fields.items() if field.annotation in
+                            (MatrixKernel | None, SizeKernel | None))  # fmt: skip
+"""Kernels by the names of their tables."""

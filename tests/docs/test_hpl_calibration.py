@@ -1,0 +1,72 @@
+"""What docs/hpl_calibration.md shows works, and the numbers of docs/validation.md about the same runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+import whatif
+from tests.paths import DATA, ROOT
+
+PAGE = (ROOT / "docs" / "hpl_calibration.md").read_text(encoding="utf-8")
+VALIDATION = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+RUNS = ROOT / "validation" / "hpl_two_cores.out"
+INPUT, PLATFORM = RUNS.with_suffix(".dat"), RUNS.with_suffix(".toml")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Folder of the reader: a link to `validation/`, the platform of the page, and outputs of hpl_kernels.c."""
+    (tmp_path / "validation").symlink_to(ROOT / "validation")
+    (tmp_path / "mine.toml").write_text(re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1])
+    for name in ("kernels", "messages"):
+        (tmp_path / f"{name}.csv").write_bytes((DATA / "kernels" / f"two_cores_{name}.csv").read_bytes())
+
+
+@pytest.mark.usefixtures("folder")
+def test_commands_of_the_page_run_and_print_its_errors(whatif_main):
+    printed = ""
+    commands = re.findall(r"^whatif .*", PAGE, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        code, _, error = whatif_main(*shlex.split(command)[1:])
+        assert code == 0, error
+        printed += error
+    shown = re.findall(r"^    (240 measured runs .*|N 6000: .*)", PAGE, re.MULTILINE)
+    assert len(shown) == 2
+    assert all(line in printed for line in shown)
+
+
+def runs_of(path, *sizes):
+    """Output of HPL with the runs of some matrix sizes."""
+    lines = RUNS.read_text().splitlines()
+    path.write_text("\n".join([*lines[:2], *(line for line in lines[2:] if line.split()[1] in sizes)]) + "\n")
+    return path
+
+
+def row(text, errors):
+    """Row of the table of docs/validation.md."""
+    shown = f"| {text} | {100 * errors.mean_error:.1f} % | {100 * errors.bias:+.1f} % | {errors.rank_correlation:.2f} |"
+    return shown + ("" if errors.coverage != errors.coverage else f" {100 * errors.coverage:.0f} % |")
+
+
+def test_errors_in_validation_md_are_those_of_the_runs():
+    plain = whatif.hpl(INPUT, platform=PLATFORM, measured=[RUNS]).errors()
+    noisy = whatif.hpl(INPUT, platform=PLATFORM, measured=[RUNS], noise=True).errors()
+    assert row("all kernels calibrated", plain) in VALIDATION
+    assert row("the same with `--noise`", noisy) in VALIDATION
+
+
+def test_correction_learnt_from_small_matrices_holds_for_large_ones(tmp_path):
+    small, large = runs_of(tmp_path / "small.out", "2000", "4000"), runs_of(tmp_path / "large.out", "6000")
+    whatif.hpl(INPUT, platform=PLATFORM, measured=[small]).write(tmp_path / "corrected.toml")
+    folders = [tmp_path, PLATFORM.parent]
+    before = whatif.hpl(INPUT, platform=PLATFORM, measured=[large], noise=True).errors()
+    after = whatif.hpl(INPUT, platform="corrected", platform_dirs=folders, measured=[large], noise=True).errors()
+    assert row("N = 6,000 only, `--noise`", before) in VALIDATION
+    text = "N = 6,000 only, `--noise`, with the correction learnt from N = 2,000 and 4,000 (1.059)"
+    assert row(text, after) in VALIDATION
+    assert after.mean_error < before.mean_error
+    assert after.coverage >= 0.8

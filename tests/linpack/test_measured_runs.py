@@ -1,0 +1,165 @@
+"""Predictions of HPL against measured runs: errors, intervals, corrections, and kernels without a calibration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import spearmanr
+
+import whatif
+from tests.linpack.test_hpl_verb import hpl_input
+from whatif.linpack.output_reader import HPLRun
+from whatif.linpack.output_writer import HPLRow
+from whatif.linpack.prediction_errors import errors_of
+from whatif.linpack.prediction_tables import HPLPrediction
+from whatif.linpack.simulation.configuration import Configuration
+
+PLATFORM = """
+extends = "generic_cpu"
+name = "Own"
+node.cpu.core_count = 8
+[kernels.dgemm]
+mnk = "0.05 ns"
+[sources]
+kernels = { grade = "measured", source = "calibrated" }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Folder with an HPL.dat of four runs on 2 x 4 ranks and a platform `own`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "HPL.dat").write_text(hpl_input(N="2000 3000", NB="64 128"))
+    (tmp_path / "own.toml").write_text(PLATFORM)
+    return tmp_path
+
+
+def predicted(**options):
+    return whatif.hpl("HPL.dat", platform="own.toml", **options)
+
+
+def write_output(path, times):
+    """Output of HPL for times by N and NB."""
+    lines = ["T/V                N    NB     P     Q               Time                 Gflops"]
+    for (n, nb), time in times:
+        rate = Configuration(n, nb, 2, 4).operations / time / 1e9
+        lines.append(f"WR00C2R4 {n:11d} {nb:5d}     2     4 {time:18.2f} {rate:23.6e}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def times_of(result):
+    return [((it.row.configuration.matrix_size, it.row.configuration.block_size), it.row.time) for it in result]
+
+
+def prediction(nb, time, measured, interval=None):
+    run = Configuration(1000, nb, 1, 1)
+    return HPLPrediction(HPLRow(run, time, interval), measured=[HPLRun(run, it, math.nan) for it in measured])
+
+
+def test_errors_are_those_computed_by_hand():
+    found = errors_of([
+        prediction(32, 1.1, [1.0, 1.0], (0.9, 1.05)),
+        prediction(64, 0.9, [1.2], (0.8, 1.1)),
+        prediction(128, 2.0, [1.6, 2.4], (1.7, 2.5)),
+        prediction(256, 5.0, []),
+    ])  # fmt: skip
+    assert (found.configuration_count, found.run_count) == (3, 5)
+    assert_allclose([found.mean_error, found.bias], [(0.1 + 0.25 + 0) / 3, (0.1 - 0.25) / 3], rtol=1e-12, atol=0)
+    assert_allclose(found.coverage, 3 / 5, rtol=1e-12, atol=0)
+    assert_allclose(found.rank_correlation, spearmanr([1.1, 0.9, 2.0], [1.0, 1.2, 2.0])[0], rtol=1e-12, atol=0)
+    assert list(found.lines())[1].endswith("it reached 83.3% of WR11C2R4 NB 32 1 x 1")
+
+
+def test_without_measured_runs_there_are_no_errors():
+    assert errors_of([prediction(32, 1.0, [])]) is None
+
+
+def test_kernels_without_a_calibration_are_listed_and_cost_memory_bandwidth(folder):
+    result = predicted()
+    assert any("not calibrated, charged by memory's bandwidth: dtrsv, dgemv" in it for it in result.notes)
+    slow = predicted(overrides={"platform.node.host.memory_bandwidth": "1 GB/s"}, components=True)
+    fast = predicted(overrides={"platform.node.host.memory_bandwidth": "1 PB/s"}, components=True)
+    swaps = [next(iter(it)).components["row_swap"] for it in (slow, fast)]
+    # At least one process gathers N / NB rows of its N / 4 columns, half of them in the mean: 80 B each at 1/8 GB/s.
+    assert swaps[0] - swaps[1] > 2000**2 / 2 / 4 * 80 * 8 / 1e9 / 2
+
+
+def test_explain_lists_kernels_without_a_calibration(folder, whatif_main):
+    assert whatif_main("hpl", "HPL.dat", "--platform", "own.toml", "--save", "run.toml")[0] == 0
+    code, out, _ = whatif_main("explain", "run.toml", "total_time", "--depth", "4")
+    assert code == 0
+    assert "not calibrated, charged by memory's bandwidth: dtrsv" in out
+
+
+def test_correction_gives_back_the_factor_that_made_the_runs(folder):
+    slower = {"platform.kernels.correction": 1.3}
+    output = write_output(folder / "HPL.out", times_of(predicted(overrides=slower)))
+    found = predicted(measured=[output]).correction()
+    assert_allclose(found.factor, 1.3, rtol=0.01, atol=0)
+    assert found.deviation < 0.01
+    assert found.run_deviation is None
+
+
+def test_written_correction_is_that_of_the_platform_and_applies_to_the_next_prediction(folder):
+    truth = times_of(predicted(overrides={"platform.kernels.correction": 1.3}))
+    output = write_output(folder / "HPL.out", [(key, time * factor) for key, time in truth for factor in (0.98, 1.02)])
+    predicted(measured=[output]).write("corrected.toml")
+    again = whatif.hpl("HPL.dat", platform="corrected.toml", measured=[output])
+    assert again.errors().mean_error < 0.01
+    parameters = again.runs.program.parameters
+    assert "learnt from 8 runs of 4 configurations of HPL (HPL.out)" in parameters["platform.kernels.correction"].source
+    assert_allclose(
+        parameters["platform.kernels.run_deviation"].value, np.std([-0.02, 0.02], ddof=1), rtol=0.02, atol=0
+    )
+    # Learnt once more, from the corrected platform, it stays.
+    again.write("corrected.toml")
+    third = whatif.hpl("HPL.dat", platform="corrected.toml").runs.program.parameters
+    assert_allclose(third["platform.kernels.correction"].value, 1.3, rtol=0.01, atol=0)
+
+
+def test_correction_by_the_command_line_needs_measured_runs(folder, whatif_main):
+    code, out, error = whatif_main("hpl", "HPL.dat", "--platform", "own.toml", "-o", "corrected.toml")
+    assert (code, out) == (2, "")
+    assert "state --measured HPL.out" in error
+    assert not (folder / "corrected.toml").exists()
+
+
+def test_too_few_measured_configurations_teach_nothing(folder):
+    output = write_output(folder / "HPL.out", times_of(predicted())[:2])
+    with pytest.raises(whatif.WhatifError, match="at least 3 measured configurations; there are 2"):
+        predicted(measured=[output]).write("corrected.toml")
+    assert not (folder / "corrected.toml").exists()
+
+
+def test_intervals_contain_runs_of_the_machine_that_made_them(folder):
+    """Correction and scatter of runs are drawn as `generic_cpu` states them; at least four in five runs are inside."""
+    drawn = predicted(noise=True, replicates=20, seed=1000)
+    inside = 0
+    for item in drawn:
+        runs = [drawn.runs.run(item.row.configuration, seed).time for seed in range(40)]
+        low, high = item.row.interval
+        inside += sum(low <= time <= high for time in runs)
+    assert inside >= 0.8 * 4 * 40
+    assert inside < 4 * 40
+
+
+def test_interval_widens_with_the_uncertainty_of_the_fit_and_the_scatter_of_runs(folder):
+    def width(**kernels):
+        overrides = {"platform.kernels.correction": 1.0, "platform.kernels.run_deviation": 0.0} | kernels
+        low, high = next(iter(predicted(noise=True, overrides=overrides))).row.interval
+        return high / low - 1
+
+    assert width() < 0.01
+    assert width(**{"platform.kernels.run_deviation": 0.1}) > 0.15
+    assert width(**{"platform.kernels.correction": "1 +- 0.1"}) > 0.15
+    assert width(**{"platform.kernels.dgemm.mnk": "0.05 ns +- 0.01 ns"}) > 0.15
+
+
+def test_fewer_busy_cores_than_ranks_are_a_warning(folder):
+    found = predicted(overrides={"platform.kernels.busy_cores": 1}).notes
+    assert any("timed with 1 busy cores, 8 ranks run on a node" in note for note in found)
+    assert not any("busy" in note for note in predicted(overrides={"platform.kernels.busy_cores": 8}).notes)

@@ -1,0 +1,200 @@
+"""Models of a kernel fitted to its calls, and the choice between them by calls that were held out.
+
+A model with more terms, a factor for each processor (M_H) or a second side for large calls (M') always lies closer to
+the calls that it was fitted to. What counts are other calls, of block sizes K that were not fitted: a breakpoint in K
+that does not exist would otherwise decide on the best NB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.fitting.blas_samples import MATRIX_TERMS, Samples
+from whatif.fitting.regression import NOISES, Noise, Regression, non_negative, regression
+from whatif.models.quantities import FloatArray
+
+PER_PROCESSOR: Final = "M_H"
+_FOLDS: Final = 5
+_FEW: Final = 20
+"""Share 1 / 20 of the calls is what a decade of time needs to count as much as others."""
+_CLEARLY: Final = 0.2
+"""Share by which M' must lower the held-out error: its second side is an accelerator."""
+_MOST_BREAKS: Final = 24
+"""Places for a breakpoint of each size that are tried."""
+_SHARES: Final = (1.0, 1.0, 0.1, 0.01)
+"""Rounds of that search, each among so much of the calls around the place found before."""
+_MOST_SEARCHED: Final = 2000
+"""Calls that the search for breakpoints looks at."""
+_FEWEST_OF_SIDE: Final = 25
+"""Calls on either side of a breakpoint: five for each term."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Model with a noise, fitted."""
+
+    model: str
+    noise: Noise
+    names: tuple[str, ...]
+    found: Regression
+    thresholds: Mapping[str, float]
+    """Least sizes of M', by letter."""
+
+    @property
+    def parameter_count(self) -> int:
+        """Parameters that are not at their bound."""
+        return self.found.free + sum(value > 1 for value in self.thresholds.values())
+
+    @property
+    def criterion(self) -> float:
+        """Bayesian information criterion."""
+        more = self.parameter_count - self.found.free
+        return self.found.criterion + more * float(np.log(len(self.found.time)))
+
+    def predicted(self, samples: Samples) -> FloatArray:
+        """Mean times of calls, on processors that are as the model."""
+        times = samples.terms(self.names) @ self.found.mean.coefficients.reshape(-1, len(self.names)).T
+        return (
+            np.where(_inside(samples, self.thresholds), times[:, -1], times[:, 0]) if self.thresholds else times[:, 0]
+        )
+
+
+def candidates(samples: Samples) -> Iterator[Candidate]:
+    """Every model with every noise, as far as there are more calls than terms."""
+    product = samples.names[1]
+    bases: list[tuple[str, tuple[str, ...]]] = [("-0", ("constant",)), ("-1", ("constant", product))]
+    if samples.kernel == "dgemm":
+        bases += [("-2", MATRIX_TERMS), ("'", MATRIX_TERMS)]
+    for suffix, names in bases:
+        thresholds = _thresholds(samples) if suffix == "'" else {}
+        for noise in NOISES:
+            for lead in ("M", PER_PROCESSOR):
+                found = _fitted(samples, f"{lead}{suffix}", noise, names, thresholds)
+                if found is not None:
+                    yield found
+
+
+def _fitted(
+    samples: Samples, model: str, noise: Noise, names: tuple[str, ...], thresholds: Mapping[str, float]
+) -> Candidate | None:
+    """A model fitted to calls; None where these are too few for it."""
+    count, per_processor = len(samples.time), model.startswith(PER_PROCESSOR)
+    if (model[-1] == "'" and not thresholds) or count <= 2 * len(names):
+        return None
+    groups = samples.groups if per_processor else None
+    if per_processor and not 1 < len(samples.representatives) < count - len(names):
+        return None
+    terms = samples.terms(names)
+    if thresholds:
+        inside = _inside(samples, thresholds)[:, None]
+        terms = np.hstack((terms * ~inside, terms * inside))
+    return Candidate(
+        model, noise, names, regression(terms, samples.terms(names), samples.time, noise, groups), thresholds
+    )
+
+
+def held_out_residuals(samples: Samples, tried: Sequence[Candidate]) -> dict[str, FloatArray]:
+    """|ln(fitted / measured)| of each call by models that were fitted without it, with the noise of least criterion.
+
+    dgemm is held out by K, other kernels call by call. Models that parts of the calls do not determine are left out.
+    """
+    best = {item.model: item for item in sorted(tried, key=lambda item: -item.criterion)}
+    folds = _folds(samples)
+    found: dict[str, FloatArray] = {model: np.empty(len(samples.time)) for model in best}
+    for fold in range(_FOLDS):
+        held = folds == fold
+        others, left_out = samples.at(~held), samples.at(held)
+        limits = _thresholds(others) if any(item.thresholds for item in best.values()) else {}
+        for model, item in best.items():
+            fitted = _fitted(others, model, item.noise, item.names, limits if item.thresholds else {})
+            if fitted is None:
+                found.pop(model, None)
+            elif model in found:
+                factors = np.ones(1 + samples.groups.max())
+                factors[np.unique(samples.groups[~held])] = fitted.found.mean.factors
+                times = fitted.predicted(left_out) * factors[samples.groups[held]]
+                found[model][held] = np.abs(np.log(np.maximum(times, np.finfo(float).tiny) / left_out.time))
+    return found
+
+
+def _folds(samples: Samples) -> NDArray[np.intp]:
+    """[call]: its fold."""
+    known, depth = np.unique(samples.sizes.get("k", samples.time), return_inverse=True)
+    place = depth if samples.kernel == "dgemm" and len(known) >= _FOLDS else np.arange(len(samples.time))
+    return np.asarray(place % _FOLDS)
+
+
+def decade_weights(time: FloatArray) -> FloatArray:
+    """Weights of calls, with which those of every decade of time count alike, unless it has few; their sum is 1."""
+    decades = np.floor(np.log10(time)).astype(int)
+    counts = np.maximum(np.bincount(decades - decades.min()), len(time) / _FEW)
+    weights = 1.0 / counts[decades - decades.min()]
+    return np.asarray(weights / weights.sum())
+
+
+def preferred(tried: Sequence[Candidate], residuals: Mapping[str, FloatArray], weights: FloatArray) -> str:
+    """Model of least held-out error; one with more parameters only where it is better by more than chance.
+
+    That is two standard errors of the difference; M' has to be better by `_CLEARLY` as well.
+    """
+    counts = {item.model: item.parameter_count for item in tried if item.model in residuals}
+    chosen = ""
+    for model in sorted(counts, key=lambda model: (model[-1] == "'", counts[model])):
+        if not chosen:
+            chosen = model
+            continue
+        gain = residuals[chosen] - residuals[model]
+        needed = 2 * float(np.sqrt((weights**2 * gain**2).sum()))
+        if model[-1] == "'":
+            needed = max(needed, _CLEARLY * float(weights @ residuals[chosen]))
+        chosen = model if float(weights @ gain) > needed else chosen
+    return chosen
+
+
+def _inside(samples: Samples, thresholds: Mapping[str, float]) -> NDArray[np.bool_]:
+    inside = [samples.sizes[letter] >= least for letter, least in thresholds.items()]
+    return np.asarray(np.logical_and.reduce(inside), dtype=np.bool_)
+
+
+def _thresholds(samples: Samples) -> dict[str, float]:
+    """Least M, N and K of the calls of another kind (M'), of least criterion; empty where there are too few calls.
+
+    Every size is tried at several places while the others stay, in turn, beginning with one limit for all three.
+    """
+    some = samples.at(np.arange(len(samples.time)) % -(-len(samples.time) // _MOST_SEARCHED) == 0)
+    ranked = {letter: np.sort(some.sizes[letter]) for letter in "mnk"}
+    smallest = np.sort(np.minimum.reduce([some.sizes[letter] for letter in "mnk"]))
+    starts = [dict.fromkeys("mnk", at) for at in _places(smallest, 0.0, 1.0)]
+    best = min(starts, key=lambda limits: _broken(some, limits))
+    for share in _SHARES:
+        for letter in "mnk":
+            tried = [best, {**best, letter: 1.0}]
+            tried += [{**best, letter: at} for at in _places(ranked[letter], best[letter], share)]
+            best = min(tried, key=lambda limits: _broken(some, limits))
+    return best if np.isfinite(_broken(some, best)) else {}
+
+
+def _places(ranked: FloatArray, middle: float, share: float) -> list[float]:
+    """Sizes to try for a breakpoint, evenly among those that are at most a share of all places from the middle."""
+    place, reach = int(np.searchsorted(ranked, middle)), int(np.ceil(share * len(ranked)))
+    low, high = max(place - reach, 0), min(place + reach, len(ranked) - 1)
+    return [float(size) for size in np.unique(ranked[np.linspace(low, high, _MOST_BREAKS).round().astype(int)])]
+
+
+def _broken(samples: Samples, thresholds: Mapping[str, float]) -> float:
+    """Criterion of lines in M N K on both sides of thresholds, with relative weights."""
+    inside = _inside(samples, thresholds)
+    count, terms = len(inside), samples.terms(MATRIX_TERMS)
+    if min(inside.sum(), count - inside.sum()) < _FEWEST_OF_SIDE:
+        return np.inf
+    rest, used = 0.0, sum(limit > 1 for limit in thresholds.values())
+    for side in (inside, ~inside):
+        found = non_negative(terms[side], samples.time[side], samples.time[side])
+        rest += float(((terms[side] @ found / samples.time[side] - 1) ** 2).sum())
+        used += int((found > 0).sum())
+    return count * float(np.log(max(rest / count, np.finfo(float).tiny))) + used * float(np.log(count))

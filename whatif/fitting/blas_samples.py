@@ -1,0 +1,142 @@
+"""Single calls of a kernel: their times, the products of their sizes, and what interrupted them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.fitting.input_checks import LONGEST_TIME
+from whatif.fitting.regression import robust
+from whatif.models.quantities import FloatArray
+from whatif.table import Table
+
+MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
+SIZE_TERMS: Final = ("constant", "size")
+FEWEST_POINTS: Final = 6
+"""Calls without which nothing is fitted."""
+INTERRUPTED: Final = 5.0
+"""Times the usual time of its sizes from which a call counts as interrupted."""
+_MOST_LOST: Final = 0.02
+"""Share of the time in interruptions from which a warning says so."""
+# The sizes whose product is S; a triangular solve has one from the left and one from the right.
+_PRODUCTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "dtrsm": ("mmn", "mnn"), "dtrsv": ("n",), "daxpy": ("n",), "dscal": ("n",), "idamax": ("n",),
+}  # fmt: skip
+_SIDES: Final = {"mmn": "M M N (from the left)", "mnn": "M N N (from the right)"}
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Calls of one kernel."""
+
+    kernel: str
+    sizes: Mapping[str, FloatArray]
+    """By column of the file, with the product S as `size` where the kernel has one."""
+    time: FloatArray
+    nodes: NDArray[np.object_]
+    cpus: NDArray[np.object_]
+    groups: NDArray[np.intp]
+    """Number of the processor and calibration of each call."""
+    representatives: NDArray[np.intp]
+    """One call of each group."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Terms of the kernel."""
+        return MATRIX_TERMS if self.kernel == "dgemm" else SIZE_TERMS
+
+    def terms(self, names: tuple[str, ...]) -> FloatArray:
+        """The products of the sizes, of shape (calls, names)."""
+        one = np.ones_like(self.time)
+        if self.kernel != "dgemm":
+            return np.stack([one if name == "constant" else self.sizes["size"] for name in names], axis=1)
+        factors = ([] if name == "constant" else [self.sizes[letter] for letter in name] for name in names)
+        return np.stack([reduce(np.multiply, factor, one) for factor in factors], axis=1)
+
+    def at(self, chosen: NDArray[np.bool_]) -> Samples:
+        """Some of the calls, with groups numbered anew."""
+        _, representatives, groups = np.unique(self.groups[chosen], return_index=True, return_inverse=True)
+        sizes = {name: size[chosen] for name, size in self.sizes.items()}
+        return Samples(
+            self.kernel, sizes, self.time[chosen], self.nodes[chosen], self.cpus[chosen], groups, representatives
+        )
+
+
+def samples_of(table: Table, kernel: str) -> tuple[Samples, list[str]]:
+    """Calls of a kernel that were not interrupted, and remarks.
+
+    Raise `UsageError` for a missing column, too few calls, sizes that are all equal, and times that cannot be.
+    """
+    columns = {name: column.values for name, column in table.columns.items()}
+    time = columns["time"]
+    if len(time) < FEWEST_POINTS:
+        raise UsageError(f"{kernel}: {len(time)} calls; at least {FEWEST_POINTS} are needed")
+    if time.max() > LONGEST_TIME:
+        raise UsageError(f"{kernel}: a time of {time.max():g} s is not possible: are the units mixed up?")
+    sizes, remarks = _sizes(columns, kernel, time)
+    empty = np.full(len(time), "", dtype=object)
+    nodes, cpus, runs = (columns.get(name, empty) for name in ("node", "cpu", "run"))
+    labels = [f"{node}\n{cpu}\n{run}" for node, cpu, run in zip(nodes, cpus, runs, strict=True)]
+    _, representatives, groups = np.unique(np.array(labels, dtype=str), return_index=True, return_inverse=True)
+    found, lost = _uninterrupted(Samples(kernel, sizes, time, nodes, cpus, groups, representatives))
+    return found, [*remarks, *lost]
+
+
+def _uninterrupted(samples: Samples) -> tuple[Samples, list[str]]:
+    """Calls without those that took `INTERRUPTED` times as long as others of their sizes, and a remark on these.
+
+    A process that loses its core waits for milliseconds: a thousand times what a short call takes.
+    """
+    usual = robust(samples.terms(samples.names), samples.time)
+    kept = samples.time < INTERRUPTED * usual
+    if kept.all() or kept.sum() < max(FEWEST_POINTS, samples.time.size // 2):
+        return samples, []
+    lost = float((samples.time - usual)[~kept].sum() / samples.time.sum())
+    text = f"{samples.kernel}: {(~kept).sum():,} of {kept.size:,} calls were interrupted, {lost:.1%} of the time"
+    more = ": was the machine busy with other work?" if lost > _MOST_LOST else ""
+    return samples.at(kept), [f"{text}; they are left out{more}"]
+
+
+def _sizes(columns: Mapping[str, FloatArray], kernel: str, time: FloatArray) -> tuple[dict[str, FloatArray], list[str]]:
+    remarks: list[str] = []
+    if kernel == "dgemm":
+        sizes = _needed(columns, kernel, "mnk")
+    elif "size" in columns:
+        sizes = {"size": columns["size"]}
+    else:
+        sizes, remarks = _product(columns, kernel, time)
+    if all(np.ptp(values) == 0 for values in sizes.values()):
+        raise UsageError(f"{kernel}: all sizes are equal: the dependence on them cannot be determined")
+    return sizes, remarks
+
+
+def _needed(columns: Mapping[str, FloatArray], kernel: str, letters: str) -> dict[str, FloatArray]:
+    wanted = dict.fromkeys(letters)
+    if missing := [letter for letter in wanted if letter not in columns]:
+        listed = ", ".join(f"`{letter}`" for letter in missing)
+        raise UsageError(f"{kernel}: no column {listed}; `--columns {missing[0]}=HEADING` names its column")
+    return {letter: columns[letter] for letter in wanted}
+
+
+def _product(
+    columns: Mapping[str, FloatArray], kernel: str, time: FloatArray
+) -> tuple[dict[str, FloatArray], list[str]]:
+    """S as the product of the kernel's sizes: where there are two of them, that on which the times lie best."""
+    errors: dict[str, float] = {}
+    products: dict[str, FloatArray] = {}
+    sizes: dict[str, FloatArray] = {}
+    for letters in _PRODUCTS.get(kernel, ("mn",)):
+        sizes = _needed(columns, kernel, letters)
+        products[letters] = reduce(np.multiply, [sizes[letter] for letter in letters])
+        terms = np.stack((np.ones_like(time), products[letters]), axis=1)
+        errors[letters] = float(np.median(np.abs(robust(terms, time) / time - 1)))
+    best, *others = sorted(errors, key=errors.__getitem__)
+    remarks = f"{kernel}: S is {_SIDES.get(best, '')}, {errors[best]:.1%} off; "
+    remarks += " or ".join(f"{_SIDES[letters]} would be {errors[letters]:.1%} off" for letters in others)
+    return {**sizes, "size": products[best]}, [remarks] if others else []
