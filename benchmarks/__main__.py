@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.calibration import calibrating
 from benchmarks.explorer import first_frame, typing
 from benchmarks.fitting import fitting
 from benchmarks.flows import sharing
@@ -19,7 +20,7 @@ from benchmarks.simulation import replaying
 
 MODEL = (million_points, edit_of_a_parameter, million_ranks, decisions, ten_million_points)
 EXPLORER = (key_to_picture, typing, start, first_frame)
-MEASUREMENTS = (reading, fitting, regressing, scaling, searching)
+MEASUREMENTS = (reading, calibrating, fitting, regressing, scaling, searching)
 SIMULATION = (replaying, patterns, sharing, high_performance_linpack)
 
 
