@@ -145,3 +145,8 @@ def test_measured_reference_removes_the_error_of_the_model_from_speedups():
         whatif.compare(["jacobi2d"], ["summit"], measured={"jacobi2d": 1.0}, references={"jacobi2d": 2.0})
     with pytest.raises(whatif.WhatifError, match="--measured: `0 s` must be greater than 0"):
         whatif.compare(["jacobi2d"], ["summit"], measured={"jacobi2d": "0 s"})
+
+
+def test_report_states_the_accuracy(tmp_path):
+    whatif.report("minife", tmp_path / "r.html")
+    assert "iteration within 6% of 5 runs on lassen" in (tmp_path / "r.html").read_text(encoding="utf-8")
