@@ -155,13 +155,13 @@ def device_rates(profile: Profile | None, platform: PlatformSpec | None) -> Mapp
     sheet = dict.fromkeys(RATES, np.nan)
     device = None if platform is None else platform.node.gpu
     if device is not None:
-        # As profiles state it, so that both sides of a ratio are peaks.
-        peak = {"dram_bandwidth": device.dram_peak_bandwidth or device.dram_bandwidth}
-        stated = {name: getattr(device, name) for name in RATES} | peak
+        stated = {name: getattr(device, name) for name in RATES}
         sheet = {name: value if isinstance(value, float) else np.nan for name, value in stated.items()}
     if profile is None or (device is not None and is_profiled_on(profile, device.name)):
         return sheet
     recorded = {name: _first(profile.devices.columns[name].values) for name in RATES}
+    # Profiles record the peak of the memory: the share of it that is sustained is taken from the platform.
+    recorded["dram_bandwidth"] *= 1.0 if device is None else device.sustained_share
     return {name: recorded[name] if recorded[name] > 0 else sheet[name] for name in RATES}
 
 

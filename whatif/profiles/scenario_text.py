@@ -131,7 +131,7 @@ def _measured(operations: Table, name: str, lead: str, rows: Rows, bandwidth: fl
     mean = _time(operations, rows) / len(rows)
     parameters: dict[str, Any] = {"kind": "measured_kernel", "kernel_time": _seconds(mean), "launch_count": len(rows)}
     if bandwidth > 0:
-        parameters |= {"bound": "dram_peak_bandwidth", "profiled_bandwidth": f"{bandwidth!r} B/s"}
+        parameters |= {"bound": "dram_bandwidth", "profiled_bandwidth": f"{bandwidth!r} B/s"}
     return _Phase(name, f"{lead}{_shown(operations, rows)}", parameters, rows)
 
 

@@ -183,13 +183,11 @@ class MeasuredKernelPhase(StrictTable):
     """Time of one launch on the profiled device."""
     launch_count: CountOrZero = 1.0
     """Launches in one iteration."""
-    bound: Literal["nothing", "dram_bandwidth", "dram_peak_bandwidth", "peak_single_rate", "peak_double_rate"] = (
-        "nothing"
-    )
+    bound: Literal["nothing", "dram_bandwidth", "peak_single_rate", "peak_double_rate"] = "nothing"
     """Limiting rate: the measured time is multiplied by this rate of the profiled device and divided by that of this
     device. nothing: the time is used as measured."""
     profiled_bandwidth: BytesPerSecond | None = None
-    """Memory bandwidth of the profiled device for `bound = "dram_bandwidth"`, its peak for `"dram_peak_bandwidth"`."""
+    """Sustained memory bandwidth of the profiled device, for `bound = "dram_bandwidth"`."""
     profiled_rate: OperationsPerSecond | None = None
     """Peak rate of the profiled device, for `bound = "peak_single_rate"` or `"peak_double_rate"`."""
 

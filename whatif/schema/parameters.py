@@ -179,7 +179,7 @@ def _fitted(path: KeyPath, layer: Layer) -> FittedParameter | None:
 
 def _record_of(fits: Mapping[str, Any], path: KeyPath) -> tuple[KeyPath, Any]:
     """Record of the fit of a value: that of its table or of the nearest table around it, and the path of that table."""
-    for length in range(len(path) - 1, 0, -1) if fits else ():
+    for length in range(len(path) - 1, -1, -1) if fits else ():
         if (entry := fits.get(".".join(path[:length]))) is not None:
             return path[:length], entry
     return path[:-1], None

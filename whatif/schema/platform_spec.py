@@ -141,10 +141,15 @@ class GPU(StrictTable):
     """Exponent of the clock in the dynamic power, for `power_cap`: 3 if the voltage scales with the clock."""
 
     @property
+    def sustained_share(self) -> float:
+        """Share of the peak memory bandwidth that is sustained; 1 where the peak is not known."""
+        known, peak = self.dram_bandwidth, self.dram_peak_bandwidth
+        return known / peak if isinstance(known, float) and isinstance(peak, float) else 1.0
+
+    @property
     def is_sustained(self) -> bool:
         """Whether `dram_bandwidth` is known to be less than the peak."""
-        known, peak = self.dram_bandwidth, self.dram_peak_bandwidth
-        return isinstance(known, float) and isinstance(peak, float) and known < _LEAST_PEAK * peak
+        return self.sustained_share < _LEAST_PEAK
 
 
 class CPU(StrictTable):

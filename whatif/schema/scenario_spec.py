@@ -152,7 +152,7 @@ def _check_transfer(name: str, phase: TransferPhase, application: Application) -
 
 
 def _check_measured(name: str, phase: MeasuredKernelPhase) -> None:
-    needed = "profiled_bandwidth" if phase.bound.endswith("_bandwidth") else "profiled_rate"
+    needed = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
     if phase.bound != "nothing" and getattr(phase, needed) is None:
         raise _error(f"application.phases.{name}.{needed}", f'missing key, needed by `bound = "{phase.bound}"`')
 

@@ -71,12 +71,10 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
     once = f"{path}.kernel_time"
     if phase.bound != "nothing":
         _need_gpu(context, path)
-        profiled = "profiled_bandwidth" if phase.bound.endswith("_bandwidth") else "profiled_rate"
-        # A platform without a peak has what its bandwidth sustains.
-        bound = phase.bound if f"{GPU}.{phase.bound}" in wiring.parameters else "dram_bandwidth"
+        profiled = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
         rates: dict[str, Reference] = {
             "profiled_metric": f"{path}.{profiled}",
-            "present_metric": gpu_rate(context, bound),
+            "present_metric": gpu_rate(context, phase.bound),
         }
         once = wiring.add(f"{name}.launch_time", rescaled_time, {"kernel_time": once} | rates)
     inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.launch_count"}
