@@ -22,7 +22,7 @@ NOT_NOTED = -1
 NOTED_START, NOTED_END, CROWD_PLACE, LANES = range(4)
 """Columns of `Adapters.noted`; from `LANES` on, four of lanes."""
 NOTED_COLUMNS = LANES + 4
-STARTS, ENDS, SUM_OF_STARTS, SUM_OF_ENDS = range(4)
+STARTS, ENDS, MET_AT_START, MET_AT_END = range(4)
 """Rows of `Adapters.moments`."""
 _STEPS_OF_PERIOD = 4
 """Least number of steps in the mean of a period, since process columns take turns."""
@@ -61,7 +61,9 @@ class Adapters(NamedTuple):
     found: FloatArray
     """[message]: room for the crowds."""
     moments: FloatArray
-    """[4, message + 1]: room for the starts and ends of a lane's messages, and the sums of both."""
+    """[4, message]: room for the starts and ends of a lane's messages, and the time in the lane up to both."""
+    order: IntArray
+    """[3, message + 1]: room for the order of a lane's starts and of its ends, and for `put_in_order`."""
 
 
 def crowd_of(adapters: Adapters, sender: int, receiver: int, both: bool, place: int, marks: IntArray) -> float:
@@ -198,68 +200,62 @@ def crowds_of_lane(lane: int, adapters: Adapters, period: float) -> None:
     All messages are folded into one period, so that those of steps before and behind are there too.
     """
     noted, members, found, room = adapters.noted, adapters.members, adapters.found, adapters.moments
-    first, behind = adapters.starts[lane], adapters.starts[lane + 1]
-    count, busy, always = behind - first, 0.0, 0.0
+    first, count = adapters.starts[lane], adapters.starts[lane + 1] - adapters.starts[lane]
+    busy, always = 0.0, 0.0
     if count == 0 or period <= 0.0:
         return
     for at in range(count):
         begun, ended = noted[members[first + at], NOTED_START], noted[members[first + at], NOTED_END]
         busy += ended - begun
         always += floor(ended / period) - floor(begun / period)
-        room[STARTS, at], room[ENDS, at] = (
-            begun - period * floor(begun / period),
-            ended - period * floor(ended / period),
-        )
-    sort(room[STARTS], count)
-    sort(room[ENDS], count)
-    add_up(room[STARTS], room[SUM_OF_STARTS], count)
-    add_up(room[ENDS], room[SUM_OF_ENDS], count)
-    for at in range(first, behind):
-        begun, ended = noted[members[at], NOTED_START], noted[members[at], NOTED_END]
+        room[STARTS, at] = begun - period * floor(begun / period)
+        room[ENDS, at] = ended - period * floor(ended / period)
+    for row in (STARTS, ENDS):
+        put_in_order(room[row], count, period, adapters.order[row], adapters.order[2])
+    add_up(room, adapters.order, count)
+    for at in range(count):
+        begun, ended = noted[members[first + at], NOTED_START], noted[members[first + at], NOTED_END]
         if ended > begun:
-            met = present(ended, count, busy, always, period, room) - present(begun, count, busy, always, period, room)
-            found[members[at]] = max(found[members[at]], met / (ended - begun))
+            met = busy * (floor(ended / period) - floor(begun / period))
+            met += always * (room[ENDS, at] - room[STARTS, at]) + room[MET_AT_END, at] - room[MET_AT_START, at]
+            found[members[first + at]] = max(found[members[first + at]], met / (ended - begun))
     adapters.lanes[lane] += _SHARE_OF_NEWEST_MEAN * (1.0 + busy / period - adapters.lanes[lane])
 
 
-def present(now: float, count: int, busy: float, always: float, period: float, room: FloatArray) -> float:
-    """Time that messages have spent in a lane until now, added up; `always`: so many are there when a period begins."""
-    turns = floor(now / period)
-    rest = now - turns * period
-    begun = passed(rest, room[STARTS], room[SUM_OF_STARTS], count)
-    ended = passed(rest, room[ENDS], room[SUM_OF_ENDS], count)
-    return float(turns * busy + always * rest + begun - ended)
+def put_in_order(numbers: FloatArray, count: int, period: float, order: IntArray, room: IntArray) -> None:
+    """Places of the first `count` numbers, all in [0, period], in their order: as many buckets, then insertion.
 
-
-def sort(numbers: FloatArray, count: int) -> None:
-    """Put the first `count` numbers in order (Shell's sort): numpy's takes longer to compile than all of this."""
-    gap = 1
-    while gap < count:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for at in range(gap, count):
-            number, place = numbers[at], at
-            while place >= gap and numbers[place - gap] > number:
-                numbers[place] = numbers[place - gap]
-                place -= gap
-            numbers[place] = number
-        gap //= 3
-
-
-def add_up(numbers: FloatArray, sums: FloatArray, count: int) -> None:
-    """The sums of the first 0, 1, ... `count` numbers."""
-    sums[0] = 0.0
+    Messages are spread over a period, so that this takes a time linear in their number.
+    """
+    scale = count / period
+    for bucket in range(count + 1):
+        room[bucket] = 0
     for at in range(count):
-        sums[at + 1] = sums[at] + numbers[at]
+        room[min(int(numbers[at] * scale), count - 1) + 1] += 1
+    for bucket in range(count):
+        room[bucket + 1] += room[bucket]
+    for at in range(count):
+        bucket = min(int(numbers[at] * scale), count - 1)
+        order[room[bucket]] = at
+        room[bucket] += 1
+    for at in range(1, count):
+        moved, place = order[at], at
+        while place > 0 and numbers[order[place - 1]] > numbers[moved]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = moved
 
 
-def passed(now: float, moments: FloatArray, sums: FloatArray, count: int) -> float:
-    """Σ (now - moment) over the moments that have passed."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        if moments[middle] < now:
-            low = middle + 1
-        else:
-            high = middle
-    return float(low * now - sums[low])
+def add_up(room: FloatArray, order: IntArray, count: int) -> None:
+    """Time that messages have spent in a lane up to each start and each end, those at the beginning of the period aside:
+    Σ (now - start) - Σ (now - end) over what has passed."""
+    for row, other in ((STARTS, ENDS), (ENDS, STARTS)):
+        sums, passed, others = 0.0, 0, 0.0
+        for at in range(count):
+            now = room[row, order[row, at]]
+            while passed < count and room[other, order[other, passed]] < now:
+                others += room[other, order[other, passed]]
+                passed += 1
+            level = (at * now - sums) - (passed * now - others)
+            room[MET_AT_START + row, order[row, at]] = level if row == STARTS else -level
+            sums += now

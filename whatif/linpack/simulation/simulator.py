@@ -258,7 +258,7 @@ def _adapters(configuration: Configuration, machine: HPLMachine, marks: IntArray
         machine.adapter_gap, link_count, np.ones(lane_count), np.ones(places), pivots, panels,
         np.zeros((most, NOTED_COLUMNS)), np.zeros(1, dtype=np.int64), max(1, configuration.step_count // _MOST_SETTLED),
         np.zeros(lane_count + 1, dtype=np.int64), np.zeros(4 * most, dtype=np.int64), np.zeros(most),
-        np.zeros((4, most + 1)),
+        np.zeros((4, most)), np.zeros((3, most + 1), dtype=np.int64),
     )  # fmt: skip
 
 
