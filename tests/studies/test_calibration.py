@@ -168,3 +168,10 @@ def test_unknown_kernel_of_a_calibration_is_an_error(tmp_path):
     path.write_text('extends = "minimd"\n[calibration.application.kernel_factors]\nforc = 2\n')
     with pytest.raises(whatif.WhatifError, match=r"x.toml:3:1: .*no kernel phase `forc`; did you mean `force`"):
         whatif.run(path)
+
+
+def test_infeasible_run_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("rank_count,iteration_time [ms]\n4,5\n8,6\n70000,7\n")
+    with pytest.raises(whatif.WhatifError, match=":4:1: infeasible: the ranks need more nodes"):
+        whatif.calibrate("minife", runs=path)

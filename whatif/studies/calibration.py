@@ -124,7 +124,7 @@ class Calibration(StudyResult):
             {_in_table(item.path): _text(item, self.values[item.path]) for item in self.corrections},
             [_text(item, error) for item, error in zip(self.corrections, errors.tolist(), strict=True)],
             correlation,
-            dict(_ranges(self.runs)),
+            dict(_ranges(self.runs, self.scenario.program)),
             self.accuracy_cards,
             f"whatif calibrate: {len(self.runs)} runs of {Path(self.runs.file).name}",
             len(self.fit.held_out),
@@ -196,6 +196,7 @@ def calibrate(scenario: Scenario, path: str | Path | None = None, kinds: Sequenc
             )
     plain = _without_corrections(scenario)
     runs = measured_runs(plain, path)
+    before = ModelErrors.of(plain, runs)
     candidates = tuple(item for item in _candidates(plain, runs) if not kinds or item.kind in kinds)
     if not candidates:
         raise UsageError(f"{runs.file}: none of its results has a correction of {', '.join(kinds) or 'any kind'}")
@@ -207,7 +208,6 @@ def calibrate(scenario: Scenario, path: str | Path | None = None, kinds: Sequenc
     every = range(len(candidates))
     fit = fitted(problem, every) if kinds else fit_corrections(problem, list(_stages(runs, problem, candidates)))
     chosen = tuple(candidates[at] for at in fit.chosen)
-    before = ModelErrors.of(plain, runs)
     found = Calibration(plain, runs, chosen, fit, problem.results, before, tuple(_held_out(runs, problem, fit)))
     return replace(found, remarks=(f"measured runs: {runs.file}",))
 
@@ -317,10 +317,10 @@ def _in_table(path: str) -> str:
     return path.removeprefix("calibration.")
 
 
-def _ranges(runs: MeasuredRuns) -> Iterator[tuple[str, tuple[float, float]]]:
+def _ranges(runs: MeasuredRuns, program: Program) -> Iterator[tuple[str, tuple[float, float]]]:
     """Smallest and largest value of each count among the parameters of the runs, by its last name."""
     for path, values in runs.axis.parameters.items():
-        if values.dtype != object:
+        if values.dtype != object and program.parameters[path].dimension == ONE:
             yield path.rpartition(".")[2], (float(values.min()), float(values.max()))
 
 
