@@ -7,6 +7,7 @@ not counted. Valid for one phase at a time and links that serve their messages w
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Annotated
 
 import numpy as np
@@ -73,9 +74,9 @@ def _starts(
     """Start of each step."""
     if at_once:
         return [np.zeros(())] * len(step_kinds)
-    before = np.cumsum(np.stack([times[..., kind] for kind in (*step_kinds[:1], *step_kinds)]), axis=0)
-    before = before - before[0]
-    return list(before[:-1] / np.where(before[-1] > 0, before[-1], 1.0) * exchange_time)
+    sums = list(accumulate((times[..., kind] for kind in step_kinds), initial=np.zeros(())))
+    scale = exchange_time / np.where(sums[-1] > 0, sums[-1], 1.0)
+    return [before * scale for before in sums[:-1]]
 
 
 @model("T' = T + T_c", "definition")
@@ -101,9 +102,9 @@ def rounds_congestion(
 ) -> Seconds:
     """Time by which the links prolong a collective, whose rounds follow one another.
 
-    `round_loads` [..., row, round] give m_r, the messages over the fullest link, h_r, c_r, how often a round occurs, and
-    w_r, 0 where ranks drift apart and latencies overlap; `message_sizes`, `message_times`, `latencies` [..., round] are
-    n_r, T_r and α_r of one message. The rest is as in `exchange_congestion`.
+    `round_loads` [..., row, round] give m_r, the messages over the fullest link, h_r, c_r, how often a round occurs,
+    and w_r, 0 where ranks drift apart and latencies overlap; `message_sizes`, `message_times`, `latencies` [..., round]
+    are n_r, T_r and α_r of one message. The rest is as in `exchange_congestion`.
     """
     loads = np.asarray(round_loads)
     result = loads[..., HOPS, :] * np.asarray(link_latency)[..., np.newaxis]

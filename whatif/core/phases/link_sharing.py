@@ -164,7 +164,7 @@ def _at_points(
     shape: tuple[int, ...],
 ) -> FloatArray:
     """Loads at each distinct point and counts of the topology; NaN, with the reason, where it has no such nodes."""
-    refused: list[str] = []
+    refused: dict[tuple[float, ...], str] = {}
 
     def loads(row: FloatArray) -> FloatArray | None:
         if not is_count(row, most=MOST_CELLS).all():
@@ -172,13 +172,15 @@ def _at_points(
         try:
             return loads_at(row[: len(points)], tuple(int(count) for count in row[len(points) :]))
         except UsageError as error:
-            refused.append(f"{error} ({TOPOLOGY})")
+            refused[tuple(row.tolist())] = f"{error} ({TOPOLOGY})"
             return None
 
-    result = each_distinct([*points, *np.moveaxis(link_counts, -1, 0)], loads, shape)
+    columns = [*points, *np.moveaxis(link_counts, -1, 0)]
+    result = each_distinct(columns, loads, shape)
     if refused:
-        missing = np.isnan(result).any(axis=tuple(range(-len(shape), 0)))
-        REFUSED.get([]).append(np.where(missing, np.array(refused[0], dtype=object), ""))
+        rows = np.stack(np.broadcast_arrays(*columns), axis=-1)
+        texts = [refused.get(tuple(row), "") for row in rows.reshape(-1, len(columns)).tolist()]
+        REFUSED.get([]).append(np.array(texts, dtype=object).reshape(rows.shape[:-1]))
     return result
 
 
