@@ -226,7 +226,7 @@ def test_a_phase_that_is_no_halo_is_refused_with_those_that_are():
 @pytest.mark.parametrize("platform", ["summit", "lassen"])
 @pytest.mark.parametrize("name", ["jacobi2d", "jacobi2d_strong", "minife", "minimd"])
 def test_the_messages_of_the_slowest_rank_take_the_time_of_the_exchange(name, platform, model):
-    overrides = {f"application.phases.{halo(name)}.model": model}
+    overrides = {f"application.phases.{halo(name)}.model": model, "application.congestion": "none"}
     program = Scenario.open(name, platform=platform, overrides=overrides).program
     (phase, *_) = message_curves(program, evaluate(program)).phases
     spent = sum(message.count * message.time for message in phase.messages) + phase.node_time

@@ -18,6 +18,8 @@ _NOISE: Final = 0.05
 """Relative scatter of runs around a corrected model that is expected before any is seen."""
 _PRIOR_ROWS: Final = 3
 """Number of rows that the expected scatter weighs as much as."""
+_CERTAIN: Final = 1.645
+"""Standard errors that a correction is away from neutral, at least."""
 _LEAST_SCALES: Final = 3
 """Scales from which on the largest are held out; single runs are held out of fewer."""
 
@@ -131,8 +133,12 @@ def fitted(problem: CorrectionProblem, chosen: Sequence[int]) -> FittedCorrectio
 
 
 def _score(problem: CorrectionProblem, rows: NDArray[np.bool_], chosen: Sequence[int]) -> float:
-    """Mean error of some rows over the folds; infinite where the runs oppose a correction: at its smallest value."""
-    if not (_solve(problem, chosen)[0] > problem.least[list(chosen)]).all():
+    """Mean error of some rows over the folds; infinite where the runs do not support a correction: at its smallest
+    value, or with neutral in its interval of 90 %."""
+    at = list(chosen)
+    values, covariance = _solve(problem, chosen)
+    certain = np.abs(values - problem.neutral[at]) > _CERTAIN * np.sqrt(np.diag(covariance))
+    if not ((values > problem.least[at]) & certain).all():
         return np.inf
     folds = [(known, held_out & rows) for known, held_out in problem.folds() if (held_out & rows).any()]
     # A result that was measured at the smallest scales only: all that is known of it is these rows.

@@ -17,7 +17,7 @@ def corrected_time(time: Seconds, factor: Count) -> Seconds:
     return time * factor
 
 
-@model("T = (f + d log2 N) t + (s − 1) t_shared + m t_m", _SOURCE)
+@model("T = (f + d log2 N) t + (s − 1) t_shared + (c − 1) t_congestion + m t_m", _SOURCE)
 def corrected_message_time(
     time: Seconds,
     message_factor: Count,
@@ -25,17 +25,22 @@ def corrected_message_time(
     node_count: Count,
     sharing_factor: Count,
     shared_time: Seconds,
+    congestion_factor: Count,
+    congestion_time: Seconds,
     message_count: Count,
     message_time: Seconds,
 ) -> Seconds:
-    """Time of a communication phase with its corrections; neutral for f = s = 1, d = 0 and t_m = 0.
+    """Time of a communication phase with its corrections; neutral for f = s = c = 1, d = 0 and t_m = 0.
 
-    `message_factor` is f, `doubling_factor` d, `node_count` N, `sharing_factor` s, `message_time` t_m. `shared_time`
-    [...] is the part of `time` that is due to sharing, `message_count` m the messages of the busiest rank. Elementwise;
+    `message_factor` is f, `doubling_factor` d, `node_count` N, `sharing_factor` s, `congestion_factor` c,
+    `message_factor` is f, `doubling_factor` d, `node_count` N, `sharing_factor` s, `congestion_factor` c,
+    `message_time` t_m. `shared_time` and `congestion_time` [...] are the parts of `time` that are due to sharing of a
+    node's adapter and of the links between nodes, `message_count` m the messages of the busiest rank. Elementwise;
     valid for N ≥ 1.
     """
     growth = message_factor + doubling_factor * np.log2(np.maximum(node_count, 1.0))
-    return growth * time + (sharing_factor - 1.0) * shared_time + message_count * message_time
+    shared = (sharing_factor - 1.0) * shared_time + (congestion_factor - 1.0) * congestion_time
+    return growth * time + shared + message_count * message_time
 
 
 @model("T = t_0 + t_d log2 N", _SOURCE)

@@ -132,10 +132,13 @@ class CollectivePhase(StrictTable):
         "dissemination",
         "ring_allgather",
         "bruck_allgather",
+        "pairwise",
     ]
+    """Algorithm; pairwise is an all-to-all."""
     model: MessageModel
     message_size: Bytes = 0.0
-    """Size of the buffer that is broadcast, reduced or gathered; not used by a dissemination barrier."""
+    """Size of the buffer that is broadcast, reduced or gathered, or that one rank sends in an all-to-all; not used by a
+    dissemination barrier."""
     distance: DistanceName = "inter_node"
     """Distance whose parameters apply to every round."""
     operation_count: CountOrZero = 1.0
@@ -327,6 +330,9 @@ class Application(StrictTable):
     communication: Literal["modelled", "simulated", "shared_links"] = "modelled"
     """modelled: closed forms; simulated: halos and collectives are simulated message by message; shared_links: also
     simulated, and messages between nodes share the links of `[platform.network.topology]`."""
+    congestion: Literal["modelled", "none"] = "modelled"
+    """modelled: halos and collectives take longer where links of `[platform.network.topology]` are full, if it is
+    stated; none: links have no limits, as in the models of Choi et al. 2020."""
     grid: CellGrid | None = None
     phases: dict[Key, Phase] = Field(min_length=1)
     overlaps: dict[Key, Overlap] = {}

@@ -36,6 +36,8 @@ class PlatformCorrections(StrictTable):
 
     sharing_factor: Number_ | None = None
     """Factor on the additional time of messages that share the adapter of a node."""
+    congestion_factor: Number_ | None = None
+    """Factor on the additional time of messages that share the links between nodes."""
     doubling_factor: Number_ | None = None
     """Share of the time of messages that is added for each doubling of the nodes: congestion."""
 

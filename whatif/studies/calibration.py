@@ -236,8 +236,11 @@ def _candidates(scenario: Scenario, runs: MeasuredRuns) -> Iterator[Correction]:
         # Benchmarks send warm buffers, one message at a time: no application is faster than they are.
         yield Correction(f"{APPLICATION}.message_factor", "messages", 1.0, ONE, 1.0)
         yield Correction(f"{APPLICATION}.message_time", "messages", 0.0, SECOND)
+        congested = any(name.endswith(".congestion_time") for name in program.terms)
         for name in _platforms(scenario, runs):
             yield Correction(f"{PLATFORMS}.{name}.sharing_factor", "sharing", 1.0, ONE)
+            if congested:
+                yield Correction(f"{PLATFORMS}.{name}.congestion_factor", "congestion", 1.0, ONE)
             yield Correction(f"{PLATFORMS}.{name}.doubling_factor", "congestion", 0.0, ONE)
     if whole:
         yield Correction(f"{APPLICATION}.overhead_time", "overhead", 0.0, SECOND)

@@ -27,6 +27,7 @@ CORRECTION: Final = "correction"
 _NEUTRAL: Final = {
     "message_factor": Quantity(1.0, ONE),
     "sharing_factor": Quantity(1.0, ONE),
+    "congestion_factor": Quantity(1.0, ONE),
     "doubling_factor": Quantity(0.0, ONE),
     "message_time": Quantity(0.0, SECOND),
     "overhead_time": Quantity(0.0, SECOND),
@@ -110,12 +111,16 @@ def _corrected(context: Context, corrections: Corrections, phase: PhaseTerm) -> 
             return phase
         inputs: dict[str, Reference] = {"time": phase.term, "factor": factor}
         return replace(phase, term=context.wiring.add(f"{phase.phase}.corrected", corrected_time, inputs))
-    names = ("message_factor", "message_time", "sharing_factor", "doubling_factor")
+    names = ("message_factor", "message_time", "sharing_factor", "congestion_factor", "doubling_factor")
     if phase.category != "communication" or not corrections.stated(*names):
         return phase
     inputs = {name: corrections.reference(name) for name in names}
     inputs |= {"time": phase.term, "node_count": context.nodes_needed}
-    inputs |= {"message_count": _message_count(context, phase.phase), "shared_time": _shared_time(context, phase.phase)}
+    inputs |= {
+        "message_count": _message_count(context, phase.phase),
+        "shared_time": _part(context, f"{phase.phase}.shared_time"),
+    }
+    inputs |= {"congestion_time": _part(context, f"{phase.phase}.congestion_time")}
     return replace(phase, term=context.wiring.add(f"{phase.phase}.corrected", corrected_message_time, inputs))
 
 
@@ -128,7 +133,6 @@ def _message_count(context: Context, phase: str) -> Reference:
     return Quantity(0.0, ONE)
 
 
-def _shared_time(context: Context, phase: str) -> Reference:
-    """Term of the time of sharing; 0 where a phase knows none."""
-    term = f"{phase}.shared_time"
+def _part(context: Context, term: str) -> Reference:
+    """Term of a part of the time of a phase; 0 where the phase has none."""
     return term if term in context.wiring.terms else Quantity(0.0, SECOND)

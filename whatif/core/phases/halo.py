@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from whatif.core.context import Context
 from whatif.core.phases.correction import Corrections
+from whatif.core.phases.link_sharing import is_congested, wire_exchange_congestion, with_congestion
 from whatif.core.phases.message import choose_protocol, message_time, parameters_at
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models import placement
@@ -71,8 +72,25 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
         once = _played(exchange)
     elif Corrections(context).stated("sharing_factor"):
         _time_of_sharing(exchange, once, counts, repeats)
+    if is_congested(context):
+        once = with_congestion(context, name, once, _congestion(exchange, once), repeats)
     inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+
+
+def _congestion(exchange: HaloWiring, once: str) -> str:
+    """Wire the time by which shared links prolong an exchange."""
+    phase = exchange.phase
+    return wire_exchange_congestion(
+        exchange.context,
+        exchange.name,
+        phase.model,
+        exchange.placed,
+        exchange.options,
+        {"message_size": exchange.sizes, "exchange_time": once},
+        neighbours=phase.neighbours,
+        at_once=phase.concurrency == "concurrent",
+    )
 
 
 def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str) -> None:
