@@ -247,7 +247,8 @@ def put_in_order(numbers: FloatArray, count: int, period: float, order: IntArray
 
 
 def add_up(room: FloatArray, order: IntArray, count: int) -> None:
-    """Time that messages have spent in a lane up to each start and each end, but for those at the beginning of the period:
+    """Time that messages have spent in a lane up to each start and each end, but for those at the beginning of the
+    period:
     Σ (now - start) - Σ (now - end) over what has passed."""
     for row, other in ((STARTS, ENDS), (ENDS, STARTS)):
         sums, passed, others = 0.0, 0, 0.0
