@@ -27,7 +27,6 @@ from whatif.studies.sobol import sobol_indices
 BANDWIDTH = "platform.network.inter_node.max_rate.rendezvous.base_bandwidth"
 MEMORY = "platform.node.gpu.dram_bandwidth"
 OVERHEAD = "application.phases.overhead.overhead_time"
-LINKS = "platform.network.topology.bandwidth"
 AXES = (
     f"{BANDWIDTH} = 1 GB/s .. 100 GB/s log 100",
     f"{MEMORY} = 100 GB/s .. 3000 GB/s log 100",
@@ -63,14 +62,13 @@ def million_points() -> Iterator[Row]:
 
 
 def million_congested_points() -> Iterator[Row]:
-    """Rate of a sweep of halos over bandwidths of messages and of links, against one over messages and memory."""
-    links = f"{LINKS} = 5 GB/s .. 50 GB/s log 100"
+    """Rate of the same sweep with congestion, for halos with 4 and 26 neighbours, against the one without."""
     for name in ("jacobi2d", "minife"):
         seconds = []
-        for congestion, second in (("modelled", links), ("none", AXES[1])):
+        for congestion in ("modelled", "none"):
             scenario = Scenario.open(name, overrides={"application.congestion": congestion})
-            axes = [parse_option(text, scenario.program, 10**7) for text in (AXES[0], second, AXES[2])]
-            seconds.append(median_seconds(partial(_sweep, scenario, grid_of(axes, 10**7)), 7))
+            grid = grid_of([parse_option(text, scenario.program, 10**7) for text in AXES], 10**7)
+            seconds.append(median_seconds(partial(_sweep, scenario, grid), 15))
         rates = [f"{1 / taken:.1f} M/s" for taken in seconds]
         yield Row(f"10^6 points of {name} with congestion", *rates, seconds[1] / seconds[0], "without congestion")
 

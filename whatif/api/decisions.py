@@ -160,7 +160,7 @@ def tune_grid(
     >>> import whatif
     >>> found = whatif.tune_grid("jacobi2d", overrides={"application.rank_count": 24})
     >>> len(found.ranked), found.ranked[0].ranks
-    (48, (1, 24))
+    (48, (24, 1))
     """
     opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
     return layout_study(opened, whole_grid=whole_grid, result=result, count=count, progress=progress)

@@ -54,17 +54,19 @@ def exchange_congestion(
     sizes, times, starts = (_each_kind(item, max(step_kinds) + 1) for item in (message_size, message_time, latency))
     begins = _starts(times, exchange_time, step_kinds, at_once)
     entries = [begin + starts[..., kind] for begin, kind in zip(begins, step_kinds, strict=True)]
+    points = tuple(range(counts.ndim - 3))
+    some, every = ((counts != 0).any(axis=points).tolist(), (counts != 0).all(axis=points).tolist())
     busy = np.asarray(exchange_time)
     for row, link in np.ndindex(2, counts.shape[-2]):
         waiting = np.zeros(())
         for step in reversed(range(len(step_kinds))):
-            crossing, kind = counts[..., row, link, step], step_kinds[step]
-            if np.any(crossing):
+            if some[row][link][step]:
+                crossing, kind = counts[..., row, link, step], step_kinds[step]
                 waiting = waiting + crossing * (sizes[..., kind] / link_bandwidths[..., -row])
-                if step and kind == step_kinds[step - 1] and np.all(counts[..., row, link, step - 1]):
+                if step and kind == step_kinds[step - 1] and every[row][link][step - 1]:
                     continue  # The step before ends as late, or neither prolongs the exchange.
                 end = entries[step] + waiting
-                busy = np.maximum(busy, end if crossing.ndim == 0 else np.where(crossing != 0, end, 0.0))
+                busy = np.maximum(busy, end if every[row][link][step] else np.where(crossing != 0, end, 0.0))
     return np.asarray(busy - exchange_time + counts[..., HOPS, 0, :].max(axis=-1) * link_latency)
 
 

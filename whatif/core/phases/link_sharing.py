@@ -242,7 +242,7 @@ def wire_exchange_congestion(
     neighbours: Neighbours,
     at_once: bool,
 ) -> str:
-    """Wire the congestion of an exchange of which the messages alone take `times["exchange_time"]`.
+    """Wire the congestion of an exchange, whose messages alone take `times["exchange_time"]`.
 
     `placed` and `options` are those of the functions that count messages; `times` also holds `message_size`.
     """
