@@ -250,7 +250,7 @@ def test_the_elasticities_are_those_of_runs_beside_the_present_value():
 def test_bars_are_as_long_as_the_elasticities_are_large():
     async def check(page):
         bars = page.app.query_one(ElasticityBars)
-        items = {item.path: item for item in bars._items}
+        items = {item.path: item for item in bars._items if not item.reason}
         width = bars.size.width
         lengths = {}
         for index, item in enumerate(bars._items):
@@ -266,7 +266,8 @@ def test_bars_are_as_long_as_the_elasticities_are_large():
 def test_parameters_without_influence_come_last_without_a_bar():
     async def check(page):
         await page.act("half")
-        await page.press("end")
+        # The last one cannot vary: a fat tree with a level more has too many links.
+        await page.press("end", "up")
         last = next(line for line in reversed(page.lines) if " 0 " in line)
         assert not set("█▌▐▏▕") & set(last)
         assert "makes no difference to the iteration time here" in page.text
