@@ -234,7 +234,7 @@ def crowds(messages, period, link_count=1, groups=(0, 1), links=(0, 0)):
     adapters = sharing_kernel.Adapters(
         1.0, link_count, np.ones(4 * link_count), np.ones(count), count, count, np.zeros((count, 7)),
         np.zeros(1, np.int64), 1, np.zeros(4 * link_count + 1, np.int64), np.zeros(4 * count, np.int64),
-        np.zeros(count), np.zeros((4, count + 1)),
+        np.zeros(count), np.zeros((4, count + 1)), np.zeros((3, count + 1), np.int64),
     )  # fmt: skip
     marks = np.zeros((len(groups), layout.MARK_COLUMNS), np.int64)
     marks[:, layout.GROUP], marks[:, layout.LINK] = groups, links

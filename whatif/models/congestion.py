@@ -63,8 +63,6 @@ def exchange_congestion(
             if some[row][link][step]:
                 crossing, kind = counts[..., row, link, step], step_kinds[step]
                 waiting = waiting + crossing * (sizes[..., kind] / link_bandwidths[..., -row])
-                if step and kind == step_kinds[step - 1] and every[row][link][step - 1]:
-                    continue  # The step before ends as late, or neither prolongs the exchange.
                 end = entries[step] + waiting
                 busy = np.maximum(busy, end if every[row][link][step] else np.where(crossing != 0, end, 0.0))
     return np.asarray(busy - exchange_time + counts[..., HOPS, 0, :].max(axis=-1) * link_latency)
