@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from benchmarks.calibration import calibrating
 from benchmarks.explorer import first_frame, typing
 from benchmarks.fitting import fitting
 from benchmarks.flows import sharing
 from benchmarks.hpl import high_performance_linpack
 from benchmarks.importers import reading
 from benchmarks.measure import Row
-from benchmarks.model import decisions, edit_of_a_parameter, million_points, million_ranks
+from benchmarks.model import decisions, edit_of_a_parameter, million_congested_points, million_points, million_ranks
 from benchmarks.normal_form import searching
 from benchmarks.patterns import patterns
 from benchmarks.regression import regressing
 from benchmarks.scale_out import ten_million_points
+from benchmarks.scaling import scaling
 from benchmarks.screen import key_to_picture, start
 from benchmarks.simulation import replaying
 
-MODEL = (million_points, edit_of_a_parameter, million_ranks, decisions, ten_million_points)
+MODEL = (million_points, million_congested_points, edit_of_a_parameter, million_ranks, decisions, ten_million_points)
 EXPLORER = (key_to_picture, typing, start, first_frame)
-MEASUREMENTS = (reading, fitting, regressing, searching)
+MEASUREMENTS = (reading, calibrating, fitting, regressing, scaling, searching)
 SIMULATION = (replaying, patterns, sharing, high_performance_linpack)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -58,6 +59,18 @@ def million_points() -> Iterator[Row]:
         rate * each,
         "validate and evaluate point by point",
     )
+
+
+def million_congested_points() -> Iterator[Row]:
+    """Rate of the same sweep with congestion, for halos with 4 and 26 neighbours, against the one without."""
+    for name in ("jacobi2d", "minife"):
+        seconds = []
+        for congestion in ("modelled", "none"):
+            scenario = Scenario.open(name, overrides={"application.congestion": congestion})
+            grid = grid_of([parse_option(text, scenario.program, 10**7) for text in AXES], 10**7)
+            seconds.append(median_seconds(partial(_sweep, scenario, grid), 15))
+        rates = [f"{1 / taken:.1f} M/s" for taken in seconds]
+        yield Row(f"10^6 points of {name} with congestion", *rates, seconds[1] / seconds[0], "without congestion")
 
 
 def edit_of_a_parameter() -> Iterator[Row]:

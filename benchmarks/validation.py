@@ -28,7 +28,11 @@ MEASURED_US = {
 
 def predicted_us(platform: str, model: str) -> dict[int, float]:
     """Predicted halo times of the shipped scenario at every measured scale, in µs."""
-    scenario = Scenario.open("jacobi2d", platform=platform, overrides={"application.phases.halo.model": model})
+    scenario = Scenario.open(
+        "jacobi2d",
+        platform=platform,
+        overrides={"application.phases.halo.model": model, "application.congestion": "none"},
+    )
     ranks = list(MEASURED_US[platform])
     axis = parse_option(f"application.rank_count={', '.join(map(str, ranks))}", scenario.program, 100)
     result = run_whole(scenario, grid_of([axis], 100))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from whatif.api.fits import fit_kernel as fit_kernel
     from whatif.api.fits import fit_network as fit_network
     from whatif.api.fits import fit_regression as fit_regression
+    from whatif.api.fits import fit_scaling as fit_scaling
     from whatif.api.fits import fit_transfer as fit_transfer
     from whatif.api.linpack import hpl as hpl
     from whatif.api.linpack import hpl_scenario as hpl_scenario
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
     from whatif.api.measurements import import_transfer as import_transfer
     from whatif.api.profiles import import_profile as import_profile
     from whatif.api.profiles import project as project
+    from whatif.api.scenarios import calibrate as calibrate
     from whatif.api.scenarios import check as check
+    from whatif.api.scenarios import comparisons as comparisons
     from whatif.api.scenarios import json_schema as json_schema
     from whatif.api.scenarios import list_ as list_
     from whatif.api.scenarios import resolve as resolve
@@ -68,11 +71,19 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.common": ("load",),
     "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
-    "whatif.api.fits": ("fit_gpu", "fit_grid", "fit_kernel", "fit_network", "fit_regression", "fit_transfer"),
+    "whatif.api.fits": (
+        "fit_gpu",
+        "fit_grid",
+        "fit_kernel",
+        "fit_network",
+        "fit_regression",
+        "fit_scaling",
+        "fit_transfer",
+    ),
     "whatif.api.linpack": ("hpl", "hpl_scenario", "tune_hpl"),
     "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer"),
     "whatif.api.profiles": ("import_profile", "project"),
-    "whatif.api.scenarios": ("check", "json_schema", "list_", "resolve", "validate"),
+    "whatif.api.scenarios": ("calibrate", "check", "comparisons", "json_schema", "list_", "resolve", "validate"),
     "whatif.api.searches": ("break_even", "pareto_front", "seek"),
     "whatif.api.simulations": ("import_trace", "simulate"),
     "whatif.core.platform": ("Platform",),

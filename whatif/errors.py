@@ -36,6 +36,12 @@ class MovedError(WhatifError):
     exit_code = EXIT_MOVED
 
 
+class ToleranceError(WhatifError):
+    """Errors of predictions that are larger than a tolerance."""
+
+    exit_code = EXIT_MOVED
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A problem at one position in a file; `line` and `column` count from 1, 0 means unknown."""

@@ -14,7 +14,7 @@ MAXIMUM_ARCHIVE_SIZE = 20_000_000
 """Most bytes of TOML files read from a git revision."""
 PICTURES: Final = (".svg", ".png", ".pdf")
 """File extensions of pictures."""
-VALIDATION_TOPICS: Final = ("schedules", "links", "counts", "transfers", "hpl", "power", "power_caps")
+VALIDATION_TOPICS: Final = ("schedules", "links", "counts", "transfers", "hpl", "power", "power_caps", "kernels")
 """Comparisons with measurements and other simulators."""
 LISTED: Final = ("platforms", "parts", "scenarios", "parameters")
 """Kinds of names that `whatif list` shows."""
@@ -22,3 +22,7 @@ REGRESSION_TABLES: Final = (
     "coefficients", "models", "prediction", "validation", "folds", "comparison", "collinearity", "influence", "runs",
 )  # fmt: skip
 """Tables of a regression."""
+CORRECTIONS: Final = ("kernels", "messages", "sharing", "congestion", "overhead")
+"""Kinds of corrections of a calibration."""
+SCALING_TABLES: Final = ("prediction", "held-out", "models")
+"""Tables of a scaling fit."""

@@ -109,7 +109,7 @@ def test_scenario_on_a_built_platform_is_resolved_into_one_file(ours, tmp_path):
         whatif.sweep("jacobi2d", {"platform.node.gpu_count": list(range(1, 7))}),
         whatif.explain("jacobi2d"),
         whatif.check("jacobi2d"),
-        whatif.validate("counts"),
+        whatif.comparisons("counts"),
         whatif.Platform.open("summit"),
     ],
     ids=lambda shown: type(shown).__name__,
@@ -130,7 +130,7 @@ def test_repr_has_a_few_lines(shown):
         (lambda: whatif.list_("parts", "jacobi2d"), "no effect on the list of parts"),
         (lambda: whatif.check("jacobi2d", update=True), "--update needs --against"),
         (lambda: whatif.run("jacobi2d", overrides={"platform": "summit"}), "use --platform"),
-        (lambda: whatif.validate("nope"), "no such topic"),
+        (lambda: whatif.comparisons("nope"), "no such topic"),
     ],
 )
 def test_options_without_effect_are_refused(call, message):

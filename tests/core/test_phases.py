@@ -23,6 +23,7 @@ HEAD = """
 extends = "{platform}"
 [application]
 name = "test"
+congestion = "none"
 rank_count = {ranks}
 iteration_count = 10
 """

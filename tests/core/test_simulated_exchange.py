@@ -32,6 +32,25 @@ kind = "halo"
 model = "postal"
 neighbours = "all"
 """
+OWN = """name = "Mine"
+node_count = 64
+
+[platform.node]
+socket_count = 2
+gpu_count = 4
+
+[platform.node.gpu]
+extends = "v100-sxm2-16gb"
+
+[platform.node.host]
+memory_bandwidth = "100 GB/s"
+
+[platform.node.host_link]
+extends = "nvlink2-3"
+
+[platform.network.inter_node]
+extends = "infiniband-100"
+"""
 STAR = """
 [platform.network.topology]
 kind = "star"
@@ -88,7 +107,7 @@ def times(scenario: Scenario, sweep: str = "", column: str = "communication_time
 @pytest.mark.parametrize("scenario", ["jacobi2d", "minife", "minimd"])
 def test_with_one_models_times_a_simulated_scenario_is_the_closed_form(scenario: str, model: str) -> None:
     halos = [name for name, phase in _phases(scenario).items() if phase.kind == "halo"]
-    sets = {f"application.phases.{name}.model": model for name in halos}
+    sets = {f"application.phases.{name}.model": model for name in halos} | {"application.congestion": "none"}
     modelled = Scenario.open(scenario, overrides=sets)
     simulated = modelled.changed({**sets, "application.communication": "simulated"})
     np.testing.assert_allclose(times(simulated), times(modelled), rtol=1e-9, atol=0)
@@ -105,7 +124,7 @@ def test_collectives_of_one_distance_are_the_closed_form(algorithm: str) -> None
         '[application.grid]\nscaling = "weak"\ncells = { x = 2048, y = 2048 }', ""
     )
     # One rank on a node: every message goes between nodes, as the closed form has it.
-    scenario = inputs(text, application__ranks_per_node="1")
+    scenario = inputs(text, application__ranks_per_node="1", application__congestion="none")
     modelled = scenario.changed({**scenario.overrides, "application.communication": "modelled"})
     np.testing.assert_allclose(times(scenario), times(modelled), rtol=1e-9, atol=0)
 
@@ -136,8 +155,8 @@ def test_messages_between_nodes_share_the_links_of_a_star() -> None:
 
 
 def test_shared_links_of_a_platform_without_topology_are_refused() -> None:
-    with pytest.raises(InvalidFileError, match=r"Lassen does not state `\[network.topology\]`"):
-        _ = inputs(HALO, application__communication="shared_links").program
+    with pytest.raises(InvalidFileError, match=r"Mine does not state `\[network.topology\]`"):
+        _ = inputs(HALO.replace('extends = "lassen"', OWN), application__communication="shared_links").program
 
 
 def test_the_closed_form_of_nodes_cannot_be_simulated() -> None:

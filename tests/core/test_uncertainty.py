@@ -250,7 +250,7 @@ def test_sobol_indices_of_the_same_samples_are_scipy_s():
 
 
 def test_values_of_one_fit_are_one_factor():
-    found = sobol_indices(fitted([[1, -0.8], [-0.8, 1]]), Sampling(1024))
+    found = sobol_indices(fitted([[1, -0.8], [-0.8, 1]]), Sampling(1024, model_error=False))
     [only] = found.indices
     assert [path.rpartition(".")[2] for path in only.paths] == ["latency", "bandwidth"]
     assert_allclose([only.first, only.total], [1, 1], rtol=0.03, atol=0)
@@ -278,7 +278,8 @@ def test_the_command_line_shows_bands_and_what_explains_them(whatif_main):
     assert shown.splitlines()[0].split() == ["p5", "p50", "p95"]
     code, out, err = whatif_main("sensitivity", "minimd", "--platform", "frontier", *spread, "--show", "sobol")
     assert code == 0
-    assert "additional_bandwidth" in out.splitlines()[1]
+    assert "model_error.communication" in out.splitlines()[1]
+    assert "additional_bandwidth" in out
     assert "of 1,024 samples" in whatif_main("run", "minimd", "--spread", "assumed=20%", "--point")[2]
     assert whatif_main("run", "minimd", "--spread", "assumed=x")[0] == 2
     assert "did you mean `assumed=20%`?" in whatif_main("run", "minimd", "--spread", "assumed=20")[2]
@@ -292,7 +293,7 @@ def test_the_explorer_shows_bands_and_takes_them_away():
         before = page.lines
         page.app.show(Show("samples", "256").apply(page.app.state))
         await page.settle()
-        assert "nothing is uncertain" in str(page.page.query_one("#sweep").border_subtitle)
+        assert "4 uncertain values" in str(page.page.query_one("#sweep").border_subtitle)
         page.app.show(Show("spread", "assumed").apply(page.app.state))
         await page.settle()
         assert "p5 to p95 of 256 samples" in str(page.page.query_one("#sweep").border_subtitle)

@@ -273,7 +273,34 @@ def test_falling_times_have_a_negative_term_with_a_warning_unless_it_is_refused(
     found = search({"x": x}, values)
     assert "negative" in found.warnings[0]
     assert_allclose(found.best.coefficients, [100, -10], rtol=1e-9, atol=0)
-    assert search({"x": x}, values, non_negative=True).best.factors == ()
+    assert (search({"x": x}, values, non_negative=True).best.coefficients[1:] > 0).all()
+
+
+def test_falling_times_are_powers_of_the_inverse():
+    x = 2.0 ** np.arange(0, 6)
+    found = search({"x": x}, 3 + 64 / x).best
+    assert found.factors == ((Factor("x", Fraction(-1)),),)
+    assert_allclose(found.coefficients, [3, 64], rtol=1e-9, atol=0)
+    assert found.formula("time") == "time ~ I(x**-1)"
+
+
+def test_rising_times_have_no_negative_powers():
+    x = 2.0 ** np.arange(0, 6)
+    found = search({"x": x}, 10 - 5 / x, kept=100)
+    assert all(factor.power >= 0 for model in found.models for term in model.factors for factor in term)
+
+
+def test_model_below_zero_at_a_stated_point_is_rejected():
+    x, far = 2.0 ** np.arange(3, 9), {"x": np.array([2.0**12])}
+    values = 100 - 10 * np.log2(x)
+    assert search({"x": x}, values).best(far)[0] < 0
+    assert (np.concatenate([model(far) for model in search({"x": x}, values, at=far, kept=100).models]) > 0).all()
+
+
+def test_responses_below_zero_allow_models_below_zero():
+    x = 2.0 ** np.arange(3, 9)
+    found = search({"x": x}, 60 - 10 * np.log2(x), at={"x": np.array([2.0**12])}).best
+    assert_allclose(found.coefficients, [60, -10], rtol=1e-9, atol=0)
 
 
 def test_a_cross_of_runs_cannot_separate_sum_and_product_with_a_warning():

@@ -332,6 +332,46 @@ def test_terms_are_searched_and_then_fitted_like_any_other(whatif_main):
     assert (code, "--show models needs --search" in err) == (2, True)
 
 
+def searched_prediction(tmp_path, whatif_main, rows, *options):
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join(["nodes,time [s]", *(f"{nodes},{time}" for nodes, time in rows), ""]))
+    code, out, err = whatif_main("fit", "regression", path, "--search", "time ~ nodes", "--format", "csv", *options)
+    assert code == 0, err
+    return table_of(out), err
+
+
+def test_searched_strong_scaling_is_a_negative_power(tmp_path, whatif_main):
+    rows = [(p, 100 / p + 2) for p in (1, 2, 4, 8, 16)]
+    found, err = searched_prediction(tmp_path, whatif_main, rows, "--at", "nodes=64")
+    assert "time ~ I(nodes**-1)" in err
+    assert float(found[0]["fit [s]"]) == pytest.approx(2 + 100 / 64)
+
+
+def test_search_never_predicts_a_negative_time(tmp_path, whatif_main):
+    """A linear decrease: the line itself crosses 0 at 100 nodes."""
+    rows = [(p, 100 - p) for p in (1, 20, 40, 60, 80)]
+    found, _ = searched_prediction(tmp_path, whatif_main, rows)
+    assert float(found[1]["estimate"]) == pytest.approx(-1)
+    found, _ = searched_prediction(tmp_path, whatif_main, rows, "--at", "nodes=500")
+    assert float(found[0]["fit [s]"]) > 0
+
+
+def test_search_counts_repetitions_as_the_regression_does(tmp_path, whatif_main):
+    """Twenty runs on 8 nodes draw the regression below 0 on 16 nodes, where the search, with their mean, is above."""
+    rows = [(1, 34), (2, 27), (4, 12), *[(8, 3)] * 20, (16, 2)]
+    found, err = searched_prediction(tmp_path, whatif_main, rows, "--show", "runs")
+    assert "nodes**(-2/3)" not in err
+    assert min(float(row["fit [s]"]) for row in found) > 0
+
+
+def test_constant_found_by_a_search_is_predicted(tmp_path, whatif_main):
+    rows = zip((1, 2, 4, 8, 16), (10, 10.1, 9.9, 10.05, 10.0), strict=True)
+    found, err = searched_prediction(tmp_path, whatif_main, rows, "--at", "nodes=64")
+    assert "time ~ 1" in err
+    assert float(found[0]["nodes"]) == 64
+    assert float(found[0]["fit [s]"]) == pytest.approx(10.01)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

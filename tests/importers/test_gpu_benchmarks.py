@@ -20,6 +20,7 @@ from whatif.errors import InvalidFileError, UsageError
 from whatif.importers.babelstream import parse_babelstream, read_babelstream
 from whatif.importers.gpu_benchmarks import read_gpu, read_kernels
 from whatif.importers.gpuroofperf import GPU_RATES, parse_gpu_rates, read_gpu_rates, read_kernel_profile
+from whatif.importers.kernel_anchors import with_anchors
 from whatif.importers.kernel_phases import KERNEL_COLUMNS, kernels_toml
 from whatif.importers.mixbench import parse_mixbench
 from whatif.importers.nsight_compute import kernel_metrics
@@ -73,13 +74,15 @@ def test_the_v100_file_is_the_gpu_of_the_summit_platform():
 
 def test_the_minife_profile_gives_the_kernels_of_the_scenario():
     """The scenario names the same kernels otherwise and knows how often an iteration launches them."""
-    phases = tomli.loads(kernels_toml(read_kernels(MINIFE)))["application"]["phases"]
+    phases = tomli.loads(kernels_toml(with_anchors(read_kernels(MINIFE))))["application"]["phases"]
     shipped = tomli.loads((shipped_folder("scenarios") / "minife.toml").read_text())["application"]["phases"]
     names = {"dot_kernel": "dot", "waxpby_kernel": "waxpby"}
     names |= {"matvec_overlap_ell_kernel": "matvec_outer", "matvec_overlap_ell_kernel_2": "matvec_inner"}
     assert phases.keys() == names.keys()
     for made, theirs in names.items():
         expected = {key: value for key, value in shipped[theirs].items() if key not in ("profiled_cells", "follows")}
+        factor = phases[made].pop("measured_factor")
+        assert_allclose(factor, expected.pop("measured_factor"), rtol=1e-4, atol=0)
         assert phases[made] == expected | {"launch_count": 1}
 
 

@@ -161,6 +161,16 @@ def bruck_allgather(network: Network, ranks: int, length: int) -> None:
     assert all(np.array_equal(np.roll(data, rank * size), gathered) for rank, data in enumerate(held))
 
 
+def pairwise(network: Network, ranks: int, length: int) -> None:
+    size = length // ranks
+    blocks = [np.arange(ranks * size) + 1000 * rank for rank in range(ranks)]
+    held = {(rank, rank): blocks[rank][rank * size : (rank + 1) * size] for rank in range(ranks)}
+    for step in range(1, ranks):
+        sent = {(r, to): blocks[r][to * size : (to + 1) * size] for r in range(ranks) for to in [(r + step) % ranks]}
+        held |= {((rank - step) % ranks, rank): block for rank, block in network.exchange(sent).items()}
+    assert len(held) == ranks**2
+
+
 SIMULATIONS: dict[str, Callable[[Network, int, int], None]] = {
     simulation.__name__: simulation
     for simulation in (
@@ -171,6 +181,7 @@ SIMULATIONS: dict[str, Callable[[Network, int, int], None]] = {
         dissemination,
         ring_allgather,
         bruck_allgather,
+        pairwise,
     )
 }
 

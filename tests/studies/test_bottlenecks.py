@@ -44,7 +44,8 @@ def test_every_rung_is_the_best_next_one_and_what_a_run_with_these_values_says(n
         assert_allclose([rung.left, rung.saved], [left[rung.part], before - left[rung.part]], rtol=1e-9, atol=0)
         made |= ideal(scenario, rung.part)
         before = rung.left
-    assert found.rungs[-1].left == 0
+    # The ladder ends where the next part saves less than a thousandth.
+    assert found.rungs[-1].left < 0.01 * found.time
 
 
 def test_the_first_rung_of_a_kernel_that_waits_for_memory_is_memory():
@@ -62,14 +63,18 @@ def test_an_infeasible_point_has_no_bottlenecks():
 def test_the_verb_shows_bottlenecks_and_elasticities(whatif_main):
     code, out, err = whatif_main("sensitivity", "minife", "--show", "ladder")
     assert code == 0
-    assert err == "iteration_time: 5.259 ms now; each row is ideal with all above\n"
+    assert err.splitlines() == [
+        "Lassen: rests on assumed values",
+        "Lassen: iteration within 6% of 5 runs on lassen",
+        "iteration_time: 5.208 ms now; each row is ideal with all above",
+    ]
     assert out.splitlines()[1].split() == [
         "platform.node.gpu.dram_bandwidth",
-        "4.1092",
+        "4.0277",
         "ms",
-        "1.1497",
+        "1.1807",
         "ms",
-        "0.21862",
+        "0.22669",
         "#####",
     ]
     code, out, err = whatif_main("sensitivity", "minife", "--format", "csv")
@@ -77,7 +82,7 @@ def test_the_verb_shows_bottlenecks_and_elasticities(whatif_main):
     rows = [row.split(",") for row in out.splitlines()[1:]]
     known = [item for item in elasticities(Scenario.open("minife").program) if item.elasticity and not item.reason]
     assert [(row[0], float(row[3])) for row in rows] == [(item.path, item.elasticity) for item in known]
-    assert err.startswith(f"iteration_time: depends on {len(known)} of ")
+    assert f"iteration_time: depends on {len(known)} of " in err
     code, out, _ = whatif_main("sensitivity", "minife")
     arms = {line.split()[0]: line for line in out.splitlines()}
     assert "#|" in arms["platform.node.gpu.dram_bandwidth"]

@@ -185,6 +185,7 @@ def test_a_value_that_cannot_vary_has_a_reason_and_is_last():
         "application.grid.decomposition": "given",
         "application.grid.ranks.x": "6",
         "application.grid.ranks.y": "8",
+        "application.congestion": "none",
     }
     *others, x, y = elasticities(Scenario.open("jacobi2d", overrides=given).program)
     assert {x.path, y.path} | {item.path for item in others if item.reason} == {
@@ -255,7 +256,7 @@ def test_an_unknown_result_is_refused_with_a_suggestion():
 
 
 def test_elasticities_cross_to_another_process_and_are_small():
-    items = elasticities(Scenario.open("minimd").program)
+    items = elasticities(Scenario.open("minimd", overrides={"application.congestion": "none"}).program)
     packed = pickle.dumps(items)
     assert pickle.loads(packed) == items  # noqa: S301 - what has just been packed
     assert len(packed) < 20_000

@@ -226,7 +226,7 @@ def test_a_phase_that_is_no_halo_is_refused_with_those_that_are():
 @pytest.mark.parametrize("platform", ["summit", "lassen"])
 @pytest.mark.parametrize("name", ["jacobi2d", "jacobi2d_strong", "minife", "minimd"])
 def test_the_messages_of_the_slowest_rank_take_the_time_of_the_exchange(name, platform, model):
-    overrides = {f"application.phases.{halo(name)}.model": model}
+    overrides = {f"application.phases.{halo(name)}.model": model, "application.congestion": "none"}
     program = Scenario.open(name, platform=platform, overrides=overrides).program
     (phase, *_) = message_curves(program, evaluate(program)).phases
     spent = sum(message.count * message.time for message in phase.messages) + phase.node_time
@@ -270,7 +270,9 @@ def test_exchanges_of_an_iteration_multiply_the_messages():
 
 
 def test_of_concurrent_messages_the_slowest_decides():
-    (phase,) = curves_of("minife", overrides={"application.phases.halo.concurrency": "concurrent"}).phases
+    (phase,) = curves_of(
+        "minife", overrides={"application.phases.halo.concurrency": "concurrent", "application.congestion": "none"}
+    ).phases
     assert phase.combined == "concurrent"
     assert max(item.time for item in phase.messages) == phase.time
 
@@ -654,7 +656,11 @@ def test_the_messages_of_the_busiest_node_equal_a_count_in_plain_python(width, h
 
 
 def test_too_many_ranks_have_a_reason_instead_of_a_picture():
-    overrides = {"application.rank_count": str(2**20 + 1), "platform.node_count": "1000000"}
+    overrides = {
+        "application.rank_count": str(2**20 + 1),
+        "platform.node_count": "1000000",
+        "application.congestion": "none",
+    }
     program = Scenario.open("jacobi2d", overrides=overrides).program
     with pytest.raises(WhatifError, match=r"1,048,577 ranks are too many for a picture.*application\.rank_count"):
         placement_picture.placement_picture(program, evaluate(program), "halo", 80, 24)

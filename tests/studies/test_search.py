@@ -83,14 +83,14 @@ def test_whole_numbers_and_choices_are_the_best_of_all_points():
         f"{MODEL}=k_model, postal, loggp",
         BANDWIDTH + "=700 GB/s, 800 GB/s",
     ]
-    answers, refused = searched(scenario, varied, ["iteration_time <= 8 ms"], Objective(cells, least=False))
+    answers, refused = searched(scenario, varied, ["iteration_time <= 9.5 ms"], Objective(cells, least=False))
     sweeps = [f"{cells}=12000 .. 15000 step 1", f"{gpus}=1 .. 6 step 1", BANDWIDTH + "=700 GB/s, 800 GB/s"]
     assert [str(item) for item in refused] == [f"{MODEL}=loggp"]
     assert "loggp" in refused[0].reason
     for answer in answers:
         other = scenario.changed(answer.combination.choices)
         whole = run_whole(other, grid_of([parse_option(text, other.program, 10**6) for text in sweeps], 10**6))
-        met = whole.grid.spread(whole.columns["iteration_time"]) <= 8e-3
+        met = whole.grid.spread(whole.columns["iteration_time"]) <= 9.5e-3
         assert answer.values[cells] == whole.grid.coordinate(cells)[met].max()
         assert answer.values[cells] % 1 == answer.values[gpus] % 1 == 0
         sets = {path: repr(value) + " B/s" * (path == BANDWIDTH) for path, value in answer.values.items()}
@@ -120,7 +120,7 @@ def test_a_mixed_search_is_the_best_of_a_root_for_every_whole_number(tmp_path):
 def test_few_points_are_all_evaluated_and_of_equals_the_present_choice_is_kept():
     scenario = Scenario.open("jacobi2d")
     answers, _ = searched(
-        scenario, ["platform=lassen, summit", f"{BANDWIDTH}=1 TB/s, 2 TB/s"], ["iteration_time <= 9 ms"]
+        scenario, ["platform=lassen, summit", f"{BANDWIDTH}=1 TB/s, 2 TB/s"], ["iteration_time <= 10 ms"]
     )
     assert [answer.combination.choices["platform"] for answer in answers] == ["summit", "lassen"]
     assert [answer.points for answer in answers] == [2, 2]
@@ -199,8 +199,8 @@ def test_the_verb_prints_choices_parameters_and_results_with_what_binds(whatif_m
     assert float(rows[BANDWIDTH]["now"]) == float(Scenario.open("jacobi2d").program.parameters[BANDWIDTH].value)
     code, out, err = whatif_main(*arguments, "--target", "iteration_time <= 1 ms")
     assert (code, out) == (4, "")
-    assert re.search(r"at best iteration_time is 2\.9\d+ ms, at platform=lassen", err)
-    assert "longest phases: stencil" in err
+    assert re.search(r"at best iteration_time is 4\.8\d+ ms, at platform=lassen", err)
+    assert "longest phases: pack" in err
 
 
 @pytest.mark.parametrize(

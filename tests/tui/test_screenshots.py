@@ -51,8 +51,10 @@ def test_several_pictures_in_one(whole):
 def test_pictures_of_the_readme_are_those_of_its_commands(name, whatif_main, tmp_path):
     """Another version of matplotlib sets letters elsewhere, but writes the same."""
     readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
-    (command,) = re.findall(rf"^whatif (.* -o {name}.svg)$", readme, re.MULTILINE)
-    assert whatif_main(*shlex.split(command))[0] == 0
+    (block,) = re.findall(rf"```sh\n((?:whatif .*\n)*?whatif .* -o {name}.svg)\n", readme)
+    # The commands before it in its block write its files.
+    for command in block.splitlines():
+        assert whatif_main(*shlex.split(command)[1:])[0] == 0
     drawn = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
     if WRITE:
         (FOLDER / f"{name}.svg").write_text(drawn, encoding="utf-8")

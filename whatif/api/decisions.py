@@ -29,6 +29,7 @@ def compare(
     overrides: Overrides | None = None,
     weights: Mapping[str, str | float] | None = None,
     references: Mapping[str, str | float] | None = None,
+    measured: Mapping[str, str | float] | None = None,
     within: Mapping[str, str] | None = None,
     result: str = "total_time",
     samples: Sampling | int | None = None,
@@ -40,9 +41,10 @@ def compare(
     """Ranking of platforms by the weighted geometric mean of their speedups over several applications.
 
     `weights` (1 by default), `references` (numbers in the base unit of the result, or texts such as `120 s`; by default
-    the results on the first platform) and `within` (targets such as `total_time <= 1 s`, for which the table has the
-    nodes required) are by scenario. `result` is a time, energy or cost. With samples, platforms have a band of the
-    merit and the probability of being the best. `show="commitment"` has one row per platform and application.
+    the results on the first platform), `measured` (measured results on the first platform, which scale the predictions
+    of all: the error of the model is no speedup) and `within` (targets such as `total_time <= 1 s`, for which the table
+    has the nodes required) are by scenario. `result` is a time, energy or cost. With samples, platforms have a band of
+    the merit and the probability of being the best. `show="commitment"` has one row per platform and application.
     Raise `UsageError` for unknown names, wrong units, and a first platform without a reference.
 
     >>> import whatif
@@ -56,6 +58,7 @@ def compare(
         names,
         weights=weights or {},
         references=references or {},
+        measured=measured or {},
         within=within or {},
         result=result,
         sampling=sampling_of(samples, seed, level, spreads),
@@ -157,7 +160,7 @@ def tune_grid(
     >>> import whatif
     >>> found = whatif.tune_grid("jacobi2d", overrides={"application.rank_count": 24})
     >>> len(found.ranked), found.ranked[0].ranks
-    (48, (1, 24))
+    (48, (24, 1))
     """
     opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
     return layout_study(opened, whole_grid=whole_grid, result=result, count=count, progress=progress)

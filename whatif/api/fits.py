@@ -24,6 +24,7 @@ from whatif.fitting.least_squares import Interval
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.fitting.points import Weighting
 from whatif.fitting.regression_study import RegressionOptions, regress
+from whatif.fitting.scaling_study import EXAMPLE, FittedScaling, ScalingOptions, study_scaling
 from whatif.importers.gpu_benchmarks import read_gpu
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.measurement_files import (
@@ -239,7 +240,7 @@ def fit_regression(
     """
     runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
     others = None if held_out is None else read_run_files(held_out, columns, where, long)
-    points = [parse_mapping(it) if isinstance(it, str) else {key: str(value) for key, value in it.items()} for it in at]
+    points = _points(at, "nodes=512,size=8 GB")
     options = RegressionOptions(
         formula, search, compare, folds, repeat, hold_out, level, interval, points, second_opinion, seed, show
     )
@@ -289,6 +290,37 @@ def fit_grid(
     return FittedGrid(runs=runs, notes=(*_warned(warnings_of(runs)), *study.notes), study=study)
 
 
+def fit_scaling(
+    files: Files | ImportedTable,
+    *,
+    predict: Sequence[str | Mapping[str, str | float]] = (),
+    series: str | Sequence[str] = (),
+    level: float | None = None,
+    show: str | None = None,
+    columns: ColumnNames | None = None,
+    where: RowFilter = (),
+    long: str | None = None,
+) -> FittedScaling:
+    """Time of a program on other counts of nodes or processes, with an interval, from runs on several counts.
+
+    `files` are read as by `import_runs`, or were read by it, with columns nodes, processes or another count, total_time
+    or time, and optionally iterations. `predict` are points, `nodes=64` or `nodes=64,processes=2048`. Runs are one
+    series for each file and text, or for each value of the columns `series`; errors are pooled over all of them.
+    `level` (default 0.95) is that of the intervals; `show` is prediction, held-out or models. Raise `UsageError` for
+    missing columns, impossible numbers, fewer than two counts, and points that the runs do not describe.
+
+    >>> import whatif
+    >>> file = "tests/data/runs/caliper/lulesh_grid_runs.csv"
+    >>> fit = whatif.fit_scaling(file, predict=["processes=512"])
+    >>> list(fit.to_pandas().columns)
+    ['processes', 'fit', 'lower', 'upper', 'naive', 'model']
+    """
+    runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
+    names = [name.strip() for name in series.split(",") if name] if isinstance(series, str) else series
+    found = study_scaling(runs, ScalingOptions(_points(predict, EXAMPLE), names, level, show))
+    return replace(found, notes=(*_warned(warnings_of(runs)), *found.notes))
+
+
 def output_platform(output: str | Path | None, extends: str | None = None) -> PlatformSpec | None:
     """The platform that a file holds or that a new file would extend; None where neither is named.
 
@@ -315,6 +347,15 @@ def _distance(distance: str) -> str:
 
 def _platform(platform: str | PlatformSpec | None) -> PlatformSpec | None:
     return load_platform(platform)[0] if isinstance(platform, str) else platform
+
+
+def _points(points: Sequence[str | Mapping[str, str | float]], example: str) -> list[dict[str, str]]:
+    """Values of each point as texts by name."""
+    given = [points] if isinstance(points, str) else points
+    return [
+        parse_mapping(point, example) if isinstance(point, str) else {key: str(value) for key, value in point.items()}
+        for point in given
+    ]
 
 
 def _warned(lines: Sequence[str]) -> tuple[str, ...]:

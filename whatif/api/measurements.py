@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from whatif.atomic import write_text
+from whatif.importers.kernel_anchors import COMPARED, with_anchors
 from whatif.importers.measurement_files import (
     ColumnNames,
     Files,
@@ -36,8 +37,10 @@ class ImportedTable(PresentableTable):
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings of the importer, and what the files state about themselves."""
-        stated = "; ".join(f"{name} {text}" for name, text in self.values.notes.items() if name != "warnings")
-        return (*(f"warning: {line}" for line in self.warnings), stated)
+        lines = ("warnings", COMPARED)
+        stated = "; ".join(f"{name} {text}" for name, text in self.values.notes.items() if name not in lines)
+        compared = self.values.notes.get(COMPARED, "").splitlines()
+        return (*(f"warning: {line}" for line in self.warnings), *compared, stated)
 
 
 class ImportedKernels(ImportedTable):
@@ -97,17 +100,22 @@ def import_transfer(files: Files) -> ImportedTable:
     return ImportedTable(read_transfer_files(files), tuple(listed_paths(files)))
 
 
-def import_kernels(files: Files) -> ImportedKernels:
-    """Profiled kernels of Nsight Compute or gpuroofperf; `toml()` gives them as phases of a scenario.
+def import_kernels(files: Files, *, gpu: str | None = None) -> ImportedKernels:
+    """Profiled kernels of Nsight Compute or gpuroofperf; `to_toml()` gives them as phases of a scenario.
 
-    Raise `InvalidFileError` for an unknown format, `UsageError` for files of several tools.
+    Measured kernels are compared with the roofs of the GPU that they ran on, found by the name of the device or stated
+    as the part `gpu`: their phases state the factor that is left, `measured_factor`, or the time of a launch. Raise
+    `InvalidFileError` for an unknown format, `UsageError` for files of several tools and a part that is no GPU.
 
     >>> import whatif
     >>> kernels = whatif.import_kernels("tests/data/gpuroofperf/kernel_params/jacobi2d/jacobi2d.json")
     >>> "[application.phases." in kernels.to_toml()
     True
+    >>> kernels.to_pandas()["binding"].tolist()
+    ['dram', 'latency or occupancy', 'latency or occupancy', 'dram']
     """
-    return ImportedKernels(read_kernel_files(files), tuple(listed_paths(files)))
+    table = with_anchors(read_kernel_files(files), gpu or "")
+    return ImportedKernels(table, tuple(listed_paths(files)))
 
 
 def import_runs(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +20,8 @@ from whatif.schema.json_schema import file_schema
 from whatif.units import parse_share
 
 if TYPE_CHECKING:
+    from whatif.studies.calibration import Calibration
+    from whatif.studies.model_errors import ErrorRows, ModelErrors
     from whatif.validation.comparisons import Comparisons
 
 
@@ -44,9 +48,7 @@ def check(
     if tolerance is not None and (against is None or update):
         raise UsageError("--tolerance: no effect without --against, and with --update")
     stated = _TOLERANCE if tolerance is None else tolerance
-    share = parse_share(stated) if isinstance(stated, str) else stated
-    if share is None or share < 0:
-        raise UsageError(f"--tolerance {tolerance}: expected a share such as `1 %` or 0.01")
+    share = _share("tolerance", stated)
     folders = tuple(map(Path, platform_dirs))
     return check_files(files, folders, None if against is None else Path(against), share, update=update)
 
@@ -99,16 +101,84 @@ def json_schema(kind: str) -> dict[str, Any]:
     return file_schema(kind)
 
 
-def validate(*topics: str) -> Comparisons:
-    """Comparisons of the models with measurements and other simulators, a table for each topic (all by default).
+def validate(
+    scenario: AnyScenario,
+    *,
+    runs: str | Path | None = None,
+    platform: AnyPlatform | None = None,
+    overrides: Overrides | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    by: ErrorRows = "run",
+    tolerance: Share | None = None,
+) -> ModelErrors:
+    """Errors of the predictions of measured runs: by run, or by result, with mean absolute error and bias.
 
-    Topics: `schedules`, `links`, `counts`, `transfers`, `hpl` (two minutes), `power`, `power_caps`. A table is computed
-    when it is first used. Raise `UsageError` for another topic.
+    `runs` is a CSV file (default: that of the scenario) with columns of parameters (`platform`, `rank_count`), and of
+    measured results and phases with units (`iteration_time [us]`, `pack + unpack [us]`). The other parameters are
+    those of `load`; with `platform`, only the runs on it are used.
+
+    Raise `InvalidFileError` for runs that do not fit the scenario, and `UsageError` without runs. `raise_if_beyond` of
+    the result raises `ToleranceError` if the mean absolute error of a result is larger than the share `tolerance`.
 
     >>> import whatif
-    >>> len(whatif.validate("counts").table()) > 0
+    >>> errors = whatif.validate("minimd", platform="lassen")
+    >>> [item.run_count for item in errors.accuracy if item.result == "iteration_time"]
+    [6]
+    """
+    from whatif.studies.model_errors import model_errors
+
+    limit = None if tolerance is None else _share("tolerance", tolerance)
+    opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
+    return replace(model_errors(opened, runs), by=by, tolerance=limit)
+
+
+def calibrate(
+    scenario: AnyScenario,
+    *,
+    runs: str | Path | None = None,
+    platform: AnyPlatform | None = None,
+    overrides: Overrides | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    corrections: Sequence[str] = (),
+) -> Calibration:
+    """Corrections that measured runs support, with 95 % intervals: chosen by their error at held-out scales.
+
+    `corrections` names kinds to use whatever that error: `kernels`, `messages`, `sharing`, `congestion`, `overhead`.
+    Corrections of the application hold on every platform, those of a platform on it alone. `to_toml` and `write` of the
+    result give the scenario with a `[calibration]`. The other parameters are those of `validate`.
+
+    Raise `InvalidFileError` for runs that do not fit the scenario, `UsageError` for unknown corrections and for fewer
+    measured values than corrections.
+
+    >>> import whatif
+    >>> found = whatif.calibrate("minife")
+    >>> 0.89 < found.values["calibration.application.kernel_factor"] < 0.93
+    True
+    """
+    from whatif.studies.calibration import calibrate as calibrated
+
+    opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
+    return calibrated(opened, runs, corrections)
+
+
+def comparisons(*topics: str) -> Comparisons:
+    """Comparisons of the models with published results and other simulators, a table for each topic (default: all).
+
+    Topics: `schedules`, `links`, `counts`, `transfers`, `hpl` (two minutes), `power`, `power_caps`, `kernels`. A table
+    is computed when it is first used. Raise `UsageError` for another topic.
+
+    >>> import whatif
+    >>> len(whatif.comparisons("counts").table()) > 0
     True
     """
     from whatif.validation.comparisons import Comparisons
 
     return Comparisons.of(topics)
+
+
+def _share(option: str, share: Share) -> float:
+    """Share of 0 or more; raise `UsageError` that names the option."""
+    number = parse_share(share) if isinstance(share, str) else share
+    if number is None or not 0 <= number < math.inf:
+        raise UsageError(f"--{option} {share}: expected a share such as `1 %` or 0.01")
+    return number

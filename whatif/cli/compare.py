@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 )
 @click.option("--reference", "references", multiple=True, metavar="SCENARIO=TIME",
               help="Reference time of an application, e.g. minife='120 s'.")  # fmt: skip
+@click.option("--measured", multiple=True, metavar="SCENARIO=TIME",
+              help="Measured time on the first platform: scales the predictions of all platforms.")  # fmt: skip
 @platforms_option
 @set_option
 @uncertainty_options
@@ -35,8 +37,8 @@ if TYPE_CHECKING:
 @output_options()
 def command(
     scenarios: tuple[str, ...], platforms: tuple[str, ...], weights: tuple[str, ...], references: tuple[str, ...],
-    platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], within: tuple[str, ...], show: RankingView,
-    result: str, output: Output, **sampling: Any,
+    measured: tuple[str, ...], platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], within: tuple[str, ...],
+    show: RankingView, result: str, output: Output, **sampling: Any,
 ) -> None:  # fmt: skip
     """Rank platforms by the weighted geometric mean of their speedups over the reference times of all SCENARIOs.
 
@@ -48,6 +50,7 @@ def command(
     found = compare(
         scenarios, platforms, platform_dirs=platform_dirs, overrides=parse_sets(overrides),
         weights=values_by_name("--weight", weights), references=values_by_name("--reference", references),
-        within=values_by_name("--within", within), result=result, show=show, **sampling,
+        measured=values_by_name("--measured", measured), within=values_by_name("--within", within),
+        result=result, show=show, **sampling,
     )  # fmt: skip
     output.write(found)

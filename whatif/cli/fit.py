@@ -15,6 +15,7 @@ VERBS: Final = {
     "kernel": Verb("whatif.cli.fit_kernel", "Kernels and messages of HPL: calibrations as CSV."),
     "network": Verb("whatif.cli.fit_network", "Message times: OSU, IMB, Netgauge, SimGrid, CSV."),
     "regression": Verb("whatif.cli.fit_regression", "Any measured runs: a formula to coefficients with intervals."),
+    "scaling": Verb("whatif.cli.fit_scaling", "Runs on several counts of nodes: the time on more of them."),
     "transfer": Verb("whatif.cli.fit_transfer", "Host-device copies: nvprof profiles, summaries as CSV."),
 }
 

@@ -58,12 +58,18 @@ def transfer(files: tuple[Path, ...], output: Output) -> None:
 
 @command.command("kernels", short_help="Kernel phases: Nsight Compute, gpuroofperf.")
 @files_argument
+@click.option("--gpu", metavar="PART",
+              help="GPU of the profile, such as v100-sxm2-16gb.  [default: by the name of its device]")  # fmt: skip
 @output_options(picture=False, formats=("toml", *TABLE_FORMATS))
-def kernels(files: tuple[Path, ...], output: Output) -> None:
-    """Print the kernels of profiles as `[application.phases]` of a scenario, or as a table."""
+def kernels(files: tuple[Path, ...], gpu: str | None, output: Output) -> None:
+    """Print the kernels of profiles as `[application.phases]` of a scenario, or as a table.
+
+    Where a profile has measured times, they are compared with the roofs of its GPU, and anchor the phases: times on
+    other GPUs are in the ratio of the roofs that bind.
+    """
     from whatif.api.measurements import import_kernels
 
-    output.write(import_kernels(files))
+    output.write(import_kernels(files, gpu=gpu))
 
 
 @command.command("runs", short_help="Measured runs: CSV, Extra-P, Caliper, Thicket, nvidia-smi.")

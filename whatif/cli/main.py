@@ -32,7 +32,8 @@ _HELP: Final[dict[str, str]] = {
     "seek": "Find the values that meet targets, break-even points, or Pareto fronts.",
     "scale": "Plan strong and weak scaling, isoefficiency, memory and node-hours.",
     "check": "Check scenario and platform files.",
-    "validate": "Compare the models with measurements and other simulators.",
+    "validate": "Compare predictions with measured runs, and the models with published results.",
+    "calibrate": "Determine corrections of a scenario from measured runs.",
     "list": "List platforms, scenarios, or the parameters of a scenario.",
     "schema": "Print the JSON Schema of scenario or platform files.",
     "resolve": "Print a scenario with its platform merged in.",
@@ -46,7 +47,8 @@ VERBS: Final[dict[str, Verb]] = {
 
 EPILOG: Final = (
     "SCENARIO is a path or the name of a shipped scenario, such as jacobi2d. Data goes to stdout, notes to stderr. "
-    "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 infeasible point, 5 results differ, 130 interrupted."
+    "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 infeasible point, 5 results differ, or errors are too large, "
+    "130 interrupted."
 )
 
 

@@ -1,30 +1,65 @@
-"""`whatif validate`: the agreement of the models and simulators with independent results."""
+"""`whatif validate`: predictions of measured runs, and the agreement of the models with independent results."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import click
 
+from whatif.cli.options import overrides_of, question_options
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
-from whatif.limits import VALIDATION_TOPICS
+from whatif.limits import TABLE_FORMATS, VALIDATION_TOPICS
 
 
 @click.command("validate")
-@click.argument("topics", nargs=-1, metavar="[TOPIC]..", type=click.Choice(VALIDATION_TOPICS))
-@output_options(picture=False)
-def command(topics: tuple[str, ...], output: Output) -> None:
-    """Print tables that compare our results with others, of each TOPIC or of all of them.
+@click.argument("scenario", required=False, metavar="[SCENARIO | TOPIC]")
+@click.argument("topics", nargs=-1, metavar="[TOPIC]..")
+@question_options
+@click.option("--runs", type=click.Path(path_type=Path), metavar="FILE",
+              help="CSV file of measured runs.  [default: that of the scenario]")  # fmt: skip
+@click.option("--by", type=click.Choice(("run", "result")),
+              help="Rows: each result of each run, or the mean error of each result.  [default: run]")  # fmt: skip
+@click.option("--tolerance", metavar="SHARE",
+              help="Exit with 5 if the mean absolute error of a result is larger: `15 %` or 0.15.")  # fmt: skip
+@output_options(picture=False, formats=(*TABLE_FORMATS, "toml"))
+def command(scenario: str | None, topics: tuple[str, ...], output: Output, **options: Any) -> None:
+    """Compare the predictions of SCENARIO with measured runs, or the models with published results by TOPIC.
 
-    schedules: end times of LogGOPSim; links: flow-level times of SimGrid; counts: K of Table 5 of Choi et al.;
-    transfers: the released sweeps of AHEAD; hpl: HPL, SimGrid's emulation and real runs (two minutes); power: whole
-    machines of TOP500; power_caps: training under power limits (Zeus). The data are in the folder `validation` of the
-    program.
+    -o FILE.toml writes the scenario with its accuracy, which then is a part of its uncertainty.
+
+    Topics, by default all: schedules: end times of LogGOPSim; links: flow-level times of SimGrid; counts: K of Table 5
+    of Choi et al.; transfers: the released sweeps of AHEAD; hpl: HPL, SimGrid's emulation and real runs (two minutes);
+    power: whole machines of TOP500; power_caps: training under power limits (Zeus); kernels: kernels measured on one
+    GPU and predicted on another (RAJA Performance Suite). Their data are in the folder `validation` of the program.
     """
+    if scenario is None or scenario in VALIDATION_TOPICS:
+        _compare(() if scenario is None else (scenario, *topics), options, output)
+        return
+    if topics:
+        raise UsageError(f"{', '.join(topics)}: one SCENARIO at a time; topics: {', '.join(VALIDATION_TOPICS)}")
+    _validate(scenario, output, **options)
+
+
+def _validate(scenario: str, output: Output, *, overrides: tuple[str, ...], by: Any, **options: Any) -> None:
     from whatif.api.scenarios import validate
 
+    found = validate(scenario, overrides=overrides_of(overrides), by=by or "run", **options)
+    output.write(found)
+    found.raise_if_beyond()
+
+
+def _compare(topics: tuple[str, ...], options: dict[str, Any], output: Output) -> None:
+    from whatif.api.scenarios import comparisons
+
+    if stated := [name for name, value in options.items() if value]:
+        raise UsageError(f"--{stated[0].replace('overrides', 'set')}: no effect without SCENARIO")
+    if output.file_format == "toml":
+        raise UsageError("--format toml: no effect without SCENARIO")
     if output.path is not None and len(topics) != 1:
         raise UsageError("-o holds one table: name one TOPIC")
-    for topic, table in validate(*topics):
+    for topic, table in comparisons(*topics):
         if not topics:
             click.echo(f"\n{topic}: {table.notes.get('title', '')}", err=True)
         output.print_table(table)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from whatif.core.context import Context
 from whatif.core.energy import wire_energy
 from whatif.core.phases.collective import wire_collective
+from whatif.core.phases.correction import with_corrections
 from whatif.core.phases.fixed import wire_overhead, wire_structured_grid
 from whatif.core.phases.gpu_kernel import wire_kernel, wire_measured_kernel
 from whatif.core.phases.halo import wire_halo
@@ -54,7 +55,7 @@ def compile_scenario(loaded: Loaded) -> Program:
     context = Context(wiring)
     # First, so that the reason of an infeasible point is the cause and not a consequence.
     context.machine_constraints()
-    phases = _phases(context)
+    phases = with_corrections(context, _phases(context))
     times = _columns(context, phases)
     worth, missing = wire_energy(context, phases, times)
     worth |= _estimates(context, times | worth | missing)

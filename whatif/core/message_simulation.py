@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Annotated, Any, Final, NamedTuple, get_type_hints
 
 import numpy as np
@@ -13,22 +12,22 @@ import numpy as np
 from whatif import units
 from whatif.core.context import Context
 from whatif.core.evaluate import REFUSED
+from whatif.core.phases.link_sharing import topology_inputs
 from whatif.core.phases.message import parameters_at
 from whatif.core.phases.message_charges import wire_charges
-from whatif.core.phases.node_links import LinkBandwidths, by_link
+from whatif.core.phases.node_links import LinkBandwidths
 from whatif.core.term import Reference
 from whatif.errors import UsageError, WhatifError
 from whatif.models.charges import LONG, ProtocolCharges
 from whatif.models.patterns import sockets
 from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Seconds
-from whatif.models.workload import along_dimensions
 from whatif.schema.application import HaloPhase
 from whatif.simulation.activity import activity
 from whatif.simulation.critical import critical_path
 from whatif.simulation.flows import FlowReplay, replay_flows
 from whatif.simulation.replay import replay
 from whatif.simulation.schedule import Costs, Places, Schedule
-from whatif.simulation.topology import Topology, dragonfly, fat_tree, star, torus
+from whatif.simulation.topology import Topology, topology_of
 
 Limits = Annotated[FloatArray, units.BYTE, Core("kind")]
 LinkCounts = Annotated[FloatArray, units.ONE, Core("dimension")]
@@ -37,12 +36,6 @@ NO_LATENCY: FloatArray = np.zeros(())
 NO_COUNTS: LinkCounts = np.empty(0)
 UNLIMITED: FloatArray = np.full((), np.inf)
 SOURCE: Final = "each message simulated; Choi et al. 2020, section 3.2 (NACoM)"
-_TOPOLOGY: Final = "platform.network.topology"
-_COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "star": (),
-    "fat_tree": ("level_count", "down_count", "up_count"),
-    "dragonfly": ("group_count", "router_count", "nodes_per_router", "global_link_count"),
-}
 
 
 class MachineInputs(NamedTuple):
@@ -89,42 +82,13 @@ def _halos(context: Context) -> list[str]:
 
 def _links(context: Context) -> dict[str, Reference]:
     """Bandwidths, latency and counts of the platform's topology."""
-    topology, wiring = context.scenario.platform.network.topology, context.wiring
-    if topology is None:
+    if context.scenario.platform.network.topology is None:
         name = context.scenario.platform.name
-        wiring.problem(
+        context.wiring.problem(
             "application.communication", f"{name} does not state `[network.topology]`, whose links are shared"
         )
-        wiring.raise_problems()
-    bandwidths = [f"{_TOPOLOGY}.bandwidth"]
-    if f"{_TOPOLOGY}.global_bandwidth" in wiring.parameters:
-        bandwidths.append(f"{_TOPOLOGY}.global_bandwidth")
-    found: dict[str, Reference] = {
-        "link_bandwidths": context.once("topology.bandwidths", by_link, **{path: path for path in bandwidths}),
-        "link_latency": f"{_TOPOLOGY}.latency",
-    }
-    extents = f"{_TOPOLOGY}.extents."
-    stated = [f"{_TOPOLOGY}.{key}" for key in _COUNTS.get(topology.kind if topology else "", ())]
-    counts = stated or [path for path in wiring.parameters if path.startswith(extents)]
-    if counts:
-        found["link_counts"] = context.once("topology.counts", along_dimensions, **{path: path for path in counts})
-    return found
-
-
-@lru_cache(maxsize=16)
-def _topology(
-    kind: str, node_count: int, bandwidths: tuple[float, ...], latency: float, counts: tuple[int, ...]
-) -> Topology:
-    bandwidth = bandwidths[0]
-    if kind == "star":
-        return star(node_count, bandwidth, latency)
-    if kind == "torus":
-        return torus(counts, bandwidth, latency)
-    if kind == "fat_tree":
-        levels, down, up = counts
-        return fat_tree([down] * levels, [1, *[up] * (levels - 1)], [1] * levels, bandwidth, latency)
-    groups, routers, nodes, ports = counts
-    return dragonfly(groups, routers, nodes, ports, (bandwidth, bandwidth, bandwidths[-1]), (latency,) * 3)
+        context.wiring.raise_problems()
+    return topology_inputs(context)
 
 
 def costs_of(charges: FloatArray, limits: FloatArray, on_arrival: bool = False) -> Costs:
@@ -182,7 +146,7 @@ def machine_of(stated: MachineInputs, topology: str, on_arrival: bool) -> Messag
     if not topology:
         return MessageMachine(costs)
     links = (tuple(bandwidths.tolist()), float(latency), tuple(int(count) for count in counts))
-    return MessageMachine(costs, lambda node_count: _topology(topology, node_count, *links))
+    return MessageMachine(costs, lambda node_count: topology_of(topology, node_count, *links))
 
 
 def each_point(

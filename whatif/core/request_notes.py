@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from whatif.core.accuracy_cards import accuracy_notes
+from whatif.core.calibration_notes import calibration_notes
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.term import Program
-from whatif.core.uncertainty import NOTHING_UNCERTAIN, uncertain
+from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
 from whatif.schema.parameters import worst
 from whatif.units import counted
 
@@ -17,9 +19,11 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
     notes = [
         program.loaded.question or program.loaded.name,
         f"platform {platform}; worst grade of its values: {program.grade}{_energy(program)}; {axes}",
+        *calibration_notes(program),
+        *accuracy_notes(program),
     ]
     if sampling is not None:
-        count = len(uncertain(program, sampling, grid.parameters()))
+        count = len(uncertain(sampled_program(program, sampling), sampling, grid.parameters()))
         bands = f"{sampling.names[0]} to {sampling.names[2]} of {sampling.count:,} samples"
         notes.append(f"{counted(count, 'uncertain value')}; {bands}" if count else NOTHING_UNCERTAIN)
     elif any(parameter.distribution is not None for parameter in program.parameters.values()):

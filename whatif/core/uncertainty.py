@@ -47,6 +47,8 @@ class Sampling:
     level: float = 0.9
     spreads: Mapping[str, float] = field(default_factory=dict)
     """Spread by grade of values without a distribution: a log-normal of geometric deviation 1 + spread."""
+    model_error: bool = True
+    """Whether the errors of the models, by their accuracy cards, belong to the samples."""
     keys: tuple[str, ...] = ()
     """Uncertain values of several programs, which share samples; empty: those of the program."""
 
@@ -110,6 +112,13 @@ def uncertain(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -
     return {path: distribution for path, distribution in known.items() if distribution is not None}
 
 
+def sampled_program(program: Program, sampling: Sampling) -> Program:
+    """Program that samples are evaluated with: its phases have the errors of their models, unless left out."""
+    from whatif.core.model_error import with_model_errors
+
+    return with_model_errors(program) if sampling.model_error else program
+
+
 def key_of(program: Program, path: str) -> str:
     """Key of an uncertain value: values with equal keys in several programs share their samples."""
     loaded = program.loaded
@@ -119,7 +128,8 @@ def key_of(program: Program, path: str) -> str:
 
 def shared_keys(programs: Iterable[Program], sampling: Sampling) -> tuple[str, ...]:
     """Keys of the uncertain values of several programs, each once."""
-    return tuple(dict.fromkeys(key_of(item, path) for item in programs for path in uncertain(item, sampling)))
+    sampled = [sampled_program(program, sampling) for program in programs]
+    return tuple(dict.fromkeys(key_of(item, path) for item in sampled for path in uncertain(item, sampling)))
 
 
 def sample_axis(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -> Axis | None:
@@ -223,6 +233,7 @@ def _triangle(numbers: tuple[float, ...], shares: FloatArray) -> FloatArray:
 
 def result_samples(program: Program, result: str, sampling: Sampling) -> FloatArray:
     """Result column or phase at every sample, NaN without an answer; constant if nothing is uncertain."""
+    program = sampled_program(program, sampling)
     axis = sample_axis(program, sampling)
     evaluation = evaluate(program, {} if axis is None else axis.parameters)
     return np.broadcast_to(evaluation.numbers(program.term_of(result)), (sampling.count,))
@@ -230,6 +241,7 @@ def result_samples(program: Program, result: str, sampling: Sampling) -> FloatAr
 
 def bands_of(program: Program, grid: Grid, sampling: Sampling) -> Bands:
     """Quantiles of every result over the samples, at each point of a grid."""
+    program = sampled_program(program, sampling)
     axis = sample_axis(program, sampling, grid.parameters())
     axes = grid.axes if axis is None else (*grid.axes, axis)
     evaluation = evaluate(program, Grid(axes).arrays())

@@ -25,6 +25,8 @@ _POWERS: Final = {
 }
 EXPONENTS: Final = tuple((Fraction(word), j) for j, words in _POWERS.items() for word in words.split())
 """The 42 pairs (i, j) of `x**i * log2(x)**j`."""
+FALLING: Final = tuple((-i, j) for i, j in EXPONENTS if i and not j)
+"""The 19 pairs with negative powers, those of Extra-P's option for strong scaling without its powers of 1/log2(x)."""
 
 
 @dataclass(frozen=True, slots=True)

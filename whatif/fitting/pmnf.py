@@ -20,10 +20,11 @@ from math import isclose
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.fitting.hypotheses import Fits, least_squares, probability
-from whatif.fitting.normal_form import EXPONENTS, Factor, Normal, Term, value_of
+from whatif.fitting.normal_form import EXPONENTS, FALLING, Factor, Normal, Term, value_of
 from whatif.models.quantities import FloatArray
 
 Statistic = Literal["mean", "median"]
@@ -81,6 +82,7 @@ def search(
     most_terms: int | None = None,
     level: float = LEVEL,
     non_negative: bool = False,
+    at: Mapping[str, FloatArray] | None = None,
     kept: int = 10,
 ) -> Search:
     """The best models of `response`, all arrays of shape (runs,); runs at equal points are repetitions.
@@ -89,7 +91,8 @@ def search(
     `uniform`, as in Extra-P, for a scatter that is the same at all points, or `relative`, with 1/response², for one
     that grows with the response. `most_terms` is 1 for one variable and 3 for several, as in Extra-P. `level` is that
     of the F test of each term, divided by the number of products of several variables (Bonferroni). Coefficients may
-    be negative, as in Extra-P, without `non_negative`. `kept` models are returned.
+    be negative, as in Extra-P, without `non_negative`; but a model of a response above 0 in all runs is above 0 in all
+    of them too, and `at` other values of the variables. `kept` models are returned.
     Logarithms are left out for a variable with values below 1. Raises `UsageError` for arrays of different lengths,
     values that are not finite, negative variables, a variable that does not vary, and runs without a line of at least
     three points along each variable.
@@ -106,7 +109,9 @@ def search(
         terms, tried = _products(lines)
         tested = level / max(len(terms), 1)
     fits = _fits(points, terms, most)
-    models = _ranked(fits, tested, non_negative)[:kept]
+    known = [points.variables, *([] if at is None else [at])] if points.values.min() > 0 else []
+    allowed = [np.logical_and.reduce([_is_positive(fit, terms, x) for x in known]) for fit in fits]
+    models = _ranked(fits, tested, non_negative, allowed)[:kept]
     best = [_normal(terms, fits[at], row, earned) for at, row, earned in models]
     warnings += _doubts(best)
     return Search(tuple(best), tried + sum(len(fit.chosen) for fit in fits), len(points), tested, tuple(warnings))
@@ -154,9 +159,10 @@ def _cautions(points: _Points) -> Iterator[str]:
 
 
 def _alone(points: _Points) -> list[Term]:
-    """All terms of the one variable."""
+    """All terms of the one variable, with negative powers of it where the response falls from its first to its last."""
     ((name, x),) = points.variables.items()
-    return [(Factor(name, i, j),) for i, j in EXPONENTS if not j or x.min() >= 1]
+    falls = points.values[-1] < points.values[0] and x.min() > 0
+    return [(Factor(name, i, j),) for i, j in (*EXPONENTS, *(FALLING if falls else ())) if not j or x.min() >= 1]
 
 
 def _line(points: _Points, name: str, warnings: list[str]) -> _Points:
@@ -212,7 +218,18 @@ def _fits(points: _Points, terms: Sequence[Term], most: int) -> list[Fits]:
     return [least_squares(columns, np.array(chosen, dtype=np.intp), points.values, weights) for chosen in sums]
 
 
-def _ranked(fits: Sequence[Fits], level: float, non_negative: bool) -> list[tuple[int, int, bool]]:
+def _is_positive(fit: Fits, terms: Sequence[Term], variables: Mapping[str, FloatArray]) -> NDArray[np.bool_]:
+    """Mask of the hypotheses that are above 0 at some points."""
+    points = len(next(iter(variables.values())))
+    with np.errstate(all="ignore"):
+        columns = np.stack([value_of(term, variables) for term in terms], axis=1) if terms else np.empty((points, 0))
+        values = fit.coefficients[:, :1] + np.einsum("ht,pht->hp", fit.coefficients[:, 1:], columns[:, fit.chosen])
+    return np.asarray(((values > 0) & np.isfinite(values)).all(axis=1))
+
+
+def _ranked(
+    fits: Sequence[Fits], level: float, non_negative: bool, allowed: Sequence[NDArray[np.bool_]] | None = None
+) -> list[tuple[int, int, bool]]:
     """Position of each hypothesis in `fits` and whether its terms are significant; the best first."""
     errors, earned, places = [], [], []
     for at, fit in enumerate(fits):
@@ -220,6 +237,8 @@ def _ranked(fits: Sequence[Fits], level: float, non_negative: bool) -> list[tupl
         error = np.maximum(fit.smape(fit.left_out), _EXACT)
         if non_negative:
             error[(fit.coefficients[:, 1:] < 0).any(axis=1)] = np.nan
+        if allowed is not None:
+            error[~allowed[at]] = np.nan
         errors.append(error)
         earned.append(passed.all(axis=1))
         places += [(at, row) for row in range(len(fit.chosen))]

@@ -17,19 +17,21 @@ Remarked = tuple[Table, list[str]]
 """A table, and remarks on it; those of warnings begin with `warning: `."""
 
 
-def predict_at(fit: RunsFit, at: Sequence[Mapping[str, str]], level: float, interval: Interval) -> Remarked:
+def predict_at(
+    fit: RunsFit, at: Sequence[Mapping[str, str]], level: float, interval: Interval, variables: Sequence[str] = ()
+) -> Remarked:
     """The response at stated values of every variable, with its interval, in base units.
 
-    Raise `UsageError` for missing or unknown variables, and for values in other units than those of the runs.
+    `variables` are those of the points (default: those of the formula). Raise `UsageError` for missing or unknown
+    variables, and for values in other units than those of the runs.
     """
-    points = [dict(_values(fit, given)) for given in at]
-    columns = {name: np.array([point[name] for point in points]) for name in fit.formula.variables}
+    columns = point_columns(fit.runs, variables or fit.formula.variables, at)
     found = fit.predict(columns, level, interval)
     known = {name: fit.runs.columns[name] for name in columns}
     given = {name: Column(values * known[name].size, known[name].dimension) for name, values in columns.items()}
-    table = validation_table(fit, Table(given), np.full(len(points), np.nan), found)
+    table = validation_table(fit, Table(given), np.full(len(at), np.nan), found)
     shown = {name: column for name, column in table.columns.items() if name != "inside"}
-    return Table(shown), [*_beyond_runs(fit, columns), *_negative(fit, found)]
+    return Table({**given, **shown}), [*_beyond_runs(fit, columns), *_negative(fit, found)]
 
 
 def validate_runs(fit: RunsFit, runs: Table, level: float, interval: Interval) -> Remarked:
@@ -75,9 +77,13 @@ def _negative(fit: RunsFit, found: Predicted) -> Iterator[str]:
         yield f"note: {count} intervals reach below 0, unlike all runs: {remedy}"
 
 
-def _values(fit: RunsFit, given: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    """Value of every variable in the unit that it was fitted in."""
-    variables = fit.formula.variables
+def point_columns(runs: Table, variables: Sequence[str], at: Sequence[Mapping[str, str]]) -> dict[str, FloatArray]:
+    """Values of the variables at stated points, in the units that the runs were written in."""
+    points = [dict(_values(runs, variables, given)) for given in at]
+    return {name: np.array([point[name] for point in points]) for name in variables}
+
+
+def _values(runs: Table, variables: Sequence[str], given: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     for name in given:
         if name not in variables:
             hint = did_you_mean(name, variables)
@@ -86,7 +92,7 @@ def _values(fit: RunsFit, given: Mapping[str, str]) -> Iterator[tuple[str, float
         if name not in given:
             stated = ",".join(f"{key}={text}" for key, text in given.items())
             raise UsageError(f"--at {stated}: the value of `{name}` is missing")
-        column = fit.runs.columns[name]
+        column = runs.columns[name]
         try:
             quantity = parse_quantity(given[name])
         except UnitError as error:

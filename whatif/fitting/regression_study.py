@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from whatif.fitting.formula import parse_formula
 from whatif.fitting.least_squares import Interval, RunsFit, fit_runs
 from whatif.fitting.model_checks import compare, cross_validate, diagnose
 from whatif.fitting.pmnf import Search, search
-from whatif.fitting.regression_predictions import Remarked, predict_at, validate_runs
+from whatif.fitting.regression_predictions import Remarked, point_columns, predict_at, validate_runs
 from whatif.fitting.regression_tables import (
     coefficient_table,
     comparison_table,
@@ -28,6 +28,7 @@ from whatif.fitting.regression_tables import (
     summary,
 )
 from whatif.limits import REGRESSION_TABLES
+from whatif.models.quantities import FloatArray
 from whatif.table import Table
 
 LEVEL: Final = 0.95
@@ -86,7 +87,7 @@ def regress(runs: Table, options: RegressionOptions, held_out: Table | None = No
     _check(options, held_out)
     fitted, drawn = _split(runs, options)
     validation = held_out if held_out is not None else drawn
-    searched = None if options.search is None else _searched(fitted, options.search)
+    searched, variables = (None, ()) if options.search is None else _searched(fitted, options, validation)
     formula = options.formula or ""
     notes: list[str] = []
     if searched is not None:
@@ -100,7 +101,7 @@ def regress(runs: Table, options: RegressionOptions, held_out: Table | None = No
         notes.append(second_opinion(fits[0], additive(fits[0])))
     tables = {}
     for name in options.tables(held_out=validation is not None):
-        tables[name], remarks = _tabulated(name, fits, searched, options, validation)
+        tables[name], remarks = _tabulated(name, fits, searched, variables, options, validation)
         notes += remarks
     return RegressionStudy(fits, searched, tables, tuple(notes))
 
@@ -168,8 +169,12 @@ def _split(runs: Table, options: RegressionOptions) -> tuple[Table, Table | None
     return runs.at(np.sort(order[count:])), runs.at(np.sort(order[:count]))
 
 
-def _searched(runs: Table, text: str) -> Search:
-    """The models of Extra-P's normal form that the runs support, best first."""
+def _searched(runs: Table, options: RegressionOptions, validation: Table | None) -> tuple[Search, tuple[str, ...]]:
+    """The models of Extra-P's normal form that the runs support, best first, and the variables of the search.
+
+    A response above 0 in all runs stays above 0 in them, at the points to predict and in the runs to validate.
+    """
+    text = options.search or ""
     named = {name: None if it.dimension is None else it.as_written() for name, it in runs.columns.items()}
     parsed = parse_formula(text, named)
     plain = all(term.text in ("1", *parsed.variables) for term in parsed.terms)
@@ -179,15 +184,48 @@ def _searched(runs: Table, text: str) -> Search:
         )
     columns = {name: values for name in (parsed.response, *parsed.variables) if (values := named[name]) is not None}
     whole = np.isfinite(np.stack(list(columns.values()))).all(axis=0)
-    return search({name: columns[name][whole] for name in parsed.variables}, columns[parsed.response][whole])
+    variables = {name: columns[name][whole] for name in parsed.variables}
+    points = _requested(runs, parsed.variables, options.at, validation)
+    found = search(variables, columns[parsed.response][whole], at=points)
+    return _positive(found, runs, parsed.response, points), parsed.variables
+
+
+def _requested(
+    runs: Table, names: Sequence[str], at: Sequence[Mapping[str, str]], validation: Table | None
+) -> dict[str, FloatArray] | None:
+    """Values of the variables where a model will be used, in the units that the runs were written in."""
+    parts = [point_columns(runs, names, at)] if at else []
+    if validation is not None and all(name in validation.columns for name in names):
+        others = np.stack([validation.columns[name].values / runs.columns[name].size for name in names])
+        parts.append(dict(zip(names, others[:, np.isfinite(others).all(axis=0)], strict=True)))
+    return {name: np.concatenate([part[name] for part in parts]) for name in names} if parts else None
+
+
+def _positive(found: Search, runs: Table, response: str, at: Mapping[str, FloatArray] | None) -> Search:
+    """The search without models whose regression is not above 0 where all runs are.
+
+    A regression counts each repetition, the search each point: their coefficients may differ.
+    """
+    for place, model in enumerate(found.models):
+        fit = fit_runs(runs, model.formula(response))
+        values = [fit.predict(points).fit for points in (fit.columns, at) if points]
+        if fit.measured.min() <= 0 or np.concatenate(values).min() > 0:
+            return replace(found, models=found.models[place:])
+    where = "in the runs or where it is used"
+    raise UsageError(f"--search: every model of `{response}` falls below 0 {where}, unlike all runs")
 
 
 def _tabulated(
-    name: str, fits: Sequence[RunsFit], searched: Search | None, options: RegressionOptions, validation: Table | None
+    name: str,
+    fits: Sequence[RunsFit],
+    searched: Search | None,
+    variables: Sequence[str],
+    options: RegressionOptions,
+    validation: Table | None,
 ) -> Remarked:
     fit, level, interval = fits[0], options.level or LEVEL, options.interval or "prediction"
     if name == "prediction":
-        return predict_at(fit, options.at, level, interval)
+        return predict_at(fit, options.at, level, interval, variables)
     if name in ("validation", "runs"):
         others = fit.runs if validation is None or name == "runs" else validation
         return validate_runs(fit, others, level, interval)

@@ -42,9 +42,10 @@ def kernels_toml(table: Table) -> str:
     """
     if not table.columns.keys() >= KERNEL_COLUMNS.keys():
         raise UsageError("not a table of profiled kernels")
-    head = "# " + _one_line(", ".join(f"{key} {value}" for key, value in table.notes.items() if key != "warnings"))
+    stated = (f"{key} {value}" for key, value in table.notes.items() if "\n" not in value and key != "warnings")
+    head = "# " + _one_line(", ".join(stated))
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows()]
-    names = _phase_names(row["kernel"] for row in rows)
+    names = phase_names(row["kernel"] for row in rows)
     return "\n".join([head, *(_phase(name, row) for name, row in zip(names, rows, strict=True))])
 
 
@@ -55,7 +56,7 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
         f"\n# {_one_line(row['kernel'])}: {count:g} launches profiled{time} per {row['metrics_per']}",
         f"[application.phases.{name}]",
         'kind = "kernel"',
-        'model = "roofline"',
+        f'model = "{"roofline_l2" if row.get("binding") == "l2" else "roofline"}"',
         f'dominant_operation = "{row["dominant_operation"]}"',
         f'metrics_per = "{row["metrics_per"]}"',
     ]
@@ -68,7 +69,12 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
         f"{parameter} = {row[parameter]!r}"
         for parameter in ("operation_efficiency", "compute_fraction", "load_store_fraction")
     ]
-    return "\n".join([*lines, "launch_count = 1", ""])
+    lines.append("launch_count = 1")
+    if row.get("measured_factor") is not None:
+        lines.append(f"measured_factor = {row['measured_factor']:.6g}  # {row['binding']} binds")
+    if row.get("launch_time") is not None:
+        lines.append(f'launch_time = "{format_quantity(row["launch_time"], SECOND, 6)}"')
+    return "\n".join([*lines, ""])
 
 
 def _number(value: float) -> str:
@@ -79,7 +85,8 @@ def _one_line(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f]+", " ", text)
 
 
-def _phase_names(kernels: Iterable[str]) -> Iterator[str]:
+def phase_names(kernels: Iterable[str]) -> Iterator[str]:
+    """Names of phases for kernels: without namespaces and arguments, numbered where they repeat."""
     used: set[str] = set()
     for kernel in kernels:
         base = _phase_name(kernel)

@@ -43,11 +43,11 @@ _UNIT = re.compile(r"(.*?)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*", re.DOTALL)
 TEXTS: Final = {name for name, dimension in COLUMNS.items() if dimension is None}
 
 
-def parse_mapping(text: str) -> dict[str, str]:
+def parse_mapping(text: str, example: str = EXAMPLE) -> dict[str, str]:
     """Read `message_size=size (bytes),time=time (seconds)`; raise `UsageError`, for a name that is there twice too."""
     found = {match[1]: match[2] for match in _PAIR.finditer(text)}
     if not found or "".join(match[0] for match in _PAIR.finditer(text)) != text:
-        raise UsageError(f"`{text[:80]}` is not a list such as `{EXAMPLE}`")
+        raise UsageError(f"`{text[:80]}` is not a list such as `{example}`")
     names = [match[1] for match in _PAIR.finditer(text)]
     if twice := next((name for name in found if names.count(name) > 1), ""):
         raise UsageError(f"`{twice}` is given twice in `{text[:80]}`")

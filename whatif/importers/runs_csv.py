@@ -57,6 +57,28 @@ def read_runs_csv(
 
 
 @dataclass(frozen=True)
+class RunSheet:
+    """Columns of a CSV file by heading, numbers as float64 (NaN where missing) and texts as objects; a row each run."""
+
+    file: str
+    values: Values
+    lines: NDArray[np.int64]
+    """Line of each row in the file."""
+
+
+def read_run_sheet(path: Path) -> RunSheet:
+    """All columns of a CSV file, with units left in the headings. Raise `InvalidFileError` for other files."""
+    texts, file = chunks(path), shown_path(path)
+    sheet, first, texts = opened(texts, file)
+    sheet = _checked(sheet, file)
+    wanted = _wanted(sheet, first, None, None, file)
+    rows = read_rows(chain((first,), texts), sheet, wanted, {}, file)
+    if not rows.count or rows.warnings:
+        raise refuse(file, "; ".join(rows.warnings) or "no runs: only a line of headings")
+    return RunSheet(file, {sheet.names[at]: _joined(rows, at) for at in wanted}, np.concatenate(rows.lines))
+
+
+@dataclass(frozen=True)
 class _Pick:
     """The headings that hold a column, several where they are repetitions, and the unit stated after them."""
 

@@ -179,6 +179,18 @@ def bruck_allgather_counts(process_count: Count) -> RoundCounts:
     return np.where(_rounds(last_round) <= _one_round(last_round), 1.0, 0.0)
 
 
+@model("n_r = n / P", _THAKUR)
+def pairwise_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
+    """Bytes per round of a pairwise all-to-all; `message_size` is what one process sends to all, itself included."""
+    return _one_round(message_size / process_count)
+
+
+@model("c = P − 1", _THAKUR)
+def pairwise_counts(process_count: Count) -> RoundCounts:
+    """Rounds of a pairwise all-to-all: in round r each process sends to the one r further on."""
+    return _one_round(process_count - 1)
+
+
 ALGORITHMS: dict[str, tuple[Callable[[Bytes, Count], RoundSizes], Callable[[Count], RoundCounts]]] = {
     "binomial_tree": (binomial_tree_sizes, binomial_tree_counts),
     "recursive_doubling": (recursive_doubling_sizes, recursive_doubling_counts),
@@ -187,5 +199,6 @@ ALGORITHMS: dict[str, tuple[Callable[[Bytes, Count], RoundSizes], Callable[[Coun
     "dissemination": (dissemination_sizes, dissemination_counts),
     "ring_allgather": (ring_allgather_sizes, ring_allgather_counts),
     "bruck_allgather": (bruck_allgather_sizes, bruck_allgather_counts),
+    "pairwise": (pairwise_sizes, pairwise_counts),
 }
 """Functions (bytes, counts) for each kind of round, by name of the algorithm."""

@@ -43,17 +43,18 @@ class Choices(TypedDict, total=False):
     order: Order
 
 
-def _evaluate(
+def each_distinct(
     points: list[ArrayLike],
-    pattern_of: Callable[[tuple[int, ...]], Pattern],
-    part: Callable[[MessageCounts], ArrayLike],
+    result_of: Callable[[FloatArray], FloatArray | None],
     least_shape: tuple[int, ...] = (),
 ) -> FloatArray:
-    """One part of the counts at every point; `points` are columns to broadcast, each distinct row is counted once."""
+    """Results [..., *shape] at every point; `points` are columns to broadcast, each distinct row is evaluated once.
+
+    Results of different shapes are padded with 0 to the largest one; None gives NaN.
+    """
     columns = np.stack(np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in points)), axis=-1)
     rows, place = np.unique(columns.reshape(-1, len(points)), axis=0, return_inverse=True)
-    counts = [_counts_at(row, pattern_of) for row in rows]
-    parts = [None if count is None else np.asarray(part(count)) for count in counts]
+    parts = [result_of(row) for row in rows]
     sizes = [least_shape, *(array.shape for array in parts if array is not None)]
     result = np.zeros((len(parts), *np.max(sizes, axis=0).astype(int)))
     for row, array in enumerate(parts):
@@ -62,15 +63,36 @@ def _evaluate(
     return result[place.reshape(columns.shape[:-1])]
 
 
+def _evaluate(
+    points: list[ArrayLike],
+    pattern_of: Callable[[tuple[int, ...]], Pattern],
+    part: Callable[[MessageCounts], ArrayLike],
+    least_shape: tuple[int, ...] = (),
+) -> FloatArray:
+    """One part of the counts at every point."""
+
+    def counted(row: FloatArray) -> FloatArray | None:
+        counts = _counts_at(row, pattern_of)
+        return None if counts is None else np.asarray(part(counts))
+
+    return each_distinct(points, counted, least_shape)
+
+
 def _counts_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]) -> MessageCounts | None:
     """Counts at one point; None if no such pattern exists."""
+    pattern = pattern_at(row, pattern_of)
+    return None if pattern is None else message_counts(pattern)
+
+
+def pattern_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]) -> Pattern | None:
+    """Pattern of a row of whole numbers; None if it does not exist or has too many ranks."""
     if not is_count(row, most=MOST_CELLS).all():
         return None
     pattern = pattern_of(tuple(int(number) for number in row))
     explicit = not isinstance(pattern.mapping, str)
     if pattern.rank_count > MOST_RANKS or (explicit and len(pattern.mapping) != pattern.rank_count):
         return None
-    return message_counts(pattern)
+    return pattern
 
 
 def _on_grid(

@@ -16,6 +16,7 @@ from whatif import units
 from whatif.models.quantities import (
     Bytes,
     BytesPerSecond,
+    Count,
     FloatArray,
     Fraction,
     Operations,
@@ -161,3 +162,12 @@ def achieved_rate(operations: Operations, roofline_time: Seconds) -> OperationsP
     Elementwise over any broadcastable shapes; valid for `operations` ≥ 0, `roofline_time` ≥ 0.
     """
     return np.where(roofline_time > 0, operations / np.where(roofline_time > 0, roofline_time, 1.0), 0.0)
+
+
+@model("T = f T_roof + n t_l", "definition: measured time in the ratio of the binding roofs")
+def anchored_time(roofline_time: Seconds, measured_factor: Count, launch_count: Count, launch_time: Seconds) -> Seconds:
+    """Time of a kernel from its roofline, measured / predicted on the profiled device, and the time of its launches.
+
+    `measured_factor` is f, `launch_count` n, `launch_time` t_l. Elementwise; valid for f > 0, n ≥ 0, t_l ≥ 0.
+    """
+    return roofline_time * measured_factor + launch_count * launch_time

@@ -160,6 +160,8 @@ def device_rates(profile: Profile | None, platform: PlatformSpec | None) -> Mapp
     if profile is None or (device is not None and is_profiled_on(profile, device.name)):
         return sheet
     recorded = {name: _first(profile.devices.columns[name].values) for name in RATES}
+    # Profiles record the peak of the memory: the share of it that is sustained is taken from the platform.
+    recorded["dram_bandwidth"] *= 1.0 if device is None else device.sustained_share
     return {name: recorded[name] if recorded[name] > 0 else sheet[name] for name in RATES}
 
 

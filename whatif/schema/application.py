@@ -80,6 +80,11 @@ class KernelPhase(StrictTable):
     """Share of load and store instructions in all instructions."""
     launch_count: CountOrZero = 1.0
     """Launches in one iteration."""
+    measured_factor: PositiveFactor | None = None
+    """Time measured on the profiled device, divided by its roofline there: times on other devices are this factor times
+    their roofline, so that they are in the ratio of the binding roofs."""
+    launch_time: Seconds | None = None
+    """Time of each launch in addition to the roofline, of a kernel too small to fill the device."""
     follows: Literal["cells", "surface", "nothing"] = "nothing"
     """How the work of a launch scales if the rank's grid differs from `profiled_cells`."""
     profiled_cells: dict[Key, Count] = {}
@@ -127,10 +132,13 @@ class CollectivePhase(StrictTable):
         "dissemination",
         "ring_allgather",
         "bruck_allgather",
+        "pairwise",
     ]
+    """Algorithm; pairwise is an all-to-all."""
     model: MessageModel
     message_size: Bytes = 0.0
-    """Size of the buffer that is broadcast, reduced or gathered; not used by a dissemination barrier."""
+    """Size of the buffer that is broadcast, reduced or gathered, or that one rank sends in an all-to-all; not used by a
+    dissemination barrier."""
     distance: DistanceName = "inter_node"
     """Distance whose parameters apply to every round."""
     operation_count: CountOrZero = 1.0
@@ -182,7 +190,7 @@ class MeasuredKernelPhase(StrictTable):
     """Limiting rate: the measured time is multiplied by this rate of the profiled device and divided by that of this
     device. nothing: the time is used as measured."""
     profiled_bandwidth: BytesPerSecond | None = None
-    """Memory bandwidth of the profiled device, for `bound = "dram_bandwidth"`."""
+    """Sustained memory bandwidth of the profiled device, for `bound = "dram_bandwidth"`."""
     profiled_rate: OperationsPerSecond | None = None
     """Peak rate of the profiled device, for `bound = "peak_single_rate"` or `"peak_double_rate"`."""
 
@@ -322,6 +330,9 @@ class Application(StrictTable):
     communication: Literal["modelled", "simulated", "shared_links"] = "modelled"
     """modelled: closed forms; simulated: halos and collectives are simulated message by message; shared_links: also
     simulated, and messages between nodes share the links of `[platform.network.topology]`."""
+    congestion: Literal["modelled", "none"] = "modelled"
+    """modelled: halos and collectives take longer where links of `[platform.network.topology]` are full, if it is
+    stated; none: links have no limits, as in the models of Choi et al. 2020."""
     grid: CellGrid | None = None
     phases: dict[Key, Phase] = Field(min_length=1)
     overlaps: dict[Key, Overlap] = {}

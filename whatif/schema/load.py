@@ -80,7 +80,7 @@ def scenario_layers(
     if platform or stated:
         name, asking = (platform, _given("--platform")) if platform else (stated, chain[-1])
         base = [Layer(item, PLATFORM) for item in _platform_chain(str(name), asking, search, built)]
-    upper = [Layer(_without_extends(item)) for item in _one_sweep(chain)]
+    upper = [Layer(_without_extends(item)) for item in _own_runs(_one_sweep(chain))]
     return Layers.of(_with_parts([*base, *upper, *_set_layers(overrides)], search))
 
 
@@ -107,6 +107,11 @@ def _one_sweep(chain: list[Document]) -> list[Document]:
     """The chain with only the last sweep: the sweep of the extending scenario replaces the one it extends."""
     asking = max((index for index, item in enumerate(chain) if "sweep" in item.data), default=0)
     return [_drop(item, "sweep") if index < asking else item for index, item in enumerate(chain)]
+
+
+def _own_runs(chain: list[Document]) -> list[Document]:
+    """The chain with the runs of the scenario itself: those of one that it extends were measured with its values."""
+    return [*(_drop(_drop(item, "runs"), "accuracy") for item in chain[:-1]), chain[-1]]
 
 
 def load_platform(source: str | Path, folders: Sequence[Path] = ()) -> tuple[PlatformSpec, Layers]:

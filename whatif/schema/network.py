@@ -159,6 +159,9 @@ class Links(StrictTable):
     """Bandwidth of one link in each direction."""
     latency: Seconds = 0.0
     """Per-hop latency (link and switch), added to the end-to-end latency."""
+    routing: Literal["static", "adaptive"] = "static"
+    """static: each pair of nodes has one route; adaptive: messages spread evenly over links that lead the same way, in
+    a dragonfly with detours where these are faster. Simulated links are always static."""
 
 
 class Star(Links):
@@ -179,6 +182,8 @@ class FatTree(Links):
     """Nodes per switch at the lowest level, and lower switches per switch at the other levels."""
     up_count: Count
     """Upper switches per switch, except at the highest level; fewer than `down_count` make a tapered tree."""
+    upper_up_count: Count | None = None
+    """The same for switches above the lowest level; by default `up_count`."""
 
 
 class Dragonfly(Links):
@@ -217,4 +222,4 @@ class Network(StrictTable):
     inter_socket: Distance | None = None
     inter_node: Distance
     topology: Topology | None = None
-    """Links between the nodes, for `communication = "shared_links"`."""
+    """Links between the nodes, for congestion and for `communication = "shared_links"`."""

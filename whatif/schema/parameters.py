@@ -20,7 +20,7 @@ from whatif.schema.toml import KeyPath, Layer, Layers
 from whatif.units import ONE, Dimension, Quantity, format_quantity, parse_quantity
 
 # Tables that describe the files, not the machine or the application.
-_NO_PARAMETERS = {"sources", "sweep", "fits"}
+_NO_PARAMETERS = {"sources", "sweep", "fits", "runs", "accuracy"}
 _SAID_OF_PARAMETERS = {("platform", "sources"), ("platform", "fits")}
 STATED: Final = "stated"
 DEFAULT: Final = "default of the model"
@@ -160,20 +160,29 @@ def _provenance(path: KeyPath, layers: Layers, layer: Layer | None) -> tuple[str
 
 def _fitted(path: KeyPath, layer: Layer) -> FittedParameter | None:
     """Uncertainty of a fitted value, from the file that states the value; None if that file states no fit of it."""
-    fits = layer.stated((*layer.at, "fits"))
-    table = path[len(layer.at) : -1]
+    fits, within = layer.stated((*layer.at, "fits")), path[len(layer.at) :]
     if not fits and path[0] == "platform" and not layer.at:
-        fits, table = layer.stated(("platform", "fits")), table[1:]
-    entry = fits.get(".".join(table)) if fits else None
-    if entry is None or path[-1] not in entry["parameters"]:
+        fits, within = layer.stated(("platform", "fits")), within[1:]
+    table, entry = _record_of(fits or {}, within)
+    name = ".".join(within[len(table) :])
+    if entry is None or name not in entry["parameters"]:
         return None
-    at = entry["parameters"].index(path[-1])
+    at = entry["parameters"].index(name)
     if "values" in entry and _number(entry["values"][at]) != _number(layer.stated(path)):
         return None
     error = _number(entry["standard_errors"][at])
     ranges = {name: (_number(low), _number(high)) for name, (low, high) in entry.get("ranges", {}).items()}
-    paths = (".".join((*path[:-1], name)) for name in entry["parameters"])
+    above = path[: len(path) - len(within) + len(table)]
+    paths = (".".join((*above, name)) for name in entry["parameters"])
     return FittedParameter(error, ranges, dict(zip(paths, entry["correlation"][at], strict=True)))
+
+
+def _record_of(fits: Mapping[str, Any], path: KeyPath) -> tuple[KeyPath, Any]:
+    """Record of the fit of a value: that of its table or of the nearest table around it, and the path of that table."""
+    for length in range(len(path) - 1, -1, -1) if fits else ():
+        if (entry := fits.get(".".join(path[:length]))) is not None:
+            return path[:length], entry
+    return path[:-1], None
 
 
 def _number(text: str | float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -102,6 +102,10 @@ def _error(message: str, path: str = "") -> PydanticCustomError:
     return PydanticCustomError("fit", "{message}", {"message": message, **({"path": path} if path else {})})
 
 
+_LEAST_PEAK: Final = 0.98
+"""Share of the peak from which on a memory bandwidth is taken for a peak."""
+
+
 class GPU(StrictTable):
     """One device, with measured or data-sheet peaks, as in the GPU files of gpuroofperf."""
 
@@ -118,7 +122,9 @@ class GPU(StrictTable):
     peak_shared_rate: OperationsPerSecond
     """Shared-memory operations per second."""
     dram_bandwidth: BytesPerSecond
-    """Measured bandwidth between the processors and device memory."""
+    """Sustained bandwidth between the processors and device memory, as a triad reaches it."""
+    dram_peak_bandwidth: BytesPerSecond | None = None
+    """Peak bandwidth of device memory, by the data sheet."""
     l2_bandwidth: BytesPerSecond
     """Measured bandwidth between the processors and the second-level cache."""
     memory_size: PositiveBytes | None = None
@@ -133,6 +139,17 @@ class GPU(StrictTable):
     """Power limit of the device; kernels compute at a lower clock to stay within it."""
     power_exponent: PositiveFactor = 3.0
     """Exponent of the clock in the dynamic power, for `power_cap`: 3 if the voltage scales with the clock."""
+
+    @property
+    def sustained_share(self) -> float:
+        """Share of the peak memory bandwidth that is sustained; 1 where the peak is not known."""
+        known, peak = self.dram_bandwidth, self.dram_peak_bandwidth
+        return known / peak if isinstance(known, float) and isinstance(peak, float) else 1.0
+
+    @property
+    def is_sustained(self) -> bool:
+        """Whether `dram_bandwidth` is known to be less than the peak."""
+        return self.sustained_share < _LEAST_PEAK
 
 
 class CPU(StrictTable):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, Union
 
 from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from whatif.plugins import registered_applications, resolve
+from whatif.schema.accuracy import AccuracyCard
 from whatif.schema.application import (
     Application,
     CellGrid,
@@ -21,6 +23,7 @@ from whatif.schema.application import (
     StructuredGridPhase,
     TransferPhase,
 )
+from whatif.schema.correction_tables import Calibration
 from whatif.schema.fields import AnyQuantity, StrictTable
 from whatif.schema.platform_spec import FitRecord, PlatformSpec, Source
 from whatif.units import UNITS
@@ -29,7 +32,7 @@ SweepValues = Annotated[str, Field(min_length=1)] | Annotated[list[str | int | f
 # Names of terms that every scenario has.
 RESERVED = (
     "platform", "application", "parameters", "total", "iteration", "setup",
-    "grid", "placement", "overlap", "host_link", "peer_link", "node",
+    "grid", "placement", "overlap", "host_link", "peer_link", "node", "calibration", "correction",
 )  # fmt: skip
 
 
@@ -61,6 +64,13 @@ class ScenarioSpec(StrictTable):
     sweep: dict[Key, Annotated[dict[str, SweepValues], Field(min_length=1)]] = {}
     """Axes by name: parameter path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; the parameters of one
     axis change together."""
+    calibration: Calibration | None = None
+    accuracy: dict[Key, AccuracyCard] = {}
+    """Accuracy over measured runs by category of phases, and of the `iteration`. A scenario that extends this one does
+    not inherit it."""
+    runs: str | None = None
+    """Measured runs: name of a CSV file next to the scenario, with a row for each run. A scenario that extends this one
+    does not inherit it."""
     sources: dict[str, Source] = {}
     """Source and grade of the values stated by this scenario, by path."""
     fits: dict[str, FitRecord] = {}
@@ -69,6 +79,8 @@ class ScenarioSpec(StrictTable):
     @model_validator(mode="after")
     def _references(self) -> Self:
         _check_parameters(self.parameters)
+        if self.runs is not None and (Path(self.runs).name != self.runs or self.runs in ("", ".", "..")):
+            raise _error("runs", "expected the name of a CSV file next to the scenario")
         application = self.application
         for name, phase in application.phases.items():
             if name in RESERVED:

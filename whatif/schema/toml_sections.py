@@ -17,7 +17,10 @@ from whatif.schema.toml import KeyPath
 from whatif.schema.toml_text import toml_key
 
 # Where a reader looks for a table that a file has not: before those that come later here.
-_ORDER: Final = ("platform", "node", "network", "kernels", "parameters", "application", "sweep", "sources", "fits")
+_ORDER: Final = (
+    "platform", "node", "network", "kernels", "parameters", "application", "sweep", "calibration", "accuracy",
+    "sources", "fits",
+)  # fmt: skip
 _NAMED: Final = re.compile(r"""([ \t]*)(["']?)platform\2(?=[ \t]*=)""")
 
 

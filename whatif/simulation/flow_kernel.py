@@ -26,7 +26,8 @@ from whatif.simulation.replay_state import (
     SEND_OVERHEAD,
 )
 
-ENTER, ARRIVE, WAKE, READY = range(1, 5)
+ENTER, ARRIVE, WAKE, POST, READY = range(1, 6)
+# Of one instant, receives come first: sends that wait for them then start in the order of their rank.
 
 
 def run(s: FlowState) -> None:
@@ -35,12 +36,12 @@ def run(s: FlowState) -> None:
     heap.pop()
     for op in range(len(s.operations)):
         if s.operations[op].need == 0:
-            push(heap, 0.0, READY, op)
+            push(heap, 0.0, POST if s.operations[op].step == RECEIVE else READY, op)
     while len(heap) > 0:
         now = heap[0][0]
         while len(heap) > 0 and (heap[0][0] <= now or (heap[0][1] == END and heap[0][0] <= now * SAME_INSTANT)):
             time, what, number = heappop(heap)
-            if what == READY:
+            if what >= POST:
                 begin(s, heap, number, time)
             elif what == WAKE:
                 wake(s, heap, number, time)
@@ -279,4 +280,4 @@ def release(s: FlowState, heap: Heap, op: int, time: float) -> None:
     row.start = max(row.start, time)
     row.need -= 1
     if row.need == 0:
-        push(heap, row.start, READY, op)
+        push(heap, row.start, POST if row.step == RECEIVE else READY, op)

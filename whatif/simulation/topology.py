@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Final
 
@@ -24,6 +25,18 @@ NO_LINK: Final = -1
 MOST_LINKS: Final = 50_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class LinkClass:
+    """Consecutive links of one capacity; each `width` of them lead the same way, so that messages may be spread."""
+
+    count: int
+    width: int = 1
+    detour: int = 1
+    """Links of the class that a message crosses if it does not take the shortest way."""
+    is_global: bool = False
+    """Whether they link groups of a dragonfly."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Topology:
     """Links of a network and the routes between its nodes."""
@@ -36,6 +49,8 @@ class Topology:
     """[link]: s."""
     find: Callable[[IntArray, IntArray], IntArray]
     """[pair, hop]: links from sources to destinations, `NO_LINK` where a route has none."""
+    classes: tuple[LinkClass, ...]
+    """Links by class, in the order of their numbers."""
 
     def routes(self, source: NDArray[np.integer[Any]], destination: NDArray[np.integer[Any]]) -> Routes:
         """The links of each pair of nodes [pair], in the order in which they are crossed.
@@ -62,7 +77,7 @@ def star(node_count: int, bandwidth: float, latency: float) -> Topology:
         return np.stack([source, node_count + destination], axis=1)
 
     links = _links([2 * _count("node_count", node_count)], [bandwidth], [latency])
-    return Topology("star", node_count, *links, find)
+    return Topology("star", node_count, *links, find, (LinkClass(2 * node_count),))
 
 
 def fat_tree(
@@ -104,7 +119,8 @@ def fat_tree(
             switch = switch + parent * spread[level]
         return np.stack(climb + descend[::-1], axis=1)
 
-    return Topology("fat tree", node_count, *_links([2 * first[-1]], [bandwidth], [latency]), find)
+    levels = tuple(LinkClass(width, up[level] * parallel[level]) for level, width in enumerate(widths))
+    return Topology("fat tree", node_count, *_links([2 * first[-1]], [bandwidth], [latency]), find, 2 * levels)
 
 
 def dragonfly(
@@ -151,7 +167,8 @@ def dragonfly(
         first, last = local(from_group, here % router_count, gateway), local(to_group, arrival, there % router_count)
         return np.stack([source, first, bridge, last, nodes + destination], axis=1)
 
-    return Topology("dragonfly", nodes, *_links(counts, bandwidths, latencies), find)
+    classes = LinkClass(counts[0]), LinkClass(counts[1], router_count, 2), LinkClass(counts[2], turns * others, 2, True)
+    return Topology("dragonfly", nodes, *_links(counts, bandwidths, latencies), find, classes)
 
 
 def torus(dims: Sequence[int], bandwidth: float, latency: float) -> Topology:
@@ -181,8 +198,30 @@ def torus(dims: Sequence[int], bandwidth: float, latency: float) -> Topology:
                 place = (place + step) % length
         return np.stack(columns, axis=1) if columns else np.empty((len(source), 0), dtype=np.int64)
 
-    links = _links([strides[-1] * len(dims) * 2], [bandwidth], [latency])
-    return Topology("torus", strides[-1], *links, find)
+    link_count = strides[-1] * len(dims) * 2
+    links = _links([link_count], [bandwidth], [latency])
+    return Topology("torus", strides[-1], *links, find, (LinkClass(link_count),))
+
+
+@lru_cache(maxsize=16)
+def topology_of(
+    kind: str, node_count: int, bandwidths: tuple[float, ...], latency: float, counts: tuple[int, ...]
+) -> Topology:
+    """Topology of a platform file for at least `node_count` nodes; `counts` in the order of the file.
+
+    `bandwidths` in B/s are that of a link and, if it differs, that of a link between groups; `latency` in s.
+    """
+    bandwidth = bandwidths[0]
+    if kind == "star":
+        return star(node_count, bandwidth, latency)
+    if kind == "torus":
+        return torus(counts, bandwidth, latency)
+    if kind == "fat_tree":
+        levels, down, up, upper = counts if len(counts) == 4 else (*counts, counts[2])
+        ups = [1, up, *[upper] * levels][:levels]
+        return fat_tree([down] * levels, ups, [1] * levels, bandwidth, latency)
+    groups, routers, nodes, ports = counts
+    return dragonfly(groups, routers, nodes, ports, (bandwidth, bandwidth, bandwidths[-1]), (latency,) * 3)
 
 
 def _product(one: int, other: int) -> int:

@@ -13,6 +13,7 @@ from whatif.core.iteration_timeline import possible_result
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError, WhatifError
+from whatif.models.quantities import FloatArray
 from whatif.models.roofline import (
     DOMINANT_RATES,
     achieved_rate,
@@ -78,20 +79,22 @@ def kernel_points(program: Program, evaluation: Evaluation) -> tuple[KernelPoint
     """
     iteration = float(possible_result(evaluation).columns["iteration_time"])
     phases = program.loaded.scenario.application.phases.items()
+    times = {phase.phase: evaluation.values[phase.term] for phase in program.phases}
     return tuple(
-        _kernel_point(evaluation.values, name, phase, iteration)
+        _kernel_point(evaluation.values, name, phase, times[name], iteration)
         for name, phase in phases
         if isinstance(phase, KernelPhase)
     )
 
 
-def _kernel_point(values: Values, name: str, phase: KernelPhase, iteration: float) -> KernelPoint:
+def _kernel_point(values: Values, name: str, phase: KernelPhase, time: FloatArray, iteration: float) -> KernelPoint:
     operations, dram_size = values[f"{name}.operations"], values[f"{name}.dram_size"]
-    rate, bandwidth, time = values[f"{name}.attainable_rate"], values[f"{GPU}.dram_bandwidth"], values[name]
+    rate, bandwidth = values[f"{name}.attainable_rate"], values[f"{GPU}.dram_bandwidth"]
     intensity = operational_intensity(operations, dram_size)
     compute_bound = is_compute_bound(intensity, machine_balance(rate, bandwidth)) > 0
     # Longer than compute and device memory together allow: only a third roof does that.
-    third = phase.model == "roofline_l2" and time > roofline_time(operations, dram_size, rate, bandwidth)
+    roofline = values.get(f"{name}.roofline", values[name])
+    third = phase.model == "roofline_l2" and roofline > roofline_time(operations, dram_size, rate, bandwidth)
     return KernelPoint(
         name=name,
         dominant_operation=phase.dominant_operation,

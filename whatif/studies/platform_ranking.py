@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
+from whatif.core.accuracy_cards import accuracy_notes
+from whatif.core.calibration_notes import calibration_notes
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, Sampling
 from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
@@ -21,6 +24,7 @@ def ranking_study(
     *,
     weights: Mapping[str, str | float],
     references: Mapping[str, str | float],
+    measured: Mapping[str, str | float],
     within: Mapping[str, str],
     result: str,
     sampling: Sampling | None,
@@ -38,13 +42,19 @@ def ranking_study(
         if name not in scenarios:
             raise UsageError(f"--within: `{name}` is not one of the applications {', '.join(scenarios)}")
     counted = {name: _weight(weight) for name, weight in weights.items()}
-    given = {name: _reference(reference) for name, reference in references.items()}
-    numbers = {name: item.value if isinstance(item, Quantity) else item for name, item in given.items()}
-    found = ranking(scenarios, list(dict.fromkeys(platforms)), counted, numbers, result, sampling)
-    for name, item in given.items():
-        if isinstance(item, Quantity) and item.dimension != found.dimension:
-            raise UsageError(f"--reference: that of {name} must be in {found.dimension}, as {result} is")
-    remarks = [NOTHING_UNCERTAIN] if sampling is not None and not found.drawn else []
+    given = {"--reference": references, "--measured": measured}
+    read = {option: {name: _result(option, item) for name, item in its.items()} for option, its in given.items()}
+    numbers = [
+        {name: item.value if isinstance(item, Quantity) else item for name, item in its.items()}
+        for its in read.values()
+    ]
+    found = ranking(scenarios, list(dict.fromkeys(platforms)), counted, numbers[0], result, sampling, numbers[1])
+    for option, its in read.items():
+        for name, item in its.items():
+            if isinstance(item, Quantity) and item.dimension != found.dimension:
+                raise UsageError(f"{option}: that of {name} must be in {found.dimension}, as {result} is")
+    remarks = [*_accuracy(scenarios, found), *_other_bases(scenarios, found)]
+    remarks += [NOTHING_UNCERTAIN] if sampling is not None and not found.drawn else []
     required = {name: _required(scenarios[name], name, platforms, target, remarks) for name, target in within.items()}
     shared = values_on_all_platforms(*scenarios.values())
     return replace(found, show=show, required=required, remarks=(*remarks, *shared))
@@ -57,16 +67,38 @@ def _weight(weight: str | float) -> float:
         raise UsageError(f"--weight: `{weight}` is no number") from None
 
 
-def _reference(reference: str | float) -> Quantity | float:
-    """Reference as a quantity; a number is in the base unit of the result."""
-    if not isinstance(reference, str):
-        return reference
+def _accuracy(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:
+    """How far the predictions of each application were from measured runs."""
+    for name, scenario in scenarios.items():
+        with suppress(InvalidFileError):
+            program = scenario.changed(scenario.overrides, found.first).program
+            yield from (f"{name}: {note}" for note in (*calibration_notes(program), *accuracy_notes(program)))
+
+
+def _other_bases(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:
+    """Platforms whose memory bandwidth is a peak, or of unknown basis, if those of others are sustained."""
+    scenario = next(iter(scenarios.values()))
+    sustained: dict[str, bool] = {}
+    for standing in found.standings:
+        with suppress(InvalidFileError):
+            gpu = scenario.changed(scenario.overrides, standing.platform).program.loaded.scenario.platform.node.gpu
+            if gpu is not None:
+                sustained[standing.platform] = gpu.is_sustained
+    peaks = [name for name, known in sustained.items() if not known]
+    if peaks and len(peaks) < len(sustained):
+        yield f"warning: dram_bandwidth of {', '.join(peaks)} is a peak or of unknown basis, of the others sustained"
+
+
+def _result(option: str, stated: str | float) -> Quantity | float:
+    """Result as a quantity; a number is in the base unit of the result that is compared."""
+    if not isinstance(stated, str):
+        return stated
     try:
-        quantity = parse_quantity(reference)
+        quantity = parse_quantity(stated)
     except UnitError as error:
-        raise UsageError(f"--reference: {error}") from None
+        raise UsageError(f"{option}: {error}") from None
     if not quantity.value > 0:
-        raise UsageError(f"--reference: `{reference}` must be greater than 0, such as `120 s`")
+        raise UsageError(f"{option}: `{stated}` must be greater than 0, such as `120 s`")
     return quantity
 
 

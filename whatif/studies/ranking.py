@@ -29,6 +29,8 @@ from whatif.units import SECOND, Dimension, Quantity, format_quantity
 
 BESIDE: Final = ("total_energy", "total_cost")
 """Results reported in addition to the one that platforms are ranked by."""
+_ALIKE: Final = 1.1
+"""Factor within which a reference is that of the prediction."""
 RankingView = Literal["ranking", "commitment"]
 
 
@@ -107,6 +109,8 @@ class Ranking(StudyResult):
     drawn: int = 0
     """Number of uncertain values that the samples vary."""
     result: str = "total_time"
+    first: str = ""
+    """The first platform as asked, on which references and measured results are."""
     sampling: Sampling | None = None
     """None without samples, and if nothing is uncertain."""
     required: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -160,6 +164,16 @@ class Ranking(StudyResult):
         assumed = [its.platform for its in self.standings if "assumed" in {item.grade for item in its.answers.values()}]
         if assumed:
             yield f"{', '.join(assumed)}: rest on assumed values"
+        yield from self._biases()
+
+    def _biases(self) -> Iterator[str]:
+        """References that differ from the predictions on the first platform: speedups contain the difference."""
+        own = next((its for its in self.standings if its.platform == self.first), None)
+        for name, reference in self.references.items():
+            ratio = np.nan if own is None else reference / own.answers[name].number
+            if np.isfinite(ratio) and not 1 / _ALIKE <= ratio <= _ALIKE:
+                text = f"warning: the reference of {name} is {ratio:.2g} times its prediction on {self.first}"
+                yield f"{text}: all speedups contain this factor; if measured there, state --measured {name}=.. instead"
 
     def _leads(self) -> Iterator[str]:
         for turn in self.turns:
@@ -176,12 +190,15 @@ def ranking(
     references: Mapping[str, float] | None = None,
     result: str = "total_time",
     sampling: Sampling | None = None,
+    measured: Mapping[str, float] | None = None,
 ) -> Ranking:
     """Ranking of platforms over applications by name, by a result to minimise: a time, energy or cost.
 
-    Weights default to 1 and need not add up to 1; reference times default to those on the first platform. Overrides
-    apply to every platform. Samples of an application are the same on all platforms, those of a platform the same for
-    all applications.
+    Weights default to 1 and need not add up to 1; reference times default to those on the first platform. `measured`
+    are measured results on the first platform: those of an application on all platforms are scaled by measured /
+    predicted there. Overrides apply to every platform. Samples of an application are the same on all platforms, those
+    of a platform the same for all applications.
+
     Raise `UsageError` for weights that are negative or add up to 0, unknown names, costs in several currencies, and a
     first platform without an answer if its times are the references.
     """
@@ -190,6 +207,10 @@ def ranking(
     units = {its.dimension for answer in answers.values() for its in answer.values() if its.dimension} or {SECOND}
     if len(units) > 1:
         raise UsageError(f"`{result}` is in {' and '.join(sorted(map(str, units)))}: nothing here converts them")
+    _known(measured or {}, scenarios, "measured result")
+    if twice := sorted((measured or {}).keys() & (references or {}).keys()):
+        raise UsageError(f"{', '.join(twice)}: a measured result on {platforms[0]} is the reference: state one of both")
+    answers = _scaled(answers, measured or {}, platforms[0])
     reference = _references(scenarios, references or {}, platforms[0], answers[platforms[0]])
     standings = [_standing(name, answer, shares, reference) for name, answer in answers.items()]
     if sampling is not None and drawn:
@@ -197,7 +218,7 @@ def ranking(
     standings.sort(key=lambda its: -its.merit if np.isfinite(its.merit) else np.inf)
     turns = tuple(_turns(standings, shares))
     known = sampling if drawn else None
-    return Ranking(shares, reference, tuple(standings), turns, units.pop(), drawn, result, known)
+    return Ranking(shares, reference, tuple(standings), turns, units.pop(), drawn, result, platforms[0], known)
 
 
 def _answers(
@@ -218,6 +239,21 @@ def _answers(
     for (name, app), program in programs.items():
         found[name][app] = replace(found[name][app], samples=result_samples(program, result, alike))
     return found, len(alike.keys)
+
+
+def _scaled(
+    answers: Mapping[str, Mapping[str, MachineScore]], measured: Mapping[str, float], first: str
+) -> dict[str, dict[str, MachineScore]]:
+    """Scores times measured / predicted on the first platform, sample by sample, without the error that all share."""
+    found = {name: dict(its) for name, its in answers.items()}
+    for app, number in measured.items():
+        base = answers[first][app]
+        for its in found.values():
+            score, samples = its[app], its[app].samples
+            if samples is not None and base.samples is not None:
+                samples = samples * number / base.samples
+            its[app] = replace(score, number=score.number * number / base.number, samples=samples)
+    return found
 
 
 def _known(given: Mapping[str, float], scenarios: Mapping[str, Scenario], what: str) -> None:

@@ -14,7 +14,14 @@ import numpy as np
 
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.term import Program
-from whatif.core.uncertainty import Sampling, correlations, parameter_samples, uncertain, uniform_numbers
+from whatif.core.uncertainty import (
+    Sampling,
+    correlations,
+    parameter_samples,
+    sampled_program,
+    uncertain,
+    uniform_numbers,
+)
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
@@ -83,6 +90,7 @@ def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration
     samples (the delta method), which a Sobol' sequence stays below. Raise `UsageError` where nothing is uncertain,
     `InfeasiblePointError` where a sample has no answer or all have the same.
     """
+    program = sampled_program(program, sampling)
     term = program.term_of(result)
     known = uncertain(program, sampling)
     known = {path: known[path] for path in known if path in program.inputs_of(term)}

@@ -1,16 +1,19 @@
-"""What samples of the uncertain values make of a study: bands, as they cross from one process to another."""
+"""Bands of a sweep from samples of the uncertain values, and measured runs on it, as a worker process computes them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.core.session import SessionInputs
-from whatif.core.uncertainty import Bands, Sampling, bands_of, uncertain
+from whatif.core.uncertainty import Bands, Sampling, bands_of, sampled_program, uncertain
 from whatif.tui.state import View
 from whatif.units import counted
+
+if TYPE_CHECKING:
+    from whatif.studies.measured_points import SweepMeasurements
 
 _SPREADS: Final[dict[str, dict[str, float]]] = {
     "none": {},
@@ -54,4 +57,11 @@ def uncertainty(inputs: SessionInputs, sampling: Sampling) -> Uncertainty:
         assert sweep is not None  # noqa: S101
     else:
         sweep = bands_of(program, grid, sampling) if grid.axes else point
-    return Uncertainty(point, sweep, len(uncertain(program, sampling)))
+    return Uncertainty(point, sweep, len(uncertain(sampled_program(program, sampling), sampling)))
+
+
+def measurements_of(inputs: SessionInputs) -> SweepMeasurements:
+    """Measured runs on the sweep of a session."""
+    from whatif.studies.measured_points import sweep_measurements  # noqa: PLC0415 - only the worker process reads runs
+
+    return sweep_measurements(inputs)

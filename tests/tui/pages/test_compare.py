@@ -166,7 +166,7 @@ def test_a_machine_with_edits_stands_above_itself_without_them():
         assert " ".join(words).startswith(duration(before))
         assert f"{before / edited:.3f}x" in words
         assert "assumed" in row_of(main_screen, "Summit (edited)")
-        assert "datasheet" in words
+        assert "assumed" in words
 
     watch(check, ComparePage(), opened())
 

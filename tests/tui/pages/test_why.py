@@ -153,9 +153,9 @@ def test_the_row_under_the_cursor_is_said_in_full_below():
         node = page.app.query_one(WhyTree).row.node
         assert node.name == "pack"
         below = page.text.partition("─── ")[2]
-        assert "pack 608.3 us 6.0% of the iteration" in below
-        assert "T = max(W / P, Q / BW)" in below
-        assert "measured Konstantinidis and Cotronis 2017; gpuroofperf" in below
+        assert "pack 1.518 ms 12.8% of the iteration" in below
+        assert "T = f T_roof + n t_l" in below
+        assert "measured definition: measured time in the ratio of the binding" in below
 
     on_page(WhyPage, check, size=(70, 28))
 
@@ -204,8 +204,8 @@ def test_what_was_unfolded_for_being_the_longest_stays_so_when_it_is_no_longer()
         tree = page.app.query_one(WhyTree)
         assert 16 <= tree.size.height < 20
         before = name_column(page)
-        assert before[before.index("stencil") + 1] == "operations"
-        assert before[before.index("reduce") + 1] != "operations"
+        assert before[before.index("stencil") + 1] == "roofline_time = roofline"
+        assert before[before.index("reduce") + 1] != "roofline_time = roofline"
         await page.change(Edit("application.phases.reduce.dram_size", "2000 GB"))
         row = predicted("application.phases.reduce.dram_size=2000 GB")["terms"]
         assert row["reduce"] > row["stencil"]
@@ -242,7 +242,7 @@ def test_the_elasticities_are_those_of_runs_beside_the_present_value():
         for line, left in ((memory, True), (wide, False)):
             faster, _, slower = line.rpartition("││")[2].partition("│")
             assert ("█" in faster, "█" in slower) == (left, not left)
-        assert "faster" in page.line("faster").partition("slower")[0]
+        assert "makes the iteration time 1.79 times as long" in page.text
 
     on_page(WhyPage, check)
 
@@ -250,7 +250,7 @@ def test_the_elasticities_are_those_of_runs_beside_the_present_value():
 def test_bars_are_as_long_as_the_elasticities_are_large():
     async def check(page):
         bars = page.app.query_one(ElasticityBars)
-        items = {item.path: item for item in bars._items}
+        items = {item.path: item for item in bars._items if not item.reason}
         width = bars.size.width
         lengths = {}
         for index, item in enumerate(bars._items):
@@ -266,7 +266,8 @@ def test_bars_are_as_long_as_the_elasticities_are_large():
 def test_parameters_without_influence_come_last_without_a_bar():
     async def check(page):
         await page.act("half")
-        await page.press("end")
+        # The last one cannot vary: a fat tree with a level more has too many links.
+        await page.press("end", "up")
         last = next(line for line in reversed(page.lines) if " 0 " in line)
         assert not set("█▌▐▏▕") & set(last)
         assert "makes no difference to the iteration time here" in page.text
@@ -280,8 +281,8 @@ def test_the_sentence_says_what_the_elasticity_under_the_cursor_means():
         bars.move_to(next(index for index, item in enumerate(bars._items) if item.path == MEMORY))
         await page.settle()
         faster = 1 - predicted(f"{MEMORY}=787.205 GB/s")["iteration_time"] / predicted()["iteration_time"]
-        assert abs(faster - 0.0085) < 0.00015
-        assert f"1 % more of {MEMORY}, now 779.411 GB/s, makes the iteration time 0.85 % shorter." in page.text
+        assert abs(faster - 0.0071) < 0.00015
+        assert f"1 % more of {MEMORY}, now 779.411 GB/s, makes the iteration time 0.71 % shorter." in page.text
         assert "Elasticity -0.58: 1 % more of a parameter is 0.58 % less time." in page.text
 
     on_page(WhyPage, check, size=(70, 28))
@@ -377,7 +378,7 @@ def test_an_impossible_point_tells_its_reasons_and_which_key_helps():
 def test_a_point_without_a_number_shows_the_term_that_has_none():
     async def check(page):
         assert " inf " in page.line(" stencil ")
-        assert " 608.3 us " in page.line(" pack ")
+        assert " 1.518 ms " in page.line(" pack ")
         assert "There are no elasticities: the model gives no number there. u takes" in page.text
 
     on_page(WhyPage, check, size=(300, 80), changes=(INFINITE,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from whatif.core.context import Context
+from whatif.core.phases.link_sharing import is_congested, wire_collective_congestion, with_congestion
 from whatif.core.phases.message import message_time
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.collectives import ALGORITHMS, rounds_time
@@ -23,5 +24,9 @@ def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list
         from whatif.core.phases.simulated_exchange import wire_simulated_collective
 
         once = wire_simulated_collective(context, name, phase.model, phase.algorithm, f"{path}.message_size")
-    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.operation_count"}
+    repeats = f"{path}.operation_count"
+    if phase.distance == "inter_node" and is_congested(context):
+        congestion = wire_collective_congestion(context, name, phase.model, phase.algorithm, f"{path}.message_size")
+        once = with_congestion(context, name, once, congestion, repeats)
+    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from whatif.core.context import Context
 from whatif.core.energy import GPU, gpu_rate
 from whatif.core.term import PhaseTerm, Reference
-from whatif.models.roofline import DOMINANT_RATES, attainable_rate, roofline_l2_time, roofline_time
+from whatif.models.roofline import DOMINANT_RATES, anchored_time, attainable_rate, roofline_l2_time, roofline_time
 from whatif.models.workload import (
     launch_scale,
     mix_fits,
@@ -16,7 +16,7 @@ from whatif.models.workload import (
     volume_growth,
 )
 from whatif.schema.application import KernelPhase, MeasuredKernelPhase
-from whatif.units import ONE, Quantity
+from whatif.units import ONE, SECOND, Quantity
 
 
 def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTerm]:
@@ -44,11 +44,25 @@ def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTe
         },
     )
     limits: dict[str, Reference] = {"attainable_rate": rate, "dram_bandwidth": f"{GPU}.dram_bandwidth"}
+    anchored = phase.measured_factor is not None or phase.launch_time is not None
+    term = f"{name}.roofline" if anchored else name
     if phase.model == "roofline":
-        time = wiring.add(name, roofline_time, metrics | limits)
+        time = wiring.add(term, roofline_time, metrics | limits)
     else:
-        time = wiring.add(name, roofline_l2_time, metrics | limits | {"l2_bandwidth": f"{GPU}.l2_bandwidth"})
-    return [PhaseTerm(name, time, "kernel")]
+        time = wiring.add(term, roofline_l2_time, metrics | limits | {"l2_bandwidth": f"{GPU}.l2_bandwidth"})
+    return [PhaseTerm(name, _anchored(context, name, phase, time) if anchored else time, "kernel")]
+
+
+def _anchored(context: Context, name: str, phase: KernelPhase, roofline: str) -> str:
+    """Time of a kernel from its roofline, by the factor and the time of a launch that its phase states."""
+    path = f"application.phases.{name}"
+    inputs: dict[str, Reference] = {
+        "roofline_time": roofline,
+        "measured_factor": Quantity(1.0, ONE) if phase.measured_factor is None else f"{path}.measured_factor",
+        "launch_count": f"{path}.launch_count",
+        "launch_time": Quantity(0.0, SECOND) if phase.launch_time is None else f"{path}.launch_time",
+    }
+    return context.wiring.add(name, anchored_time, inputs)
 
 
 def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase) -> list[PhaseTerm]:

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from whatif.core.context import Context
+from whatif.core.phases.correction import Corrections
+from whatif.core.phases.link_sharing import is_congested, wire_exchange_congestion, with_congestion
 from whatif.core.phases.message import choose_protocol, message_time, parameters_at
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models import placement
+from whatif.models.corrections import time_of_sharing
 from whatif.models.k_model import effective_process_count, k_factor
 from whatif.models.patterns import message_kinds
 from whatif.models.phase import concurrent_time, node_aware_time, serialised_time
 from whatif.models.ranks import fits
 from whatif.models.workload import by_kind, halo_sizes, rank_size, repeated
 from whatif.schema.application import HaloPhase
-from whatif.units import BYTE_PER_SECOND, Quantity
+from whatif.units import BYTE_PER_SECOND, ONE, Quantity
 from whatif.vocabulary import DISTANCES, PROTOCOLS
 
 COMBINED: Final = {"serialised": serialised_time, "concurrent": concurrent_time}
@@ -64,10 +67,45 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
     counts = exchange.count("rank_counts")
     wiring.add(f"{name}.rank_size", rank_size, {"rank_counts": counts, "message_sizes": sizes})
     once = _node_aware(exchange, counts) if phase.model == "node_aware" else _by_rank(exchange, counts)
+    repeats = f"application.phases.{name}.exchange_count"
     if context.scenario.application.communication != "modelled":
         once = _played(exchange)
-    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"application.phases.{name}.exchange_count"}
+    elif Corrections(context).stated("sharing_factor"):
+        _time_of_sharing(exchange, once, counts, repeats)
+    if is_congested(context):
+        once = with_congestion(context, name, once, _congestion(exchange, once), repeats)
+    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+
+
+def _congestion(exchange: HaloWiring, once: str) -> str:
+    """Wire the time by which shared links prolong an exchange."""
+    phase = exchange.phase
+    return wire_exchange_congestion(
+        exchange.context,
+        exchange.name,
+        phase.model,
+        exchange.placed,
+        exchange.options,
+        {"message_size": exchange.sizes, "exchange_time": once},
+        neighbours=phase.neighbours,
+        at_once=phase.concurrency == "concurrent",
+    )
+
+
+def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str) -> None:
+    """Wire the part of the time that is due to sharing, for its correction."""
+    wiring, name, alone = exchange.context.wiring, exchange.name, Quantity(1.0, ONE)
+    # The K-model alone is max-rate with one process; the node-aware model is that of a rank whose messages are postal.
+    model = {"k_model": "max_rate", "node_aware": "postal"}.get(exchange.phase.model, exchange.phase.model)
+    times: dict[str, Reference] = {
+        f"{distance}_time": message_time(exchange.context, f"{name}.alone", model, distance, exchange.sizes, alone)
+        for distance in DISTANCES
+    }
+    function = COMBINED[exchange.phase.concurrency]
+    time = wiring.add(f"{name}.alone.exchange_time", function, {"rank_counts": counts} | times)
+    shared = wiring.add(f"{name}.exchange_shared_time", time_of_sharing, {"time": once, "time_alone": time})
+    wiring.add(f"{name}.shared_time", repeated, {"once_time": shared, "repeat_count": repeats})
 
 
 def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference], dict[str, Any]]:

@@ -33,6 +33,7 @@ ALGORITHMS: Final = {
     "dissemination": (Kind.BARRIER, rounds.dissemination_times),
     "ring_allgather": (Kind.ALLGATHER, rounds.ring_allgather_times),
     "bruck_allgather": (Kind.ALLGATHER, rounds.bruck_allgather_times),
+    "pairwise": (Kind.ALLTOALL, rounds.pairwise_alltoall_times),
 }
 """Collective of each algorithm, and its recurrence."""
 
@@ -112,7 +113,8 @@ def simulated_collective_time(
 ) -> Seconds:
     """Time of a collective that all ranks enter at once, each message with the costs of its own distance.
 
-    `message_size` is that of the buffer; of an allgather, of the gathered one. Shapes as in `simulated_halo_time`.
+    `message_size` is that of the buffer; of an allgather, of the gathered one; of an all-to-all, of what a rank sends.
+    Shapes as in `simulated_halo_time`.
     """
     numbers = np.array([rank_count, ranks_per_node, ranks_per_socket])
     if not is_count(numbers, most=MOST_RANKS).all():
@@ -135,7 +137,7 @@ def contributed(kind: Kind, message_size: float, rank_count: int) -> float:
     """Bytes that one rank contributes to a collective with a buffer of `message_size`."""
     if kind is Kind.BARRIER:
         return 0.0
-    return message_size / rank_count if kind is Kind.ALLGATHER else message_size
+    return message_size / rank_count if kind in {Kind.ALLGATHER, Kind.ALLTOALL} else message_size
 
 
 def wire_simulated_halo(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from whatif.api import causes
 from whatif.core.scenario import Scenario
-from whatif.core.uncertainty import uncertain
+from whatif.core.uncertainty import sampled_program, uncertain
 from whatif.errors import InfeasiblePointError
 from whatif.studies.attribution import Attribution
 from whatif.tui.band_job import sampling_of
@@ -67,7 +67,8 @@ def uncertainty(request: DecisionRequest) -> Decision:
     sampling, title = sampling_of(view), f"what explains the variance of {result}"
     if sampling is None:
         return Decision(title, ("Samples are off: press B to draw the uncertain values.",))
-    if not uncertain(program, sampling).keys() & program.inputs_of(program.term_of(result)):
+    sampled = sampled_program(program, sampling)
+    if not uncertain(sampled, sampling).keys() & sampled.inputs_of(sampled.term_of(result)):
         words = f"Nothing that {result} depends on is uncertain."
         return Decision(
             title, (words, "Write 3 us +- 0.2 us, or press % (assumed values vary, then those of data sheets).")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.core.accuracy_cards import accuracy_notes
 from whatif.core.session import SessionInputs
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
 from whatif.plotting.description import HeatMap, PlotDescription, Scale
-from whatif.tui.band_job import Uncertainty, sampling_of, uncertainty
+from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
-from whatif.tui.events import ChangeRequested
+from whatif.tui.events import ChangeRequested, JobRequested
 from whatif.tui.labels import grade_style
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
@@ -23,7 +24,11 @@ from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.headline import HeadlineView
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.measured_curves import drawn_points, error_picture, with_measured
+from whatif.tui.widgets.stacked_plots import StackedPlots
+
+if TYPE_CHECKING:
+    from whatif.studies.measured_points import SweepMeasurements
 
 _SCALES = {"auto": None, "linear": Scale.LINEAR, "log": Scale.LOG}
 
@@ -58,12 +63,13 @@ class ExplorePage(Page[ExploreView]):
     def __init__(self) -> None:
         super().__init__()
         self._known: tuple[SessionInputs, Uncertainty] | None = None
+        self._runs: tuple[SessionInputs, SweepMeasurements] | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
         yield HeadlineView()
         with Vertical(id="sweep"):
-            yield PlotView()
+            yield StackedPlots()
             yield TableView()
             yield Static("Select a value and press s to draw the time over it.", id="hint", markup=False)
         yield Breakdown()
@@ -83,24 +89,31 @@ class ExplorePage(Page[ExploreView]):
         found = self._bands(state)
         headline.show(state, None if found is None else found.point)
         headline.border_title = Content(f"{scenario.application.name} on {scenario.platform.name}")
-        headline.border_subtitle = Content.assemble("worst grade: ", (program.grade, grade_style(program.grade)))
+        accuracy = "".join(f"{note} · " for note in accuracy_notes(program))
+        grade = program.grade, grade_style(program.grade)
+        headline.border_subtitle = Content.assemble(accuracy, "worst grade: ", grade)
 
     def _show_curves(self, state: ExplorerState) -> None:
         session, view = state.session, state.view
         drawn, tabular = bool(session.grid.axes), view.picture == "table"
-        self.query_one(PlotView).display = drawn and not tabular
+        self.query_one(StackedPlots).display = drawn and not tabular
         self.query_one(TableView).display = drawn and tabular
         self.query_one("#hint").display = not drawn
         if not drawn:
             return
         self.query_one("#sweep").border_title = Content(_title(drawn_column(state), session.grid.parameters()))
         found = self._bands(state)
-        self.query_one("#sweep").border_subtitle = Content("" if found is None else found.remark())
-        description = picture(state, found)
+        runs = self._measurements(state)
+        remarks = ["" if found is None else found.remark(), "" if runs is None else runs.remark]
+        self.query_one("#sweep").border_subtitle = Content(" · ".join(filter(None, remarks)))
+        description, below = picture(state, found), None
+        if runs is not None and isinstance(description, PlotDescription):
+            points = drawn_points(runs.points, drawn_column(state))
+            description, below = with_measured(description, points), error_picture(description, points)
         if tabular:
             self.query_one(TableView).show(plot_table(description))
         else:
-            self.query_one(PlotView).show(description)
+            self.query_one(StackedPlots).show_both(description, below)
 
     def _bands(self, state: ExplorerState) -> Uncertainty | None:
         """The bands that were computed for what a study asks."""
@@ -110,18 +123,33 @@ class ExplorePage(Page[ExploreView]):
         inputs, found = self._known
         return found if inputs is state.session.inputs and found.point.sampling == wanted else None
 
+    def _measurements(self, state: ExplorerState) -> SweepMeasurements | None:
+        """The measured runs on the curves of a study; None without runs, and until they are read."""
+        known = self._runs is not None and self._runs[0] is state.session.inputs
+        return self._runs[1] if known and self._runs is not None else None
+
     def job(self, state: ExplorerState) -> Job | None:
-        """Draw samples, where they are wanted and not there yet."""
+        """Read the measured runs; then draw samples, where they are wanted and not there yet."""
+        named = state.session.program.loaded.scenario.runs is not None
+        if named and len(state.session.grid.axes) == 1 and self._measurements(state) is None:
+            return Job(measurements_of, (state.session.inputs,))
         sampling = sampling_of(state.view)
         if sampling is None or self._bands(state) is not None:
             return None
         return Job(uncertainty, (state.session.inputs, sampling))
 
-    def take(self, value: Uncertainty) -> None:
-        """Show the bands."""
-        if self._state is not None:
+    def take(self, value: Uncertainty | SweepMeasurements) -> None:
+        """Show the bands, or the measured runs."""
+        if self._state is None:
+            return
+        if isinstance(value, Uncertainty):
             self._known = self._state.session.inputs, value
-            self.show(self._state)
+        else:
+            self._runs = self._state.session.inputs, value
+            self.post_message(JobRequested())
+            if not value.points and not value.remark:
+                return
+        self.show(self._state)
 
     def action_bands(self) -> None:
         """Show the bands, or none."""

@@ -9,7 +9,7 @@ from textual import events
 
 from whatif.plotting.cells import TextRun
 from whatif.plotting.crosshair import move_crosshair
-from whatif.plotting.description import PlotDescription
+from whatif.plotting.description import Description, PlotDescription
 from whatif.plotting.terminal import point_at, render_runs
 from whatif.tui.widgets.sweep_plot import PlotView
 
@@ -35,8 +35,8 @@ class StackedPlots(PlotView):
         self._parts: tuple[_Part, ...] = ()
         self._shared = True
 
-    def show_both(self, above: PlotDescription, below: PlotDescription, *, shared: bool = True) -> None:
-        """Show other plots; `shared`: over the same values, the lower one's axis need not be named."""
+    def show_both(self, above: Description, below: PlotDescription | None, *, shared: bool = True) -> None:
+        """Show other plots, or one alone; `shared`: over the same values, the lower one's axis need not be named."""
         self._below, self._shared = below, shared
         self.show(above)
 

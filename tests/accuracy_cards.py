@@ -1,0 +1,76 @@
+"""Accuracy cards of the models from the runs of the shipped scenarios: `python -m tests.accuracy_cards` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.core.accuracy_cards import CALIBRATED, CARDS
+from whatif.core.scenario import Scenario
+from whatif.files.calibration_file import accuracy_entries
+from whatif.schema.accuracy import AccuracyCard
+from whatif.schema.toml_text import toml_text
+from whatif.studies.calibration import calibrate
+from whatif.studies.measured_runs import measured_runs
+from whatif.studies.run_accuracy import RunGroup, category_ratios, pooled_card, run_groups
+from whatif.vocabulary import TRACE_MODELS
+
+SCENARIOS: Final = {
+    "jacobi2d": ("halo",),
+    "minimd": ("exchange", "reverse_exchange"),
+    "minife": ("halo",),
+}
+"""Shipped scenarios with runs, and their halo phases."""
+_HALO_MODELS: Final = (*(model for model in TRACE_MODELS if model != "loggp"), "node_aware")
+_HEAD: Final = """\
+# Accuracy of the models over the measured runs of the shipped scenarios, written by `python -m tests.accuracy_cards`.
+# ratio: geometric mean of measured / predicted; scatter: its geometric standard deviation; `calibrated`: at scales that
+# were held out of the calibration.
+
+"""
+
+
+def cards() -> dict[str, dict[str, AccuracyCard]]:
+    """Cards by category and model."""
+    found: dict[str, dict[str, AccuracyCard]] = {"kernel": {}, "communication": {}}
+    found["kernel"]["roofline"] = pooled_card([group for name in SCENARIOS for group in _groups(name, {}, "kernel")])
+    for model in _HALO_MODELS:
+        groups = []
+        for name, phases in SCENARIOS.items():
+            chosen = {f"application.phases.{phase}.model": model for phase in phases}
+            groups += _groups(name, chosen, "communication")
+        found["communication"][model] = pooled_card(groups)
+    for category, models in found.items():
+        models[CALIBRATED] = pooled_card([group for name in SCENARIOS for group in _held_out(name, category)])
+    return found
+
+
+def _groups(name: str, overrides: dict[str, str], category: str) -> Iterator[RunGroup]:
+    scenario = Scenario.open(name, overrides=overrides)
+    runs = measured_runs(scenario)
+    ratios = category_ratios(runs, runs.predicted(scenario))
+    if category in ratios:
+        yield from run_groups(scenario.program.loaded.scenario.application.name, runs, ratios[category], "")
+
+
+def _held_out(name: str, category: str) -> Iterator[RunGroup]:
+    found = calibrate(Scenario.open(name))
+    ratios = category_ratios(found.runs, found.held_out_values)
+    if category in ratios and np.isfinite(ratios[category]).any():
+        application = found.scenario.program.loaded.scenario.application.name
+        yield from run_groups(application, found.runs, ratios[category], "")
+
+
+def text() -> str:
+    """Text of the file of cards."""
+    tables: dict[str, Any] = {
+        category: {key[-1]: card for key, card in accuracy_entries(models).items()}
+        for category, models in cards().items()
+    }
+    return _HEAD + toml_text(tables)
+
+
+if __name__ == "__main__":
+    CARDS.write_text(text(), encoding="utf-8")

@@ -1,0 +1,65 @@
+"""`whatif fit scaling` on the command line: the commands and the output of docs/scaling.md, formats, exit codes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import pytest
+
+from tests.paths import ROOT
+
+PAGE = (ROOT / "docs" / "scaling.md").read_text()
+COMMANDS = re.search(r"```sh\n(.*?)```", PAGE, re.DOTALL)[1].splitlines()
+SHOWN = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)[1]
+
+
+@pytest.fixture
+def runs(tmp_path):
+    rows = [f"{nodes},{200 / nodes + 2.2:.4g}" for nodes in (1, 2, 4, 8, 16, 32)]
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join(["nodes,total_time [s]", *rows, ""]))
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_of_the_page(command, runs, whatif_main):
+    code, out, err = whatif_main(*shlex.split(command, comments=True)[1:])
+    assert code == 0
+    assert out
+    assert "largest counts of 1 series" in err
+
+
+def test_output_of_the_page(runs, whatif_main):
+    _, out, err = whatif_main("fit", "scaling", runs.name, "--predict", "nodes=64")
+    assert [line.rstrip() for line in SHOWN.splitlines()] == [line.rstrip() for line in (err + out).splitlines()]
+
+
+def test_json_has_rows_with_an_interval_and_a_model(runs, whatif_main):
+    _, out, _ = whatif_main("fit", "scaling", runs, "--predict", "nodes=64", "--format", "json")
+    found = json.loads(out)
+    assert list(found["rows"][0]) == ["nodes", "fit", "lower", "upper", "naive", "model"]
+    assert found["units"]["fit"] == "s"
+
+
+def test_table_is_written_to_a_file(runs, whatif_main, tmp_path):
+    code, _, _ = whatif_main("fit", "scaling", runs, "--predict", "nodes=64", "-o", "out.csv")
+    assert code == 0
+    assert (tmp_path / "out.csv").read_text().startswith("nodes,fit")
+
+
+def test_level_is_a_share(runs, whatif_main):
+    widths = []
+    for level in ("50%", "0.95"):
+        _, out, _ = whatif_main("fit", "scaling", runs, "--predict", "nodes=64", "--level", level, "--format", "json")
+        (row,) = json.loads(out)["rows"]
+        widths.append(row["upper"] - row["lower"])
+    assert widths[0] < widths[1] / 2
+
+
+def test_wrong_parameter_ends_with_2_and_names_it(runs, whatif_main):
+    code, out, err = whatif_main("fit", "scaling", runs, "--predict", "node=64")
+    assert code == 2
+    assert not out
+    assert "--predict node: no such column; did you mean `nodes`?" in err

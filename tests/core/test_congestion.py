@@ -1,0 +1,155 @@
+"""Congestion of modelled phases: against the link simulation, against results computed by hand, and in limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from whatif.core.result import Result, run_whole
+from whatif.core.scenario import Scenario
+from whatif.core.sweep import grid_of, parse_option
+from whatif.errors import InvalidFileError
+from whatif.schema.toml import parse_document
+
+TOPOLOGIES = {
+    "star": 'kind = "star"\nbandwidth = "10 GB/s"',
+    # All keys: those of the fat tree of the platform would remain.
+    "tree": 'kind = "fat_tree"\nlevel_count = 3\ndown_count = 4\nup_count = 2\nupper_up_count = 2\nrouting = "static"\n'
+    'bandwidth = "10 GB/s"',
+    "dragonfly": 'kind = "dragonfly"\ngroup_count = 9\nrouter_count = 4\nnodes_per_router = 2\nglobal_link_count = 2\n'
+    'bandwidth = "10 GB/s"\nglobal_bandwidth = "5 GB/s"',
+    "torus": 'kind = "torus"\nextents = { x = 4, y = 4, z = 4 }\nbandwidth = "10 GB/s"\nlatency = "10 ns"',
+}
+HEAD = """
+[platform]
+extends = "lassen"
+
+[platform.network.topology]
+{topology}
+
+[application]
+name = "phase"
+rank_count = {ranks}
+ranks_per_node = {per_node}
+iteration_count = 1
+"""
+HALO = """
+[application.grid]
+scaling = "weak"
+cells = {cells}
+periodic = {periodic}
+
+[application.phases.phase]
+kind = "halo"
+model = "{model}"
+neighbours = "{neighbours}"
+message_size = "{size}"
+"""
+COLLECTIVE = """
+[application.phases.phase]
+kind = "collective"
+algorithm = "{algorithm}"
+model = "{model}"
+message_size = "{size}"
+"""
+PATTERNS = {
+    "3d": {"cells": "{ x = 9, y = 9, z = 9 }", "periodic": "true", "neighbours": "faces"},
+    "corners": {"cells": "{ x = 9, y = 9 }", "periodic": "true", "neighbours": "all"},
+}
+
+
+def scenario(topology: str, ranks: int, per_node: int, phase: str) -> Scenario:
+    stated = TOPOLOGIES.get(topology, topology)
+    text = HEAD.format(topology=stated, ranks=ranks, per_node=per_node) + phase
+    return Scenario(parse_document(text, "question.toml"))
+
+
+def solved(question: Scenario, **application: str) -> Result:
+    overrides = {f"application.{name}": value for name, value in application.items()}
+    return run_whole(question.changed({**question.overrides, **overrides}), grid_of([], 1))
+
+
+def time(question: Scenario, **application: str) -> float:
+    return float(solved(question, **application).columns["communication_time"])
+
+
+def halo(pattern: str, size: str, model: str = "postal") -> str:
+    return HALO.format(size=size, model=model, **PATTERNS[pattern])
+
+
+def collective(algorithm: str, size: str) -> str:
+    return COLLECTIVE.format(algorithm=algorithm, size=size, model="max_rate")
+
+
+# Cases in which links are full, and cases in which they are not; on each topology, with one and with four ranks a node.
+CASES = [
+    *((halo(pattern, size), ranks, per_node)
+      for pattern in PATTERNS for size in ("1 KiB", "1 MiB") for ranks, per_node in ((64, 1), (64, 4))),
+    *((collective("pairwise", size), 64, 1) for size in ("64 B", "16 MiB")),
+    *((collective(algorithm, size), 64, 1)
+      for algorithm in ("recursive_doubling", "rabenseifner", "ring") for size in ("64 B", "16 MiB")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_the_closed_form_agrees_with_the_link_simulation(topology: str) -> None:
+    errors, growth = [], []
+    for phase, ranks, per_node in CASES:
+        question = scenario(topology, ranks, per_node, phase)
+        modelled = time(question)
+        errors.append(modelled / time(question, communication="shared_links") - 1)
+        growth.append(modelled / time(question, congestion="none"))
+    assert np.abs(errors).max() < 0.1, list(zip(CASES, errors, strict=True))
+    # The cases include phases that links make longer by half, and phases that they do not change by 2 %.
+    assert max(growth) > 1.5
+    assert min(growth) < 1.02
+
+
+def test_two_nodes_share_a_link_by_hand() -> None:
+    phase = HALO.format(size="1 MB", model="postal", cells="{ x = 9 }", periodic="true", neighbours="faces")
+    question = scenario("star", 2, 1, phase)
+    # Both messages of a rank go to the other node; the link carries them in 0.2 ms, 8.81 us after they start.
+    assert_allclose(time(question), 8.81e-6 + 2e6 / 10e9, rtol=1e-12, atol=0)
+    assert_allclose(time(question, congestion="none"), 2 * (8.81e-6 + 1e6 * 0.0718e-9), rtol=1e-12, atol=0)
+
+
+def test_congestion_is_a_term_that_follows_the_taper() -> None:
+    question = scenario("tree", 64, 1, halo("3d", "1 MiB"))
+    axis = parse_option("platform.network.topology.up_count = 1, 2, 4", question.program, 10)
+    grid = grid_of([axis], 10)
+    swept = run_whole(question, grid).columns["communication_time"]
+    assert swept[0] > 1.5 * swept[1] > 1.5 * swept[2]
+    for place, count in enumerate((1, 2, 4)):
+        changed = question.changed({"platform.network.topology.up_count": str(count)})
+        assert time(changed) == swept[place]
+
+
+def test_adaptive_routing_spreads_messages() -> None:
+    routing = {"platform.network.topology.routing": "adaptive"}
+    even = scenario("tree", 64, 1, halo("3d", "1 MiB"))
+    # Of a plane of 4 x 4 ranks on 4 switches, each node sends 4 messages out of its switch, which has 2 links for 4.
+    assert_allclose(time(even.changed(routing)), 8.81e-6 + 4 * 4 / 2 * 2**20 / 10e9, rtol=1e-3, atol=0)
+    for question in (
+        scenario("tree", 48, 1, halo("3d", "1 MiB")),
+        scenario("dragonfly", 64, 1, collective("ring", "1 GiB")),
+    ):
+        assert time(question, congestion="none") < time(question.changed(routing)) < 0.95 * time(question)
+
+
+def test_more_nodes_than_the_topology_has_are_an_infeasible_point() -> None:
+    result = solved(scenario("torus", 128, 1, halo("3d", "1 KiB")))
+    assert "node 64 is not in the torus of 64 nodes (platform.network.topology)" in str(result.reason[()])
+
+
+def test_congestion_knows_two_values() -> None:
+    with pytest.raises(InvalidFileError, match="congestion"):
+        _ = solved(scenario("star", 8, 1, halo("3d", "1 KiB")), congestion="some")
+
+
+def test_a_calibrated_congestion_scales_its_part_only() -> None:
+    question = scenario("tree", 64, 1, halo("3d", "1 MiB"))
+    plain, full = time(question, congestion="none"), time(question)
+    factor = "\n[calibration.platforms.lassen]\ncongestion_factor = 3\n"
+    corrected = scenario("tree", 64, 1, halo("3d", "1 MiB") + factor)
+    assert_allclose(time(corrected), plain + 3 * (full - plain), rtol=1e-12, atol=0)

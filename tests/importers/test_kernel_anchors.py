@@ -1,0 +1,105 @@
+"""Measured kernels and the roofs of their GPU: by hand from the profile of MiniMD's authors, and on other devices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import whatif
+from tests.paths import DATA
+
+JACOBI = DATA / "gpuroofperf" / "kernel_params" / "jacobi2d" / "jacobi2d.json"
+FORCE = {
+    "dominant_op": "fp_64",
+    "compute_ops": 11238073240,
+    "dram_bytes": 6223763840,
+    "l2_bytes": 60555488640,
+    "opmix_efficiency": 0.622909300288858,
+    "mix_compute": 0.2071424616709205,
+    "mix_ldst": 0.09040844377436366,
+    "reference_time": 29.463131,
+    "count": 10,
+}
+PACK = FORCE | {
+    "compute_ops": 36325560,
+    "dram_bytes": 91159680,
+    "l2_bytes": 188580480,
+    "reference_time": 0.321469,
+    "count": 60,
+}
+
+
+def profile(folder, **kernels):
+    """File of kernels profiled on a V100."""
+    import json
+
+    path = folder / "profile.json"
+    about = {"app": "miniMD", "invocation": "", "datetime": "", "driver": "", "platform": "", "version": "0.9.0"}
+    path.write_text(json.dumps({**about, "device": "Tesla V100-SXM2-16GB", "data": kernels}))
+    return path
+
+
+def test_force_of_minimd_is_bound_by_the_second_level_cache(tmp_path):
+    """8.0 ms by the roofline and 21.0 ms by the L2 roof of the 29.5 ms that its profile holds."""
+    found = whatif.import_kernels(profile(tmp_path, force=FORCE))
+    row = found.to_pandas().iloc[0]
+    assert row["binding"] == "l2"
+    assert row["measured_factor"] == pytest.approx(29.463131e-3 / (60555488640 / 2878.6151e9), rel=1e-9, abs=0)
+    text = "roofline 799 us of 2.95 ms measured; l2 binds with 2.1 ms, factor 1.4"
+    assert f"force on v100-sxm2-16gb: {text}" in found.notes
+    assert 'model = "roofline_l2"' in found.to_toml()
+
+
+def test_small_kernel_is_bound_by_its_launch(tmp_path):
+    row = whatif.import_kernels(profile(tmp_path, pack=PACK)).to_pandas().iloc[0]
+    assert row["binding"] == "launch"
+    assert np.isnan(row["measured_factor"])
+    expected = (0.321469e-3 - 91159680 / 779.4108e9) / 60
+    assert row["launch_time"] == pytest.approx(expected, rel=1e-9, abs=0)
+
+
+def test_imported_kernels_take_the_measured_time_on_their_device_and_the_ratio_of_roofs_elsewhere(tmp_path):
+    phases = whatif.import_kernels(profile(tmp_path, force=FORCE, pack=PACK)).to_toml()
+    head = 'platform = "lassen"\n[application]\nname = "m"\nrank_count = 4\niteration_count = 1\n'
+    path = tmp_path / "m.toml"
+    path.write_text(head + phases)
+    here = whatif.run(path)
+    assert float(here["terms.force"]) == pytest.approx(2.9463131e-3, rel=1e-5, abs=0)
+    assert float(here["terms.pack"]) == pytest.approx(0.321469e-3 / 60, rel=1e-5, abs=0)
+    faster = whatif.run(path, overrides={"platform.node.gpu.l2_bandwidth": f"{2 * 2878.6151} GB/s"})
+    assert float(faster["terms.force"]) == pytest.approx(2.9463131e-3 / 2, rel=1e-5, abs=0)
+
+
+def test_gpu_is_stated_where_no_part_has_the_name_of_the_device(tmp_path, whatif_main):
+    text = profile(tmp_path, force=FORCE).read_text().replace("Tesla V100-SXM2-16GB", "NVIDIA H42")
+    (tmp_path / "other.json").write_text(text)
+    assert "binding" not in whatif.import_kernels(tmp_path / "other.json").to_pandas()
+    assert whatif.import_kernels(tmp_path / "other.json", gpu="v100-sxm2-16gb").to_pandas()["binding"][0] == "l2"
+    code, _, err = whatif_main("import", "kernels", "other.json", "--gpu", "epyc-7763")
+    assert (code, "--gpu epyc-7763: no GPU" in err) == (2, True)
+    code, _, err = whatif_main("import", "kernels", "other.json", "--gpu", "v10")
+    assert (code, "no such file or shipped name" in err) == (3, True)
+
+
+@pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])
+def test_shipped_kernels_are_anchored(name):
+    phases = whatif.load(name).program.loaded.scenario.application.phases.values()
+    kernels = [phase for phase in phases if phase.kind == "kernel"]
+    assert kernels
+    assert all(phase.measured_factor is not None or phase.launch_time is not None for phase in kernels)
+
+
+def test_jacobi2d_has_the_factors_of_its_profile():
+    table = whatif.import_kernels(JACOBI).to_pandas()
+    stencil = table[table["operations"] == 161061273600].iloc[0]
+    stated = whatif.load("jacobi2d").program.parameters["application.phases.stencil.measured_factor"].value
+    assert stencil["measured_factor"] == pytest.approx(stated, rel=1e-4, abs=0)
+
+
+def test_memory_bound_kernels_are_within_15_per_cent_between_v100_and_gh200():
+    table = whatif.comparisons("kernels").table().to_pandas()
+    pair = table["measured on"].isin(["V100", "GH200"]) & table["predicted on"].isin(["V100", "GH200"])
+    bound = table[pair & (table["limit"] == "memory bandwidth")]
+    assert bound["kernels"].tolist() == [34, 34]
+    assert (bound["mean absolute error"] < 0.1).all()
+    assert (table[~pair & (table["limit"] == "memory bandwidth")]["mean absolute error"] > 0.15).all()

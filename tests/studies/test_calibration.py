@@ -1,0 +1,177 @@
+"""Calibration: known corrections are found again, held-out scales decide, files keep their comments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import whatif
+from tests.paths import ROOT
+
+TRUE = {
+    "calibration.application.kernel_factors.force": 3.5,
+    "calibration.application.doubling_time": "150 us",
+    "calibration.platforms.lassen.doubling_factor": 0.25,
+}
+HEADINGS = {
+    "iteration_time": "iteration_time [s]",
+    "terms.force": "force [s]",
+    "communication_time": "exchange + reverse_exchange [s]",
+}
+
+
+def written(folder, overrides, ranks=(16, 32, 64, 128, 256), noise=0.0, names=HEADINGS):
+    """File of runs of MiniMD on Lassen as predicted with some corrections, and with noise."""
+    swept = whatif.sweep("minimd", {"application.rank_count": list(ranks)}, overrides=overrides)
+    factors = np.exp(noise * np.random.default_rng(7).normal(size=(len(names), len(ranks))))
+    columns = [swept[name] * factor for name, factor in zip(names, factors, strict=True)]
+    lines = [",".join(["platform", "rank_count", *names.values()])]
+    lines += [
+        ",".join(["lassen", str(rank), *map(repr, map(float, row))]) for rank, *row in zip(ranks, *columns, strict=True)
+    ]
+    path = folder / "runs.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_known_corrections_are_found_again(tmp_path):
+    found = whatif.calibrate("minimd", runs=written(tmp_path, TRUE))
+    assert set(found.values) == set(TRUE)
+    expected = [150e-6 if isinstance(value, str) else value for value in TRUE.values()]
+    np.testing.assert_allclose([found.values[path] for path in TRUE], expected, rtol=0.02, atol=0)
+    assert max(item.mean_absolute_error for item in found.after.accuracy) < 1e-2
+    further = {"application.rank_count": 1024}
+    predicted = whatif.run(found.calibrated, overrides=further)["iteration_time"]
+    np.testing.assert_allclose(predicted, whatif.run("minimd", overrides=TRUE | further)["iteration_time"], rtol=0.02)
+
+
+def test_intervals_contain_the_values_that_noisy_runs_come_from(tmp_path):
+    found = whatif.calibrate("minimd", runs=written(tmp_path, TRUE, noise=0.02), corrections=("kernels", "overhead"))
+    table = found.to_pandas().set_index("correction")
+    row = table.loc["calibration.application.kernel_factors.force"]
+    assert row["lower"] < 3.5 < row["upper"]
+    assert 0.01 < (row["upper"] - row["lower"]) / 3.5 < 0.3
+
+
+def test_runs_of_the_model_itself_need_no_correction(tmp_path):
+    found = whatif.calibrate("minimd", runs=written(tmp_path, {}))
+    assert found.values == {}
+    assert found.summary() == ("no correction lowers the error at held-out scales",)
+    with pytest.raises(whatif.WhatifError, match="not written: no correction"):
+        found.write(tmp_path / "out.toml")
+    assert not (tmp_path / "out.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("scenario", "result", "most"), [("minimd", "iteration_time", 0.08), ("minife", "iteration_time", 0.055)]
+)
+def test_held_out_scales_of_measured_runs(scenario, result, most):
+    found = whatif.calibrate(scenario)
+    held = next(item for item in found.held_out if item.result == result)
+    before = next(item for item in found.before.accuracy if item.result == result)
+    assert held.mean_absolute_error < min(most, before.mean_absolute_error)
+    assert held.run_count == 2 + (scenario == "minimd")
+
+
+def test_corrections_of_a_message_are_the_stated_arithmetic():
+    overrides = {
+        "calibration.application.message_factor": 1.5,
+        "calibration.application.message_time": "2 us",
+        "calibration.platforms.lassen.doubling_factor": 0.1,
+        "application.rank_count": 64,
+    }
+    plain, corrected = (whatif.run("minimd", overrides=its) for its in ({"application.rank_count": 64}, overrides))
+    expected = (1.5 + 0.1 * np.log2(16)) * plain["terms.exchange"] + 6 * 2e-6
+    np.testing.assert_allclose(corrected["terms.exchange"], expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("model", ["postal", "max_rate", "k_model", "node_aware"])
+def test_without_sharing_the_time_is_that_of_messages_alone(model):
+    halo = {"application.phases.halo.model": model, "application.rank_count": 16, "application.congestion": "none"}
+    alone = whatif.run("minife", overrides={**halo, "calibration.platforms.lassen.sharing_factor": 0})
+    postal = whatif.run("minife", overrides={**halo, "application.phases.halo.model": "postal"})
+    one = "max_rate" if model == "k_model" else model
+    expected = postal if model in ("postal", "node_aware") else None
+    plain = whatif.run("minife", overrides=halo)
+    assert 0 < float(alone["terms.halo"]) <= float(plain["terms.halo"])
+    if expected is not None:
+        np.testing.assert_allclose(alone["terms.halo"], expected["terms.halo"], rtol=1e-12, atol=0)
+    else:
+        single = {**halo, "application.phases.halo.model": one, "calibration.platforms.lassen.sharing_factor": 0}
+        np.testing.assert_allclose(
+            alone["terms.halo"], whatif.run("minife", overrides=single)["terms.halo"], rtol=1e-12
+        )
+
+
+def test_corrections_of_a_platform_stay_there(tmp_path):
+    overrides = {"calibration.platforms.lassen.doubling_factor": 0.5, "calibration.application.doubling_time": "1 ms"}
+    on = {name: whatif.run("minimd", platform=name, overrides=overrides) for name in ("lassen", "summit")}
+    plain = {name: whatif.run("minimd", platform=name) for name in on}
+    assert float(on["lassen"]["terms.exchange"]) > 2 * float(plain["lassen"]["terms.exchange"])
+    np.testing.assert_allclose(on["summit"]["terms.exchange"], plain["summit"]["terms.exchange"], rtol=1e-12, atol=0)
+    assert float(on["summit"]["terms.correction"]) == pytest.approx(np.log2(171) * 1e-3, rel=1e-12, abs=0)
+    (tmp_path / "faster.toml").write_text('extends = "lassen"\nname = "Lassen 2"\n')
+    further = whatif.run("minimd", platform=tmp_path / "faster.toml", overrides=overrides)
+    np.testing.assert_allclose(further["terms.exchange"], on["lassen"]["terms.exchange"], rtol=1e-12, atol=0)
+
+
+def test_file_keeps_comments_and_states_source_intervals_and_range(tmp_path, whatif_main):
+    for name in ("minife.toml", "minife_runs.csv"):
+        (tmp_path / name).write_bytes((ROOT / "scenarios" / name).read_bytes())
+    code, out, err = whatif_main("calibrate", "minife.toml", "-o", "out.toml")
+    assert (code, out) == (0, "")
+    assert "held-out scales" in err
+    before, after = (tmp_path / name for name in ("minife.toml", "out.toml"))
+    added = [line for line in after.read_text().splitlines() if line not in before.read_text().splitlines()]
+    gone = [line for line in before.read_text().splitlines() if line not in after.read_text().splitlines()]
+    assert [line.split(" = ")[0] for line in gone] == ["iteration", "communication", "kernel"]
+    assert added[0] == "[calibration.application]"
+    assert any(line.startswith("kernel_factor = 0.9") for line in added)
+    fitted = whatif.load(after).program.parameters["calibration.application.kernel_factor"]
+    assert "5 runs of minife_runs.csv" in fitted.source
+    assert fitted.grade == "measured"
+    assert 0 < fitted.fitted.standard_error < 0.1
+    assert fitted.fitted.ranges == {"rank_count": (2.0, 32.0)}
+    assert len(fitted.fitted.correlation) == 4
+    again = whatif.calibrate(after)
+    np.testing.assert_allclose(list(again.values.values()), list(whatif.calibrate("minife").values.values()), rtol=1e-9)
+    errors = {item.result: item.mean_absolute_error for item in whatif.validate(after).accuracy}
+    assert errors["iteration_time"] < 0.02
+    code, out, err = whatif_main("run", "out.toml", "--point")
+    assert "calibrated: 4 corrections (whatif calibrate: 5 runs of minife_runs.csv)" in err
+    code, out, err = whatif_main("run", "out.toml", "--point", "--samples", "64")
+    assert "8 uncertain values" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("sedov",), "no measured runs"),
+        (("minife", "--runs", "few.csv", "--correct", "kernels", "--correct", "overhead"), "do not determine 3 corr"),
+        (("minife", "--runs", "halo.csv", "--correct", "kernels"), "none of its results has a correction of kernels"),
+        (("minife", "--correct", "kernel"), "'kernel' is not one of"),
+        (("minife", "-o", "x.svg"), "no picture"),
+    ],
+)
+def test_wrong_input_writes_nothing(whatif_main, tmp_path, words, message):
+    (tmp_path / "few.csv").write_text("rank_count,iteration_time [ms]\n4,5\n")
+    (tmp_path / "halo.csv").write_text("rank_count,halo [ms]\n4,5\n8,5\n")
+    more = () if "-o" in words else ("-o", "x.toml")
+    code, out, err = whatif_main("calibrate", *words, *more)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_unknown_kernel_of_a_calibration_is_an_error(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text('extends = "minimd"\n[calibration.application.kernel_factors]\nforc = 2\n')
+    with pytest.raises(whatif.WhatifError, match=r"x.toml:3:1: .*no kernel phase `forc`; did you mean `force`"):
+        whatif.run(path)
+
+
+def test_infeasible_run_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("rank_count,iteration_time [ms]\n4,5\n8,6\n70000,7\n")
+    with pytest.raises(whatif.WhatifError, match=":4:1: infeasible: the ranks need more nodes"):
+        whatif.calibrate("minife", runs=path)

@@ -1,0 +1,176 @@
+"""Errors of predictions against measured runs: arithmetic by hand, the reader of runs, and wrong files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import whatif
+from tests.paths import ROOT
+from whatif.core.session import Session
+from whatif.studies.measured_points import sweep_measurements
+
+NAP = {
+    "name": "nap",
+    "rank_count": 6,
+    "iteration_count": 10,
+    "phases": {
+        "sleep": {"kind": "overhead", "overhead_time": "2 ms"},
+        "doze": {"kind": "overhead", "overhead_time": "6 ms"},
+    },
+}
+
+
+@pytest.fixture
+def nap(tmp_path):
+    """A scenario of 2 + 6 ms, in a folder of its own."""
+    path = tmp_path / "nap.toml"
+    whatif.Scenario.of(application=NAP, platform="summit", name="nap").write(path)
+    return path
+
+
+def runs(folder, text):
+    """File of runs with a text."""
+    path = folder / "runs.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_errors_are_predicted_over_measured_minus_one(nap, tmp_path):
+    text = "rank_count,sleep [ms],sleep + doze [ms],iteration_time [s]\n6,1,16,0.008\n12,4,,0.004\n"
+    errors = whatif.validate(nap, runs=runs(tmp_path, text))
+    found = {item.result: item for item in errors.accuracy}
+    np.testing.assert_allclose(errors.errors(errors.runs.results[0]), [1.0, -0.5], rtol=1e-12, atol=0)
+    assert found["sleep"].bias == pytest.approx(0.25, rel=1e-12, abs=0)
+    assert found["sleep"].mean_absolute_error == pytest.approx(0.75, rel=1e-12, abs=0)
+    assert (found["sleep + doze"].run_count, found["sleep + doze"].bias) == (1, pytest.approx(-0.5, rel=1e-12, abs=0))
+    assert found["iteration_time"].largest_error == pytest.approx(1.0, rel=1e-12, abs=0)
+
+
+def test_table_has_a_row_for_each_measured_value(nap, tmp_path):
+    text = "# a remark\nrank_count,sleep [ms],doze [ms],source\n6,1,6,log 1\n\n12,4,,log 2\n"
+    frame = whatif.validate(nap, runs=runs(tmp_path, text)).to_pandas()
+    assert frame["run"].tolist() == [1, 1, 2]
+    assert frame["result"].tolist() == ["sleep", "doze", "sleep"]
+    assert frame["category"].tolist() == ["overhead"] * 3
+    np.testing.assert_allclose(frame["measured"], [1e-3, 6e-3, 4e-3], rtol=1e-12, atol=0)
+
+
+def test_parameters_of_the_runs_apply(nap, tmp_path):
+    text = (
+        "platform,application.phases.sleep.overhead_time [us],iteration_count,total_time [s]\n"
+        "summit,1000,10,1\nfrontier,4000,5,1\n"
+    )
+    frame = whatif.validate(nap, runs=runs(tmp_path, text)).to_pandas()
+    np.testing.assert_allclose(frame["predicted"], [0.07, 0.05], rtol=1e-12, atol=0)
+
+
+def test_predictions_are_those_of_run_at_each_point():
+    errors = whatif.validate("jacobi2d")
+    for run in (0, 7, 15):
+        platform, ranks = (errors.runs.axis.parameters[name][run] for name in ("platform", "application.rank_count"))
+        alone = whatif.run("jacobi2d", platform=platform, overrides={"application.rank_count": int(ranks)})
+        assert errors.predicted["halo"][run] == pytest.approx(float(alone["terms.halo"]), rel=1e-12, abs=0)
+
+
+def test_platform_chooses_the_runs():
+    assert len(whatif.validate("jacobi2d", platform="lassen").runs) == 9
+    assert len(whatif.validate("jacobi2d").runs) == 20
+    with pytest.raises(whatif.WhatifError, match="no runs on frontier; there are runs on summit, lassen"):
+        whatif.validate("jacobi2d", platform="frontier")
+
+
+def test_runs_are_not_inherited(nap, tmp_path):
+    nap.write_text('runs = "runs.csv"\n' + nap.read_text())
+    runs(tmp_path, "rank_count,sleep [ms]\n6,1\n")
+    assert len(whatif.validate(nap).runs) == 1
+    (tmp_path / "long.toml").write_text('extends = "nap"\n[application]\niteration_count = 20\n')
+    with pytest.raises(whatif.WhatifError, match="no measured runs; give a CSV file"):
+        whatif.validate(tmp_path / "long.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rank_cout,sleep [ms]\n6,1\n", "rank_cout: neither a parameter nor a result .*did you mean `rank_count`"),
+        ("rank_count,slep [ms]\n6,1\n", "slep: neither .*did you mean `sleep`"),
+        ("rank_count,sleep [ms]\n6,1\n6.5,1\n", r":3:1: rank_count: 6.5 is not allowed; .* whole number"),
+        ("rank_count,sleep\n6,1\n", r"sleep: is a number without a unit; it must be in s: `sleep \[s\]`"),
+        ("rank_count,sleep [GB]\n6,1\n", "is in GB; it must be in s"),
+        ("rank_count [s],sleep [s]\n6,1\n", "is in s; application.rank_count is a number without a unit"),
+        ("rank_count,sleep [s]\n6,1\n6,0\n", ":3:1: sleep .*0: a measured value must be greater than 0"),
+        ("rank_count,sleep [s]\n6,\n", "no values"),
+        ("rank_count,sleep [s]\n100000,1\n", ":2:1: infeasible: the ranks need more nodes"),
+        ("platform,sleep [s]\nsumit,1\n", ":2:1: `sumit`: platform not found; did you mean `summit`"),
+        ("rank_count,application.rank_count,sleep [s]\n6,6,1\n", "a second column of `application.rank_count`"),
+        ("rank_count\n6\n", "no measured result among the columns"),
+        ("sleep [s]\n6\n", "no parameter among the columns"),
+        ("kind,sleep [s]\noverhead,6\n", "several parameters end like this"),
+        ("rank_count,sleep [s],total_energy [J]\n6,1,1\n", "results in J and s"),
+        ("rank_count,sleep [s]\n", "no runs: only a line of headings"),
+        ("", "it is empty"),
+        ("rank_count,sleep [s]\n6,1,3\n", "3 cells where the heading has 2"),
+    ],
+)
+def test_wrong_runs_are_refused_with_their_place(nap, tmp_path, text, message):
+    with pytest.raises(whatif.WhatifError, match=message):
+        whatif.validate(nap, runs=runs(tmp_path, text))
+
+
+@pytest.mark.parametrize("name", ["../runs.csv", "/etc/passwd", "..", "a/b.csv"])
+def test_runs_lie_next_to_the_scenario(nap, name):
+    nap.write_text(f'runs = "{name}"\n{nap.read_text()}')
+    with pytest.raises(whatif.WhatifError, match="runs: expected the name of a CSV file next to the scenario"):
+        whatif.validate(nap)
+
+
+def test_verb_prints_errors_and_exits_with_5_beyond_the_tolerance(whatif_main):
+    code, out, err = whatif_main("validate", "minife", "--tolerance", "70 %", "--format", "csv")
+    assert (code, out.count("\n")) == (0, 16)
+    assert "iteration_time: mean absolute error" in err
+    code, out, err = whatif_main("validate", "minife", "--tolerance", "0.001")
+    assert (code, out.count("\n")) == (5, 16)
+    assert "beyond the tolerance of 0.1 %: iteration_time" in err
+    code, out, _ = whatif_main("validate", "minife", "--by", "result")
+    assert (code, out.count("\n")) == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("minife", "links"), "links: one SCENARIO at a time"),
+        (("links", "--runs", "x.csv"), "--runs: no effect without SCENARIO"),
+        (("minife", "--tolerance", "much"), "--tolerance much: expected a share"),
+        (("sedov",), 'give a CSV file with --runs, or state `runs = "FILE.csv"`'),
+    ],
+)
+def test_verb_refuses_options_without_effect(whatif_main, words, message):
+    code, out, err = whatif_main("validate", *words)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])
+def test_shipped_runs_state_their_source(name):
+    head = (ROOT / "scenarios" / f"{name}_runs.csv").read_text(encoding="utf-8").split("platform,")[0]
+    assert "minitu/" in head
+
+
+def test_measured_points_of_a_sweep_have_the_present_values(nap, tmp_path):
+    nap.write_text('runs = "runs.csv"\n' + nap.read_text())
+    text = "platform,rank_count,iteration_count,sleep [ms],sleep + doze [ms]\n"
+    runs(tmp_path, f"{text}summit,6,10,1,16\nsummit,12,10,4,8\nsummit,24,20,1,1\nfrontier,8,10,1,1\n")
+    session = Session.start(whatif.load(nap)).sweep("application.rank_count", "6, 12, 24")
+    found = sweep_measurements(session.inputs)
+    assert set(found.points) == {"terms.sleep", "overhead_time"}
+    np.testing.assert_array_equal(found.points["terms.sleep"].x, [6, 12])
+    np.testing.assert_allclose(found.points["overhead_time"].predicted, [8e-3, 8e-3], rtol=1e-12, atol=0)
+    elsewhere = sweep_measurements(session.edit("application.iteration_count", "7").inputs)
+    assert elsewhere.points == {}
+
+
+def test_wrong_runs_are_a_remark_of_the_sweep(nap, tmp_path):
+    nap.write_text('runs = "runs.csv"\n' + nap.read_text())
+    runs(tmp_path, "rank_cout,sleep [ms]\n6,1\n")
+    session = Session.start(whatif.load(nap)).sweep("application.rank_count", "6, 12")
+    assert "did you mean `rank_count`" in sweep_measurements(session.inputs).remark

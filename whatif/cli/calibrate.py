@@ -1,0 +1,31 @@
+"""`whatif calibrate`: corrections of a scenario that measured runs support."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whatif.cli.options import overrides_of, scenario_options
+from whatif.cli.output import Output, output_options
+from whatif.limits import CORRECTIONS, TABLE_FORMATS
+
+
+@click.command("calibrate")
+@scenario_options
+@click.option("--runs", type=click.Path(path_type=Path), metavar="FILE",
+              help="CSV file of measured runs.  [default: that of the scenario]")  # fmt: skip
+@click.option("--correct", "corrections", multiple=True, type=click.Choice(CORRECTIONS),
+              help="Use these corrections instead of those that lower the error at held-out scales.")  # fmt: skip
+@output_options(picture=False, formats=(*TABLE_FORMATS, "toml"))
+def command(scenario: str, overrides: tuple[str, ...], output: Output, **options: Any) -> None:
+    """Determine corrections of SCENARIO from measured runs: factors of kernels, of messages, of sharing and congestion,
+    and added times.
+
+    -o FILE.toml writes the scenario with them as `[calibration]`; its comments and other values stay. Corrections of
+    the application hold on every platform, those of a platform on it alone.
+    """
+    from whatif.api.scenarios import calibrate
+
+    output.write(calibrate(scenario, overrides=overrides_of(overrides), **options))

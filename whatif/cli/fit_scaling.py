@@ -1,0 +1,37 @@
+"""`whatif fit scaling`: runs on several counts of nodes or processes to the time on others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whatif.cli.fit_options import columns_option, files_argument, long_option, where_option
+from whatif.cli.options import share_of
+from whatif.cli.output import Output, output_options
+from whatif.limits import SCALING_TABLES
+
+
+@click.command("scaling")
+@files_argument
+@columns_option
+@where_option
+@long_option
+@click.option("--predict", multiple=True, metavar="NAME=VALUE,..", help="Predict at this count, e.g. nodes=64.")
+@click.option(
+    "--series", default="", metavar="COLUMN,..", help="Columns that tell series apart.  [default: file and texts]"
+)
+@click.option("--level", help="Confidence level of the intervals.  [default: 95%]")
+@click.option("--show", type=click.Choice(SCALING_TABLES), help="Table to print.  [default: prediction, else held-out]")
+@output_options(picture=False)
+def command(files: tuple[Path, ...], output: Output, level: str | None, **options: Any) -> None:
+    """Predict the time of a program on more nodes or processes from runs on fewer, with an interval.
+
+    FILES have a column nodes, processes or another count, and total_time or time; optionally iterations. Laws of
+    scaling are averaged by how well each predicted the larger runs from the smaller ones; several files or series of
+    one program share what they show about that.
+    """
+    from whatif.api.fits import fit_scaling
+
+    output.write(fit_scaling(files, level=None if level is None else share_of("--level", level), **options))

@@ -1,0 +1,99 @@
+"""Accuracy cards of a program: those of its own runs, else those of its models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import tomli
+
+from whatif.core.term import PhaseTerm, Program
+from whatif.schema.accuracy import AccuracyCard
+from whatif.schema.load import PLATFORM
+from whatif.units import counted
+
+CARDS: Final = Path(__file__).with_name("accuracy_cards.toml")
+"""Cards by category and model; `python -m tests.accuracy_cards` computes them from the shipped runs."""
+CALIBRATED: Final = "calibrated"
+"""Model of phases with a correction."""
+_KINDS: Final = {"measured_kernel": "measured_kernel", "collective": "collective"}
+"""Kinds of phases with one model."""
+
+
+@lru_cache(maxsize=1)
+def model_cards() -> Mapping[tuple[str, str], AccuracyCard]:
+    """Shipped cards by category and model."""
+    tables: dict[str, Any] = tomli.loads(CARDS.read_text(encoding="utf-8"))
+    return {
+        (category, model): AccuracyCard(**card) for category, models in tables.items() for model, card in models.items()
+    }
+
+
+def model_of(program: Program, phase: PhaseTerm) -> str:
+    """Name of the model of a phase, as in the cards; empty for a phase without one."""
+    return CALIBRATED if phase.term.endswith(".corrected") else _stated_model(program, phase)
+
+
+def _stated_model(program: Program, phase: PhaseTerm) -> str:
+    stated = program.loaded.scenario.application.phases.get(phase.phase)
+    kind = getattr(stated, "kind", "")
+    return _KINDS.get(kind, str(getattr(stated, "model", "")))
+
+
+def platform_names(program: Program) -> tuple[str, ...]:
+    """Names of the files of the platform and of those that it extends, itself first."""
+    layers = reversed(program.loaded.layers.items)
+    return tuple(Path(layer.document.name).stem for layer in layers if layer.at == PLATFORM)
+
+
+def own_card(program: Program, category: str) -> AccuracyCard | None:
+    """Card of a category, or of `iteration`, from runs of the scenario; None without any."""
+    return program.loaded.scenario.accuracy.get(category)
+
+
+def card_of(program: Program, phase: PhaseTerm) -> AccuracyCard | None:
+    """Card of a phase: that of the scenario's own runs on this platform, else that of its model; None without any.
+
+    Runs on other platforms say how far the application is from its model, not the platform: the variance of the model
+    that platforms do not share is added.
+    """
+    known, own = model_cards().get((phase.category, model_of(program, phase))), own_card(program, phase.category)
+    if own is None:
+        return known
+    model = model_cards().get((phase.category, _stated_model(program, phase)))
+    return own if model is None or _is_from_here(own, program) else _elsewhere(own, model)
+
+
+def _is_from_here(card: AccuracyCard, program: Program) -> bool:
+    """Whether runs of a card were on this platform, or kernels on its device."""
+    gpu = program.loaded.scenario.platform.node.gpu
+    same_device = gpu is not None and gpu.name in card.devices
+    return same_device or not set(platform_names(program)).isdisjoint(card.platforms)
+
+
+def _elsewhere(own: AccuracyCard, model: AccuracyCard) -> AccuracyCard:
+    shared = math.log(own.scatter) ** 2
+    alone = (1 - model.shared_fraction) * math.log(model.scatter) ** 2
+    fraction = shared / (shared + alone) if shared + alone > 0 else 1.0
+    return own.model_copy(update={"scatter": math.exp(math.sqrt(shared + alone)), "shared_fraction": fraction})
+
+
+def accuracy_notes(program: Program) -> Iterator[str]:
+    """How far predictions were from runs of the scenario, or that there are none to compare with."""
+    own = own_card(program, "iteration")
+    parts = {name: card for name, card in program.loaded.scenario.accuracy.items() if name != "iteration"}
+    if own is not None:
+        yield f"iteration {_words(own, program)}"
+    elif parts:
+        yield "; ".join(f"{name} {_words(card, program)}" for name, card in parts.items())
+    elif program.loaded.scenario.application.phases:
+        yield "never compared with a run"
+
+
+def _words(card: AccuracyCard, program: Program) -> str:
+    runs = counted(card.run_count, f"{card.source} run".strip())
+    here = "" if _is_from_here(card, program) else "; none on this platform"
+    return f"within {card.mean_absolute_error:.0%} of {runs} on {', '.join(card.platforms)}{here}"

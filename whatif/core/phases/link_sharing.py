@@ -1,0 +1,309 @@
+"""Congestion of halos and collectives: their messages counted by link along the routes of the topology."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Annotated, Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from whatif import units
+from whatif.core.context import Context
+from whatif.core.evaluate import REFUSED
+from whatif.core.phases.message import choose_protocol, message_time, parameters_at, protocol_time
+from whatif.core.phases.node_links import by_link
+from whatif.core.term import Reference
+from whatif.errors import UsageError
+from whatif.models.congestion import (
+    LinkCounts,
+    RoundLoads,
+    congested_time,
+    exchange_congestion,
+    round_message_sizes,
+    rounds_congestion,
+)
+from whatif.models.decomposition import MOST_CELLS, PerDimension, is_count
+from whatif.models.patterns import BoxPattern, GridPattern, Neighbours, Pattern, message_kinds
+from whatif.models.placement import each_distinct, pattern_at
+from whatif.models.quantities import Core, Count, FloatArray, model
+from whatif.models.workload import along_dimensions, repeated
+from whatif.units import BYTE, Quantity
+from whatif.vocabulary import PROTOCOLS
+
+TopologyCounts = Annotated[FloatArray, units.ONE, Core("dimension")]
+Network = tuple[str, bool, tuple[int, ...]]
+"""Kind and routing of a topology, and its counts in the order of the file."""
+NO_COUNTS: TopologyCounts = np.empty(0)
+TOPOLOGY: Final = "platform.network.topology"
+_COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "star": (),
+    "fat_tree": ("level_count", "down_count", "up_count", "upper_up_count"),
+    "dragonfly": ("group_count", "router_count", "nodes_per_router", "global_link_count"),
+}
+_SOURCE: Final = "counted along the routes of the link simulation"
+
+
+def topology_inputs(context: Context) -> dict[str, Reference]:
+    """References to bandwidths, latency and counts of the platform's topology, which must be stated."""
+    topology, wiring = context.scenario.platform.network.topology, context.wiring
+    assert topology is not None
+    bandwidths = [
+        path for key in ("bandwidth", "global_bandwidth") if (path := f"{TOPOLOGY}.{key}") in wiring.parameters
+    ]
+    found: dict[str, Reference] = {
+        "link_bandwidths": context.once("topology.bandwidths", by_link, **{path: path for path in bandwidths}),
+        "link_latency": f"{TOPOLOGY}.latency",
+    }
+    keys = [f"extents.{key}" for key in topology.extents] if topology.kind == "torus" else _COUNTS[topology.kind]
+    counts = [path for key in keys if (path := f"{TOPOLOGY}.{key}") in wiring.parameters]
+    if counts:
+        found["link_counts"] = context.once("topology.counts", along_dimensions, **{path: path for path in counts})
+    return found
+
+
+def is_congested(context: Context) -> bool:
+    """Whether a modelled phase has a congestion part: the platform states a topology, and the application wants it."""
+    application = context.scenario.application
+    stated = context.scenario.platform.network.topology is not None
+    return stated and application.communication == application.congestion == "modelled"
+
+
+@model("messages by link and step", _SOURCE)
+def halo_link_counts(
+    dims: PerDimension,
+    ranks_per_node: Count,
+    ranks_per_socket: Count,
+    link_counts: TopologyCounts = NO_COUNTS,
+    *,
+    topology: str,
+    spread: bool,
+    **choices: Any,
+) -> LinkCounts:
+    """Messages of an exchange on a grid over the links that can be the fullest, [..., row, link, step].
+
+    `dims` and `link_counts` [..., dimension], the others [...]; `choices` are those of `GridPattern`, `topology` and
+    `spread` kind and routing of the topology. Rows are those of `models.congestion`. NaN for an infeasible placement,
+    and with a reason for nodes that the topology does not have.
+    """
+    points = [*np.moveaxis(dims, -1, 0), ranks_per_node, ranks_per_socket]
+    slots = step_kinds(dims.shape[-1], choices.get("neighbours", "faces"))
+
+    def pattern_of(row: tuple[int, ...]) -> Pattern:
+        return GridPattern(row[:-2], row[-2], row[-1], **choices)
+
+    return _exchange_counts(points, link_counts, pattern_of, (topology, spread, slots))
+
+
+@model("messages by link and step", _SOURCE)
+def box_link_counts(
+    rank_count: Count,
+    cells: PerDimension,
+    ranks_per_node: Count,
+    ranks_per_socket: Count,
+    link_counts: TopologyCounts = NO_COUNTS,
+    *,
+    topology: str,
+    spread: bool,
+) -> LinkCounts:
+    """`halo_link_counts` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
+    points = [rank_count, ranks_per_node, ranks_per_socket, *np.moveaxis(cells, -1, 0)]
+    slots = step_kinds(cells.shape[-1], "all")
+
+    def pattern_of(row: tuple[int, ...]) -> Pattern:
+        return BoxPattern(row[0], row[3:], row[1], row[2])
+
+    return _exchange_counts(points, link_counts, pattern_of, (topology, spread, slots))
+
+
+@model("messages by link and round", _SOURCE)
+def collective_round_loads(
+    rank_count: Count,
+    ranks_per_node: Count,
+    link_counts: TopologyCounts = NO_COUNTS,
+    *,
+    algorithm: str,
+    topology: str,
+    spread: bool,
+) -> RoundLoads:
+    """Messages of each round of a collective over the fullest link, [..., row, round], with block mapping.
+
+    Of an all-to-all between more than 65 ranks, 64 rounds are followed. The rest is as in `halo_link_counts`.
+    """
+
+    def loads(row: FloatArray, sizes: tuple[int, ...]) -> FloatArray:
+        return _round_loads(int(row[0]), int(row[1]), algorithm, (topology, spread, sizes))
+
+    return _at_points([rank_count, ranks_per_node], link_counts, loads, (6, 1))
+
+
+def step_kinds(dimension_count: int, neighbours: Neighbours) -> tuple[int, ...]:
+    """Kind of each step of an exchange: a step for each sign of each dimension of a kind."""
+    kinds = enumerate(message_kinds(dimension_count, neighbours))
+    return tuple(number for number, kind in kinds for _ in range(2 ** len(kind)))
+
+
+def _exchange_counts(
+    points: list[ArrayLike], link_counts: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern], network: Any
+) -> FloatArray:
+    """Counts of the patterns of points; `network` are kind and routing of the topology, and the kinds of the steps."""
+    topology, spread, slots = network
+
+    def counts(row: FloatArray, sizes: tuple[int, ...]) -> FloatArray | None:
+        pattern = pattern_at(row, pattern_of)
+        return None if pattern is None else _exchange_loads(pattern, (topology, spread, sizes), slots)
+
+    return _at_points(points, link_counts, counts, (3, 1, len(slots)))
+
+
+def _at_points(
+    points: list[ArrayLike],
+    link_counts: FloatArray,
+    loads_at: Callable[[FloatArray, tuple[int, ...]], FloatArray | None],
+    shape: tuple[int, ...],
+) -> FloatArray:
+    """Loads at each distinct point and counts of the topology; NaN, with the reason, where it has no such nodes."""
+    refused: dict[tuple[float, ...], str] = {}
+
+    def loads(row: FloatArray) -> FloatArray | None:
+        if not is_count(row, most=MOST_CELLS).all():
+            return None
+        try:
+            return loads_at(row[: len(points)], tuple(int(count) for count in row[len(points) :]))
+        except UsageError as error:
+            refused[tuple(row.tolist())] = f"{error} ({TOPOLOGY})"
+            return None
+
+    columns = [*points, *np.moveaxis(link_counts, -1, 0)]
+    result = each_distinct(columns, loads, shape)
+    if refused:
+        rows = np.stack(np.broadcast_arrays(*columns), axis=-1)
+        texts = [refused.get(tuple(row), "") for row in rows.reshape(-1, len(columns)).tolist()]
+        REFUSED.get([]).append(np.array(texts, dtype=object).reshape(rows.shape[:-1]))
+    return result
+
+
+@lru_cache(maxsize=1024)
+def _exchange_loads(pattern: Pattern, network: Network, slots: tuple[int, ...]) -> FloatArray:
+    """Loads [row, link, step] of an exchange; batches of messages of a kind take its steps in turn."""
+    from whatif.simulation.link_loads import link_loads
+
+    node = pattern.nodes()
+    batches: list[Any] = [(node[:0], node[:0], None)] * len(slots)
+    used = np.zeros(max(slots) + 1, dtype=int)
+    for kind, sender, receiver in pattern.messages():
+        start, end = node[sender], node[receiver]
+        batches[slots.index(kind) + used[kind]] = start[start != end], end[start != end], None
+        used[kind] += 1
+    return _joined(link_loads(_topology(network, int(node.max()) + 1), batches, network[1]))
+
+
+@lru_cache(maxsize=1024)
+def _round_loads(rank_count: int, ranks_per_node: int, algorithm: str, network: Network) -> FloatArray:
+    """Loads, shares and repetitions [row, round] of the rounds of a collective."""
+    from whatif.core.phases.simulated_exchange import ALGORITHMS
+    from whatif.simulation.link_loads import link_loads
+    from whatif.simulation.round_patterns import rounds_of
+
+    topology, columns = _topology(network, -(-rank_count // ranks_per_node)), []
+    for item in rounds_of(ALGORITHMS[algorithm][0], algorithm, rank_count):
+        start, end = item.sender // ranks_per_node, item.receiver // ranks_per_node
+        away = start != end
+        near, far, hops = link_loads(topology, [(start[away], end[away], item.weight[away])], network[1])
+        route = hops[0, 0] if item.waits else hops[1, 0]
+        columns.append([near.max(), far.max(), route, item.share, item.repeats, item.waits])
+    return np.array(columns).T if columns else np.zeros((6, 1))
+
+
+def _topology(network: Network, node_count: int) -> Any:
+    from whatif.simulation.topology import topology_of
+
+    kind, _, counts = network
+    return topology_of(kind, node_count, (1.0, 1.0), 0.0, counts)
+
+
+def _joined(parts: tuple[FloatArray, ...]) -> FloatArray:
+    """Parts [link, step] as rows [row, link, step], padded with 0."""
+    result = np.zeros((len(parts), max(len(part) for part in parts), parts[0].shape[1]))
+    for row, part in enumerate(parts):
+        result[row, : len(part)] = part
+    return result
+
+
+def wire_exchange_congestion(
+    context: Context,
+    name: str,
+    model: str,
+    placed: Mapping[str, Reference],
+    options: Mapping[str, Any],
+    times: Mapping[str, Reference],
+    *,
+    neighbours: Neighbours,
+    at_once: bool,
+) -> str:
+    """Wire the congestion of an exchange, whose messages alone take `times["exchange_time"]`.
+
+    `placed` and `options` are those of the functions that count messages; `times` also holds `message_size`.
+    """
+    wiring, shared = context.wiring, topology_inputs(context)
+    boxes = "rank_count" in placed
+    inputs = {**placed, **({"link_counts": shared.pop("link_counts")} if "link_counts" in shared else {})}
+    function = box_link_counts if boxes else halo_link_counts
+    counts = wiring.add(f"{name}.link_counts", function, inputs, options={**options, **_routing(context)})
+    single = _single_message(context, name, model, times["message_size"])
+    kinds = step_kinds(len(context.grid.cells), neighbours)
+    return wiring.add(
+        f"{name}.exchange_congestion",
+        exchange_congestion,
+        {"message_counts": counts, **shared, **times, **single},
+        options={"step_kinds": kinds, "at_once": at_once},
+    )
+
+
+def wire_collective_congestion(context: Context, name: str, model: str, algorithm: str, message_size: Reference) -> str:
+    """Wire the congestion of one operation of a collective."""
+    wiring, shared = context.wiring, topology_inputs(context)
+    inputs: dict[str, Reference] = {"rank_count": context.placed_count, "ranks_per_node": context.ranks_per_node}
+    if "link_counts" in shared:
+        inputs["link_counts"] = shared.pop("link_counts")
+    options = {"algorithm": algorithm, **_routing(context)}
+    loads = wiring.add(f"{name}.round_loads", collective_round_loads, inputs, options=options)
+    sized: dict[str, Reference] = {"round_loads": loads, "message_size": message_size}
+    sizes = wiring.add(f"{name}.routed_sizes", round_message_sizes, sized)
+    single = _single_message(context, f"{name}.routed", model, sizes)
+    times = {"message_sizes": sizes, "message_times": single["message_time"], "latencies": single["latency"]}
+    return wiring.add(f"{name}.operation_congestion", rounds_congestion, {"round_loads": loads, **shared, **times})
+
+
+def with_congestion(context: Context, name: str, once: str, congestion: str, repeats: str) -> str:
+    """Wire the time of a phase with its congestion, whose part of the iteration is a term of its own."""
+    inputs: dict[str, Reference] = {"once_time": congestion, "repeat_count": repeats}
+    context.wiring.add(f"{name}.congestion_time", repeated, inputs)
+    return context.wiring.add(f"{name}.congested_time", congested_time, {"time": once, "congestion_time": congestion})
+
+
+def _routing(context: Context) -> dict[str, Any]:
+    topology = context.scenario.platform.network.topology
+    assert topology is not None
+    return {"topology": topology.kind, "spread": topology.routing == "adaptive"}
+
+
+def _single_message(context: Context, name: str, model: str, sizes: Reference) -> dict[str, Reference]:
+    """Terms of the time and of the latency of a message between nodes, by the protocol of its size."""
+    model = {"node_aware": "max_rate"}.get(model, model)
+    sharing = context.sharing("inter_node")
+    time = f"{name}.inter_node.message_time"
+    if time not in context.wiring.terms:
+        message_time(context, name, model, "inter_node", sizes, sharing)
+    used, table, note = parameters_at(context, name, model, "inter_node")
+    empty: dict[str, Reference] = {
+        protocol: protocol_time(
+            context, f"{name}.{protocol}_latency", used, table, protocol, Quantity(0.0, BYTE), sharing, note
+        )
+        for protocol in PROTOCOLS
+    }
+    return {
+        "message_time": time,
+        "latency": choose_protocol(context, f"{name}.message_latency", used, sizes, empty, note),
+    }

@@ -1,0 +1,148 @@
+"""Measured kernels and the roofs of the GPU that they ran on: which one binds, and the factor that is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import numpy as np
+
+from whatif.errors import UsageError, did_you_mean
+from whatif.importers.kernel_phases import phase_names
+from whatif.models.roofline import DOMINANT_RATES, attainable_rate
+from whatif.schema.load import load_part
+from whatif.schema.platform_spec import GPU
+from whatif.schema.shipped import names_in
+from whatif.table import Column, Table
+from whatif.units import ONE, SECOND, format_quantity
+
+COMPARED: Final = "compared"
+"""Note with a line for each kernel that was compared."""
+_SMALL: Final = 20e-6
+"""Largest time of a launch that can be due to launching, s: no data sheet states it; launches take 3 to 10 us."""
+_ABOVE: Final = 1.5
+"""Factor above every roof from which on a small kernel is bound by its launch."""
+_FAR: Final = 2.0
+"""Factor above every roof from which on latency or occupancy bind."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelAnchor:
+    """One measured kernel: its time and the times of the roofs of its device, for all of its launches, in s."""
+
+    measured: float
+    roofs: Mapping[str, float]
+    launch_count: float
+
+    @property
+    def highest(self) -> str:
+        """The roof with the longest time: `compute`, `dram` or `l2`."""
+        return max(self.roofs, key=lambda name: self.roofs[name])
+
+    @property
+    def is_small(self) -> bool:
+        """Whether launching takes most of the time."""
+        return self.measured / self.launch_count <= _SMALL and self.factor > _ABOVE
+
+    @property
+    def factor(self) -> float:
+        """Measured time over that of the highest roof."""
+        roof = self.roofs[self.highest]
+        return self.measured / roof if roof > 0 else math.inf
+
+    @property
+    def launch_time(self) -> float:
+        """Time of a launch that its roof does not explain."""
+        return (self.measured - self.roofs[self.highest]) / self.launch_count
+
+    @property
+    def binding(self) -> str:
+        """What binds the kernel: a roof, its launch, or latency and occupancy."""
+        if self.is_small:
+            return "launch"
+        return "latency or occupancy" if self.factor > _FAR else self.highest
+
+    @property
+    def text(self) -> str:
+        """Comparison of the times, in words."""
+        measured, roofline, bound = (
+            format_quantity(time / self.launch_count, SECOND, 3)
+            for time in (self.measured, max(self.roofs["compute"], self.roofs["dram"]), self.roofs[self.highest])
+        )
+        words = f"roofline {roofline} of {measured} measured"
+        if self.is_small:
+            return f"{words}; a launch of {format_quantity(self.launch_time, SECOND, 3)} on top"
+        return f"{words}; {self.highest} binds with {bound}, factor {self.factor:.3g}"
+
+
+def part_of_device(device: str, stated: str = "") -> tuple[str, GPU] | None:
+    """Part of a GPU, by its file or, if none is stated, by the name of the device in a profile; None if none has it.
+
+    Raise `UsageError` for a part that is no GPU.
+    """
+    if stated:
+        return stated, _gpu(stated)
+    for name in names_in((), "parts"):
+        part = load_part(name)
+        if isinstance(part, GPU) and part.name == device:
+            return name, part
+    return None
+
+
+def _gpu(name: str) -> GPU:
+    part = load_part(name)
+    if not isinstance(part, GPU):
+        known = [item for item in names_in((), "parts") if isinstance(load_part(item), GPU)]
+        raise UsageError(f"--gpu {name}: no GPU{did_you_mean(name, known)}; known: {', '.join(known)}")
+    return part
+
+
+def anchors_of(table: Table, gpu: GPU) -> tuple[KernelAnchor | None, ...]:
+    """Comparison of each kernel of a table; None for one without a measured time."""
+    return tuple(_anchor(dict(zip(table.columns, row, strict=True)), gpu) for row in table.rows())
+
+
+def _anchor(row: Mapping[str, Any], gpu: GPU) -> KernelAnchor | None:
+    if not row["reference_time"]:
+        return None
+    mix = (row["compute_fraction"], row["load_store_fraction"], row["operation_efficiency"])
+    rates = (getattr(gpu, DOMINANT_RATES[row["dominant_operation"]]), gpu.peak_add_rate, gpu.peak_shared_rate)
+    rate = float(attainable_rate(*(np.asarray(value, dtype=np.float64) for value in (*mix, *rates))))
+    roofs = {
+        "compute": row["operations"] / rate if rate > 0 else 0.0,
+        "dram": row["dram_size"] / cast("float", gpu.dram_bandwidth),
+        "l2": (row["l2_size"] or 0.0) / cast("float", gpu.l2_bandwidth),
+    }
+    count = row["profiled_launch_count"] if row["metrics_per"] == "profile" else 1.0
+    return KernelAnchor(row["reference_time"], roofs, count)
+
+
+def with_anchors(table: Table, stated: str = "") -> Table:
+    """Table of kernels with what binds them on the GPU that they ran on; as it is where no part has that GPU.
+
+    Columns: `binding`; `measured_factor`, the measured time over that of the highest roof, NaN for a kernel bound by
+    its launch; `launch_time` of the latter, s. The notes compare the times of each kernel.
+    """
+    found = part_of_device(table.notes.get("device", ""), stated)
+    anchors = anchors_of(table, found[1]) if found is not None else ()
+    if found is None or not any(anchors):
+        return table
+    columns = {
+        "binding": _texts(anchor.binding if anchor else "" for anchor in anchors),
+        "measured_factor": _numbers(anchor.factor if anchor and not anchor.is_small else np.nan for anchor in anchors),
+        "launch_time": _numbers(anchor.launch_time if anchor and anchor.is_small else np.nan for anchor in anchors),
+    }
+    columns["launch_time"] = Column(columns["launch_time"].values, SECOND)
+    names = phase_names(table.columns["kernel"].values.tolist())
+    lines = [f"{name} on {found[0]}: {anchor.text}" for name, anchor in zip(names, anchors, strict=True) if anchor]
+    return Table({**table.columns, **columns}, {**table.notes, COMPARED: "\n".join(lines)})
+
+
+def _texts(items: Iterator[str]) -> Column:
+    return Column(np.array(list(items), dtype=object))
+
+
+def _numbers(items: Iterator[float]) -> Column:
+    return Column(np.array(list(items), dtype=np.float64), ONE)

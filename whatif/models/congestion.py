@@ -1,0 +1,122 @@
+"""Congestion: the time that a phase takes longer because its messages share the links between nodes.
+
+The messages of a phase are counted by link along the routes of the topology (`core.phases.link_sharing`). A link of
+bandwidth B that m messages of n bytes cross is busy for m n / B; the fullest link decides. Messages of other jobs are
+not counted. Valid for one phase at a time and links that serve their messages without loss.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Annotated
+
+import numpy as np
+
+from whatif import units
+from whatif.models.phase import KindSize, KindTime
+from whatif.models.quantities import Bytes, Core, FloatArray, Seconds, model
+
+LinkBandwidths = Annotated[FloatArray, units.BYTE_PER_SECOND, Core("link")]
+LinkCounts = Annotated[FloatArray, units.ONE, Core("row", "link", "step")]
+RoundLoads = Annotated[FloatArray, units.ONE, Core("row", "round")]
+RoundSizes = Annotated[FloatArray, units.BYTE, Core("round")]
+RoundTimes = Annotated[FloatArray, units.SECOND, Core("round")]
+
+NEAR, FAR, HOPS, SHARE, REPEATS, WAITS = range(6)
+"""Rows of counts: messages over a link, messages over a link between groups, links of the longest route; of rounds also
+the size of a message as a share of the buffer, how often the round occurs, and whether it starts for all at once."""
+_SOURCE = "whatif; agrees with the link simulation (docs/congestion.md)"
+
+
+@model("T_c = max(0, max over links and steps i of (s_i + α_i + Σ_j≥i m_j n_j / B) − T) + h λ", _SOURCE)
+def exchange_congestion(
+    message_counts: LinkCounts,
+    link_bandwidths: LinkBandwidths,
+    link_latency: Seconds,
+    message_size: KindSize,
+    message_time: KindTime,
+    latency: KindTime,
+    exchange_time: Seconds,
+    *,
+    step_kinds: tuple[int, ...],
+    at_once: bool,
+) -> Seconds:
+    """Time by which the links prolong an exchange, whose messages alone take `exchange_time` T.
+
+    Ranks send step after step: messages of step i start at s_i, the share of T that belongs to the steps before (0 with
+    `at_once`). From α_i after the start, a link carries what is sent from step i on.
+    `message_counts` [..., row, link, step] are m of the links and h, those of the longest route; `link_bandwidths`
+    [..., link] B of a link and, if it is stated, of one between groups; `link_latency` [...] λ; `message_size`,
+    `message_time`, `latency` [..., kind] n, T and α of one message between nodes; `step_kinds` the kind of each step.
+    0 where no message leaves a node, NaN for NaN counts.
+    """
+    counts = np.asarray(message_counts)
+    sizes, times, starts = (_each_kind(item, max(step_kinds) + 1) for item in (message_size, message_time, latency))
+    begins = _starts(times, exchange_time, step_kinds, at_once)
+    entries = [begin + starts[..., kind] for begin, kind in zip(begins, step_kinds, strict=True)]
+    points = tuple(range(counts.ndim - 3))
+    some, every = ((counts != 0).any(axis=points).tolist(), (counts != 0).all(axis=points).tolist())
+    busy = np.asarray(exchange_time)
+    for row, link in np.ndindex(2, counts.shape[-2]):
+        waiting = np.zeros(())
+        for step in reversed(range(len(step_kinds))):
+            if some[row][link][step]:
+                crossing, kind = counts[..., row, link, step], step_kinds[step]
+                waiting = waiting + crossing * (sizes[..., kind] / link_bandwidths[..., -row])
+                end = entries[step] + waiting
+                busy = np.maximum(busy, end if every[row][link][step] else np.where(crossing != 0, end, 0.0))
+    return np.asarray(busy - exchange_time + counts[..., HOPS, 0, :].max(axis=-1) * link_latency)
+
+
+def _each_kind(values: FloatArray, kind_count: int) -> FloatArray:
+    return np.broadcast_to(values, (*np.shape(values)[:-1], kind_count))
+
+
+def _starts(
+    times: FloatArray, exchange_time: FloatArray, step_kinds: tuple[int, ...], at_once: bool
+) -> list[FloatArray]:
+    """Start of each step."""
+    if at_once:
+        return [np.zeros(())] * len(step_kinds)
+    sums = list(accumulate((times[..., kind] for kind in step_kinds), initial=np.zeros(())))
+    scale = exchange_time / np.where(sums[-1] > 0, sums[-1], 1.0)
+    return [before * scale for before in sums[:-1]]
+
+
+@model("T' = T + T_c", "definition")
+def congested_time(time: Seconds, congestion_time: Seconds) -> Seconds:
+    """Time of a phase with the congestion of its links. Elementwise."""
+    return time + congestion_time
+
+
+@model("n_r = x_r n", "definition")
+def round_message_sizes(round_loads: RoundLoads, message_size: Bytes) -> RoundSizes:
+    """Size of the messages of each round of a collective, [..., round], from the buffer n and its shares x_r."""
+    return np.asarray(round_loads)[..., SHARE, :] * np.asarray(message_size)[..., np.newaxis]
+
+
+@model("T_c = Σ_r c_r [max(α_r + n_r / B − T_r, w_r α_r + m_r n_r / B − T_r, 0) + h_r λ]", _SOURCE)
+def rounds_congestion(
+    round_loads: RoundLoads,
+    link_bandwidths: LinkBandwidths,
+    link_latency: Seconds,
+    message_sizes: RoundSizes,
+    message_times: RoundTimes,
+    latencies: RoundTimes,
+) -> Seconds:
+    """Time by which the links prolong a collective, whose rounds follow one another.
+
+    `round_loads` [..., row, round] give m_r, the messages over the fullest link, h_r, c_r, how often a round occurs,
+    and w_r, 0 where ranks drift apart and latencies overlap; `message_sizes`, `message_times`, `latencies` [..., round]
+    are n_r, T_r and α_r of one message. The rest is as in `exchange_congestion`.
+    """
+    loads = np.asarray(round_loads)
+    result = loads[..., HOPS, :] * np.asarray(link_latency)[..., np.newaxis]
+    alone, shared = latencies * 0.0, latencies * 0.0
+    for row in (NEAR, FAR):
+        crossing, once = loads[..., row, :], message_sizes / link_bandwidths[..., -row, np.newaxis]
+        shared = np.maximum(shared, crossing * once)
+        alone = np.maximum(alone, np.minimum(crossing, 1.0) * once)
+    busy = np.maximum(latencies + alone, loads[..., WAITS, :] * latencies + shared)
+    result = result + np.maximum(busy - message_times, 0.0)
+    return np.asarray((loads[..., REPEATS, :] * result).sum(axis=-1))

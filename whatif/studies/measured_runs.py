@@ -1,0 +1,263 @@
+"""Measured runs of a scenario: a CSV file with the parameters of each run, and its measured results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.axes import Axis
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
+from whatif.core.sweep import PLATFORM_PARAMETER, is_machine, parameter_points, swept_parameter
+from whatif.core.term import Program
+from whatif.errors import InvalidFileError, UsageError, WhatifError, did_you_mean
+from whatif.importers.mapping import split_unit
+from whatif.importers.run_columns import unit_of
+from whatif.importers.runs_csv import RunSheet, read_run_sheet
+from whatif.importers.text import refuse
+from whatif.limits import DEFAULT_MAXIMUM_POINTS
+from whatif.models.quantities import FloatArray
+from whatif.schema.parameters import Parameter
+from whatif.schema.toml import shown_path
+from whatif.table import Column
+from whatif.units import ONE
+from whatif.vocabulary import CATEGORIES
+
+REMARKS: Final = ("source", "note", "repetition")
+"""Columns that are neither a parameter nor a result; they are not used."""
+_SUM: Final = " + "
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredResult:
+    """A measured result of each run, NaN where it is missing."""
+
+    name: str
+    """A result column, a phase, or phases joined by ` + `."""
+    parts: tuple[str, ...]
+    """Results that it is the sum of, as named by `Program.results`."""
+    category: str
+    column: Column
+
+    @property
+    def values(self) -> FloatArray:
+        """Measured values in base units."""
+        return np.asarray(self.column.values)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRuns:
+    """Runs of a file: their parameters as one axis, and their measured results."""
+
+    file: str
+    axis: Axis
+    results: tuple[MeasuredResult, ...]
+    lines: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def at(self, kept: NDArray[Any]) -> MeasuredRuns:
+        """Some of the runs: their numbers, or a mask."""
+        parameters = {path: values[kept] for path, values in self.axis.parameters.items()}
+        results = tuple(
+            replace(result, column=replace(result.column, values=result.values[kept])) for result in self.results
+        )
+        return replace(self, axis=Axis("runs", parameters), results=results, lines=self.lines[kept])
+
+    @cached_property
+    def choices(self) -> tuple[tuple[dict[str, str], NDArray[np.int64]], ...]:
+        """Structural values of runs, and the numbers of the runs that share them."""
+        structural = {path: values for path, values in self.axis.parameters.items() if values.dtype == object}
+        found: dict[tuple[str, ...], list[int]] = {}
+        for run in range(len(self)):
+            found.setdefault(tuple(str(values[run]) for values in structural.values()), []).append(run)
+        return tuple((dict(zip(structural, key, strict=True)), np.array(runs)) for key, runs in found.items())
+
+    def parts(self, scenario: Scenario) -> Iterator[tuple[Program, dict[str, FloatArray], NDArray[np.int64]]]:
+        """Program, numeric parameters and run numbers of the runs that share a compilation."""
+        for structural, runs in self.choices:
+            numeric = {
+                path: values[runs].astype(np.float64)
+                for path, values in self.axis.parameters.items()
+                if values.dtype != object
+            }
+            try:
+                program = scenario.program_at(structural)
+            except InvalidFileError as problem:
+                raise self.refused(int(runs[0]), problem.problems[0].message) from None
+            yield program, numeric, runs
+
+    def predicted(self, scenario: Scenario) -> dict[str, FloatArray]:
+        """Predictions of the measured results by name, a value for each run.
+
+        Raise `InvalidFileError` with the line of a run that is infeasible in the model.
+        """
+        found = {result.name: np.full(len(self), np.nan) for result in self.results}
+        for program, numeric, runs in self.parts(scenario):
+            evaluation = evaluate(program, numeric)
+            reasons = evaluation.reason()
+            if reasons is not None:
+                at = int(np.argmax(np.broadcast_to(reasons, runs.shape) != ""))
+                raise self.refused(int(runs[at]), f"infeasible: {np.broadcast_to(reasons, runs.shape)[at]}")
+            for result in self.results:
+                terms = (program.term_of(part) for part in result.parts)
+                found[result.name][runs] = sum(evaluation.masked(evaluation.values[term]) for term in terms)
+        return found
+
+    def refused(self, run: int, message: str) -> InvalidFileError:
+        """Error about one run, with its line."""
+        return refuse(self.file, message, int(self.lines[run]))
+
+
+def stated_runs(scenario: Scenario) -> Path | None:
+    """Path of the file of runs that a scenario names; None without any."""
+    name = scenario.program.loaded.scenario.runs
+    return None if name is None or scenario.document.folder is None else scenario.document.folder / name
+
+
+def measured_runs(scenario: Scenario, path: str | Path | None = None) -> MeasuredRuns:
+    """Measured runs in a file, by default the one that the scenario names.
+
+    Raise `UsageError` without a file, `InvalidFileError` for columns and values that do not fit the scenario.
+    """
+    found = stated_runs(scenario) if path is None else Path(path)
+    if found is None:
+        name = Path(scenario.document.name).stem
+        raise UsageError(f'{name}: no measured runs; give a CSV file with --runs, or state `runs = "FILE.csv"`')
+    if not found.is_file():
+        raise refuse(shown_path(found), "no such file")
+    runs = _Reader(scenario.program, read_run_sheet(found)).runs()
+    platforms = runs.axis.parameters.get(PLATFORM_PARAMETER)
+    if scenario.platform is None or platforms is None:
+        return runs
+    if scenario.platform not in platforms:
+        names = ", ".join(dict.fromkeys(platforms.tolist()))
+        raise UsageError(f"{shown_path(found)}: no runs on {scenario.platform}; there are runs on {names}")
+    return runs.at(platforms == scenario.platform)
+
+
+class _Reader:
+    """Reader of the columns of one file, by the names of a compiled scenario."""
+
+    def __init__(self, program: Program, sheet: RunSheet) -> None:
+        self.program = program
+        self.sheet = sheet
+
+    def runs(self) -> MeasuredRuns:
+        parameters: dict[str, NDArray[Any]] = {}
+        results: dict[str, MeasuredResult] = {}
+        for heading, values in self.sheet.values.items():
+            name = split_unit(heading)[0].strip()
+            if name in REMARKS:
+                continue
+            path = self._path(name)
+            if path in parameters or name in results:
+                raise self._refused(heading, f"a second column of `{path or name}`")
+            if path is not None:
+                parameters[path] = self._parameter(path, heading, values)
+            else:
+                results[name] = self._result(name, heading, values)
+        if not results:
+            known = ", ".join(self._result_names()[:8])
+            raise refuse(self.sheet.file, f"no measured result among the columns; results: {known}, ..")
+        kinds = {result.column.dimension for result in results.values()}
+        if len(kinds) > 1:
+            units = " and ".join(sorted(map(str, kinds)))
+            raise refuse(self.sheet.file, f"results in {units}: a file holds results of one unit")
+        if not parameters:
+            raise refuse(self.sheet.file, "no parameter among the columns, such as `platform` or `rank_count`")
+        return MeasuredRuns(self.sheet.file, Axis("runs", parameters), tuple(results.values()), self.sheet.lines)
+
+    def _path(self, name: str) -> str | None:
+        """Path of a parameter: as written, or the only path that ends with the name; None for a result."""
+        if name in self.program.parameters or is_machine(name):
+            return name
+        if self._parts(name) is not None:
+            return None
+        ends = [path for path in self.program.parameters if path.endswith(f".{name}")]
+        if len(ends) > 1:
+            listed = ", ".join(f"`{path}`" for path in ends[:4])
+            raise self._refused(name, f"several parameters end like this: {listed}")
+        if not ends:
+            known = (
+                *self._result_names(),
+                *self.program.parameters,
+                *(p.rpartition(".")[2] for p in self.program.parameters),
+            )
+            hint = did_you_mean(name, dict.fromkeys(known))
+            raise self._refused(name, f"neither a parameter nor a result nor a phase of the scenario{hint}")
+        return ends[0]
+
+    def _parts(self, name: str) -> tuple[str, ...] | None:
+        """Results that a column is the sum of; None where a part is none."""
+        known = self.program.results
+        parts = [part if part in known else f"terms.{part}" for part in map(str.strip, name.split(_SUM))]
+        return tuple(parts) if all(part in known for part in parts) else None
+
+    def _result_names(self) -> list[str]:
+        return [*self.program.columns, *(phase.phase for phase in self.program.phases)]
+
+    def _parameter(self, path: str, heading: str, values: NDArray[Any]) -> NDArray[Any]:
+        try:
+            parameter = swept_parameter(path, self.program)
+        except UsageError as problem:
+            raise self._refused(heading, str(problem)) from None
+        if values.dtype != object:
+            return self._numbers(parameter, heading, values)
+        try:
+            return parameter_points(path, values.tolist(), self.program, DEFAULT_MAXIMUM_POINTS)
+        except WhatifError as problem:
+            raise self._refused(heading, str(problem).removeprefix(f"sweep `{path}`: ")) from None
+
+    def _numbers(self, parameter: Parameter | None, heading: str, values: NDArray[Any]) -> NDArray[Any]:
+        if parameter is None or parameter.field is None:
+            raise self._refused(heading, "holds numbers where names are expected")
+        column = self._column(heading, values)
+        if column.dimension != parameter.dimension:
+            expected = f"in {parameter.dimension}" if parameter.dimension != ONE else "a number without a unit"
+            raise self._refused(heading, f"is {_unit(column)}; {parameter.path} is {expected}")
+        for run in np.flatnonzero(~parameter.field.domain.accepts(column.values)):
+            allowed = parameter.field.domain.describe(parameter.dimension)
+            raise self._refused(heading, f"{values[run]:g} is not allowed; it must be {allowed}", int(run))
+        return column.values
+
+    def _result(self, name: str, heading: str, values: NDArray[Any]) -> MeasuredResult:
+        parts = self._parts(name)
+        assert parts is not None
+        if values.dtype == object:
+            raise self._refused(heading, f"`{values[0]}` is not a number; state the unit in the heading: `{name} [us]`")
+        column, expected = self._column(heading, values), self.program.dimension_of(parts[0])
+        if column.dimension != expected:
+            raise self._refused(heading, f"is {_unit(column)}; it must be in {expected}: `{name} [{expected}]`")
+        for run in np.flatnonzero(np.isinf(column.values) | (column.values <= 0)):
+            raise self._refused(heading, f"{values[run]:g}: a measured value must be greater than 0", int(run))
+        if not np.isfinite(column.values).any():
+            raise self._refused(heading, "no values")
+        return MeasuredResult(name, parts, self._category(name, parts), column)
+
+    def _category(self, name: str, parts: tuple[str, ...]) -> str:
+        of_phase = {f"terms.{phase.phase}": phase.category for phase in self.program.phases}
+        found: set[str] = {of_phase[part] for part in parts if part in of_phase}
+        if len(found) == 1 and len(parts) == sum(part in of_phase for part in parts):
+            return found.pop()
+        return name.removesuffix("_time") if name.removesuffix("_time") in CATEGORIES else ""
+
+    def _column(self, heading: str, values: NDArray[Any]) -> Column:
+        name, unit = split_unit(heading)
+        dimension, scale, written = unit_of(unit, name, heading, self.sheet.file) if unit else (ONE, 1.0, "")
+        return Column(values * scale, dimension, written)
+
+    def _refused(self, heading: str, message: str, run: int | None = None) -> InvalidFileError:
+        line = 0 if run is None else int(self.sheet.lines[run])
+        return refuse(self.sheet.file, message, line, heading[:80])
+
+
+def _unit(column: Column) -> str:
+    return f"in {column.written or column.unit}" if column.unit else "a number without a unit"

@@ -1,0 +1,171 @@
+"""Errors of a model: predictions of measured runs, run by run, and their mean error and bias."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal, Self
+
+import numpy as np
+
+from whatif.core.scenario import Scenario
+from whatif.errors import ToleranceError
+from whatif.files.calibration_file import validated_text, write_scenario
+from whatif.models.quantities import FloatArray
+from whatif.schema.accuracy import AccuracyCard
+from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns, measured_runs
+from whatif.studies.run_accuracy import own_cards
+from whatif.studies.study_result import StudyResult
+from whatif.table import Column, Table
+from whatif.units import ONE, Dimension
+
+ErrorRows = Literal["run", "result"]
+"""Rows of the table of errors: one for each measured result of each run, or one for each result."""
+_WIDTHS: Final = ({"category"}, {"run"})
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """Accuracy of one result over some runs; an error is predicted / measured - 1."""
+
+    result: str
+    category: str
+    run_count: int
+    mean_absolute_error: float
+    bias: float
+    """Mean error: negative where predictions are too fast."""
+    largest_error: float
+
+    @classmethod
+    def of(cls, result: MeasuredResult, errors: FloatArray) -> Accuracy:
+        """Accuracy of a result with the errors of its runs, NaN where it was not measured."""
+        known = errors[np.isfinite(errors)]
+        largest, mean = known[np.argmax(np.abs(known))], np.abs(known).mean()
+        return cls(result.name, result.category, known.size, float(mean), float(known.mean()), float(largest))
+
+    @property
+    def text(self) -> str:
+        """The accuracy in words."""
+        runs = "1 run" if self.run_count == 1 else f"{self.run_count} runs"
+        return f"{self.result}: mean absolute error {self.mean_absolute_error:.1%}, bias {self.bias:+.1%}, {runs}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelErrors(StudyResult):
+    """Predicted and measured results of runs, and the errors of the predictions."""
+
+    scenario: Scenario
+    runs: MeasuredRuns
+    predicted: Mapping[str, FloatArray]
+    """Predictions by result, a value for each run."""
+    dimensions: Mapping[str, Dimension]
+    """Units of the parameters of the runs."""
+    by: ErrorRows = "run"
+    tolerance: float | None = None
+    """Largest mean absolute error allowed, a share; None without a limit."""
+
+    @classmethod
+    def of(cls, scenario: Scenario, runs: MeasuredRuns) -> Self:
+        """Errors of the predictions of a scenario for its runs."""
+        parameters = scenario.program.parameters
+        known = [path for path in runs.axis.parameters if path in parameters and parameters[path].field is not None]
+        dimensions = {path: parameters[path].dimension for path in known}
+        return cls(scenario, runs, runs.predicted(scenario), dimensions)
+
+    def errors(self, result: MeasuredResult) -> FloatArray:
+        """Errors of one result by run, predicted / measured - 1; NaN where it was not measured."""
+        return np.asarray(self.predicted[result.name] / result.values - 1)
+
+    @property
+    def accuracy(self) -> tuple[Accuracy, ...]:
+        """Accuracy of each measured result."""
+        return tuple(Accuracy.of(result, self.errors(result)) for result in self.runs.results)
+
+    @property
+    def optional_columns(self) -> tuple[set[str], ...]:
+        """Groups of columns that a narrow terminal leaves out."""
+        return _WIDTHS
+
+    def table(self) -> Table:
+        """Errors by run or by result, as chosen by `by`."""
+        return self.table_of_runs() if self.by == "run" else self.table_of_results()
+
+    def table_of_results(self) -> Table:
+        """A row for each result: number of runs, mean absolute error, bias and largest error."""
+        numbers = dict.fromkeys(("runs", "mean_absolute_error", "bias", "largest_error"), ONE)
+        columns = {"result": None, "category": None, **numbers}
+        rows = [
+            (item.result, item.category, item.run_count, item.mean_absolute_error, item.bias, item.largest_error)
+            for item in self.accuracy
+        ]
+        return Table.of_rows(columns, rows, {"runs": self.runs.file})
+
+    def table_of_runs(self) -> Table:
+        """A row for each measured result of each run: its parameters, predicted and measured value, and error."""
+        places = [
+            (result, run) for run in range(len(self.runs)) for result in self.runs.results
+            if np.isfinite(result.values[run])
+        ]  # fmt: skip
+        runs = np.array([run for _, run in places])
+        columns = {"run": Column(runs + 1.0, ONE)}
+        for path, values in self.runs.axis.parameters.items():
+            columns[path] = Column(values[runs], self.dimensions.get(path))
+        columns["result"] = _texts(result.name for result, _ in places)
+        columns["category"] = _texts(result.category for result, _ in places)
+        dimension = self.runs.results[0].column.dimension
+        columns["predicted"] = Column(np.array([self.predicted[result.name][run] for result, run in places]), dimension)
+        columns["measured"] = Column(np.array([result.values[run] for result, run in places]), dimension)
+        columns["error"] = Column(np.array([self.errors(result)[run] for result, run in places]), ONE)
+        return Table(columns, {"runs": self.runs.file, **{item.result: item.text for item in self.accuracy}})
+
+    def readable_table(self) -> Table:
+        """The table with errors in per cent, and parameters by their last name."""
+        table = self.table()
+        shares = ("mean_absolute_error", "bias", "largest_error", "error")
+        columns = {name: _percent(column, name) if name in shares else column for name, column in table.columns.items()}
+        paths = list(self.runs.axis.parameters)
+        ends = [path.rpartition(".")[2] for path in paths]
+        short = {path: end if ends.count(end) == 1 else path for path, end in zip(paths, ends, strict=True)}
+        return Table({short.get(name, name): column for name, column in columns.items()}, table.notes)
+
+    def summary(self) -> tuple[str, ...]:
+        """Mean absolute error and bias of each result."""
+        return tuple(item.text for item in self.accuracy)
+
+    @property
+    def accuracy_cards(self) -> dict[str, AccuracyCard]:
+        """Accuracy by category of phases, and of the iteration."""
+        return own_cards(self.scenario, self.runs, self.predicted)
+
+    def to_toml(self) -> str:
+        """Text of the scenario's file with the accuracy as `[accuracy]`."""
+        return validated_text(self.scenario, self.accuracy_cards, Path(self.runs.file))
+
+    def write(self, path: str | Path) -> None:
+        """Write the scenario's file with the accuracy as `[accuracy]`, whole or not at all."""
+        text = validated_text(self.scenario, self.accuracy_cards, Path(self.runs.file), Path(path))
+        write_scenario(self.scenario, text, Path(path), Path(self.runs.file))
+
+    def raise_if_beyond(self) -> None:
+        """Raise `ToleranceError` if the mean absolute error of a result is larger than the tolerance."""
+        limit = np.inf if self.tolerance is None else self.tolerance
+        beyond = [item for item in self.accuracy if item.mean_absolute_error > limit]
+        if beyond:
+            names = ", ".join(f"{item.result} {item.mean_absolute_error:.1%}" for item in beyond)
+            raise ToleranceError(f"mean absolute error beyond the tolerance of {100 * limit:g} %: {names}")
+
+
+def model_errors(scenario: Scenario, path: str | Path | None = None) -> ModelErrors:
+    """Errors of the predictions for the runs of a file, by default the one that the scenario names."""
+    found = ModelErrors.of(scenario, measured_runs(scenario, path))
+    return replace(found, remarks=(f"measured runs: {found.runs.file}",))
+
+
+def _texts(items: Iterable[str]) -> Column:
+    return Column(np.array(list(items), dtype=object))
+
+
+def _percent(column: Column, name: str) -> Column:
+    sign = "" if name.startswith("mean") else "+"
+    return _texts(f"{value:{sign}.1%}" for value in column.values)

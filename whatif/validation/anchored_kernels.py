@@ -1,0 +1,72 @@
+"""Kernels anchored to the time on one GPU and predicted on another: measured RAJA Performance Suite kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import permutations
+from typing import Final, cast
+
+import numpy as np
+
+from whatif.schema.load import load_part
+from whatif.schema.platform_spec import GPU
+from whatif.table import Table
+from whatif.units import ONE, Dimension
+
+_PARTS: Final = {"V100": "v100-sxm2-16gb", "GH200": "gh200-96gb", "MI300A": "mi300a"}
+_TRIAD: Final = "Stream_TRIAD"
+"""Kernel whose rate is the memory bandwidth of a device."""
+_BOUND: Final = 0.6
+"""Share of the measured time that a memory-bound kernel spends at the rate of the triad, at least."""
+_COMPUTING: Final = 0.2
+"""Share of the measured time that a compute-bound kernel would take at the peak, at least."""
+Rows = list[dict[str, str]]
+
+
+def anchored_kernels(rows: Rows) -> Table:
+    """Errors of kernel times on one GPU that were predicted from another, by the resource that limits them.
+
+    A time is multiplied by the work here over the work there, and by the ratio of the binding roofs: the memory
+    bandwidth by the triad of the same suite, or the peak double-precision rate.
+    """
+    kernels: dict[str, dict[str, dict[str, float]]] = {}
+    for row in rows:
+        numbers = {key: float(row[key]) for key in ("bytes_B", "operations_flop", "time_us")}
+        kernels.setdefault(row["kernel"], {})[row["gpu"]] = numbers
+    columns: dict[str, Dimension | None] = {"measured on": None, "predicted on": None, "limit": None}
+    columns |= dict.fromkeys(("kernels", "mean absolute error", "bias", "median error"), ONE)
+    table = [
+        (here, there, limit, len(errors), np.abs(errors).mean(), np.mean(errors), np.median(np.abs(errors)))
+        for here, there in permutations(_PARTS, 2)
+        for limit, errors in _errors(kernels, here, there).items()
+    ]
+    title = "kernels anchored to one GPU and predicted on another (RAJA Performance Suite)"
+    return Table.of_rows(columns, table, {"title": title})
+
+
+def _errors(kernels: Mapping[str, Mapping[str, Mapping[str, float]]], here: str, there: str) -> dict[str, list[float]]:
+    """Errors by limiting resource."""
+    bandwidth = {gpu: times["bytes_B"] / times["time_us"] for gpu, times in kernels[_TRIAD].items()}
+    peak = {gpu: _peak(gpu) for gpu in (here, there)}
+    found: dict[str, list[float]] = {}
+    for known in kernels.values():
+        if known[here]["bytes_B"] == 0 or known is kernels[_TRIAD]:
+            continue
+        limit = _limit(known[here], bandwidth[here], peak[here])
+        work, roof = ("operations_flop", peak) if limit == "arithmetic" else ("bytes_B", bandwidth)
+        predicted = known[here]["time_us"] * known[there][work] / known[here][work] * roof[here] / roof[there]
+        found.setdefault(limit, []).append(predicted / known[there]["time_us"] - 1)
+    return dict(sorted(found.items(), key=lambda item: item[0] != "memory bandwidth"))
+
+
+def _limit(kernel: Mapping[str, float], bandwidth: float, peak: float) -> str:
+    if kernel["bytes_B"] / bandwidth >= _BOUND * kernel["time_us"]:
+        return "memory bandwidth"
+    return "arithmetic" if kernel["operations_flop"] / peak >= _COMPUTING * kernel["time_us"] else "caches, latency"
+
+
+def _peak(gpu: str) -> float:
+    """Peak double-precision rate of a device, in flop/us."""
+    part = load_part(_PARTS[gpu])
+    assert isinstance(part, GPU)
+    return float(cast("float", part.peak_double_rate)) * 1e-6
