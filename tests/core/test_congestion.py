@@ -11,6 +11,8 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError
 from whatif.schema.toml import parse_document
+from whatif.simulation.link_loads import link_loads
+from whatif.simulation.topology import dragonfly
 
 TOPOLOGIES = {
     "star": 'kind = "star"\nbandwidth = "10 GB/s"',
@@ -135,6 +137,13 @@ def test_adaptive_routing_spreads_messages() -> None:
         scenario("dragonfly", 64, 1, collective("ring", "1 GiB")),
     ):
         assert time(question, congestion="none") < time(question.changed(routing)) < 0.95 * time(question)
+
+
+def test_adaptive_routing_spreads_over_the_links_of_a_router() -> None:
+    # 12 messages from router 0 to router 1 of 4: 3 links of each lead away, and a detour crosses two of them.
+    topology = dragonfly(2, 4, 12, 1, (1.0, 1.0, 1.0), (0.0, 0.0, 0.0))
+    step = (np.arange(12), np.arange(12, 24), None)
+    assert [link_loads(topology, [step], spread)[0].max() for spread in (False, True)] == [12, 2 * 12 / 3]
 
 
 def test_more_nodes_than_the_topology_has_are_an_infeasible_point() -> None:

@@ -55,4 +55,6 @@ def _spread(loads: FloatArray, links: LinkClass) -> FloatArray:
 
 def _fullest(steps: Sequence[FloatArray]) -> FloatArray:
     """Distinct loads [link, step] that are not exceeded by another link in every step."""
-    return maximal_rows(np.unique(np.stack(steps, axis=1), axis=0))
+    loads = np.stack(steps, axis=1)
+    used = loads[loads.any(axis=1)]  # Few of the links of a large machine: sorting all takes most of the time.
+    return maximal_rows(np.unique(used, axis=0)) if len(used) else np.zeros((1, len(steps)))

@@ -148,10 +148,10 @@ def dragonfly(
     turns = ports // others if others else 0
     routers = group_count * router_count
     nodes = routers * node_count
-    counts = [2 * nodes, routers * router_count, group_count * turns * others]
+    counts = [2 * nodes, routers * (router_count - 1), group_count * turns * others]
 
     def local(group: IntArray, here: IntArray, there: IntArray) -> IntArray:
-        link = counts[0] + (group * router_count + here) * router_count + there
+        link = counts[0] + (group * router_count + here) * (router_count - 1) + there - (there > here)
         return np.where(here == there, NO_LINK, link)
 
     def find(source: IntArray, destination: IntArray) -> IntArray:
@@ -167,7 +167,11 @@ def dragonfly(
         first, last = local(from_group, here % router_count, gateway), local(to_group, arrival, there % router_count)
         return np.stack([source, first, bridge, last, nodes + destination], axis=1)
 
-    classes = LinkClass(counts[0]), LinkClass(counts[1], router_count, 2), LinkClass(counts[2], turns * others, 2, True)
+    classes = (
+        LinkClass(counts[0]),
+        LinkClass(counts[1], router_count - 1, 2),
+        LinkClass(counts[2], turns * others, 2, True),
+    )
     return Topology("dragonfly", nodes, *_links(counts, bandwidths, latencies), find, classes)
 
 
