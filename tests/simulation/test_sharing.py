@@ -110,8 +110,8 @@ def test_messages_climb_a_fat_tree_as_far_as_they_must():
 
 
 def test_the_routes_of_a_small_dragonfly_are_those_drawn_by_hand():
-    # 3 groups of 2 routers with 1 node and 1 global port each. Node links 0 to 5 and 6 to 11; router r of group g to the
-    # other 12 + 2 g + r; ports of group 0 lead to 1, 2; of 1 to 0, 2; of 2 to 0, 1: global links 18 to 23.
+    # 3 groups of 2 routers with 1 node and 1 global port each. Node links 0 to 5 and 6 to 11; router r of group g to
+    # the other 12 + 2 g + r; ports of group 0 lead to 1, 2; of 1 to 0, 2; of 2 to 0, 1: global links 18 to 23.
     topology = dragonfly(3, 2, 1, 1, (1e9, 2e9, 3e9), (1e-6, 2e-6, 3e-6))
     assert len(topology.capacities) == 24
     drawn = {(0, 1): [0, 12, 7], (0, 2): [0, 18, 8], (1, 3): [1, 13, 18, 14, 9], (0, 5): [0, 12, 19, 16, 11]}
