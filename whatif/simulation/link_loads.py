@@ -72,7 +72,7 @@ def _counted(topology: Topology, steps: Sequence[Step]) -> tuple[NDArray[np.int6
     weights = np.concatenate([np.ones(len(source)) if each is None else each for source, _, each in steps])
     used, number = _numbered(routes.link, len(topology.capacities))
     flow, hops = routes.flow, routes.hop_count
-    loads = np.bincount(number * len(steps) + step[flow], weights[flow], len(used) * len(steps))
+    loads = np.bincount(number * len(steps) + step[flow], weights[flow], len(used) * len(steps)).astype(np.float64)
     longest = [part.max(initial=0) for part in np.split(hops, np.cumsum(lengths)[:-1])]
     mean = np.bincount(step, hops, len(steps)) / np.maximum(lengths, 1)
     return used, loads.reshape(-1, len(steps)), np.stack([longest, mean])
