@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from whatif import units
 from whatif.core.context import Context
 from whatif.core.evaluate import REFUSED
+from whatif.core.phases.halo_wiring import HaloWiring
 from whatif.core.phases.message import choose_protocol, message_time, parameters_at, protocol_time
 from whatif.core.phases.node_links import by_link
 from whatif.core.term import Reference
@@ -244,33 +245,22 @@ def _joined(parts: tuple[FloatArray, ...]) -> FloatArray:
     return result
 
 
-def wire_exchange_congestion(
-    context: Context,
-    name: str,
-    model: str,
-    placed: Mapping[str, Reference],
-    options: Mapping[str, Any],
-    times: Mapping[str, Reference],
-    *,
-    neighbours: Neighbours,
-    at_once: bool,
-) -> str:
-    """Wire the congestion of an exchange, whose messages alone take `times["exchange_time"]`.
-
-    `placed` and `options` are those of the functions that count messages; `times` also holds `message_size`.
-    """
+def wire_exchange_congestion(exchange: HaloWiring, exchange_time: str) -> str:
+    """Wire the time by which shared links prolong an exchange, whose messages alone take `exchange_time`."""
+    context, name, phase = exchange.context, exchange.name, exchange.phase
     wiring, shared = context.wiring, topology_inputs(context)
-    boxes = "rank_count" in placed
-    inputs = {**placed, **({"link_counts": shared.pop("link_counts")} if "link_counts" in shared else {})}
+    boxes = "rank_count" in exchange.placed
+    inputs = {**exchange.placed, **({"link_counts": shared.pop("link_counts")} if "link_counts" in shared else {})}
     function = box_link_counts if boxes else halo_link_counts
-    counts = wiring.add(f"{name}.link_counts", function, inputs, options={**options, **_routing(context)})
-    single = _single_message(context, name, model, times["message_size"])
-    kinds = step_kinds(len(context.grid.cells), neighbours)
+    counts = wiring.add(f"{name}.link_counts", function, inputs, options={**exchange.options, **_routing(context)})
+    single = _single_message(context, name, phase.model, exchange.sizes)
+    times: dict[str, Reference] = {"message_size": exchange.sizes, "exchange_time": exchange_time}
+    kinds = step_kinds(len(context.grid.cells), phase.neighbours)
     return wiring.add(
         f"{name}.exchange_congestion",
         exchange_congestion,
         {"message_counts": counts, **shared, **times, **single},
-        options={"step_kinds": kinds, "at_once": at_once},
+        options={"step_kinds": kinds, "at_once": phase.concurrency == "concurrent"},
     )
 
 
