@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, Self
@@ -17,8 +17,8 @@ from whatif.schema.accuracy import AccuracyCard
 from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns, measured_runs
 from whatif.studies.run_accuracy import own_cards
 from whatif.studies.study_result import StudyResult
-from whatif.table import Column, Table
-from whatif.units import ONE, Dimension
+from whatif.table import Column, Table, text_column
+from whatif.units import ONE, Dimension, counted
 
 ErrorRows = Literal["run", "result"]
 """Rows of the table of errors: one for each measured result of each run, or one for each result."""
@@ -47,8 +47,8 @@ class Accuracy:
     @property
     def text(self) -> str:
         """The accuracy in words."""
-        runs = "1 run" if self.run_count == 1 else f"{self.run_count} runs"
-        return f"{self.result}: mean absolute error {self.mean_absolute_error:.1%}, bias {self.bias:+.1%}, {runs}"
+        errors = f"mean absolute error {self.mean_absolute_error:.1%}, bias {self.bias:+.1%}"
+        return f"{self.result}: {errors}, {counted(self.run_count, 'run')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,8 +111,8 @@ class ModelErrors(StudyResult):
         columns = {"run": Column(runs + 1.0, ONE)}
         for path, values in self.runs.axis.parameters.items():
             columns[path] = Column(values[runs], self.dimensions.get(path))
-        columns["result"] = _texts(result.name for result, _ in places)
-        columns["category"] = _texts(result.category for result, _ in places)
+        columns["result"] = text_column(result.name for result, _ in places)
+        columns["category"] = text_column(result.category for result, _ in places)
         dimension = self.runs.results[0].column.dimension
         columns["predicted"] = Column(np.array([self.predicted[result.name][run] for result, run in places]), dimension)
         columns["measured"] = Column(np.array([result.values[run] for result, run in places]), dimension)
@@ -162,10 +162,6 @@ def model_errors(scenario: Scenario, path: str | Path | None = None) -> ModelErr
     return replace(found, remarks=(f"measured runs: {found.runs.file}",))
 
 
-def _texts(items: Iterable[str]) -> Column:
-    return Column(np.array(list(items), dtype=object))
-
-
 def _percent(column: Column, name: str) -> Column:
     sign = "" if name.startswith("mean") else "+"
-    return _texts(f"{value:{sign}.1%}" for value in column.values)
+    return text_column(f"{value:{sign}.1%}" for value in column.values)
