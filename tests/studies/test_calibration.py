@@ -1,4 +1,4 @@
-"""Calibration: known corrections are found again, held-out scales decide, files keep their comments."""
+"""Calibration: known corrections are found again, held-out runs decide, files keep their comments."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_intervals_contain_the_values_that_noisy_runs_come_from(tmp_path):
 def test_runs_of_the_model_itself_need_no_correction(tmp_path):
     found = whatif.calibrate("minimd", runs=written(tmp_path, {}))
     assert found.values == {}
-    assert found.summary() == ("no correction lowers the error at held-out scales",)
+    assert found.summary() == ("no correction lowers the error at held-out runs",)
     with pytest.raises(whatif.WhatifError, match="not written: no correction"):
         found.write(tmp_path / "out.toml")
     assert not (tmp_path / "out.toml").exists()
@@ -120,7 +120,7 @@ def test_file_keeps_comments_and_states_source_intervals_and_range(tmp_path, wha
         (tmp_path / name).write_bytes((ROOT / "scenarios" / name).read_bytes())
     code, out, err = whatif_main("calibrate", "minife.toml", "-o", "out.toml")
     assert (code, out) == (0, "")
-    assert "held-out scales" in err
+    assert "held-out runs" in err
     before, after = (tmp_path / name for name in ("minife.toml", "out.toml"))
     added = [line for line in after.read_text().splitlines() if line not in before.read_text().splitlines()]
     gone = [line for line in before.read_text().splitlines() if line not in after.read_text().splitlines()]
@@ -147,8 +147,14 @@ def test_file_keeps_comments_and_states_source_intervals_and_range(tmp_path, wha
     ("words", "message"),
     [
         (("sedov",), "no measured runs"),
-        (("minife", "--runs", "few.csv", "--correct", "kernels", "--correct", "overhead"), "do not determine 3 corr"),
-        (("minife", "--runs", "halo.csv", "--correct", "kernels"), "none of its results has a correction of kernels"),
+        (
+            ("minife", "--runs", "few.csv", "--correct", "kernels", "--correct", "overhead"),
+            "1 measured value cannot determine 2 corrections",
+        ),
+        (
+            ("minife", "--runs", "halo.csv", "--correct", "kernels"),
+            "no measured value depends on corrections of kernels",
+        ),
         (("minife", "--correct", "kernel"), "'kernel' is not one of"),
         (("minife", "-o", "x.svg"), "no picture"),
     ],

@@ -177,8 +177,10 @@ def comparisons(*topics: str) -> Comparisons:
 
 
 def _share(option: str, share: Share) -> float:
-    """Share of 0 or more; raise `UsageError` that names the option."""
+    """Share of 0 or more, above 1 only in per cent; raise `UsageError` that names the option."""
     number = parse_share(share) if isinstance(share, str) else share
     if number is None or not 0 <= number < math.inf:
         raise UsageError(f"--{option} {share}: expected a share such as `1 %` or 0.01")
+    if number > 1 and "%" not in str(share):
+        raise UsageError(f"--{option} {share}: is {number:.0%}; for {share} per cent write `{share}%`")
     return number

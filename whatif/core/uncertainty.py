@@ -26,6 +26,8 @@ from whatif.schema.platform_spec import GRADES
 
 SAMPLES: Final = "samples"
 """The name of the axis."""
+KERNEL_ERROR: Final = "platform.model_error.kernel"
+"""Deviate of the model of kernels that belongs to the machine."""
 MOST_SAMPLES: Final = 2**20
 DEFAULT_COUNT: Final = 1024
 NOTHING_UNCERTAIN: Final = "nothing is uncertain: write `3 us +- 0.2 us`, or use --spread assumed=20%"
@@ -120,9 +122,13 @@ def sampled_program(program: Program, sampling: Sampling) -> Program:
 
 
 def key_of(program: Program, path: str) -> str:
-    """Key of an uncertain value: values with equal keys in several programs share their samples."""
-    loaded = program.loaded
-    owner = loaded.scenario.platform.name if path.startswith("platform.") else loaded.name
+    """Key of an uncertain value: values with equal keys in several programs share their samples.
+
+    The error of the model of kernels belongs to the GPU, so that platforms with the same one share it.
+    """
+    loaded, platform = program.loaded, program.loaded.scenario.platform
+    gpu = platform.node.gpu if path == KERNEL_ERROR else None
+    owner = gpu.name if gpu is not None else platform.name if path.startswith("platform.") else loaded.name
     return f"{owner}: {path}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ def sweep_measurements(inputs: SessionInputs) -> SweepMeasurements:
     path = next(iter(axes[0].parameters), "") if axes else ""
     try:
         own = stated_platform(inputs.scenario.document, inputs.scenario.folders)
-        runs = measured_runs(replace(inputs.scenario, platform=None, _programs={}))
+        runs = measured_runs(inputs.scenario.changed(inputs.scenario.overrides, None))
         kept = runs.at(_same(inputs.program, runs, path, inputs.scenario.platform or own or ""))
     except WhatifError as problem:
         return SweepMeasurements({}, f"measured runs: {problem}")

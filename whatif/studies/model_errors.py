@@ -9,8 +9,9 @@ from typing import Final, Literal, Self
 
 import numpy as np
 
+from whatif.core.calibration_notes import calibration_notes, calibration_source
 from whatif.core.scenario import Scenario
-from whatif.errors import ToleranceError
+from whatif.errors import ToleranceError, UsageError
 from whatif.files.calibration_file import validated_text, write_scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
@@ -23,6 +24,7 @@ from whatif.units import ONE, Dimension, counted
 ErrorRows = Literal["run", "result"]
 """Rows of the table of errors: one for each measured result of each run, or one for each result."""
 _WIDTHS: Final = ({"category"}, {"run"})
+_IN_SAMPLE: Final = "the corrections were fitted to these runs, so that their errors are no held-out ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +140,26 @@ class ModelErrors(StudyResult):
         """Accuracy by category of phases, and of the iteration."""
         return own_cards(self.scenario, self.runs, self.predicted)
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether runs of this file determined the corrections of the scenario."""
+        return self.runs.determined(calibration_source(self.scenario.program))
+
     def to_toml(self) -> str:
-        """Text of the scenario's file with the accuracy as `[accuracy]`."""
-        return validated_text(self.scenario, self.accuracy_cards, Path(self.runs.file))
+        """Text of the scenario's file with the accuracy as `[accuracy]`. Raise `UsageError` for runs that determined
+        its corrections."""
+        return self._text(None)
 
     def write(self, path: str | Path) -> None:
-        """Write the scenario's file with the accuracy as `[accuracy]`, whole or not at all."""
-        text = validated_text(self.scenario, self.accuracy_cards, Path(self.runs.file), Path(path))
-        write_scenario(self.scenario, text, Path(path), Path(self.runs.file))
+        """Write the scenario's file with the accuracy as `[accuracy]`, whole or not at all. Raise `UsageError` for runs
+        that determined its corrections."""
+        write_scenario(self.scenario, self._text(Path(path)), Path(path), Path(self.runs.file))
+
+    def _text(self, path: Path | None) -> str:
+        if self.calibrated:
+            name = path or self.scenario.document.name
+            raise UsageError(f"{name}: not written: {_IN_SAMPLE}; state other ones with --runs")
+        return validated_text(self.scenario, self.accuracy_cards, Path(self.runs.file), path)
 
     def raise_if_beyond(self) -> None:
         """Raise `ToleranceError` if the mean absolute error of a result is larger than the tolerance."""
@@ -159,7 +173,8 @@ class ModelErrors(StudyResult):
 def model_errors(scenario: Scenario, path: str | Path | None = None) -> ModelErrors:
     """Errors of the predictions for the runs of a file, by default the one that the scenario names."""
     found = ModelErrors.of(scenario, measured_runs(scenario, path))
-    return replace(found, remarks=(f"measured runs: {found.runs.file}",))
+    remarks = (f"measured runs: {found.runs.file}", *calibration_notes(scenario.program))
+    return replace(found, remarks=(*remarks, *((_IN_SAMPLE,) if found.calibrated else ())))
 
 
 def _percent(column: Column, name: str) -> Column:
