@@ -15,6 +15,7 @@ import numpy as np
 
 from whatif.axes import Axis, Grid
 from whatif.core.evaluate import evaluate
+from whatif.core.model_error import KERNEL_ERROR, with_model_errors
 from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
@@ -26,8 +27,6 @@ from whatif.schema.platform_spec import GRADES
 
 SAMPLES: Final = "samples"
 """The name of the axis."""
-KERNEL_ERROR: Final = "platform.model_error.kernel"
-"""Deviate of the model of kernels that belongs to the machine."""
 MOST_SAMPLES: Final = 2**20
 DEFAULT_COUNT: Final = 1024
 NOTHING_UNCERTAIN: Final = "nothing is uncertain: write `3 us +- 0.2 us`, or use --spread assumed=20%"
@@ -116,8 +115,6 @@ def uncertain(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -
 
 def sampled_program(program: Program, sampling: Sampling) -> Program:
     """Program that samples are evaluated with: its phases have the errors of their models, unless left out."""
-    from whatif.core.model_error import with_model_errors
-
     return with_model_errors(program) if sampling.model_error else program
 
 

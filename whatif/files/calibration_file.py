@@ -88,13 +88,11 @@ def scenario_text(scenario: Scenario, entries: Mapping[KeyPath, Any], replaced: 
 def runs_entry(runs: Path, path: Path | None) -> dict[KeyPath, Any]:
     """Name of the file of runs, which is copied into the folder of a scenario's file.
 
-    Raise `UsageError` where it is that file, or where another file has its name there.
+    Raise `UsageError` where another file has its name there.
     """
     if path is None:
         return {}
     there = path.resolve().parent / runs.name
-    if path.resolve() == runs.resolve():
-        raise UsageError(f"{path}: holds the runs; write the scenario to another file")
     if there.exists() and there.read_bytes() != runs.read_bytes():
         raise UsageError(f"{path}: not written: its runs would be `{there}`, which holds others; rename one of them")
     return {("runs",): runs.name}

@@ -18,7 +18,7 @@ from whatif.fitting.correction_choice import CorrectionProblem, FittedCorrection
 from whatif.limits import CORRECTIONS
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
-from whatif.studies.corrections import (
+from whatif.studies.correction_candidates import (
     Correction,
     correction_problem,
     relative_predictions,
@@ -51,6 +51,11 @@ class Calibration(StudyResult):
     """The problem of least squares; its rows are those of `fit.held_out`."""
     before: ModelErrors
     """Errors without corrections."""
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """File of the runs."""
+        return (Path(self.runs.file),)
 
     @cached_property
     def values(self) -> dict[str, float]:
@@ -121,6 +126,7 @@ class Calibration(StudyResult):
 
     def write(self, path: str | Path) -> None:
         """Write the scenario's file with the corrections, whole or not at all. Raise `UsageError` without any."""
+        self.check_output(Path(path))
         write_scenario(self.scenario, self._text(Path(path)), Path(path), self.record.runs)
 
     def _text(self, path: Path | None) -> str:
@@ -166,6 +172,8 @@ class Calibration(StudyResult):
                 item = held[before.result]
                 line += f", held-out runs {item.mean_absolute_error:.1%} (bias {item.bias:+.1%})"
             lines.append(line)
+        if not self.held_out:
+            lines.append("no held-out errors: too few runs with different parameters")
         return tuple(lines) if self.corrections else ("no correction lowers the error at held-out runs",)
 
 

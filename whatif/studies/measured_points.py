@@ -26,6 +26,11 @@ class MeasuredPoints:
     measured: FloatArray
     predicted: FloatArray
 
+    @property
+    def errors(self) -> FloatArray:
+        """Errors of the predictions: predicted / measured - 1."""
+        return np.asarray(self.predicted / self.measured - 1)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SweepMeasurements:
@@ -61,7 +66,7 @@ def sweep_measurements(inputs: SessionInputs) -> SweepMeasurements:
 
 
 def _same(program: Program, runs: MeasuredRuns, path: str, platform: str) -> NDArray[np.bool_]:
-    """Runs whose parameters, except the swept one, have the values of a program."""
+    """Mask of the runs on a platform whose parameters, except the swept one, have the values of a program."""
     values = evaluate(program).values
     same = np.ones(len(runs), dtype=bool)
     for name, column in runs.axis.parameters.items():

@@ -269,11 +269,11 @@ class _Reader:
         return name.removesuffix("_time") if name.removesuffix("_time") in CATEGORIES else ""
 
     def _column(self, heading: str, values: NDArray[Any]) -> Column:
-        name, unit = split_unit(heading)
+        unit = split_unit(heading)[1]
         try:
             dimension, scale, written = size_of_unit(unit) if unit else (ONE, 1.0, "")
         except UnitError as problem:
-            raise self._refused(heading, f"{problem}; units are such as `{name} [us]`") from None
+            raise self._refused(heading, f"{problem}; known are such as us, MB and GB/s") from None
         return Column(values * scale, dimension, written)
 
     def _refused(self, heading: str, message: str, run: int | None = None) -> InvalidFileError:

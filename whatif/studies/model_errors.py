@@ -80,6 +80,11 @@ class ModelErrors(StudyResult):
         return np.asarray(self.predicted[result.name] / result.values - 1)
 
     @property
+    def inputs(self) -> tuple[Path, ...]:
+        """File of the runs."""
+        return (Path(self.runs.file),)
+
+    @property
     def accuracy(self) -> tuple[Accuracy, ...]:
         """Accuracy of each measured result."""
         return tuple(Accuracy.of(result, self.errors(result)) for result in self.runs.results)
@@ -153,6 +158,7 @@ class ModelErrors(StudyResult):
     def write(self, path: str | Path) -> None:
         """Write the scenario's file with the accuracy as `[accuracy]`, whole or not at all. Raise `UsageError` for runs
         that determined its corrections."""
+        self.check_output(Path(path))
         write_scenario(self.scenario, self._text(Path(path)), Path(path), Path(self.runs.file))
 
     def _text(self, path: Path | None) -> str:

@@ -90,17 +90,13 @@ def _other_bases(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[
 
 def _result(option: str, stated: str | float) -> Quantity | float:
     """Result as a quantity; a number is in the base unit of the result that is compared."""
-    if not isinstance(stated, str):
-        if not 0 < stated < math.inf:
-            raise UsageError(f"{option}: {stated:g} must be greater than 0, in the unit of the result")
-        return stated
     try:
-        quantity = parse_quantity(stated)
+        found = parse_quantity(stated) if isinstance(stated, str) else stated
     except UnitError as error:
         raise UsageError(f"{option}: {error}") from None
-    if not quantity.value > 0:
+    if not 0 < (found.value if isinstance(found, Quantity) else found) < math.inf:
         raise UsageError(f"{option}: `{stated}` must be greater than 0, such as `120 s`")
-    return quantity
+    return found
 
 
 def _required(
