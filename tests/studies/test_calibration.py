@@ -156,6 +156,37 @@ def test_kernels_measured_together_have_a_common_factor(tmp_path):
     assert found.values == pytest.approx({"calibration.application.kernel_factor": 1.5}, rel=0.01, abs=0)
 
 
+HALO = """
+platform = "generic_cpu"
+[application]
+name = "h"
+rank_count = 8
+iteration_count = 1
+ranks_per_node = 4
+[application.grid]
+scaling = "weak"
+cells = { x = 200, y = 200, z = 200 }
+decomposition = "bisection"
+[application.phases.halo]
+kind = "halo"
+model = "k_model"
+neighbours = "all"
+element_size = "8 B"
+halo_width = 1
+"""
+
+
+def test_every_platform_of_the_runs_has_its_corrections(tmp_path):
+    """The first one is a single node, without links between nodes."""
+    (tmp_path / "h.toml").write_text(HALO)
+    rows = "generic_cpu,2,600\ngeneric_cpu,4,900\nlassen,8,296\nlassen,64,451\nlassen,256,544\n"
+    (tmp_path / "r.csv").write_text(f"platform,rank_count,halo [us]\n{rows}")
+    found = whatif.calibrate(tmp_path / "h.toml", runs=tmp_path / "r.csv", corrections=("congestion",))
+    names = ("congestion_factor", "doubling_factor")
+    assert list(found.values) == [f"calibration.platforms.lassen.{name}" for name in names]
+    assert found.errors.max() < 100
+
+
 def test_intervals_end_at_the_smallest_value(tmp_path):
     times = {"communication_time": "exchange + reverse_exchange [s]"}
     path = written(tmp_path, {"calibration.application.message_factor": 1.02}, noise=0.2, names=times)
