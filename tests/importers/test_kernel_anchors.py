@@ -100,6 +100,10 @@ def test_measured_times_without_a_gpu_and_a_gpu_without_measured_times_are_told(
         "measured times are not used: no part is the GPU `NVIDIA H42`"
         in whatif_main("import", "kernels", "other.json")[2]
     )
+    other = whatif.import_kernels(tmp_path / "other.json", gpu="v100-sxm2-16gb")
+    assert other.notes[0].startswith(
+        "warning: the times were measured on `NVIDIA H42`, the roofs are those of Tesla V1"
+    )
     profile(tmp_path, force=FORCE | {"reference_time": 0.0})
     code, out, err = whatif_main("import", "kernels", "profile.json", "--gpu", "v100-sxm2-16gb")
     assert (code, out, "no kernel has a measured time" in err) == (2, "", True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
@@ -127,27 +127,31 @@ def with_anchors(table: Table, stated: str = "") -> Table:
     kernel bound by its launch; `launch_time` of the latter, s. The notes compare the times of each kernel, or name a
     GPU that no part has. Raise `UsageError` for a stated GPU that is none, or that no measured time ran on.
     """
-    device = table.notes.get("device", "")
-    found = part_of_device(device, stated)
     if not (table.columns["reference_time"].values > 0).any():
         if stated:
             raise UsageError(f"--gpu {stated}: no effect, as no kernel has a measured time")
         return table
+    device = table.notes.get("device", "")
+    found = part_of_device(device, stated)
     if found is None:
         line = f"measured times are not used: no part is the GPU `{device}`; state the nearest one by --gpu PART"
         return Table(table.columns, {**table.notes, COMPARED: line})
-    anchors = anchors_of(table, found[1])
-    columns = {
+    name, gpu = found
+    anchors = anchors_of(table, gpu)
+    phases = phase_names(table.columns["kernel"].values.tolist())
+    lines = [f"{phase} on {name}: {anchor.text}" for phase, anchor in zip(phases, anchors, strict=True) if anchor]
+    if device not in ("", gpu.name):
+        lines.insert(0, f"warning: the times were measured on `{device}`, the roofs are those of {gpu.name}")
+    return Table({**table.columns, **_columns(anchors)}, {**table.notes, COMPARED: "\n".join(lines)})
+
+
+def _columns(anchors: Sequence[KernelAnchor | None]) -> dict[str, Column]:
+    """Columns that `with_anchors` adds."""
+    factors = [anchor.factor if anchor and not anchor.is_small else np.nan for anchor in anchors]
+    times = [anchor.launch_time if anchor and anchor.is_small else np.nan for anchor in anchors]
+    return {
         "binding": text_column(anchor.binding if anchor else "" for anchor in anchors),
         "highest_roof": text_column(anchor.highest if anchor else "" for anchor in anchors),
-        "measured_factor": _numbers(anchor.factor if anchor and not anchor.is_small else np.nan for anchor in anchors),
-        "launch_time": _numbers(anchor.launch_time if anchor and anchor.is_small else np.nan for anchor in anchors),
+        "measured_factor": Column(np.array(factors), ONE),
+        "launch_time": Column(np.array(times), SECOND),
     }
-    columns["launch_time"] = Column(columns["launch_time"].values, SECOND)
-    names = phase_names(table.columns["kernel"].values.tolist())
-    lines = [f"{name} on {found[0]}: {anchor.text}" for name, anchor in zip(names, anchors, strict=True) if anchor]
-    return Table({**table.columns, **columns}, {**table.notes, COMPARED: "\n".join(lines)})
-
-
-def _numbers(items: Iterator[float]) -> Column:
-    return Column(np.array(list(items), dtype=np.float64), ONE)
