@@ -26,7 +26,7 @@ SCENARIOS: Final = {
 _HALO_MODELS: Final = (*(model for model in TRACE_MODELS if model != "loggp"), "node_aware")
 _HEAD: Final = """\
 # Accuracy of the models over the measured runs of the shipped scenarios, written by `python -m tests.accuracy_cards`.
-# ratio: geometric mean of measured / predicted; scatter: its geometric standard deviation; `calibrated`: at scales that
+# ratio: geometric mean of measured / predicted; scatter: its geometric standard deviation; `calibrated`: of runs that
 # were held out of the calibration.
 
 """

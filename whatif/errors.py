@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 SHOWN_PROBLEMS = 50
 EXPECTED_LEVEL = "expected a level above 0 % and below 100 %, such as 95%"
+_BEGINNING = 3
+"""Letters from which on the beginning of a word finds it."""
 
 EXIT_USAGE = 2
 EXIT_INVALID_FILE = 3
@@ -75,10 +77,13 @@ class InvalidFileError(WhatifError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Hint with the nearest known words, `; did you mean `bandwidth`?`; empty if none is near."""
+    """Hint with the nearest known words, `; did you mean `bandwidth`?`, else with those that begin like it; empty if
+    there are none."""
     known = list(known)
     same = [name for name in known if name.casefold() == word.casefold()]
     near = same or difflib.get_close_matches(word, known, n=2, cutoff=0.6)
+    if not near and len(word) >= _BEGINNING:
+        near = [name for name in known if name.casefold().startswith(word.casefold())][:2]
     return f"; did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
 
 

@@ -101,6 +101,11 @@ class Table:
         return zip(*lists, strict=True)
 
 
+def text_column(items: Iterable[str]) -> Column:
+    """Column of texts."""
+    return Column(np.array(list(items), dtype=object))
+
+
 def _plain(values: NDArray[Any]) -> list[Any]:
     items: list[Any] = values.tolist()
     if values.dtype == np.float64 and not np.isfinite(values).all():

@@ -86,6 +86,17 @@ def test_ratio_of_platforms_is_more_certain_than_their_times():
     assert 0.1 * alone < ratio < 0.8 * alone
 
 
+@pytest.mark.parametrize("scenario", ["minimd", "jacobi2d"])
+def test_kernels_of_platforms_with_the_same_gpu_share_their_error(scenario):
+    programs = [whatif.load(scenario, platform=name).program for name in ("summit", "lassen")]
+    sampling = Sampling(1024)
+    sampling = Sampling(1024, keys=shared_keys(programs, sampling))
+    times = [result_samples(program, "kernel_time", sampling) for program in programs]
+    alone, ratio = (np.std(np.log(values)) for values in (times[0], times[0] / times[1]))
+    assert alone > 0.05
+    assert ratio < 0.1 * alone
+
+
 def test_another_platform_adds_the_variance_that_platforms_do_not_share():
     here, there = (whatif.load("minimd", platform=name).program for name in ("lassen", "frontier"))
     cards = [card_of(program, next(p for p in program.phases if p.phase == "exchange")) for program in (here, there)]
@@ -145,6 +156,37 @@ def test_measured_reference_removes_the_error_of_the_model_from_speedups():
         whatif.compare(["jacobi2d"], ["summit"], measured={"jacobi2d": 1.0}, references={"jacobi2d": 2.0})
     with pytest.raises(whatif.WhatifError, match="--measured: `0 s` must be greater than 0"):
         whatif.compare(["jacobi2d"], ["summit"], measured={"jacobi2d": "0 s"})
+
+
+@pytest.mark.parametrize("number", [0.0, -1.0, np.nan, np.inf])
+def test_measured_and_reference_times_are_greater_than_0(number):
+    for option in ("measured", "references"):
+        with pytest.raises(whatif.WhatifError, match="must be greater than 0"):
+            whatif.compare(["jacobi2d"], ["summit"], **{option: {"jacobi2d": number}})
+
+
+def test_notes_of_a_result_are_those_of_the_command_line(tmp_path, whatif_main):
+    whatif.calibrate("minimd").write(tmp_path / "out.toml")
+    point = whatif.run(tmp_path / "out.toml", platform="summit", samples=64)
+    err = whatif_main("run", "out.toml", "--platform", "summit", "--samples", "64", "--point")[2]
+    assert point.notes[0].startswith("calibrated: ")
+    assert any("held-out runs on lassen" in note for note in point.notes)
+    assert all(note in err for note in point.notes)
+
+
+def test_note_where_a_value_lies_outside_of_its_band():
+    """Communication of postal halos takes 2.8 times as long as predicted."""
+    overrides = {"application.phases.halo.model": "postal"}
+    found = whatif.run("jacobi2d", platform="perlmutter", overrides=overrides, samples=256)
+    low = found.bands.values["communication_time"][0]
+    names = found.outside
+    assert ("communication_time" in names) == bool(found["communication_time"] < low)
+    assert "communication_time" in names
+    assert any(note.startswith(f"{', '.join(names)}: outside of the bands") for note in found.notes)
+    certain = whatif.run("jacobi2d", platform="perlmutter", overrides=overrides)
+    assert certain.outside == ()
+    exact = whatif.run("sedov_k80", samples=64)
+    assert exact.outside == ()
 
 
 def test_report_states_the_accuracy(tmp_path):

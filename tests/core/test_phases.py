@@ -302,7 +302,7 @@ def test_computation_and_communication_of_a_structured_grid_may_overlap():
         '[application.overlaps.hidden]\nphases = ["step.computation", "step.communication"]\nfraction = 1\n'
     )  # fmt: skip
     close(point(text).columns["iteration_time"], 1e6 / 1e9)
-    with pytest.raises(InvalidFileError, match=r"no phase `step`; known: step\.computation"):
+    with pytest.raises(InvalidFileError, match=r"no phase `step`; did you mean `step\.computation` or"):
         point(text.replace('"step.computation"', '"step"'))
 
 

@@ -45,7 +45,7 @@ def test_force_of_minimd_is_bound_by_the_second_level_cache(tmp_path):
     row = found.to_pandas().iloc[0]
     assert row["binding"] == "l2"
     assert row["measured_factor"] == pytest.approx(29.463131e-3 / (60555488640 / 2878.6151e9), rel=1e-9, abs=0)
-    text = "roofline 799 us of 2.95 ms measured; l2 binds with 2.1 ms, factor 1.4"
+    text = "measured 2.95 ms, roofline 799 us; highest roof l2, 2.1 ms; limited by l2; measured / roof = 1.4"
     assert f"force on v100-sxm2-16gb: {text}" in found.notes
     assert 'model = "roofline_l2"' in found.to_toml()
 
@@ -56,6 +56,18 @@ def test_small_kernel_is_bound_by_its_launch(tmp_path):
     assert np.isnan(row["measured_factor"])
     expected = (0.321469e-3 - 91159680 / 779.4108e9) / 60
     assert row["launch_time"] == pytest.approx(expected, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("kernel", [FORCE | {"reference_time": 58.0}, PACK | {"l2_bytes": 518_000_000}])
+def test_kernels_far_above_the_l2_roof_or_small_take_the_measured_time(tmp_path, kernel):
+    """The model follows the highest roof, whatever limits the kernel."""
+    found = whatif.import_kernels(profile(tmp_path, force=kernel))
+    assert found.to_pandas()["highest_roof"].tolist() == ["l2"]
+    assert found.to_pandas()["binding"].tolist() != ["l2"]
+    head = 'platform = "lassen"\n[application]\nname = "m"\nrank_count = 4\niteration_count = 1\n'
+    (tmp_path / "m.toml").write_text(head + found.to_toml())
+    expected = kernel["reference_time"] * 1e-3 / kernel["count"]
+    assert float(whatif.run(tmp_path / "m.toml")["terms.force"]) == pytest.approx(expected, rel=1e-5, abs=0)
 
 
 def test_imported_kernels_take_the_measured_time_on_their_device_and_the_ratio_of_roofs_elsewhere(tmp_path):
@@ -77,8 +89,24 @@ def test_gpu_is_stated_where_no_part_has_the_name_of_the_device(tmp_path, whatif
     assert whatif.import_kernels(tmp_path / "other.json", gpu="v100-sxm2-16gb").to_pandas()["binding"][0] == "l2"
     code, _, err = whatif_main("import", "kernels", "other.json", "--gpu", "epyc-7763")
     assert (code, "--gpu epyc-7763: no GPU" in err) == (2, True)
-    code, _, err = whatif_main("import", "kernels", "other.json", "--gpu", "v10")
-    assert (code, "no such file or shipped name" in err) == (3, True)
+    code, _, err = whatif_main("import", "kernels", "other.json", "--gpu", "v100")
+    assert (code, "--gpu v100: no GPU; did you mean `v100-sxm2-16gb`" in err) == (2, True)
+
+
+def test_measured_times_without_a_gpu_and_a_gpu_without_measured_times_are_told(tmp_path, whatif_main):
+    text = profile(tmp_path, force=FORCE).read_text().replace("Tesla V100-SXM2-16GB", "NVIDIA H42")
+    (tmp_path / "other.json").write_text(text)
+    assert (
+        "measured times are not used: no part is the GPU `NVIDIA H42`"
+        in whatif_main("import", "kernels", "other.json")[2]
+    )
+    other = whatif.import_kernels(tmp_path / "other.json", gpu="v100-sxm2-16gb")
+    assert other.notes[0].startswith(
+        "warning: the times were measured on `NVIDIA H42`, the roofs are those of Tesla V1"
+    )
+    profile(tmp_path, force=FORCE | {"reference_time": 0.0})
+    code, out, err = whatif_main("import", "kernels", "profile.json", "--gpu", "v100-sxm2-16gb")
+    assert (code, out, "no kernel has a measured time" in err) == (2, "", True)
 
 
 @pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])

@@ -101,6 +101,11 @@ def test_runs_are_not_inherited(nap, tmp_path):
         ("rank_count,sleep [s]\n6,1\n6,0\n", ":3:1: sleep .*0: a measured value must be greater than 0"),
         ("rank_count,sleep [s]\n6,\n", "no values"),
         ("rank_count,sleep [s]\n100000,1\n", ":2:1: infeasible: the ranks need more nodes"),
+        (
+            "rank_count,sleep [fortnight]\n6,1\n",
+            "unknown unit `fortnight`; known are such as us, MB and GB/s",
+        ),
+        ("platform,sleep [s]\nsummit,1\n,2\n", ":3:1: platform: empty: every run needs a value"),
         ("platform,sleep [s]\nsumit,1\n", ":2:1: `sumit`: platform not found; did you mean `summit`"),
         ("rank_count,application.rank_count,sleep [s]\n6,6,1\n", "a second column of `application.rank_count`"),
         ("rank_count\n6\n", "no measured result among the columns"),
@@ -115,6 +120,18 @@ def test_runs_are_not_inherited(nap, tmp_path):
 def test_wrong_runs_are_refused_with_their_place(nap, tmp_path, text, message):
     with pytest.raises(whatif.WhatifError, match=message):
         whatif.validate(nap, runs=runs(tmp_path, text))
+
+
+def test_unknown_units_have_the_exit_code_of_a_file(whatif_main, nap, tmp_path):
+    runs(tmp_path, "rank_count,sleep [fortnight]\n6,1\n")
+    code, _, err = whatif_main("validate", "nap.toml", "--runs", "runs.csv")
+    assert (code, "--columns" in err) == (3, False)
+
+
+def test_accuracy_of_overlapping_results_is_refused(nap, tmp_path):
+    found = whatif.validate(nap, runs=runs(tmp_path, "rank_count,sleep [ms],sleep + doze [ms]\n6,1,9\n"))
+    with pytest.raises(whatif.WhatifError, match=r"`sleep` and `sleep \+ doze` both contain sleep"):
+        found.write(tmp_path / "out.toml")
 
 
 @pytest.mark.parametrize("name", ["../runs.csv", "/etc/passwd", "..", "a/b.csv"])
@@ -141,6 +158,7 @@ def test_verb_prints_errors_and_exits_with_5_beyond_the_tolerance(whatif_main):
         (("minife", "links"), "links: one SCENARIO at a time"),
         (("links", "--runs", "x.csv"), "--runs: no effect without SCENARIO"),
         (("minife", "--tolerance", "much"), "--tolerance much: expected a share"),
+        (("minife", "--tolerance", "15"), "--tolerance 15: is 1500%; for 15 per cent write `15%`"),
         (("sedov",), 'give a CSV file with --runs, or state `runs = "FILE.csv"`'),
     ],
 )

@@ -141,14 +141,14 @@ def calibrate(
     platform_dirs: Sequence[str | Path] = (),
     corrections: Sequence[str] = (),
 ) -> Calibration:
-    """Corrections that measured runs support, with 95 % intervals: chosen by their error at held-out scales.
+    """Corrections that measured runs support, with 95 % intervals: chosen by their error at held-out runs.
 
     `corrections` names kinds to use whatever that error: `kernels`, `messages`, `sharing`, `congestion`, `overhead`.
     Corrections of the application hold on every platform, those of a platform on it alone. `to_toml` and `write` of the
     result give the scenario with a `[calibration]`. The other parameters are those of `validate`.
 
-    Raise `InvalidFileError` for runs that do not fit the scenario, `UsageError` for unknown corrections and for fewer
-    measured values than corrections.
+    Raise `InvalidFileError` for runs that do not fit the scenario, `UsageError` for unknown corrections, those that no
+    measured value depends on, too few runs, and results that are not linear in the corrections.
 
     >>> import whatif
     >>> found = whatif.calibrate("minife")
@@ -177,8 +177,10 @@ def comparisons(*topics: str) -> Comparisons:
 
 
 def _share(option: str, share: Share) -> float:
-    """Share of 0 or more; raise `UsageError` that names the option."""
+    """Share of 0 or more, above 1 only in per cent; raise `UsageError` that names the option."""
     number = parse_share(share) if isinstance(share, str) else share
     if number is None or not 0 <= number < math.inf:
         raise UsageError(f"--{option} {share}: expected a share such as `1 %` or 0.01")
+    if number > 1 and "%" not in str(share):
+        raise UsageError(f"--{option} {share}: is {number:.0%}; for {share} per cent write `{share}%`")
     return number

@@ -17,7 +17,7 @@ from whatif.limits import CORRECTIONS, TABLE_FORMATS
 @click.option("--runs", type=click.Path(path_type=Path), metavar="FILE",
               help="CSV file of measured runs.  [default: that of the scenario]")  # fmt: skip
 @click.option("--correct", "corrections", multiple=True, type=click.Choice(CORRECTIONS),
-              help="Use these corrections instead of those that lower the error at held-out scales.")  # fmt: skip
+              help="Use these corrections instead of those that lower the error at held-out runs.")  # fmt: skip
 @output_options(picture=False, formats=(*TABLE_FORMATS, "toml"))
 def command(scenario: str, overrides: tuple[str, ...], output: Output, **options: Any) -> None:
     """Determine corrections of SCENARIO from measured runs: factors of kernels, of messages, of sharing and congestion,

@@ -70,6 +70,8 @@ class Output:
 
     def write(self, result: Presentable) -> None:
         """Print the notes of a result and write the result; raise `InfeasiblePointError` if it has no answer."""
+        if self.path is not None:
+            result.check_output(self.path)
         show_notes(result.notes)
         obstacle = result.obstacle()
         if result.shows_failures or not obstacle:

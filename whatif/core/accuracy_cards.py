@@ -55,10 +55,10 @@ def own_card(program: Program, category: str) -> AccuracyCard | None:
 
 
 def card_of(program: Program, phase: PhaseTerm) -> AccuracyCard | None:
-    """Card of a phase: that of the scenario's own runs on this platform, else that of its model; None without any.
+    """Card of a phase: that of the scenario's own runs, else that of its model; None without either.
 
-    Runs on other platforms say how far the application is from its model, not the platform: the variance of the model
-    that platforms do not share is added.
+    Own runs on other platforms, or of kernels on other GPUs, contain the error of the application but not that of the
+    platform: the variance that platforms do not share, by the card of the model, is added.
     """
     known, own = model_cards().get((phase.category, model_of(program, phase))), own_card(program, phase.category)
     if own is None:

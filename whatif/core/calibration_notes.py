@@ -1,21 +1,32 @@
-"""Remarks on the calibration of a scenario: which runs it is from, and which corrections its platform does not use."""
+"""Remarks on how far a scenario agrees with measured runs: its calibration, and the accuracy of its predictions."""
 
 from __future__ import annotations
 
+from whatif.core.accuracy_cards import accuracy_notes
 from whatif.core.term import Program
 from whatif.units import counted
 
 _PLATFORMS = "calibration.platforms."
+_CORRECTIONS = "calibration."
+
+
+def model_notes(program: Program) -> tuple[str, ...]:
+    """Calibration of a scenario, and how far its predictions were from measured runs."""
+    return (*calibration_notes(program), *accuracy_notes(program))
+
+
+def calibration_source(program: Program) -> str:
+    """Source of the corrections of a scenario; empty without any."""
+    return next((item.source for path, item in program.parameters.items() if path.startswith(_CORRECTIONS)), "")
 
 
 def calibration_notes(program: Program) -> tuple[str, ...]:
     """Number of the corrections of the results with their source, and corrections of other platforms."""
-    known = [path for path in program.parameters if path.startswith("calibration.")]
+    known = [path for path in program.parameters if path.startswith(_CORRECTIONS)]
     used = [path for path in known if path in program.reached]
     notes = []
     if used:
-        source = program.parameters[used[0]].source
-        notes.append(f"calibrated: {counted(len(used), 'correction')} ({source})")
+        notes.append(f"calibrated: {counted(len(used), 'correction')} ({calibration_source(program)})")
     others = {path.removeprefix(_PLATFORMS).partition(".")[0] for path in known if path not in used}
     if elsewhere := sorted(name for name in others if any(path.startswith(f"{_PLATFORMS}{name}.") for path in known)):
         platform = program.loaded.scenario.platform.name

@@ -1,8 +1,8 @@
 """Model error in samples: a factor on the time of each phase, as large as its accuracy card says.
 
 The factor is log-normal, around the ratio of the card. Phases of one category share their deviates. One deviate belongs
-to the application and is the same on all platforms, the other to the platform: so the ratio of two platforms is more
-certain than each of their times.
+to the application and is the same on all platforms, the other to the platform, or for kernels to its GPU: so the ratio
+of two platforms is more certain than each of their times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from whatif.schema.fields import Domain, QuantityField
 from whatif.schema.parameters import Parameter
 from whatif.units import ONE, SECOND
 
-TABLE: Final = "model_error"
+_TABLE: Final = "model_error"
+KERNEL_ERROR: Final = f"platform.{_TABLE}.kernel"
+"""Deviate of the models of kernels that is not that of the application."""
 _DEVIATE: Final = Uncertain(0.0, Distribution("normal", (0.0, 1.0), "normal(0, 1)"))
 
 
@@ -53,7 +55,7 @@ def with_model_errors(program: Program) -> Program:
         terms[exact] = replace(term, name=exact)
         inputs = {"time": exact}
         for argument, owner in (("shared_deviate", ""), ("own_deviate", "platform.")):
-            path = f"{owner}{TABLE}.{phase.category}"
+            path = f"{owner}{_TABLE}.{phase.category}"
             inputs[argument] = path
             parameters[path] = _deviate(path)
         options = {name: getattr(card, name) for name in ("ratio", "scatter", "shared_fraction")}

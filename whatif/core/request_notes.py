@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from whatif.core.accuracy_cards import accuracy_notes
-from whatif.core.calibration_notes import calibration_notes
+from whatif.core.calibration_notes import model_notes
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
@@ -19,8 +18,7 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
     notes = [
         program.loaded.question or program.loaded.name,
         f"platform {platform}; worst grade of its values: {program.grade}{_energy(program)}; {axes}",
-        *calibration_notes(program),
-        *accuracy_notes(program),
+        *model_notes(program),
     ]
     if sampling is not None:
         count = len(uncertain(sampled_program(program, sampling), sampling, grid.parameters()))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from whatif.axes import Grid
+from whatif.core.calibration_notes import model_notes
 from whatif.core.evaluate import Evaluation, Texts, evaluate
 from whatif.core.fit_range import Points, extrapolations
 from whatif.core.scenario import Scenario, structural_places, worst_grades
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from whatif.plotting.description import HeatMap, PlotDescription
 
 NO_NUMBER: Final = "the model gives no number there"
+_ROUNDING: Final = 1e-9
+"""Relative difference of equal numbers."""
 
 # Points evaluated at a time: large enough to amortise Python, small enough to stay in a core's cache.
 CHUNK_POINTS: Final = 65_536
@@ -137,12 +140,20 @@ class Result(Presentable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Extrapolations, missing samples, grades, and reasons of infeasible points."""
+        """Calibration and accuracy, extrapolations, missing samples, grades, and reasons of infeasible points."""
         from whatif.core.result_summary import Tally
 
         if self.reasons and self.infeasible == self.grid.size:
             return (f"infeasible: {'; '.join(self.reasons)}",)
-        return Tally.of(self).notes(self.grid)
+        return (*model_notes(self.program), *Tally.of(self).notes(self.grid))
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Columns with values that lie outside of their bands."""
+        if self.bands is None:
+            return ()
+        ends = {name: (lower, upper) for name, (lower, _, upper) in self.bands.values.items() if name in self.columns}
+        return tuple(name for name, (lower, upper) in ends.items() if _is_beyond(self.columns[name], lower, upper))
 
     def picture(self, y: str = "") -> PlotDescription | HeatMap:
         """Plot of one column (`iteration_time` by default) with its band, as `whatif run --plot` draws it.
@@ -303,6 +314,12 @@ def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str])
     if missing is not None:
         choices = ", ".join(f"{path}={value}" for path, value in structural.items())
         raise UsageError(f"`{missing}`: no such parameter with {choices}")
+
+
+def _is_beyond(values: FloatArray, lower: FloatArray, upper: FloatArray) -> bool:
+    """Whether some values are below or above their bands by more than rounding."""
+    margin = _ROUNDING * np.abs(values)
+    return bool(np.any((values < lower - margin) | (values > upper + margin)))
 
 
 def array_of(result: Result, name: str) -> FloatArray:

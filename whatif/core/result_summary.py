@@ -21,19 +21,25 @@ class Tally:
     grades: tuple[str, ...] = ()
     unanswered: float = 0.0
     """Samples without an answer, in points."""
+    outside: tuple[str, ...] = ()
+    """Columns with values outside of their bands."""
 
     @classmethod
     def of(cls, result: Result) -> Tally:
         """Tally of one result."""
         lost = 0.0 if result.bands is None else (1 - result.bands.answered) * result.grid.size
         extrapolated = tuple(result.extrapolated)
-        return cls(result.grid.size, result.infeasible, result.reasons, extrapolated, (result.grade,), lost)
+        grades = (result.grade,)
+        return cls(result.grid.size, result.infeasible, result.reasons, extrapolated, grades, lost, result.outside)
 
     def notes(self, grid: Grid) -> tuple[str, ...]:
         """Remarks on the results over a grid; raise an error with the reason if no point is feasible."""
         notes = [f"warning: {line}" for line in self.extrapolated]
         if self.unanswered:
             notes.append(f"warning: {self.unanswered / grid.size:.1%} of the samples have no answer and do not count")
+        if self.outside:
+            names = ", ".join(self.outside)
+            notes.append(f"{names}: outside of the bands, which contain the mean errors of the models")
         if any(axis.structural for axis in grid.axes):
             notes.append(f"worst grade over all of them: {worst(self.grades)}")
         if 0 < self.infeasible < grid.size:
@@ -48,6 +54,7 @@ class Tally:
             _each_once(self.extrapolated, other.extrapolated),
             _each_once(self.grades, other.grades),
             self.unanswered + other.unanswered,
+            _each_once(self.outside, other.outside),
         )
 
 

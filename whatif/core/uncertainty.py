@@ -15,6 +15,7 @@ import numpy as np
 
 from whatif.axes import Axis, Grid
 from whatif.core.evaluate import evaluate
+from whatif.core.model_error import KERNEL_ERROR, with_model_errors
 from whatif.core.term import Program
 from whatif.errors import UsageError, require_level
 from whatif.models.quantities import FloatArray
@@ -113,15 +114,17 @@ def uncertain(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -
 
 def sampled_program(program: Program, sampling: Sampling) -> Program:
     """Program that samples are evaluated with: its phases have the errors of their models, unless left out."""
-    from whatif.core.model_error import with_model_errors
-
     return with_model_errors(program) if sampling.model_error else program
 
 
 def key_of(program: Program, path: str) -> str:
-    """Key of an uncertain value: values with equal keys in several programs share their samples."""
-    loaded = program.loaded
-    owner = loaded.scenario.platform.name if path.startswith("platform.") else loaded.name
+    """Key of an uncertain value: values with equal keys in several programs share their samples.
+
+    The error of the model of kernels belongs to the GPU, so that platforms with the same one share it.
+    """
+    loaded, platform = program.loaded, program.loaded.scenario.platform
+    gpu = platform.node.gpu if path == KERNEL_ERROR else None
+    owner = gpu.name if gpu is not None else platform.name if path.startswith("platform.") else loaded.name
     return f"{owner}: {path}"
 
 

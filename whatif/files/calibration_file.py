@@ -36,7 +36,7 @@ class CorrectionRecord:
     source: str
     point_count: int
     error: float
-    """Mean absolute error at scales that were held out."""
+    """Root mean square of the relative residuals."""
     runs: Path
 
     def entries(self) -> dict[KeyPath, Any]:
@@ -86,12 +86,16 @@ def scenario_text(scenario: Scenario, entries: Mapping[KeyPath, Any], replaced: 
 
 
 def runs_entry(runs: Path, path: Path | None) -> dict[KeyPath, Any]:
-    """Name of the file of runs, as in the folder of a scenario's file; none where another file has the name there."""
+    """Name of the file of runs, which is copied into the folder of a scenario's file.
+
+    Raise `UsageError` where another file has its name there.
+    """
     if path is None:
         return {}
     there = path.resolve().parent / runs.name
-    same = not there.exists() or there.read_bytes() == runs.read_bytes()
-    return {("runs",): runs.name if same else None}
+    if there.exists() and there.read_bytes() != runs.read_bytes():
+        raise UsageError(f"{path}: not written: its runs would be `{there}`, which holds others; rename one of them")
+    return {("runs",): runs.name}
 
 
 def calibrated_text(scenario: Scenario, record: CorrectionRecord, path: Path | None = None) -> str:

@@ -1,8 +1,8 @@
-"""Corrections of a model that is linear in them: the smallest set that measured runs support, by held-out scales."""
+"""Corrections of a model that is linear in them: the smallest set that measured runs support, by held-out runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.fitting.regression import non_negative
 from whatif.models.quantities import FloatArray
 
 _GAIN: Final = 0.01
@@ -20,8 +21,10 @@ _PRIOR_ROWS: Final = 3
 """Number of rows that the expected scatter weighs as much as."""
 _CERTAIN: Final = 1.645
 """Standard errors that a correction is away from neutral, at least."""
+_NOTHING: Final = 1e-9
+"""Change of a relative prediction by one unit of a correction that counts as none."""
 _LEAST_SCALES: Final = 3
-"""Scales from which on the largest are held out; single runs are held out of fewer."""
+"""Scales from which on the runs of the largest are held out; of fewer, runs with equal parameters are."""
 
 
 Fold = tuple[NDArray[np.bool_], NDArray[np.bool_]]
@@ -32,8 +35,8 @@ Fold = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 class CorrectionProblem:
     """Predictions relative to measured values, `base + effects @ (values - neutral)`, a row each measured value.
 
-    A perfect prediction is 1. `effects` is [row, correction], `scales` and `runs` are the scale and the run of each
-    row, `results` the number of its result.
+    A perfect prediction is 1. `effects` is [row, correction], `scales` and `points` are the scale and the number of the
+    parameters of the run of each row, so that repetitions have one number, `results` the number of its result.
     """
 
     base: FloatArray
@@ -42,21 +45,36 @@ class CorrectionProblem:
     least: FloatArray
     """Smallest value of each correction."""
     scales: FloatArray
-    runs: NDArray[np.int64]
+    points: NDArray[np.int64]
     results: NDArray[np.int64]
 
     def at(self, rows: NDArray[np.bool_]) -> CorrectionProblem:
         """Problem of some rows."""
-        kept = {name: getattr(self, name)[rows] for name in ("base", "effects", "scales", "runs", "results")}
+        kept = {name: getattr(self, name)[rows] for name in ("base", "effects", "scales", "points", "results")}
+        return replace(self, **kept)
+
+    @property
+    def determined(self) -> NDArray[np.bool_]:
+        """Whether any row depends on each correction."""
+        return np.asarray((np.abs(self.effects) > _NOTHING).any(axis=0))
+
+    def of(self, corrections: NDArray[np.bool_]) -> CorrectionProblem:
+        """Problem with some of the corrections."""
+        kept = {name: getattr(self, name)[..., corrections] for name in ("effects", "neutral", "least")}
         return replace(self, **kept)
 
     def folds(self) -> list[Fold]:
-        """Each of the larger half of the scales, predicted from all smaller ones; single runs from all others if there
-        are too few scales."""
-        scales = np.unique(self.scales)
-        if len(scales) < _LEAST_SCALES:
-            return [(self.runs != run, self.runs == run) for run in np.unique(self.runs)]
-        return [(self.scales < scale, self.scales == scale) for scale in scales[(len(scales) + 1) // 2 :]]
+        """Runs of each of the larger half of the scales, predicted from all smaller ones; if there are too few scales,
+        runs with equal parameters, predicted from all others. None where all runs have the same parameters."""
+        scales, points = np.unique(self.scales), np.unique(self.points)
+        if len(scales) >= _LEAST_SCALES:
+            return [(self.scales < scale, self.scales == scale) for scale in scales[(len(scales) + 1) // 2 :]]
+        return [(self.points != point, self.points == point) for point in points] if len(points) > 1 else []
+
+    def predicted(self, chosen: Sequence[int], values: FloatArray) -> FloatArray:
+        """Predictions of all rows with values of some corrections."""
+        at = list(chosen)
+        return np.asarray(self.base + self.effects[:, at] @ (values - self.neutral[at]))
 
     def mean_error(self, predicted: FloatArray, rows: NDArray[np.bool_]) -> float:
         """Mean over the results of the mean absolute error of some rows."""
@@ -76,27 +94,54 @@ class FittedCorrections:
     values: FloatArray
     covariance: FloatArray
     held_out: FloatArray
-    """Prediction relative to the measured value of each row that was held out, from smaller scales; else NaN."""
+    """Prediction relative to the measured value of each row that was held out, from the other runs; else NaN."""
 
 
 def fit_corrections(problem: CorrectionProblem, stages: Sequence[Stage]) -> FittedCorrections:
-    """The corrections that predict held-out scales best, and their values from all rows.
+    """The corrections that predict held-out runs best, and their values from all rows.
 
     Stages are chosen one after the other, each by its own rows, with the corrections of the earlier ones: kernels by
     measured kernels, messages by measured communication, the rest by whole iterations. So no correction makes up for
-    the error of another part that was measured.
+    the error of another part that was measured. The predictions of held-out rows are those of corrections that were
+    chosen without them; NaN where the other rows have the same parameters, so that nothing can be chosen.
     """
+    folds = [(known, rows) for known, rows in problem.folds() if problem.at(known).folds()]
+    return _fitted(problem, folds, lambda known: _chosen(problem, stages, known))
+
+
+def fitted(problem: CorrectionProblem, chosen: Sequence[int]) -> FittedCorrections:
+    """Values of given corrections from all rows, their covariance, and the predictions of held-out rows."""
+    return _fitted(problem, problem.folds(), lambda _: chosen)
+
+
+def _fitted(
+    problem: CorrectionProblem, folds: Sequence[Fold], choice: Callable[[NDArray[np.bool_]], Sequence[int]]
+) -> FittedCorrections:
+    """Corrections with their values from all rows; `choice` gives those that some rows support."""
+    held_out = np.full(len(problem.base), np.nan)
+    for known, rows in folds:
+        held_out[rows] = _predicted(problem, choice(known), known)[rows]
+    chosen = choice(np.ones(len(problem.base), dtype=bool))
+    return FittedCorrections(tuple(chosen), *_solve(problem, chosen), held_out)
+
+
+def _chosen(problem: CorrectionProblem, stages: Sequence[Stage], known: NDArray[np.bool_]) -> list[int]:
+    """Corrections chosen by some rows."""
+    part = problem.at(known)
     chosen: list[int] = []
     for candidates, rows in stages:
-        chosen = _selected(problem, candidates, rows, chosen)
-    return fitted(problem, sorted(chosen))
+        if rows[known].any():
+            chosen = _selected(part, candidates, rows[known], chosen)
+    return sorted(chosen)
 
 
 def _selected(
     problem: CorrectionProblem, candidates: Sequence[int], rows: NDArray[np.bool_], kept: Sequence[int]
 ) -> list[int]:
-    """Corrections chosen forward, the one or the pair first that lowers the held-out error of some rows most, as long
-    as each lowers it by 1 %; then those are removed again without which it is no larger."""
+    """Corrections chosen forward by the held-out error of some rows, then those removed without which it is no larger.
+
+    The one is added that lowers the error most, else the pair, as long as each correction lowers it by 1 %.
+    """
     chosen = list(kept)
     score = _score(problem, rows, chosen)
     while (step := _next(problem, candidates, rows, chosen, score)) is not None:
@@ -126,12 +171,6 @@ def _next(
     return None
 
 
-def fitted(problem: CorrectionProblem, chosen: Sequence[int]) -> FittedCorrections:
-    """Values of given corrections from all rows, their covariance, and the predictions of held-out rows."""
-    values, covariance = _solve(problem, chosen)
-    return FittedCorrections(tuple(chosen), values, covariance, _held_out(problem, chosen))
-
-
 def _score(problem: CorrectionProblem, rows: NDArray[np.bool_], chosen: Sequence[int]) -> float:
     """Mean error of some rows over the folds; infinite where the runs do not support a correction: at its smallest
     value, or with neutral in its interval of 90 %."""
@@ -149,18 +188,9 @@ def _score(problem: CorrectionProblem, rows: NDArray[np.bool_], chosen: Sequence
     return float(np.average(errors, weights=weights))
 
 
-def _held_out(problem: CorrectionProblem, chosen: Sequence[int]) -> FloatArray:
-    found = np.full(len(problem.base), np.nan)
-    for known, held_out in problem.folds():
-        found[held_out] = _predicted(problem, chosen, known)[held_out]
-    return found
-
-
 def _predicted(problem: CorrectionProblem, chosen: Sequence[int], known: NDArray[np.bool_]) -> FloatArray:
     """Predictions of all rows with the values that some rows give."""
-    values, _ = _solve(problem.at(known), chosen)
-    at = list(chosen)
-    return np.asarray(problem.base + problem.effects[:, at] @ (values - problem.neutral[at]))
+    return problem.predicted(chosen, _solve(problem.at(known), chosen)[0])
 
 
 def _solve(problem: CorrectionProblem, chosen: Sequence[int]) -> tuple[FloatArray, FloatArray]:
@@ -179,16 +209,9 @@ def _solve(problem: CorrectionProblem, chosen: Sequence[int]) -> tuple[FloatArra
     scatter = np.full(len(effects), _NOISE)
     for _ in range(2):
         rows = np.vstack([effects / scatter[:, np.newaxis], np.diag(prior)])
-        above = _non_negative(rows, np.concatenate([(1 - base) / scatter, prior * centre]))
+        above = non_negative(rows, np.concatenate([(1 - base) / scatter, prior * centre]), np.ones(len(rows)))
         scatter = _scatter(problem, base + effects @ above - 1)
     return least + above, np.linalg.inv(rows.T @ rows)
-
-
-def _non_negative(rows: FloatArray, target: FloatArray) -> FloatArray:
-    from scipy.optimize import nnls
-
-    scale = np.linalg.norm(rows, axis=0)
-    return np.asarray(nnls(rows / scale, target)[0] / scale)
 
 
 def _scatter(problem: CorrectionProblem, residuals: FloatArray) -> FloatArray:

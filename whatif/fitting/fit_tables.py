@@ -9,7 +9,7 @@ import numpy as np
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.gpu_rates import GpuFit
 from whatif.fitting.message_parameters import NetworkFit
-from whatif.table import Column, Table
+from whatif.table import Column, Table, text_column
 from whatif.units import BYTE, ONE, SECOND, Dimension, format_quantity
 
 _UNKNOWN = "not known"
@@ -36,11 +36,13 @@ def parameter_table(fits: Iterable[Fit], notes: Mapping[str, str], *, in_words: 
             "standard_error": list(map(_in_words, errors, dimensions)),
         }
         return Table(
-            {"parameter": _texts(paths), **{name: _texts(texts) for name, texts in shown.items()}, **known}, notes
+            {"parameter": text_column(paths), **{name: text_column(texts) for name, texts in shown.items()}, **known},
+            notes,
         )
     numbers = {"value": _numbers(values), "standard_error": _numbers(errors)}
     return Table(
-        {"parameter": _texts(paths), **numbers, "unit": _texts([str(item) for item in dimensions]), **known}, notes
+        {"parameter": text_column(paths), **numbers, "unit": text_column([str(item) for item in dimensions]), **known},
+        notes,
     )
 
 
@@ -59,7 +61,7 @@ def point_table(fit: NetworkFit) -> Table:
     residual = np.concatenate([residuals for _, _, residuals in parts])
     return Table(
         {
-            "model": _texts(names),
+            "model": text_column(names),
             "message_size": Column(size, BYTE),
             "process_count": Column(count, ONE),
             "time": Column(time, SECOND),
@@ -96,19 +98,15 @@ def gpu_points(fit: GpuFit) -> Table:
     )
     return Table(
         {
-            "series": _texts([item.name for item in points for _ in item.x]),
-            "variable": _texts([item.variable for item in points for _ in item.x]),
+            "series": text_column([item.name for item in points for _ in item.x]),
+            "variable": text_column([item.variable for item in points for _ in item.x]),
             "x": Column(x, ONE),
             "measured": Column(measured, ONE),
             "fitted": Column(fitted, ONE),
-            "unit": _texts([_UNITS[item.variable] for item in points for _ in item.x]),
+            "unit": text_column([_UNITS[item.variable] for item in points for _ in item.x]),
             "residual": Column(fitted / measured - 1, ONE),
         }
     )
-
-
-def _texts(values: Sequence[str]) -> Column:
-    return Column(np.array(values, dtype=object))
 
 
 def _numbers(values: Sequence[float]) -> Column:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
@@ -14,8 +15,8 @@ from whatif.importers.kernel_phases import phase_names
 from whatif.models.roofline import DOMINANT_RATES, attainable_rate
 from whatif.schema.load import load_part
 from whatif.schema.platform_spec import GPU
-from whatif.schema.shipped import names_in
-from whatif.table import Column, Table
+from whatif.schema.shipped import is_file, names_in
+from whatif.table import Column, Table, text_column
 from whatif.units import ONE, SECOND, format_quantity
 
 COMPARED: Final = "compared"
@@ -66,15 +67,15 @@ class KernelAnchor:
 
     @property
     def text(self) -> str:
-        """Comparison of the times, in words."""
-        measured, roofline, bound = (
+        """Comparison of the times of a launch, in words."""
+        measured, roofline, highest = (
             format_quantity(time / self.launch_count, SECOND, 3)
             for time in (self.measured, max(self.roofs["compute"], self.roofs["dram"]), self.roofs[self.highest])
         )
-        words = f"roofline {roofline} of {measured} measured"
-        if self.is_small:
-            return f"{words}; a launch of {format_quantity(self.launch_time, SECOND, 3)} on top"
-        return f"{words}; {self.highest} binds with {bound}, factor {self.factor:.3g}"
+        return (
+            f"measured {measured}, roofline {roofline}; highest roof {self.highest}, {highest}; "
+            f"limited by {self.binding}; measured / roof = {self.factor:.3g}"
+        )
 
 
 def part_of_device(device: str, stated: str = "") -> tuple[str, GPU] | None:
@@ -92,7 +93,7 @@ def part_of_device(device: str, stated: str = "") -> tuple[str, GPU] | None:
 
 
 def _gpu(name: str) -> GPU:
-    part = load_part(name)
+    part = load_part(name) if is_file(Path(name)) or name in names_in((), "parts") else None
     if not isinstance(part, GPU):
         known = [item for item in names_in((), "parts") if isinstance(load_part(item), GPU)]
         raise UsageError(f"--gpu {name}: no GPU{did_you_mean(name, known)}; known: {', '.join(known)}")
@@ -120,29 +121,37 @@ def _anchor(row: Mapping[str, Any], gpu: GPU) -> KernelAnchor | None:
 
 
 def with_anchors(table: Table, stated: str = "") -> Table:
-    """Table of kernels with what binds them on the GPU that they ran on; as it is where no part has that GPU.
+    """Table of kernels with what binds them on the GPU that they ran on; as it is without measured times.
 
-    Columns: `binding`; `measured_factor`, the measured time over that of the highest roof, NaN for a kernel bound by
-    its launch; `launch_time` of the latter, s. The notes compare the times of each kernel.
+    Columns: `binding`; `highest_roof`; `measured_factor`, the measured time over that of the highest roof, NaN for a
+    kernel bound by its launch; `launch_time` of the latter, s. The notes compare the times of each kernel, or name a
+    GPU that no part has. Raise `UsageError` for a stated GPU that is none, or that no measured time ran on.
     """
-    found = part_of_device(table.notes.get("device", ""), stated)
-    anchors = anchors_of(table, found[1]) if found is not None else ()
-    if found is None or not any(anchors):
+    if not (table.columns["reference_time"].values > 0).any():
+        if stated:
+            raise UsageError(f"--gpu {stated}: no effect, as no kernel has a measured time")
         return table
-    columns = {
-        "binding": _texts(anchor.binding if anchor else "" for anchor in anchors),
-        "measured_factor": _numbers(anchor.factor if anchor and not anchor.is_small else np.nan for anchor in anchors),
-        "launch_time": _numbers(anchor.launch_time if anchor and anchor.is_small else np.nan for anchor in anchors),
+    device = table.notes.get("device", "")
+    found = part_of_device(device, stated)
+    if found is None:
+        line = f"measured times are not used: no part is the GPU `{device}`; state the nearest one by --gpu PART"
+        return Table(table.columns, {**table.notes, COMPARED: line})
+    name, gpu = found
+    anchors = anchors_of(table, gpu)
+    phases = phase_names(table.columns["kernel"].values.tolist())
+    lines = [f"{phase} on {name}: {anchor.text}" for phase, anchor in zip(phases, anchors, strict=True) if anchor]
+    if device not in ("", gpu.name):
+        lines.insert(0, f"warning: the times were measured on `{device}`, the roofs are those of {gpu.name}")
+    return Table({**table.columns, **_columns(anchors)}, {**table.notes, COMPARED: "\n".join(lines)})
+
+
+def _columns(anchors: Sequence[KernelAnchor | None]) -> dict[str, Column]:
+    """Columns that `with_anchors` adds."""
+    factors = [anchor.factor if anchor and not anchor.is_small else np.nan for anchor in anchors]
+    times = [anchor.launch_time if anchor and anchor.is_small else np.nan for anchor in anchors]
+    return {
+        "binding": text_column(anchor.binding if anchor else "" for anchor in anchors),
+        "highest_roof": text_column(anchor.highest if anchor else "" for anchor in anchors),
+        "measured_factor": Column(np.array(factors), ONE),
+        "launch_time": Column(np.array(times), SECOND),
     }
-    columns["launch_time"] = Column(columns["launch_time"].values, SECOND)
-    names = phase_names(table.columns["kernel"].values.tolist())
-    lines = [f"{name} on {found[0]}: {anchor.text}" for name, anchor in zip(names, anchors, strict=True) if anchor]
-    return Table({**table.columns, **columns}, {**table.notes, COMPARED: "\n".join(lines)})
-
-
-def _texts(items: Iterator[str]) -> Column:
-    return Column(np.array(list(items), dtype=object))
-
-
-def _numbers(items: Iterator[float]) -> Column:
-    return Column(np.array(list(items), dtype=np.float64), ONE)

@@ -56,7 +56,7 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
         f"\n# {_one_line(row['kernel'])}: {count:g} launches profiled{time} per {row['metrics_per']}",
         f"[application.phases.{name}]",
         'kind = "kernel"',
-        f'model = "{"roofline_l2" if row.get("binding") == "l2" else "roofline"}"',
+        f'model = "{"roofline_l2" if row.get("highest_roof") == "l2" else "roofline"}"',
         f'dominant_operation = "{row["dominant_operation"]}"',
         f'metrics_per = "{row["metrics_per"]}"',
     ]
@@ -71,7 +71,7 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
     ]
     lines.append("launch_count = 1")
     if row.get("measured_factor") is not None:
-        lines.append(f"measured_factor = {row['measured_factor']:.6g}  # {row['binding']} binds")
+        lines.append(f"measured_factor = {row['measured_factor']:.6g}  # limited by {row['binding']}")
     if row.get("launch_time") is not None:
         lines.append(f'launch_time = "{format_quantity(row["launch_time"], SECOND, 6)}"')
     return "\n".join([*lines, ""])

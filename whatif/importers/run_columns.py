@@ -97,13 +97,18 @@ def unit_of(unit: str, name: str, heading: str, file: str) -> tuple[Dimension, f
 
     Raise `UsageError` for an unknown one, with what to write instead for the column of a heading of the file.
     """
-    if unit == PERCENT:
-        return ONE, 0.01, ""
     try:
-        dimension, scale = parse_unit(symbol_of(unit))
+        return size_of_unit(unit)
     except UnitError as error:
         own = has_known_unit(heading)
         instead = f"`--columns '{name}={heading}{'' if own else ' [1]'}'` reads it "
         instead += "in its own unit" if own else "as a number without a unit"
         raise UsageError(f"{file}: `{heading[:80]}`: {error}; {instead}") from None
+
+
+def size_of_unit(unit: str) -> tuple[Dimension, float, str]:
+    """Dimension of a unit, its size, and how to write it where it is not the base unit. Raise `UnitError`."""
+    if unit == PERCENT:
+        return ONE, 0.01, ""
+    dimension, scale = parse_unit(symbol_of(unit))
     return dimension, scale, "" if scale == 1.0 else symbol_of(unit)

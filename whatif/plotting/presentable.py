@@ -34,6 +34,16 @@ class Presentable:
         """Remarks on the result, such as assumed inputs; the command line prints them to stderr."""
         return ()
 
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """Files of measurements that the result rests on; it is not written onto them."""
+        return ()
+
+    def check_output(self, path: Path) -> None:
+        """Raise `UsageError` for the path of an input."""
+        if path.resolve() in {file.resolve() for file in self.inputs}:
+            raise UsageError(f"{path}: holds the measurements; write the result to another file")
+
     shows_failures: ClassVar[bool] = False
     """Whether the table is worth printing although there is no answer: it then says why, row by row."""
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from whatif import __version__
 from whatif.atomic import atomic_file
-from whatif.core.accuracy_cards import accuracy_notes
-from whatif.core.calibration_notes import calibration_notes
+from whatif.core.calibration_notes import model_notes
 from whatif.core.derivation import shown
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep_figure import Y_COLUMN, headline
@@ -143,7 +142,7 @@ def _headline(found: Findings) -> list[tuple[str, str, str]]:
     if found.point.reasons:
         return []
     program, now = found.scenario.program, headline(found.point)
-    accuracy = "; ".join((*accuracy_notes(program), *calibration_notes(program)))
+    accuracy = "; ".join(model_notes(program))
     results = [
         (name.replace("_", " "), typographic(format_quantity(value, program.dimension_of(name))), remark)
         for name, value, remark in ((WHOLE_RUN[0], now.total_time, ""), (Y_COLUMN, now.iteration_time, accuracy))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,11 @@ class MeasuredPoints:
     measured: FloatArray
     predicted: FloatArray
 
+    @property
+    def errors(self) -> FloatArray:
+        """Errors of the predictions: predicted / measured - 1."""
+        return np.asarray(self.predicted / self.measured - 1)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SweepMeasurements:
@@ -44,7 +49,7 @@ def sweep_measurements(inputs: SessionInputs) -> SweepMeasurements:
     path = next(iter(axes[0].parameters), "") if axes else ""
     try:
         own = stated_platform(inputs.scenario.document, inputs.scenario.folders)
-        runs = measured_runs(replace(inputs.scenario, platform=None, _programs={}))
+        runs = measured_runs(inputs.scenario.changed(inputs.scenario.overrides, None))
         kept = runs.at(_same(inputs.program, runs, path, inputs.scenario.platform or own or ""))
     except WhatifError as problem:
         return SweepMeasurements({}, f"measured runs: {problem}")
@@ -61,7 +66,7 @@ def sweep_measurements(inputs: SessionInputs) -> SweepMeasurements:
 
 
 def _same(program: Program, runs: MeasuredRuns, path: str, platform: str) -> NDArray[np.bool_]:
-    """Runs whose parameters, except the swept one, have the values of a program."""
+    """Mask of the runs on a platform whose parameters, except the swept one, have the values of a program."""
     values = evaluate(program).values
     same = np.ones(len(runs), dtype=bool)
     for name, column in runs.axis.parameters.items():

@@ -18,7 +18,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER, is_machine, parameter_points, 
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, UsageError, WhatifError, did_you_mean
 from whatif.importers.mapping import split_unit
-from whatif.importers.run_columns import unit_of
+from whatif.importers.run_columns import size_of_unit
 from whatif.importers.runs_csv import RunSheet, read_run_sheet
 from whatif.importers.text import refuse
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
@@ -26,12 +26,13 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.parameters import Parameter
 from whatif.schema.toml import shown_path
 from whatif.table import Column
-from whatif.units import ONE
+from whatif.units import ONE, UnitError, counted
 from whatif.vocabulary import CATEGORIES
 
 REMARKS: Final = ("source", "note", "repetition")
 """Columns that are neither a parameter nor a result; they are not used."""
 _SUM: Final = " + "
+_OF_FILE: Final = " of "
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,15 @@ class MeasuredRuns:
     def __len__(self) -> int:
         return len(self.lines)
 
+    @property
+    def origin(self) -> str:
+        """Number of the runs, and the name of their file."""
+        return f"{counted(len(self), 'run')}{_OF_FILE}{Path(self.file).name}"
+
+    def determined(self, source: str) -> bool:
+        """Whether runs of this file determined the values of a source."""
+        return source.endswith(f"{_OF_FILE}{Path(self.file).name}")
+
     def at(self, kept: NDArray[Any]) -> MeasuredRuns:
         """Some of the runs: their numbers, or a mask."""
         parameters = {path: values[kept] for path, values in self.axis.parameters.items()}
@@ -70,6 +80,13 @@ class MeasuredRuns:
             replace(result, column=replace(result.column, values=result.values[kept])) for result in self.results
         )
         return replace(self, axis=Axis("runs", parameters), results=results, lines=self.lines[kept])
+
+    @cached_property
+    def points(self) -> NDArray[np.int64]:
+        """Number of the parameters of each run; repetitions have the same one."""
+        keys = list(zip(*(values.tolist() for values in self.axis.parameters.values()), strict=True))
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        return np.array([numbers[key] for key in keys])
 
     @cached_property
     def choices(self) -> tuple[tuple[dict[str, str], NDArray[np.int64]], ...]:
@@ -211,6 +228,8 @@ class _Reader:
             raise self._refused(heading, str(problem)) from None
         if values.dtype != object:
             return self._numbers(parameter, heading, values)
+        for run in np.flatnonzero(values == ""):
+            raise self._refused(heading, "empty: every run needs a value", int(run))
         try:
             return parameter_points(path, values.tolist(), self.program, DEFAULT_MAXIMUM_POINTS)
         except WhatifError as problem:
@@ -250,8 +269,11 @@ class _Reader:
         return name.removesuffix("_time") if name.removesuffix("_time") in CATEGORIES else ""
 
     def _column(self, heading: str, values: NDArray[Any]) -> Column:
-        name, unit = split_unit(heading)
-        dimension, scale, written = unit_of(unit, name, heading, self.sheet.file) if unit else (ONE, 1.0, "")
+        unit = split_unit(heading)[1]
+        try:
+            dimension, scale, written = size_of_unit(unit) if unit else (ONE, 1.0, "")
+        except UnitError as problem:
+            raise self._refused(heading, f"{problem}; known are such as us, MB and GB/s") from None
         return Column(values * scale, dimension, written)
 
     def _refused(self, heading: str, message: str, run: int | None = None) -> InvalidFileError:

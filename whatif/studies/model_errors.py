@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, Self
 
 import numpy as np
 
+from whatif.core.calibration_notes import calibration_notes, calibration_source
 from whatif.core.scenario import Scenario
-from whatif.errors import ToleranceError
+from whatif.errors import ToleranceError, UsageError
 from whatif.files.calibration_file import validated_text, write_scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
 from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns, measured_runs
 from whatif.studies.run_accuracy import own_cards
 from whatif.studies.study_result import StudyResult
-from whatif.table import Column, Table
-from whatif.units import ONE, Dimension
+from whatif.table import Column, Table, text_column
+from whatif.units import ONE, Dimension, counted
 
 ErrorRows = Literal["run", "result"]
 """Rows of the table of errors: one for each measured result of each run, or one for each result."""
 _WIDTHS: Final = ({"category"}, {"run"})
+_IN_SAMPLE: Final = "the corrections were fitted to these runs, so that their errors are no held-out ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class Accuracy:
     @property
     def text(self) -> str:
         """The accuracy in words."""
-        runs = "1 run" if self.run_count == 1 else f"{self.run_count} runs"
-        return f"{self.result}: mean absolute error {self.mean_absolute_error:.1%}, bias {self.bias:+.1%}, {runs}"
+        errors = f"mean absolute error {self.mean_absolute_error:.1%}, bias {self.bias:+.1%}"
+        return f"{self.result}: {errors}, {counted(self.run_count, 'run')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,6 +78,11 @@ class ModelErrors(StudyResult):
     def errors(self, result: MeasuredResult) -> FloatArray:
         """Errors of one result by run, predicted / measured - 1; NaN where it was not measured."""
         return np.asarray(self.predicted[result.name] / result.values - 1)
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """File of the runs."""
+        return (Path(self.runs.file),)
 
     @property
     def accuracy(self) -> tuple[Accuracy, ...]:
@@ -111,8 +118,8 @@ class ModelErrors(StudyResult):
         columns = {"run": Column(runs + 1.0, ONE)}
         for path, values in self.runs.axis.parameters.items():
             columns[path] = Column(values[runs], self.dimensions.get(path))
-        columns["result"] = _texts(result.name for result, _ in places)
-        columns["category"] = _texts(result.category for result, _ in places)
+        columns["result"] = text_column(result.name for result, _ in places)
+        columns["category"] = text_column(result.category for result, _ in places)
         dimension = self.runs.results[0].column.dimension
         columns["predicted"] = Column(np.array([self.predicted[result.name][run] for result, run in places]), dimension)
         columns["measured"] = Column(np.array([result.values[run] for result, run in places]), dimension)
@@ -138,14 +145,27 @@ class ModelErrors(StudyResult):
         """Accuracy by category of phases, and of the iteration."""
         return own_cards(self.scenario, self.runs, self.predicted)
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether runs of this file determined the corrections of the scenario."""
+        return self.runs.determined(calibration_source(self.scenario.program))
+
     def to_toml(self) -> str:
-        """Text of the scenario's file with the accuracy as `[accuracy]`."""
-        return validated_text(self.scenario, self.accuracy_cards, Path(self.runs.file))
+        """Text of the scenario's file with the accuracy as `[accuracy]`. Raise `UsageError` for runs that determined
+        its corrections."""
+        return self._text(None)
 
     def write(self, path: str | Path) -> None:
-        """Write the scenario's file with the accuracy as `[accuracy]`, whole or not at all."""
-        text = validated_text(self.scenario, self.accuracy_cards, Path(self.runs.file), Path(path))
-        write_scenario(self.scenario, text, Path(path), Path(self.runs.file))
+        """Write the scenario's file with the accuracy as `[accuracy]`, whole or not at all. Raise `UsageError` for runs
+        that determined its corrections."""
+        self.check_output(Path(path))
+        write_scenario(self.scenario, self._text(Path(path)), Path(path), Path(self.runs.file))
+
+    def _text(self, path: Path | None) -> str:
+        if self.calibrated:
+            name = path or self.scenario.document.name
+            raise UsageError(f"{name}: not written: {_IN_SAMPLE}; state other ones with --runs")
+        return validated_text(self.scenario, self.accuracy_cards, Path(self.runs.file), path)
 
     def raise_if_beyond(self) -> None:
         """Raise `ToleranceError` if the mean absolute error of a result is larger than the tolerance."""
@@ -159,13 +179,10 @@ class ModelErrors(StudyResult):
 def model_errors(scenario: Scenario, path: str | Path | None = None) -> ModelErrors:
     """Errors of the predictions for the runs of a file, by default the one that the scenario names."""
     found = ModelErrors.of(scenario, measured_runs(scenario, path))
-    return replace(found, remarks=(f"measured runs: {found.runs.file}",))
-
-
-def _texts(items: Iterable[str]) -> Column:
-    return Column(np.array(list(items), dtype=object))
+    remarks = (f"measured runs: {found.runs.file}", *calibration_notes(scenario.program))
+    return replace(found, remarks=(*remarks, *((_IN_SAMPLE,) if found.calibrated else ())))
 
 
 def _percent(column: Column, name: str) -> Column:
     sign = "" if name.startswith("mean") else "+"
-    return _texts(f"{value:{sign}.1%}" for value in column.values)
+    return text_column(f"{value:{sign}.1%}" for value in column.values)

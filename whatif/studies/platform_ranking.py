@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from whatif.core.accuracy_cards import accuracy_notes
-from whatif.core.calibration_notes import calibration_notes
+from whatif.core.calibration_notes import model_notes
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, Sampling
 from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
@@ -72,7 +71,7 @@ def _accuracy(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str
     for name, scenario in scenarios.items():
         with suppress(InvalidFileError):
             program = scenario.changed(scenario.overrides, found.first).program
-            yield from (f"{name}: {note}" for note in (*calibration_notes(program), *accuracy_notes(program)))
+            yield from (f"{name}: {note}" for note in model_notes(program))
 
 
 def _other_bases(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:
@@ -91,15 +90,13 @@ def _other_bases(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[
 
 def _result(option: str, stated: str | float) -> Quantity | float:
     """Result as a quantity; a number is in the base unit of the result that is compared."""
-    if not isinstance(stated, str):
-        return stated
     try:
-        quantity = parse_quantity(stated)
+        found = parse_quantity(stated) if isinstance(stated, str) else stated
     except UnitError as error:
         raise UsageError(f"{option}: {error}") from None
-    if not quantity.value > 0:
+    if not 0 < (found.value if isinstance(found, Quantity) else found) < math.inf:
         raise UsageError(f"{option}: `{stated}` must be greater than 0, such as `120 s`")
-    return quantity
+    return found
 
 
 def _required(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from whatif.core.accuracy_cards import platform_names
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
+from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
 from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns
@@ -36,17 +38,27 @@ class RunGroup:
 def category_ratios(runs: MeasuredRuns, predicted: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """Measured / predicted of each run by category, and of the iteration; NaN where it was not measured.
 
-    Of several measured phases of a category the sum counts: what is short matters little.
+    It is that of the category's time where this was measured, else that of the sum of its measured phases. Raise
+    `UsageError` for a phase that is a part of several of them, as it would count twice.
     """
     found: dict[str, FloatArray] = {}
     for category in dict.fromkeys(_category(result) for result in runs.results):
         parts = [result for result in runs.results if category and _category(result) == category]
         whole = [result for result in parts if not result.parts[0].startswith("terms.")]
         counted = whole[:1] or parts
+        _refuse_overlap(counted)
         if counted:
             measured = sum(result.values for result in counted)
             found[category] = np.asarray(measured / sum(predicted[result.name] for result in counted))
     return found
+
+
+def _refuse_overlap(results: Sequence[MeasuredResult]) -> None:
+    """Refuse measured results with a phase in common."""
+    for one, other in combinations(results, 2):
+        for part in set(one.parts) & set(other.parts):
+            name = part.removeprefix("terms.")
+            raise UsageError(f"`{one.name}` and `{other.name}` both contain {name}: leave out one of the columns")
 
 
 def _category(result: MeasuredResult) -> str:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
-from whatif.core.accuracy_cards import accuracy_notes
-from whatif.core.calibration_notes import calibration_notes
+from whatif.core.calibration_notes import model_notes
 from whatif.core.evaluate import evaluate
 from whatif.core.fit_range import extrapolations
 from whatif.core.scenario import Scenario
@@ -52,7 +51,7 @@ def input_remarks(*scenarios: Scenario) -> tuple[str, ...]:
         platform = program.loaded.scenario.platform.name
         if program.grade == "assumed":
             found.append(f"{platform}: rests on assumed values")
-        found += [f"{platform}: {note}" for note in (*calibration_notes(program), *accuracy_notes(program))]
+        found += [f"{platform}: {note}" for note in model_notes(program)]
         # A simulation costs too much for a remark.
         outside = () if program.loaded.scenario.application.costly_points else extrapolations(evaluate(program))
         found += [f"warning: {platform}: {text}" for text in outside]

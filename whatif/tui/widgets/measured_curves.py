@@ -38,10 +38,7 @@ def error_picture(description: PlotDescription, points: Mapping[str, MeasuredPoi
         return None
     x = np.concatenate([line.x[np.isfinite(line.x)] for line in description.lines])
     ends = np.array([x.min(), x.max()])
-    lines = [
-        points_line(_label("error in %", name), item.x, 100 * (item.predicted / item.measured - 1))
-        for name, item in points.items()
-    ]
+    lines = [points_line(_label("error in %", name), item.x, 100 * item.errors) for name, item in points.items()]
     exact = PlotLine("exact", ends, np.zeros(2), "baseline")
     return PlotDescription("", replace(description.x, label=""), _ERROR, (*lines, exact))
 
