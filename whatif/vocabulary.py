@@ -9,6 +9,9 @@ DistanceName = Literal["intra_socket", "inter_socket", "inter_node"]
 DISTANCES: Final[tuple[DistanceName, ...]] = get_args(DistanceName)
 """Distances between the two ranks of a message, nearest first."""
 
+Buffers = Literal["host", "device", "staged"]
+"""Memory that holds the data of messages."""
+
 ProtocolName = Literal["short", "eager", "rendezvous"]
 PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
 """Protocols of messages, by ascending size."""

@@ -54,6 +54,20 @@ def concurrent_time(
     return np.asarray(slowest.max(axis=(-3, -2, -1)))
 
 
+@model("T = T_domain if d ≥ g, else T_host", "definition")
+def time_in_node(domain_time: KindTime, host_time: KindTime, domain_gpu_count: Count, gpu_count: Count) -> KindTime:
+    """Time of messages inside a node between GPUs, [..., kind], whose link domain of d GPUs may be smaller than the g
+    of the node: they go through main memory then."""
+    linked = np.asarray(domain_gpu_count >= gpu_count)[..., np.newaxis]
+    return np.where(linked, domain_time, host_time)
+
+
+@model("T = T_write + T_message + T_read", "definition")
+def staged_time(message_time: KindTime, write_time: KindTime, read_time: KindTime) -> KindTime:
+    """Time of messages that are copied to main memory before they leave and back after they arrive. Elementwise."""
+    return write_time + message_time + read_time
+
+
 @model(
     "T = max over ranks of Σ (2 m_on T_on + m_off α) + max over nodes of Σ m_off n / (R_Cb + (k − 1) R_Ci)",
     "whatif, with the parameters of Choi et al. 2020, Tables 2 and 4",

@@ -61,10 +61,7 @@ def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str)
 
 def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference], dict[str, Any]]:
     """Inputs and structural choices of the functions that count the messages."""
-    ranks: dict[str, Reference] = {
-        "ranks_per_node": context.sharing("inter_node"),
-        "ranks_per_socket": context.sharing("inter_socket"),
-    }
+    ranks = context.domains
     if context.grid.decomposition == "bisection":
         return ranks | {"rank_count": context.placed_count, "cells": context.all_cells}, {}
     grid = context.grid
