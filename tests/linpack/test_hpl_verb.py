@@ -202,6 +202,15 @@ def test_a_platform_without_required_parameters_is_refused(hpl, tmp_path):
     assert (code, "neither `[kernels.dgemm]` nor a data sheet of its processors" in error) == (3, True)
 
 
+@pytest.fixture
+def background():
+    """Tests started in the background by a shell: SIGINT is ignored, also by the processes that they start."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("background")
 def test_an_interrupted_list_keeps_the_lines_that_were_printed(tmp_path):
     (tmp_path / "HPL.dat").write_text(hpl_input(N="2000 2400 2800", P="4", Q="8"))
     done = ended_process(signal.SIGINT, tmp_path, ["hpl", "HPL.dat", "--platform", "dahu"], written="2000   120")
