@@ -223,14 +223,14 @@ def test_a_synthetic_machine_spreads_as_the_calibrated_one():
     node, cpu = random.normal(0, 0.05, (400, 1)), random.normal([0.03, -0.03], 0.02, (400, 2))
     times = np.exp(node + cpu)[..., None] * (1 + random.normal(0, 0.01, (400, 2, 3)))
     names = np.indices(times.shape).reshape(3, -1)
-    found = spread(calibrated := processors(names[0], names[1], times.ravel()))
+    found = spread(processors(names[0], names[1], times.ravel()))
     np.testing.assert_allclose([found.node, found.cpu], [0.05, 0.02], rtol=0.12, atol=0)
     np.testing.assert_allclose(found.means[0] - found.means[1], 0.06, rtol=0.06, atol=0)
-    drawn = synthetic_processors(calibrated, 3000, seed=9)
+    drawn = synthetic_processors(found, 3000, seed=9)
     logs = np.log(list(drawn.values())).reshape(-1, 2)
     np.testing.assert_allclose(np.cov(logs.T)[0, 1] ** 0.5, 0.05, rtol=0.12, atol=0)
     np.testing.assert_allclose((logs[:, 0] - logs[:, 1]).std(), 0.02 * 2**0.5, rtol=0.12, atol=0)
-    assert drawn == synthetic_processors(calibrated, 3000, seed=9) != synthetic_processors(calibrated, 3000, seed=8)
+    assert drawn == synthetic_processors(found, 3000, seed=9) != synthetic_processors(found, 3000, seed=8)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,9 @@ def test_without_measured_runs_there_are_no_errors():
 
 def test_kernels_without_a_calibration_are_listed_and_cost_memory_bandwidth(folder):
     result = predicted()
-    assert any("not calibrated, charged by memory's bandwidth: dtrsv, dgemv" in it for it in result.notes)
+    assert any("not calibrated, by the memory bandwidth: dgemv, dger, daxpy" in it for it in result.notes)
+    assert "assumed: not calibrated, an operation as long as one of dgemm: dtrsm (platform.kernels)" in result.notes
+    assert "assumed: not calibrated, free, as the vectors stay in caches: dtrsv (platform.kernels)" in result.notes
     slow = predicted(overrides={"platform.node.host.memory_bandwidth": "1 GB/s"}, components=True)
     fast = predicted(overrides={"platform.node.host.memory_bandwidth": "1 PB/s"}, components=True)
     swaps = [next(iter(it)).components["row_swap"] for it in (slow, fast)]
@@ -92,7 +94,7 @@ def test_explain_lists_kernels_without_a_calibration(folder, whatif_main):
     assert whatif_main("hpl", "HPL.dat", "--platform", "own.toml", "--save", "run.toml")[0] == 0
     code, out, _ = whatif_main("explain", "run.toml", "total_time", "--depth", "4")
     assert code == 0
-    assert "not calibrated, charged by memory's bandwidth: dtrsv" in out
+    assert "not calibrated, by the memory bandwidth: dgemv" in out
 
 
 def test_correction_gives_back_the_factor_that_made_the_runs(folder):
@@ -161,5 +163,5 @@ def test_interval_widens_with_the_uncertainty_of_the_fit_and_the_scatter_of_runs
 
 def test_fewer_busy_cores_than_ranks_are_a_warning(folder):
     found = predicted(overrides={"platform.kernels.busy_cores": 1}).notes
-    assert any("timed with 1 busy cores, 8 ranks run on a node" in note for note in found)
+    assert any("timed with 1 busy core, 8 ranks run on a node" in note for note in found)
     assert not any("busy" in note for note in predicted(overrides={"platform.kernels.busy_cores": 8}).notes)

@@ -14,9 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.fitting.blas_samples import MATRIX_TERMS, Samples
+from whatif.fitting.blas_samples import Samples
 from whatif.fitting.regression import NOISES, Noise, Regression, non_negative, regression
 from whatif.models.quantities import FloatArray
+from whatif.vocabulary import MATRIX_TERMS
 
 PER_PROCESSOR: Final = "M_H"
 _FOLDS: Final = 5

@@ -15,8 +15,8 @@ from whatif.fitting.input_checks import LONGEST_TIME
 from whatif.fitting.regression import robust
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
+from whatif.vocabulary import MATRIX_TERMS
 
-MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 SIZE_TERMS: Final = ("constant", "size")
 FEWEST_POINTS: Final = 6
 """Calls without which nothing is fitted."""

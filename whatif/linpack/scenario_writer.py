@@ -35,6 +35,11 @@ class HPLPlacement:
     seed: int = 0
     fleet: Fleet = field(default_factory=Fleet)
 
+    def __post_init__(self) -> None:
+        drawn = next((level for level in ("day", "call") if level in self.fleet.spreads), None)
+        if drawn is not None and self.noise not in ("kernels", "both"):
+            raise UsageError(f"--spread {drawn}=..: no effect without the noise of kernels (`whatif hpl --noise`)")
+
 
 def hpl_scenario_of(
     configuration: Configuration,
@@ -55,20 +60,20 @@ def hpl_scenario_of(
     has_ranks = "application.ranks_per_node" in overrides
     if has_ranks and placement.ranks_per_node is not None:
         raise UsageError("--set application.ranks_per_node and --ranks-per-node exclude each other")
-    name, folders = platform_source(platform, platform_dirs)
+    name, folders = _source(platform, platform_dirs)
     if isinstance(platform, Platform):
         machine, built = platform.spec, {name: platform.document}
     else:
         machine, built = load_platform(name, folders)[0], {}
     document, assumed = _document(configuration, name, machine, placement)
-    change = fleet_change(placement.fleet, machine)
-    scenario = Scenario(document, None, {**change.overrides, **overrides}, folders, built)
+    scenario = Scenario(document, None, overrides, folders, built)
+    change = fleet_change(placement.fleet, scenario.program)
+    if change.overrides:
+        scenario = scenario.changed({**overrides, **change.overrides})
     return scenario, "" if has_ranks else assumed, change.notes
 
 
-def platform_source(
-    platform: str | Path | Platform, platform_dirs: Sequence[str | Path]
-) -> tuple[str, tuple[Path, ...]]:
+def _source(platform: str | Path | Platform, platform_dirs: Sequence[str | Path]) -> tuple[str, tuple[Path, ...]]:
     """Name of a platform, and the folders to search for it."""
     folders = tuple(map(Path, platform_dirs))
     if isinstance(platform, Platform):
