@@ -10,6 +10,7 @@ import tomli
 from tests.paths import DATA as TEST_DATA
 from whatif.errors import InvalidFileError, UsageError
 from whatif.fitting.blas_costs import fit_kernel
+from whatif.fitting.blas_samples import samples_of
 from whatif.fitting.coefficients import fit_coefficients
 from whatif.fitting.mixture import mixture, mixtures
 from whatif.fitting.pieces import fit_pieces
@@ -175,6 +176,23 @@ def test_interrupted_calls_are_left_out_with_a_remark():
     assert fit.warnings[0].startswith("daxpy: 5 of 400 calls were interrupted, ")
     assert fit.warnings[0].endswith("was the machine busy with other work?")
     np.testing.assert_allclose(fit.fits[0].values, plain.fits[0].values, rtol=0.01, atol=0)
+
+
+def test_calls_beyond_a_cache_are_not_taken_for_interrupted():
+    """Ten times as slow from a size on: far from a line through all calls, but alike at each size."""
+    size = np.random.default_rng(6).permutation(np.linspace(1, 1e5, 400))
+    time = np.where(size > 6e4, 1e-8, 1e-9) * size
+    found, remarks = samples_of(calls(time, {"size": size}), "daxpy")
+    assert (len(found.time), remarks) == (400, [])
+
+
+def test_calls_of_which_more_than_a_twentieth_take_long_are_all_kept():
+    size = np.random.default_rng(6).permutation(np.linspace(1, 1e5, 400))
+    time = 1e-6 + 1e-9 * size
+    time[::10] *= 20
+    found, remarks = samples_of(calls(time, {"size": size}), "daxpy")
+    assert len(found.time) == 400
+    assert remarks[0].startswith("daxpy: 40 of 400 calls took 5 times as long as others of their sizes; all are kept")
 
 
 @pytest.mark.parametrize(
