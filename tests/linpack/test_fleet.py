@@ -14,7 +14,7 @@ from whatif.fitting.processors import spread as spread_of
 from whatif.linpack.fleet import Fleet, fleet_change
 from whatif.schema.load import load_platform
 
-DAHU = whatif.hpl(DATA / "hpl" / "HPL.dat.4x4", platform="dahu").scenario.program
+DAHU = whatif.hpl(DATA / "hpl" / "HPL.dat.4x4", platform="dahu").runs
 FACTORS = load_platform("dahu")[0].kernels.processors
 LEAD = "platform.kernels.processors."
 TREE = """

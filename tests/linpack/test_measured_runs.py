@@ -171,6 +171,13 @@ def test_fewer_busy_cores_than_ranks_are_a_warning(folder):
     assert not any("busy" in note for note in predicted(overrides={"platform.kernels.busy_cores": 8}).notes)
 
 
+def test_fewer_busy_cores_than_ranks_are_a_warning_of_a_search(folder, whatif_main):
+    few = ("--grid", "1x1", "--matrix-sizes", "500", "--candidates", "1", "--set", "platform.kernels.busy_cores=1")
+    code, _, error = whatif_main("tune", "hpl", "--platform", "own.toml", *few)
+    assert code == 0
+    assert "timed with 1 busy core, 8 ranks run on a node" in error
+
+
 def test_correction_weights_configurations_by_the_share_of_their_kernels():
     """Runs of known factor, scatter and shares: kernels are 90 % of one half of the times, 30 % of the other."""
     random = np.random.default_rng(6)

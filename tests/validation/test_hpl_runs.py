@@ -130,15 +130,17 @@ def test_the_detailed_model_is_within_3_percent_of_the_measured_runs():
 
 
 @pytest.mark.parametrize("grid", [("1", "960"), ("6", "160"), ("30", "32"), ("96", "10")])
-def test_geometries_of_dahu_are_within_8_percent_and_documented(grid):
+def test_grids_of_960_processes_take_as_long_as_on_dahu_within_8_percent_and_as_documented(grid):
+    """Four of the 28 grids, among them 1 x 960; `whatif validate hpl` simulates all of them."""
     rows = [row for row in rows_of("hpl_geometry.csv") if (row["process_rows"], row["process_columns"]) == grid]
-    found = geometry_runs(rows)[:1]
-    assert abs(found[0].error) < 0.08
-    assert next(reversed(list(tables.settings_table(found)))) in DOCS.read_text().splitlines()
+    (run,) = geometry_runs(rows)[: len(rows)]
+    assert abs(run.error) < 0.08
+    *_, line = tables.settings_table([run])
+    assert line in DOCS.read_text().splitlines()
 
 
-def test_two_ring_broadcasts_without_look_ahead_are_within_10_percent():
-    """The worst kind of setting: all 72 are within 4 % in the mean (docs/validation.md)."""
+def test_two_rings_with_binary_exchange_and_without_look_ahead_take_as_long_as_on_dahu_within_10_percent():
+    """Both NB; these settings have the largest mean error of all 72, whose mean is 3.6 % (docs/validation.md)."""
     rows = [
         row for row in rows_of("hpl_settings.csv") if (row["broadcast"], row["depth"], row["swap"]) == ("2", "0", "0")
     ]

@@ -66,7 +66,7 @@ def machine_options(command: Command) -> Command:
             type=click.IntRange(0),
             default=0,
             metavar="K",
-            help="Links upwards that every lowest switch of a fat tree loses.",
+            help="Remove K of the links upwards of every lowest switch of a fat tree.",
         ),
     )
     for option in reversed(options):

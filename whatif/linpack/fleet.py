@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from whatif.core.term import Program
 from whatif.core.uncertainty import distribution_of
 from whatif.errors import UsageError, did_you_mean
 from whatif.fitting.processors import Processors, Spread, spread, synthetic_processors
@@ -52,7 +51,7 @@ class Fleet:
     cluster_seed: int | None = None
     """Random seed of a drawn machine; None: 0."""
     without_uplinks: int = 0
-    """Number of links upwards that every lowest switch loses."""
+    """Number of links upwards that are removed from every lowest switch."""
 
     def __post_init__(self) -> None:
         for name in ("without_slowest", "without_uplinks"):
@@ -89,15 +88,15 @@ _Nodes = Mapping[str, Sequence[_Processor]]
 """Processors of each node, by its name."""
 
 
-def fleet_change(fleet: Fleet, program: Program) -> FleetChange:
-    """Change of the platform of a compiled scenario for a fleet.
+def fleet_change(fleet: Fleet, runs: HPLRuns) -> FleetChange:
+    """Change of the platform of runs for a fleet.
 
     Raise `UsageError` for nodes and links that the machine does not have.
     """
     if fleet == Fleet():
         return FleetChange({}, ())
-    values = HPLRuns(program).base.values
-    nodes = _nodes(program.parameters, values)
+    values, parameters = runs.base.values, runs.program.parameters
+    nodes = _nodes(parameters, values)
     used = nodes
     overrides: dict[str, Any] = {}
     notes: list[str] = []
@@ -109,7 +108,7 @@ def fleet_change(fleet: Fleet, program: Program) -> FleetChange:
         used = _used(fleet, nodes)
         notes.append(_in_words(used, nodes))
     if used is not nodes or fleet.cluster is not None:
-        overrides |= {_NODE_COUNT: len(used)} | _tables(used, program.parameters)
+        overrides |= {_NODE_COUNT: len(used)} | _tables(used, parameters)
     if fleet.without_uplinks:
         overrides[_UP_COUNT] = _up_count(fleet.without_uplinks, values)
         notes.append(f"{counted(overrides[_UP_COUNT], 'link')} upwards of a lowest switch (--without-uplinks)")
