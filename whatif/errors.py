@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 SHOWN_PROBLEMS = 50
+EXPECTED_LEVEL = "expected a level above 0 % and below 100 %, such as 95%"
 
 EXIT_USAGE = 2
 EXIT_INVALID_FILE = 3
@@ -85,3 +86,9 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     """`` `a`, `b`, .. ``: the first names in a message."""
     shown = [f"`{name}`" for name in names]
     return ", ".join(shown[:most]) + (", .." if len(shown) > most else "")
+
+
+def require_level(level: float) -> None:
+    """Raise `UsageError` for a level of intervals that is not between 0 and 1."""
+    if not 0 < level < 1:
+        raise UsageError(f"--level {100 * level:g}%: {EXPECTED_LEVEL}")

@@ -66,7 +66,7 @@ def test_regression_is_written_with_scenario_and_predicts_the_same(tmp_path):
         ({"held_out": GRID, "show": "coefficients"}, "--held-out: no effect"),
         ({"held_out": GRID, "hold_out": 2}, "give one of the two"),
         ({"show": "everything"}, "expected one of coefficients"),
-        ({"level": 1.0, "at": ["processes=8"]}, "has no ends"),
+        ({"level": 1.0, "at": ["processes=8"]}, "expected a level above 0 %"),
     ],
 )
 def test_regression_refuses_options_without_effect(options, message):

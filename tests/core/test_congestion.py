@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from benchmarks import congestion as tables
 from whatif.core.result import Result, run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError
-from whatif.schema.toml import parse_document
 from whatif.simulation.link_loads import link_loads
 from whatif.simulation.topology import dragonfly
 
@@ -23,48 +25,14 @@ TOPOLOGIES = {
     'bandwidth = "10 GB/s"\nglobal_bandwidth = "5 GB/s"',
     "torus": 'kind = "torus"\nextents = { x = 4, y = 4, z = 4 }\nbandwidth = "10 GB/s"\nlatency = "10 ns"',
 }
-HEAD = """
-[platform]
-extends = "lassen"
-
-[platform.network.topology]
-{topology}
-
-[application]
-name = "phase"
-rank_count = {ranks}
-ranks_per_node = {per_node}
-iteration_count = 1
-"""
-HALO = """
-[application.grid]
-scaling = "weak"
-cells = {cells}
-periodic = {periodic}
-
-[application.phases.phase]
-kind = "halo"
-model = "{model}"
-neighbours = "{neighbours}"
-message_size = "{size}"
-"""
-COLLECTIVE = """
-[application.phases.phase]
-kind = "collective"
-algorithm = "{algorithm}"
-model = "{model}"
-message_size = "{size}"
-"""
 PATTERNS = {
-    "3d": {"cells": "{ x = 9, y = 9, z = 9 }", "periodic": "true", "neighbours": "faces"},
-    "corners": {"cells": "{ x = 9, y = 9 }", "periodic": "true", "neighbours": "all"},
+    "3d": {"cells": "x = 9, y = 9, z = 9", "periodic": "true", "neighbours": "faces"},
+    "corners": {"cells": "x = 9, y = 9", "periodic": "true", "neighbours": "all"},
 }
 
 
 def scenario(topology: str, ranks: int, per_node: int, phase: str) -> Scenario:
-    stated = TOPOLOGIES.get(topology, topology)
-    text = HEAD.format(topology=stated, ranks=ranks, per_node=per_node) + phase
-    return Scenario(parse_document(text, "question.toml"))
+    return tables.scenario(TOPOLOGIES.get(topology, topology), tables.Case("", phase, ranks, per_node))
 
 
 def solved(question: Scenario, **application: str) -> Result:
@@ -77,11 +45,11 @@ def time(question: Scenario, **application: str) -> float:
 
 
 def halo(pattern: str, size: str, model: str = "postal") -> str:
-    return HALO.format(size=size, model=model, **PATTERNS[pattern])
+    return tables.HALO.format(size=size, model=model, **PATTERNS[pattern])
 
 
 def collective(algorithm: str, size: str) -> str:
-    return COLLECTIVE.format(algorithm=algorithm, size=size, model="max_rate")
+    return tables.COLLECTIVE.format(algorithm=algorithm, size=size, model="max_rate")
 
 
 # Cases in which links are full, and cases in which they are not; on each topology, with one and with four ranks a node.
@@ -108,8 +76,18 @@ def test_the_closed_form_agrees_with_the_link_simulation(topology: str) -> None:
     assert min(growth) < 1.02
 
 
+@pytest.mark.parametrize("unused", [False, True])
+def test_errors_of_a_sample_of_all_cases_of_the_documentation(unused: bool) -> None:
+    topologies = (tables.UNUSED if unused else tables.CHOSEN_ON).values()
+    sample = list(product(topologies, tables.cases(unused)))[::13]
+    errors = np.abs([tables.error(*case) for case in sample])
+    assert len(errors) == 60
+    assert 0 < errors.mean() < 0.03
+    assert (errors > 0.1).mean() < 0.1
+
+
 def test_two_nodes_share_a_link_by_hand() -> None:
-    phase = HALO.format(size="1 MB", model="postal", cells="{ x = 9 }", periodic="true", neighbours="faces")
+    phase = tables.HALO.format(size="1 MB", model="postal", cells="x = 9", periodic="true", neighbours="faces")
     question = scenario("star", 2, 1, phase)
     # Both messages of a rank go to the other node; the link carries them in 0.2 ms, 8.81 us after they start.
     assert_allclose(time(question), 8.81e-6 + 2e6 / 10e9, rtol=1e-12, atol=0)

@@ -347,13 +347,16 @@ def test_searched_strong_scaling_is_a_negative_power(tmp_path, whatif_main):
     assert float(found[0]["fit [s]"]) == pytest.approx(2 + 100 / 64)
 
 
-def test_search_never_predicts_a_negative_time(tmp_path, whatif_main):
-    """A linear decrease: the line itself crosses 0 at 100 nodes."""
-    rows = [(p, 100 - p) for p in (1, 20, 40, 60, 80)]
-    found, _ = searched_prediction(tmp_path, whatif_main, rows)
-    assert float(found[1]["estimate"]) == pytest.approx(-1)
-    found, _ = searched_prediction(tmp_path, whatif_main, rows, "--at", "nodes=500")
-    assert float(found[0]["fit [s]"]) > 0
+@pytest.mark.parametrize("step", [1, 7])
+def test_search_never_predicts_a_negative_time(step, tmp_path, whatif_main):
+    """A linear decrease: the line itself crosses 0 at 100 nodes. The model does not depend on what is asked."""
+    rows = [(p, 100 - p + p % step) for p in (1, 20, 40, 60, 80)]
+    _, alone = searched_prediction(tmp_path, whatif_main, rows)
+    for nodes in (90, 500, 640):
+        (found,), err = searched_prediction(tmp_path, whatif_main, rows, "--at", f"nodes={nodes}")
+        assert err.splitlines()[0] == alone.splitlines()[0]
+        assert float(found["fit [s]"]) > 0
+        assert float(found["lower [s]"]) >= 0
 
 
 def test_search_counts_repetitions_as_the_regression_does(tmp_path, whatif_main):
@@ -376,7 +379,7 @@ def test_constant_found_by_a_search_is_predicted(tmp_path, whatif_main):
     ("options", "message"),
     [
         ([], "--formula states the model"),
-        (["--formula", "time ~ x1", "--level", "95"], "--level 95: expected a share above 0"),
+        (["--formula", "time ~ x1", "--level", "95"], "--level 95: expected a level above 0 %"),
         (["--formula", "time ~ x1", "--at", "x1=8"], "--at x1=8: the runs have it in GB"),
         (["--formula", "time ~ x1 + x2", "--at", "x1=8 GB"], "the value of `x2` is missing"),
         (["--formula", "time ~ x1", "--at", "x3=8"], "--at x3: the formula does not read it"),
@@ -384,7 +387,7 @@ def test_constant_found_by_a_search_is_predicted(tmp_path, whatif_main):
         (["--formula", "time ~ x1", "--hold-out", "500"], "of 120 runs some must be left to fit"),
         (["--formula", "time ~ x1", "--folds", "1"], "1 folds of 120 runs, 5 of them different"),
         (["--formula", "time ~ x1", "--repeat", "3"], "--repeat needs --folds"),
-        (["--formula", "time ~ x1", "--level", "100%"], "has no ends"),
+        (["--formula", "time ~ x1", "--level", "100%"], "expected a level above 0 %"),
         (["--formula", "time ~ x1", "--show", "validation"], "nothing is held out"),
         (["--formula", "time ~ x1", "--show", "comparison"], "needs --compare"),
         (["--formula", "time ~ x1", "--at", "x1=8 GB", "--folds", "5", "--format", "csv"], "is of one table"),

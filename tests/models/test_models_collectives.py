@@ -162,13 +162,13 @@ def bruck_allgather(network: Network, ranks: int, length: int) -> None:
 
 
 def pairwise(network: Network, ranks: int, length: int) -> None:
-    size = length // ranks
-    blocks = [np.arange(ranks * size) + 1000 * rank for rank in range(ranks)]
-    held = {(rank, rank): blocks[rank][rank * size : (rank + 1) * size] for rank in range(ranks)}
+    blocks = [data.reshape(ranks, -1) for data in contributions(ranks, length // ranks * ranks)]
+    held = [{rank: blocks[rank][rank]} for rank in range(ranks)]
     for step in range(1, ranks):
-        sent = {(r, to): blocks[r][to * size : (to + 1) * size] for r in range(ranks) for to in [(r + step) % ranks]}
-        held |= {((rank - step) % ranks, rank): block for rank, block in network.exchange(sent).items()}
-    assert len(held) == ranks**2
+        sent = {(rank, (rank + step) % ranks): blocks[rank][(rank + step) % ranks] for rank in range(ranks)}
+        for rank, block in network.exchange(sent).items():
+            held[rank][(rank - step) % ranks] = block
+    assert all(np.array_equal(h[i], blocks[i][rank]) for rank, h in enumerate(held) for i in range(ranks))
 
 
 SIMULATIONS: dict[str, Callable[[Network, int, int], None]] = {

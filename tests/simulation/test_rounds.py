@@ -321,6 +321,12 @@ def test_blocks_do_not_matter(name, monkeypatch):
     assert_array_equal(rounds.ALGORITHMS[name](300, 100.0, places, costs, arrival), whole)
 
 
+def test_messages_that_arrive_before_the_work_are_left_to_the_replay():
+    pattern, costs = GridPattern((2,), 3, 2), loggops_costs(**LOGGOPS)
+    with pytest.raises(UsageError, match="simulate the trace"):
+        halo_times(pattern, 64.0, costs, np.array([0.0, 1e-3]), compute_time=1e-6)
+
+
 def test_a_halo_compiled_is_the_same_to_the_last_bit(monkeypatch):
     pattern, costs = GRIDS[1], loggops_costs(**LOGGOPS, on_arrival=False)
     arrival = random_arrival(3, pattern.rank_count, 1e-5)

@@ -240,7 +240,7 @@ def fit_regression(
     """
     runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
     others = None if held_out is None else read_run_files(held_out, columns, where, long)
-    points = _points(at, "nodes=512,size=8 GB")
+    points = _points("--at", at, "nodes=512,size=8 GB")
     options = RegressionOptions(
         formula, search, compare, folds, repeat, hold_out, level, interval, points, second_opinion, seed, show
     )
@@ -317,7 +317,7 @@ def fit_scaling(
     """
     runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
     names = [name.strip() for name in series.split(",") if name] if isinstance(series, str) else series
-    found = study_scaling(runs, ScalingOptions(_points(predict, EXAMPLE), names, level, show))
+    found = study_scaling(runs, ScalingOptions(_points("--predict", predict, EXAMPLE), names, level, show))
     return replace(found, notes=(*_warned(warnings_of(runs)), *found.notes))
 
 
@@ -349,13 +349,15 @@ def _platform(platform: str | PlatformSpec | None) -> PlatformSpec | None:
     return load_platform(platform)[0] if isinstance(platform, str) else platform
 
 
-def _points(points: Sequence[str | Mapping[str, str | float]], example: str) -> list[dict[str, str]]:
+def _points(option: str, points: Sequence[str | Mapping[str, str | float]], example: str) -> list[dict[str, str]]:
     """Values of each point as texts by name."""
-    given = [points] if isinstance(points, str) else points
-    return [
-        parse_mapping(point, example) if isinstance(point, str) else {key: str(value) for key, value in point.items()}
-        for point in given
-    ]
+    found = []
+    for point in [points] if isinstance(points, str) else points:
+        if isinstance(point, str) and "=" not in point:
+            raise UsageError(f"{option} {point}: expected NAME=VALUE, such as {example}")
+        texts = parse_mapping(point, example) if isinstance(point, str) else point
+        found.append({key: str(value) for key, value in texts.items()})
+    return found
 
 
 def _warned(lines: Sequence[str]) -> tuple[str, ...]:

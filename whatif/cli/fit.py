@@ -15,7 +15,9 @@ VERBS: Final = {
     "kernel": Verb("whatif.cli.fit_kernel", "Kernels and messages of HPL: calibrations as CSV."),
     "network": Verb("whatif.cli.fit_network", "Message times: OSU, IMB, Netgauge, SimGrid, CSV."),
     "regression": Verb("whatif.cli.fit_regression", "Any measured runs: a formula to coefficients with intervals."),
-    "scaling": Verb("whatif.cli.fit_scaling", "Runs on several counts of nodes: the time on more of them."),
+    "scaling": Verb(
+        "whatif.cli.fit_scaling", "Runs at several node counts: the time at other counts, with an interval."
+    ),
     "transfer": Verb("whatif.cli.fit_transfer", "Host-device copies: nvprof profiles, summaries as CSV."),
 }
 

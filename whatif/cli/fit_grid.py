@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import ModelTarget, format_option, model_options, tell
-from whatif.cli.options import share_of
+from whatif.cli.options import level_of
 from whatif.cli.output import Output
 from whatif.errors import UsageError
 
@@ -55,7 +55,7 @@ def command(
 
     if case is not None and target.output is None:
         raise UsageError("--case needs -o MODEL.toml: it chooses the K_w that is written")
-    result = fit_grid(files, level=None if level is None else share_of("--level", level), **options)
+    result = fit_grid(files, level=level_of(level), **options)
     tell(result.notes)
     target.write(result, case=case)
     table = result.table(in_words=file_format in ("table", "markdown"))

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import ModelTarget, format_option, model_options, tell
-from whatif.cli.options import share_of
+from whatif.cli.options import level_of
 from whatif.cli.output import Output
 from whatif.errors import UsageError
 from whatif.limits import REGRESSION_TABLES
@@ -45,8 +45,7 @@ def command(files: tuple[Path, ...], target: ModelTarget, level: str | None, fil
     """
     from whatif.api.fits import fit_regression
 
-    share = None if level is None else share_of("--level", level)
-    result = fit_regression(files, level=share, **options)
+    result = fit_regression(files, level=level_of(level), **options)
     tell(result.notes)
     if len(result.tables) > 1 and file_format in ("csv", "json"):
         names = ", ".join(result.tables)

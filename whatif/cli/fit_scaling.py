@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import columns_option, files_argument, long_option, where_option
-from whatif.cli.options import share_of
+from whatif.cli.options import level_of
 from whatif.cli.output import Output, output_options
 from whatif.limits import SCALING_TABLES
 
@@ -28,10 +28,10 @@ from whatif.limits import SCALING_TABLES
 def command(files: tuple[Path, ...], output: Output, level: str | None, **options: Any) -> None:
     """Predict the time of a program on more nodes or processes from runs on fewer, with an interval.
 
-    FILES have a column nodes, processes or another count, and total_time or time; optionally iterations. Laws of
-    scaling are averaged by how well each predicted the larger runs from the smaller ones; several files or series of
-    one program share what they show about that.
+    FILES have a column nodes, processes or another count, and total_time or time; optionally iterations. The prediction
+    is a weighted mean of scaling models. The weights depend on how well each model predicted the larger runs from the
+    smaller ones; the errors of all series are pooled.
     """
     from whatif.api.fits import fit_scaling
 
-    output.write(fit_scaling(files, level=None if level is None else share_of("--level", level), **options))
+    output.write(fit_scaling(files, level=level_of(level), **options))

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, cast
 
 import click
 
-from whatif.errors import UsageError
+from whatif.errors import EXPECTED_LEVEL, UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -81,14 +81,16 @@ _SAMPLING: Final = (
 )
 
 
-def share_of(option: str, text: str) -> float:
-    """A share above 0 and at most 1, as `10%` or `0.1`; raise `UsageError` that names the option."""
+def level_of(text: str | None) -> float | None:
+    """Level of intervals, as `95%` or `0.95`; raise `UsageError` for another text."""
     from whatif.units import parse_share
 
-    share = parse_share(text)
-    if share is None or not 0 < share <= 1:
-        raise UsageError(f"{option} {text}: expected a share above 0 and at most 100 %, such as 95%")
-    return share
+    if text is None:
+        return None
+    level = parse_share(text)
+    if level is None or not 0 < level < 1:
+        raise UsageError(f"--level {text}: {EXPECTED_LEVEL}")
+    return level
 
 
 def overrides_of(texts: Sequence[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ import numpy as np
 from whatif.axes import Axis, Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.term import Program
-from whatif.errors import UsageError
+from whatif.errors import UsageError, require_level
 from whatif.models.quantities import FloatArray
 from whatif.schema.distributions import Distribution
 from whatif.schema.expressions import Expression
@@ -55,8 +55,7 @@ class Sampling:
     def __post_init__(self) -> None:
         if not 2 <= self.count <= MOST_SAMPLES:
             raise UsageError(f"{self.count:,} samples: must be between 2 and {MOST_SAMPLES:,}")
-        if not 0 < self.level < 1:
-            raise UsageError(f"a band of {self.level:.0%} of the samples: must be between 0 % and 100 %")
+        require_level(self.level)
         for grade, spread in self.spreads.items():
             if grade not in GRADES:
                 raise UsageError(f"spread of `{grade}`: no such grade; known: {', '.join(GRADES)}")

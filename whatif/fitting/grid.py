@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import UsageError
+from whatif.errors import UsageError, require_level
 from whatif.fitting.grid_runs import RATES, Columns, GridRuns, LinearRows, rows_of, runs_of, total_terms
 from whatif.fitting.regression import non_negative
 from whatif.models.quantities import FloatArray
@@ -195,8 +195,7 @@ def fit_grid(
     runs = table if isinstance(table, GridRuns) else runs_of(table)
     if not len(runs):
         raise UsageError("no runs")
-    if not 0 < level < 1:
-        raise UsageError(f"an interval of {level:.0%}: must be between 0 % and 100 %")
+    require_level(level)
     for case in runs.cases if draws else ():
         if (runs.case == case).sum() < _FEWEST:
             whose = f"case `{case}` has" if case else "there are"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from math import isclose
 from typing import Final, Literal
 
@@ -38,6 +38,8 @@ MOST_VARIABLES: Final = 4
 MOST_TERMS: Final = 3
 LEAST_PART: Final = 5e-4
 """Of a measured value: a term that is nowhere larger counts as none, as in Extra-P."""
+FAR: Final = 8.0
+"""Factor beyond the largest value of a variable up to which models of positive responses are above 0."""
 _EXACT: Final = 1e-10
 """Errors in percent below which fits are alike: rounding."""
 _SAME: Final = 1e-6
@@ -82,7 +84,7 @@ def search(
     most_terms: int | None = None,
     level: float = LEVEL,
     non_negative: bool = False,
-    at: Mapping[str, FloatArray] | None = None,
+    positive_beyond: bool = False,
     kept: int = 10,
 ) -> Search:
     """The best models of `response`, all arrays of shape (runs,); runs at equal points are repetitions.
@@ -92,7 +94,8 @@ def search(
     that grows with the response. `most_terms` is 1 for one variable and 3 for several, as in Extra-P. `level` is that
     of the F test of each term, divided by the number of products of several variables (Bonferroni). Coefficients may
     be negative, as in Extra-P, without `non_negative`; but a model of a response above 0 in all runs is above 0 in all
-    of them too, and `at` other values of the variables. `kept` models are returned.
+    of them too, and with `positive_beyond` where variables are up to `FAR` times as large (`beyond`). `kept` models are
+    returned.
     Logarithms are left out for a variable with values below 1. Raises `UsageError` for arrays of different lengths,
     values that are not finite, negative variables, a variable that does not vary, and runs without a line of at least
     three points along each variable.
@@ -109,12 +112,19 @@ def search(
         terms, tried = _products(lines)
         tested = level / max(len(terms), 1)
     fits = _fits(points, terms, most)
-    known = [points.variables, *([] if at is None else [at])] if points.values.min() > 0 else []
+    known = [points.variables, *([beyond(points.variables)] if positive_beyond else [])]
+    known = known if points.values.min() > 0 else []
     allowed = [np.logical_and.reduce([_is_positive(fit, terms, x) for x in known]) for fit in fits]
     models = _ranked(fits, tested, non_negative, allowed)[:kept]
     best = [_normal(terms, fits[at], row, earned) for at, row, earned in models]
     warnings += _doubts(best)
     return Search(tuple(best), tried + sum(len(fit.chosen) for fit in fits), len(points), tested, tuple(warnings))
+
+
+def beyond(variables: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Points where each variable has its smallest value, its largest, or `FAR` times that."""
+    ends = [(x.min(), x.max(), FAR * x.max()) for x in variables.values()]
+    return dict(zip(variables, np.array(list(product(*ends))).T, strict=True))
 
 
 def _points(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,23 +19,23 @@ Remarked = tuple[Table, list[str]]
 
 
 def predict_at(
-    fit: RunsFit, at: Sequence[Mapping[str, str]], level: float, interval: Interval, variables: Sequence[str] = ()
+    fit: RunsFit, at: Sequence[Mapping[str, str]], level: float, interval: Interval, searched: Sequence[str] = ()
 ) -> Remarked:
     """The response at stated values of every variable, with its interval, in base units.
 
-    `variables` are those of the points (default: those of the formula). Raise `UsageError` for missing or unknown
-    variables, and for values in other units than those of the runs.
+    `searched` are the variables of a search, whose points state all of them (default: those of the formula). Raise
+    `UsageError` for missing or unknown variables, and for values in other units than those of the runs.
     """
-    columns = point_columns(fit.runs, variables or fit.formula.variables, at)
-    found = fit.predict(columns, level, interval)
+    columns = _point_columns(fit.runs, searched or fit.formula.variables, at)
+    found, remarks = _predicted(fit, columns, level, interval, bool(searched))
     known = {name: fit.runs.columns[name] for name in columns}
     given = {name: Column(values * known[name].size, known[name].dimension) for name, values in columns.items()}
     table = validation_table(fit, Table(given), np.full(len(at), np.nan), found)
     shown = {name: column for name, column in table.columns.items() if name != "inside"}
-    return Table({**given, **shown}), [*_beyond_runs(fit, columns), *_negative(fit, found)]
+    return Table({**given, **shown}), [*_beyond_runs(fit, columns), *remarks]
 
 
-def validate_runs(fit: RunsFit, runs: Table, level: float, interval: Interval) -> Remarked:
+def validate_runs(fit: RunsFit, runs: Table, level: float, interval: Interval, searched: bool = False) -> Remarked:
     """Measured response of other runs with its prediction and interval, in base units.
 
     Raise `UsageError` where a column of the formula is missing or in another unit, and where no run has all numbers.
@@ -48,9 +49,9 @@ def validate_runs(fit: RunsFit, runs: Table, level: float, interval: Interval) -
     if not len(table):
         raise UsageError(f"{file}: no run has a number for each of {', '.join(names)}")
     columns = {name: _in_unit_of_fit(fit, name, table.columns[name]) for name in names}
-    found = fit.predict(columns, level, interval)
+    found, remarks = _predicted(fit, columns, level, interval, searched)
     measured = columns[fit.formula.response]
-    remarks = [*_beyond_runs(fit, columns), *_negative(fit, found), coverage(measured, found, level, interval)]
+    remarks = [*_beyond_runs(fit, columns), *remarks, coverage(measured, found, level, interval)]
     return validation_table(fit, table, measured, found), remarks
 
 
@@ -70,14 +71,27 @@ def _beyond_runs(fit: RunsFit, columns: Mapping[str, FloatArray]) -> Iterator[st
             yield f"warning: `{name}` of {beyond[0]:g} is outside the range of the runs, {low:g} to {high:g}"
 
 
-def _negative(fit: RunsFit, found: Predicted) -> Iterator[str]:
+def _predicted(
+    fit: RunsFit, columns: Mapping[str, FloatArray], level: float, interval: Interval, searched: bool
+) -> tuple[Predicted, list[str]]:
+    """Predictions, with a remark on intervals that reach below 0 unlike all runs; those of a search end at 0.
+
+    Raise `UsageError` for points far beyond the runs where the model of a search is below 0.
+    """
+    found = fit.predict(columns, level, interval)
     count = int((found.lower < 0).sum())
-    if fit.measured.min() > 0 and count:
-        remedy = f"a regression of log({fit.formula.response}) gives none"
-        yield f"note: {count} intervals reach below 0, unlike all runs: {remedy}"
+    if fit.measured.min() <= 0 or not count:
+        return found, []
+    if searched and (found.fit < 0).any():
+        at = int(np.argmax(found.fit < 0))
+        point = ", ".join(f"{name} = {values[at]:g}" for name, values in columns.items())
+        raise UsageError(f"{point}: too far beyond the runs: the model is below 0 there, unlike all runs")
+    remedy = f"a regression of log({fit.formula.response}) gives none"
+    remark = f"note: {count} intervals reach below 0, unlike all runs{' (cut at 0)' if searched else ''}: {remedy}"
+    return replace(found, lower=np.maximum(found.lower, 0.0)) if searched else found, [remark]
 
 
-def point_columns(runs: Table, variables: Sequence[str], at: Sequence[Mapping[str, str]]) -> dict[str, FloatArray]:
+def _point_columns(runs: Table, variables: Sequence[str], at: Sequence[Mapping[str, str]]) -> dict[str, FloatArray]:
     """Values of the variables at stated points, in the units that the runs were written in."""
     points = [dict(_values(runs, variables, given)) for given in at]
     return {name: np.array([point[name] for point in points]) for name in variables}

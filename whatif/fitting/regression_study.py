@@ -8,13 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from whatif.errors import UsageError
+from whatif.errors import UsageError, require_level
 from whatif.fitting.additive import additive
 from whatif.fitting.formula import parse_formula
 from whatif.fitting.least_squares import Interval, RunsFit, fit_runs
 from whatif.fitting.model_checks import compare, cross_validate, diagnose
-from whatif.fitting.pmnf import Search, search
-from whatif.fitting.regression_predictions import Remarked, point_columns, predict_at, validate_runs
+from whatif.fitting.pmnf import Search, beyond, search
+from whatif.fitting.regression_predictions import Remarked, predict_at, validate_runs
 from whatif.fitting.regression_tables import (
     coefficient_table,
     comparison_table,
@@ -87,7 +87,7 @@ def regress(runs: Table, options: RegressionOptions, held_out: Table | None = No
     _check(options, held_out)
     fitted, drawn = _split(runs, options)
     validation = held_out if held_out is not None else drawn
-    searched, variables = (None, ()) if options.search is None else _searched(fitted, options, validation)
+    searched, variables = (None, ()) if options.search is None else _searched(fitted, options.search)
     formula = options.formula or ""
     notes: list[str] = []
     if searched is not None:
@@ -120,9 +120,7 @@ def _check(options: RegressionOptions, held_out: Table | None) -> None:
         raise UsageError("--repeat needs --folds: how many are cross-validated")
     if held_out is not None and options.hold_out:
         raise UsageError("--held-out names the runs to predict, --hold-out draws them: give one of the two")
-    if options.level is not None and not 0 < options.level < 1:
-        level = f"--level {100 * options.level:g}%"
-        raise UsageError(f"{level}: an interval that holds every run has no ends; expected a level between 0 and 1")
+    require_level(LEVEL if options.level is None else options.level)
     _refuse_missing(options, held_out is not None or bool(options.hold_out))
     _refuse_ineffective(options, held_out)
 
@@ -169,12 +167,8 @@ def _split(runs: Table, options: RegressionOptions) -> tuple[Table, Table | None
     return runs.at(np.sort(order[count:])), runs.at(np.sort(order[:count]))
 
 
-def _searched(runs: Table, options: RegressionOptions, validation: Table | None) -> tuple[Search, tuple[str, ...]]:
-    """The models of Extra-P's normal form that the runs support, best first, and the variables of the search.
-
-    A response above 0 in all runs stays above 0 in them, at the points to predict and in the runs to validate.
-    """
-    text = options.search or ""
+def _searched(runs: Table, text: str) -> tuple[Search, tuple[str, ...]]:
+    """The models of Extra-P's normal form that the runs support, best first, and the variables of the search."""
     named = {name: None if it.dimension is None else it.as_written() for name, it in runs.columns.items()}
     parsed = parse_formula(text, named)
     plain = all(term.text in ("1", *parsed.variables) for term in parsed.terms)
@@ -185,34 +179,21 @@ def _searched(runs: Table, options: RegressionOptions, validation: Table | None)
     columns = {name: values for name in (parsed.response, *parsed.variables) if (values := named[name]) is not None}
     whole = np.isfinite(np.stack(list(columns.values()))).all(axis=0)
     variables = {name: columns[name][whole] for name in parsed.variables}
-    points = _requested(runs, parsed.variables, options.at, validation)
-    found = search(variables, columns[parsed.response][whole], at=points)
-    return _positive(found, runs, parsed.response, points), parsed.variables
+    found = search(variables, columns[parsed.response][whole], positive_beyond=True)
+    return _positive(found, runs, parsed.response, beyond(variables)), parsed.variables
 
 
-def _requested(
-    runs: Table, names: Sequence[str], at: Sequence[Mapping[str, str]], validation: Table | None
-) -> dict[str, FloatArray] | None:
-    """Values of the variables where a model will be used, in the units that the runs were written in."""
-    parts = [point_columns(runs, names, at)] if at else []
-    if validation is not None and all(name in validation.columns for name in names):
-        others = np.stack([validation.columns[name].values / runs.columns[name].size for name in names])
-        parts.append(dict(zip(names, others[:, np.isfinite(others).all(axis=0)], strict=True)))
-    return {name: np.concatenate([part[name] for part in parts]) for name in names} if parts else None
-
-
-def _positive(found: Search, runs: Table, response: str, at: Mapping[str, FloatArray] | None) -> Search:
-    """The search without models whose regression is not above 0 where all runs are.
+def _positive(found: Search, runs: Table, response: str, far: Mapping[str, FloatArray]) -> Search:
+    """The search without models whose regression is not above 0 in the runs and `far` beyond, if all runs are.
 
     A regression counts each repetition, the search each point: their coefficients may differ.
     """
     for place, model in enumerate(found.models):
         fit = fit_runs(runs, model.formula(response))
-        values = [fit.predict(points).fit for points in (fit.columns, at) if points]
+        values = [fit.predict(points).fit for points in (fit.columns, far)]
         if fit.measured.min() <= 0 or np.concatenate(values).min() > 0:
             return replace(found, models=found.models[place:])
-    where = "in the runs or where it is used"
-    raise UsageError(f"--search: every model of `{response}` falls below 0 {where}, unlike all runs")
+    raise UsageError(f"--search: every model of `{response}` falls below 0 in the runs or beyond, unlike all runs")
 
 
 def _tabulated(
@@ -228,7 +209,7 @@ def _tabulated(
         return predict_at(fit, options.at, level, interval, variables)
     if name in ("validation", "runs"):
         others = fit.runs if validation is None or name == "runs" else validation
-        return validate_runs(fit, others, level, interval)
+        return validate_runs(fit, others, level, interval, searched is not None)
     if name in ("collinearity", "influence"):
         found = diagnose(fit)
         table = diagnostic_table if name == "collinearity" else influence_table

@@ -26,7 +26,7 @@ from whatif.models.quantities import FloatArray
 
 CANDIDATE_PRIOR: Final = 0.1
 """Error of a candidate for a doubling, before any run; a third parameter doubles it, and a fourth again."""
-GROWING: Final = 1.5
+GROWING_FACTOR: Final = 1.5
 """Factor of the prior where a term grows with the count: most programs run where these terms are still small."""
 AVERAGE_PRIOR: Final = 0.05
 """Error of the average for a doubling, before any run: its median on half of 64 published series (docs/scaling.md)."""
@@ -74,6 +74,8 @@ class Origins:
     """Number of counts that each problem has."""
     measured: FloatArray
     """Time at each target, of shape (problems,)."""
+    known: IntArray
+    """End of the origins of the same series whose targets are among the runs of each problem."""
 
     def errors(self, centres: FloatArray) -> FloatArray:
         """Logarithms of predicted over measured for a doubling, of the shape of the centres."""
@@ -121,7 +123,7 @@ class Experience:
 
 
 _PRIORS: Final = np.array(
-    [[CANDIDATE_PRIOR * 2.0 ** max(it.parameters - 2, 0) * (GROWING if it.grows else 1.0)] for it in CANDIDATES]
+    [[CANDIDATE_PRIOR * 2.0 ** max(it.parameters - 2, 0) * (GROWING_FACTOR if it.grows else 1.0)] for it in CANDIDATES]
 )
 
 
@@ -131,9 +133,9 @@ class ScalingModel:
     def __init__(self, origins: Origins) -> None:
         """A model of series; without any origin its weights and intervals are those of the priors."""
         found = predictions(origins.problems)
-        self._origins, self._errors, self._before = origins, origins.errors(found), np.arange(len(origins.series))
+        self._origins, self._errors = origins, origins.errors(found)
         self._candidates = Experience(origins, self._errors, _PRIORS, _CANDIDATE_STRENGTH)
-        centres = _mean(found, self._weights(found, origins.series, self._before))[0]
+        centres = _mean(found, self._weights(found, origins.series, origins.known))[0]
         self._average = Experience(origins, origins.errors(centres), np.array(AVERAGE_PRIOR), _AVERAGE_STRENGTH)
 
     def predict(self, problems: Problems, series: IntArray, scatter: FloatArray) -> Averages:
@@ -142,7 +144,7 @@ class ScalingModel:
 
     def at_origins(self, scatter: FloatArray) -> Averages:
         """Prediction of each origin from what was known before."""
-        return self._averages(self._origins.problems, self._origins.series, scatter, self._before)
+        return self._averages(self._origins.problems, self._origins.series, scatter, self._origins.known)
 
     def candidate_errors(self) -> tuple[FloatArray, FloatArray]:
         """Root mean square error of each candidate for a doubling, NaN without any, and number of its errors."""

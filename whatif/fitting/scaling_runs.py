@@ -24,6 +24,8 @@ ITERATIONS: Final = "iterations"
 TIMES: Final = ("total_time", "time")
 """Columns of the time, the first that there is."""
 _CELLS: Final = "cells"
+FILE: Final = "file"
+"""Column of the files, if there are several."""
 _SHORTEST, _LONGEST = 1e-12, 1e12
 """Seconds, which no run takes."""
 _FEWEST: Final = 2
@@ -34,6 +36,10 @@ _STEP: Final = 1.4
 """Least factor between the largest count of an origin and its target."""
 _DEVIATION: Final = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
+_MOST_COUNTS: Final = 10_000
+"""Different counts of a series."""
+_ALIKE: Final = 1.5
+"""Largest factor between times of one count that needs no warning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +63,8 @@ class Series:
     """Iterations of the largest run, to which the times are scaled; 1 if not stated."""
 
     def largest(self, scale: str) -> float:
-        """Largest count in a column."""
-        return float((self.nodes if scale == NODES else self.processes)[-1])
+        """Largest count: nodes, or processes for any other scale."""
+        return float((self.nodes if scale == NODES else self.processes).max())
 
     def naive(self, length: int, processes: float) -> float:
         """Time by perfect scaling from the last of the first `length` runs, in s.
@@ -90,20 +96,29 @@ class ScalingRuns:
         return Problems(arrays[0], arrays[1], arrays[2], used, apart, targets[:, 0], targets[:, 1])
 
     def origins(self) -> Origins:
-        """The runs up to each count of a series, with the next count that is at least 1.4 times as large."""
+        """The runs up to each count of a series, with the next count that is at least 1.4 times as large.
+
+        The last target of a series is its largest count.
+        """
         rows = [(number, *step) for number, series in enumerate(self.series) for step in _steps(series)]
         which, length, place = np.array(rows, dtype=np.intp).reshape(-1, 3).T
         pairs = [(self.series[number], at) for number, at in zip(which, place, strict=True)]
         targets = np.array([(it.processes[at], it.nodes[at], it.time[at]) for it, at in pairs]).reshape(-1, 3)
-        return Origins(self.problems(which, length, targets[:, :2]), which, length, targets[:, 2])
+        earlier = [(which[:row] == which[row]) & (place[:row] < length[row]) for row in range(len(which))]
+        known = np.searchsorted(which, which) + np.array([one.sum() for one in earlier], dtype=np.intp)
+        return Origins(self.problems(which, length, targets[:, :2]), which, length, targets[:, 2], known)
 
 
 def _steps(series: Series) -> list[tuple[int, int]]:
-    """Number of counts, and position of the one to predict from them."""
+    """Number of counts, and position of the one to predict from them; the last is the largest count."""
     p = series.processes
     ends = np.flatnonzero(np.diff(p) > 0)[_FEWEST - 1 :]
     steps = [(int(end) + 1, int(np.searchsorted(p, _STEP * p[end]))) for end in ends]
-    return [(length, at) for length, at in steps if at < len(p)][-_MOST_ORIGINS:]
+    steps = [(length, at) for length, at in steps if at < len(p)]
+    largest = int(np.searchsorted(p, p[-1]))
+    if steps and steps[-1][1] != largest:
+        steps.append((steps[-1][0], largest))
+    return steps[-_MOST_ORIGINS:]
 
 
 def runs_of(table: Table, counts: Sequence[str] = (), series: Sequence[str] = ()) -> ScalingRuns:
@@ -126,7 +141,7 @@ def runs_of(table: Table, counts: Sequence[str] = (), series: Sequence[str] = ()
     columns = _Columns(scale, read.get(PROCESSES, read[scale]), read.get(NODES, read[scale]), steps, read[time] / steps)
     keys, labels = sheet.keys(series, rows)
     own = np.split(rows[np.argsort(keys, kind="stable")], np.cumsum(np.bincount(keys))[:-1])
-    found = [_series(label, columns, some, sheet) for label, some in zip(labels, own, strict=True)]
+    found = [_series(label, columns, some, sheet, warnings) for label, some in zip(labels, own, strict=True)]
     changing = [(it.name, it.iterations) for it, some in zip(found, own, strict=True) if np.ptp(steps[some]) > 0]
     warnings += [f"{name or sheet.file}: times are scaled to {count:g} iterations" for name, count in changing]
     return ScalingRuns(tuple(found), scale, tuple(warnings))
@@ -143,7 +158,7 @@ class _Columns:
     iteration_time: FloatArray
 
 
-def _series(name: str, columns: _Columns, rows: NDArray[np.intp], sheet: _Sheet) -> Series:
+def _series(name: str, columns: _Columns, rows: NDArray[np.intp], sheet: _Sheet, warnings: list[str]) -> Series:
     """A series of some rows. Raise `UsageError` for a single count, and for several sizes on one count."""
     order = np.lexsort((columns.iteration_time[rows], columns.nodes[rows], columns.processes[rows]))
     rows = rows[order]
@@ -152,16 +167,31 @@ def _series(name: str, columns: _Columns, rows: NDArray[np.intp], sheet: _Sheet)
     apart = bool(np.ptp(ranks) > 0)
     if not apart:
         p = n = n if columns.scale == NODES else p
+    scale = PROCESSES if apart else columns.scale
     log_time = np.log(columns.iteration_time[rows] * steps)
     first = np.flatnonzero(np.append(True, (np.diff(p) != 0) | (np.diff(n) != 0)))
-    sheet.refuse_single(name, rows, p, columns.scale)
-    sheet.refuse_mixed_cells(rows, first, columns.scale)
-    # The times of a count are in ascending order: the median is in the middle.
-    size = np.diff(first, append=len(p))
-    middle = (log_time[first + (size - 1) // 2] + log_time[first + size // 2]) / 2
-    away = np.abs(log_time - np.repeat(middle, size))[np.repeat(size > 1, size)]
-    scatter = _DEVIATION * float(np.median(away)) if len(away) else 0.0
+    sheet.refuse_counts(name, rows, p, scale)
+    sheet.refuse_mixed_cells(rows, first, scale)
+    middle, scatter, most = _repetitions(log_time, first)
+    if most > _ALIKE:
+        differ = f"times of one count differ by a factor of {most:.3g}: --series COLUMN,.. separates different cases"
+        warnings.append(f"{name or sheet.file}: {differ}")
     return Series(name, p[first], n[first], np.exp(middle), scatter, apart, float(ranks[-1]), steps)
+
+
+def _repetitions(log_time: FloatArray, first: NDArray[np.intp]) -> tuple[FloatArray, float, float]:
+    """Median of the logarithms of each count, their scatter, and the largest factor between times of one count.
+
+    Times of a count are consecutive and ascending. Deviations are those from the mean of k times, which are
+    sqrt((k - 1) / k) of the scatter.
+    """
+    size = np.diff(first, append=len(log_time))
+    last = first + size - 1
+    middle = (log_time[first + (size - 1) // 2] + log_time[first + size // 2]) / 2
+    away = np.abs(log_time - np.repeat(np.add.reduceat(log_time, first) / size, size))
+    scaled = (away * np.repeat(np.sqrt(size / np.maximum(size - 1, 1)), size))[np.repeat(size > 1, size)]
+    scatter = _DEVIATION * float(np.median(scaled)) if len(scaled) else 0.0
+    return middle, scatter, float(np.exp((log_time[last] - log_time[first]).max()))
 
 
 def files_in_words(table: Table) -> str:
@@ -188,15 +218,16 @@ class _Sheet:
     def counts(self, name: str) -> FloatArray:
         """Values of a column of counts."""
         values = self._numbers(name, ONE)
-        self._refuse((values < 1) | (values > MOST_COUNTED), name, values, "a count is from 1 to 2**53")
+        bad = (values < 1) | (values > MOST_COUNTED) | (values % 1 != 0)
+        self._refuse(bad & np.isfinite(values), name, values, "a count is a whole number from 1 to 2**53")
         return values
 
     def times(self, name: str) -> FloatArray:
         """Values of a column of times, in s."""
         values = self._numbers(name, SECOND)
-        self._refuse(values <= 0, name, values, "every run takes some time")
+        self._refuse(values <= 0, name, values, "a time is above 0")
         self._refuse(
-            (values < _SHORTEST) | (values > _LONGEST), name, values, "no run takes that: is it the right unit?"
+            (values < _SHORTEST) | (values > _LONGEST), name, values, "out of range (1e-12 to 1e12 s); check the unit"
         )
         return values
 
@@ -216,9 +247,9 @@ class _Sheet:
 
     def _place(self, row: int) -> str:
         """File of a run, and its number in that file."""
-        if "file" not in self.columns:
+        if FILE not in self.columns:
             return f"{self.file}: run {row + 1}"
-        files = self.columns["file"].values
+        files = self.columns[FILE].values
         return f"{files[row]}: run {int((files[: row + 1] == files[row]).sum())}"
 
     def missing(self, rows: NDArray[np.bool_], name: str) -> str:
@@ -228,20 +259,23 @@ class _Sheet:
     def keys(self, series: Sequence[str], rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[str]]:
         """Number of the series of each of the rows, and the names of the series in the order of the rows."""
         for name in series:
-            if name not in self.columns:
+            if name not in (*self.columns, FILE):
                 hint = did_you_mean(name, self.columns)
                 raise UsageError(f"{self.file}: --series {name}: no such column{hint}; {listed(tuple(self.columns))}")
         texts = [name for name, column in self.columns.items() if column.dimension is None]
-        used = dict.fromkeys(("file", *series)) if series else texts
+        used = dict.fromkeys((FILE, *series)) if series else texts
         parts = [_texts(name, self.columns[name].values[rows]) for name in used if name in self.columns]
         whole = np.array([", ".join(words) for words in zip(*parts, strict=True)] if parts else [""] * len(rows))
         names, first, keys = np.unique(whole, return_index=True, return_inverse=True)
         order = np.argsort(first)
         return np.argsort(order)[keys.ravel()], names[order].tolist()
 
-    def refuse_single(self, name: str, rows: NDArray[np.intp], p: FloatArray, scale: str) -> None:
-        """Raise `UsageError` for a series with a single count."""
-        if len(np.unique(p)) < _FEWEST:
+    def refuse_counts(self, name: str, rows: NDArray[np.intp], p: FloatArray, scale: str) -> None:
+        """Raise `UsageError` for a series with a single count, or with too many."""
+        count = len(np.unique(p))
+        if count > _MOST_COUNTS:
+            raise UsageError(f"{self.file}: `{scale}` has {count:,} different values; at most {_MOST_COUNTS:,}")
+        if count < _FEWEST:
             which = f" of `{name}`" if name else ""
             needed = f"scaling needs at least {_FEWEST} different counts, better 4"
             remedy = "--series COLUMN,.. states the columns that tell series apart"
@@ -263,5 +297,5 @@ class _Sheet:
 def _texts(name: str, values: NDArray[Any]) -> list[str]:
     """Texts of a column; of files their names, if these differ as their paths do."""
     texts = [f"{item:g}" if isinstance(item, float) else str(item) for item in values.tolist()]
-    short = {text: PurePath(text).name for text in set(texts)} if name == "file" else {}
+    short = {text: PurePath(text).name for text in set(texts)} if name == FILE else {}
     return [short[text] for text in texts] if short and len(set(short.values())) == len(short) else texts

@@ -1,4 +1,4 @@
-"""Scaling of measured runs: predictions at other counts, how well the largest were predicted, and the candidates."""
+"""Scaling of measured runs: predictions at other counts, predictions of held-out runs, and the models averaged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import UsageError, did_you_mean, listed
+from whatif.errors import UsageError, did_you_mean, listed, require_level
 from whatif.fitting.grid_runs import MOST_COUNTED
 from whatif.fitting.scaling_average import Averages, ScalingModel
 from whatif.fitting.scaling_candidates import CANDIDATES
@@ -22,6 +22,7 @@ from whatif.units import ONE, SECOND, UnitError, parse_quantity
 
 LEVEL: Final = 0.95
 EXAMPLE: Final = "nodes=64"
+NOTHING_HELD_OUT: Final = "no series has two counts and a third at least 1.4 times as large; nothing is held out"
 _FAR: Final = 2.0
 """Doublings beyond the runs from which a prediction is doubtful."""
 _NAMED: Final = 3
@@ -43,8 +44,7 @@ class ScalingOptions:
     def __post_init__(self) -> None:
         if self.show is not None and self.show not in SCALING_TABLES:
             raise UsageError(f"--show {self.show}: expected one of {', '.join(SCALING_TABLES)}")
-        if self.level is not None and not 0 < self.level < 1:
-            raise UsageError(f"--level {100 * self.level:g}%: expected a level between 0 and 1")
+        require_level(LEVEL if self.level is None else self.level)
         if self.show == "prediction" and not self.predict:
             raise UsageError(f"--show prediction needs --predict, such as --predict {EXAMPLE}")
         if self.predict and self.show not in (None, "prediction"):
@@ -96,11 +96,15 @@ def _values(point: Mapping[str, str]) -> dict[str, float]:
         try:
             quantity = parse_quantity(text)
         except UnitError as error:
-            raise UsageError(f"--predict {name}={text}: {error}") from None
-        if quantity.dimension != ONE or not 1 <= quantity.value <= MOST_COUNTED:
-            raise UsageError(f"--predict {name}={text}: expected a count from 1 to 2**53")
+            raise UsageError(f"--predict {name}={text}: {error}{_several(text)}") from None
+        if quantity.dimension != ONE or not 1 <= quantity.value <= MOST_COUNTED or quantity.value % 1:
+            raise UsageError(f"--predict {name}={text}: expected a whole number from 1 to 2**53{_several(text)}")
         found[name] = quantity.value
     return found
+
+
+def _several(text: str) -> str:
+    return "; state each point with its own --predict" if "," in text else ""
 
 
 def _count_names(points: Sequence[Mapping[str, float]], table: Table) -> tuple[str, ...]:
@@ -108,6 +112,8 @@ def _count_names(points: Sequence[Mapping[str, float]], table: Table) -> tuple[s
     for name in (name for point in points for name in point if name not in table.columns):
         known = f"{files_in_words(table)} has {listed(tuple(table.columns))}"
         raise UsageError(f"--predict {name}: no such column{did_you_mean(name, table.columns)}; {known}")
+    if wrong := next((name for point in points for name in point if table.columns[name].dimension != ONE), None):
+        raise UsageError(f"--predict {wrong}: expected a column of counts, such as {EXAMPLE}")
     names = [tuple(name for name in point if name != ITERATIONS) for point in points]
     for stated in names:
         if not stated or (len(stated) > 1 and set(stated) != {NODES, PROCESSES}):
@@ -157,9 +163,18 @@ class _Study:
         averages = self.model.at_origins(self.scatter[origins.series])
         which, p = origins.series[last], origins.problems.target_processes[last]
         naive, measured = self._naive(which, origins.length[last], p), origins.measured[last]
-        count = {self.runs.scale: p if self.runs.scale == PROCESSES else origins.problems.target_nodes[last]}
+        count = self._counts(which, p, origins.problems.target_nodes[last])
         table = self._table(which, count, averages.at(last), naive, measured)
-        return table, list(self._scores(table)) if len(last) else ["no series has a third count to be held out"]
+        return table, list(self._scores(table)) if len(last) else [NOTHING_HELD_OUT]
+
+    def _counts(self, which: NDArray[np.intp], p: FloatArray, n: FloatArray) -> dict[str, FloatArray]:
+        """Columns of counts: processes and nodes if they vary apart in some series, or the scale."""
+        series = [self.runs.series[number] for number in which]
+        if not any(it.apart for it in series):
+            return {self.runs.scale: p}
+        apart, ranks = np.array([(it.apart, it.ranks_per_node) for it in series]).T
+        processes = np.where(apart, p, p * ranks if self.runs.scale == NODES else p)
+        return {NODES: np.where(apart, n, processes / ranks), PROCESSES: processes}
 
     def _naive(self, which: NDArray[np.intp], length: NDArray[np.intp], processes: FloatArray) -> FloatArray:
         triples = zip(which, length, processes, strict=True)
@@ -226,16 +241,17 @@ def _place(series: Series, scale: str, point: Mapping[str, float]) -> tuple[floa
 def _remarks(runs: ScalingRuns, number: int, point: Mapping[str, float]) -> Iterator[str]:
     """Doubts about a prediction."""
     series = runs.series[number]
-    processes = _place(series, runs.scale, point)[0]
+    place = _place(series, runs.scale, point)
     counts = f"the runs{f' of {series.name}' if series.name else ''}"
     words = ",".join(f"{name}={value:g}" for name, value in point.items() if name != ITERATIONS)
     if series.apart and not {NODES, PROCESSES} <= point.keys():
         yield f"{words}: {series.ranks_per_node:g} processes on a node, as in the largest run"
-    low, high = series.processes[0], series.processes[-1]
-    if (far := max(np.log2(processes / high), np.log2(low / processes))) > _FAR:
-        yield f"warning: {words} is {far:.1f} doublings outside of {counts}: errors were measured over about one"
-    if low <= processes <= high:
-        yield f"{words} is within {counts}: its interval is that of a doubling beyond them"
+    ranges = zip(place, (series.processes, series.nodes), strict=True)
+    far = max(max(np.log2(value / known.max()), np.log2(known.min() / value)) for value, known in ranges)
+    if far > _FAR:
+        yield f"warning: {words} is {far:.1f} doublings beyond {counts}; errors were measured for about one doubling"
+    if far <= 0:
+        yield f"{words} is within {counts}; the interval is that of one doubling beyond them"
 
 
 def _model(weights: FloatArray) -> str:

@@ -33,7 +33,6 @@ def corrected_message_time(
     """Time of a communication phase with its corrections; neutral for f = s = c = 1, d = 0 and t_m = 0.
 
     `message_factor` is f, `doubling_factor` d, `node_count` N, `sharing_factor` s, `congestion_factor` c,
-    `message_factor` is f, `doubling_factor` d, `node_count` N, `sharing_factor` s, `congestion_factor` c,
     `message_time` t_m. `shared_time` and `congestion_time` [...] are the parts of `time` that are due to sharing of a
     node's adapter and of the links between nodes, `message_count` m the messages of the busiest rank. Elementwise;
     valid for N ≥ 1.

@@ -214,7 +214,7 @@ def distinct_columns(entries: list[NDArray[np.integer]]) -> FloatArray:
 
 
 def maximal_rows(rows: FloatArray) -> FloatArray:
-    """Rows of distinct rows [row, entry] that are not ≤ another one in every entry, largest sum first."""
+    """Distinct rows of some rows [row, entry] that are not ≤ another one in every entry, largest sum first."""
     rest = rows[np.argsort(-rows.sum(axis=1), kind="stable")]
     kept = []
     while len(rest):

@@ -2,8 +2,8 @@
 
 In programs that wait for their posted operations, a rank needs two clocks: `ready`, when its next operation may start
 (processor and sending side are free by then), and `receiving`, when its receiving side is free. Where messages are
-taken as they arrive (`Costs.on_arrival`), sends finish before their gap: a third, `sending`. Times are in ns, the
-charges rounded to 1e-6 ns, so that equal times compare as equal; public functions use seconds.
+taken as they arrive (`Costs.on_arrival`), sends finish before their gap: a third, `sending`. Times are whole
+numbers of ticks, so that equal times compare as equal (sums are exact up to 9 s); public functions use seconds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from whatif.errors import UsageError
 from whatif.models.patterns import INTER_NODE, INTER_SOCKET, INTRA_SOCKET
@@ -24,16 +24,22 @@ Indices = NDArray[np.signedinteger[Any]]
 Ranks = slice | Indices
 Distance = int | Indices
 
-NANOSECONDS: Final = 1e9
+TICKS: Final = 1e15
+"""In a second."""
 SEND_OVERHEAD, SEND_GAP, SEND_TIME, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP, RENDEZVOUS = range(7)
 """Columns of charges in arrays: the fields of `Charge`, in order."""
 MOST_MESSAGES: Final = 10**11
 """Most messages of one pattern; more would take a quarter of an hour."""
 
 
+def ticks(seconds: ArrayLike) -> FloatArray:
+    """Times in ticks, rounded half up as in `replay`."""
+    return np.asarray(np.floor(np.asarray(seconds, dtype=np.float64) * TICKS + 0.5))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Charge:
-    """Charges of messages of one size, in ns: one number, or one for each message (see `Costs`)."""
+    """Charges of messages of one size, in ticks: one number, or one for each message (see `Costs`)."""
 
     send_overhead: FloatArray
     send_gap: FloatArray
@@ -60,7 +66,7 @@ class Tariff:
 
         def of(table: FloatArray) -> FloatArray:
             constant, per_byte = table[np.arange(3), protocol].T
-            return np.asarray(np.round((constant + charged * per_byte) * NANOSECONDS, 6))
+            return ticks(constant + charged * per_byte)
 
         overhead, gap = of(costs.send_overhead), of(costs.send_gap)
         received = of(costs.receive_overhead), of(costs.receive_gap)
@@ -95,7 +101,7 @@ class Tariff:
 
 @dataclass(slots=True, eq=False)
 class Early:
-    """Further clocks [rank], in ns, if messages are taken as they arrive."""
+    """Further clocks [rank], in ticks, if messages are taken as they arrive."""
 
     sending: FloatArray
     """Time at which the sending side is free."""
@@ -105,7 +111,7 @@ class Early:
 
 @dataclass(slots=True, eq=False)
 class Clocks:
-    """Clocks of every rank [rank] in ns, the places of the ranks, and the costs of messages."""
+    """Clocks of every rank [rank] in ticks, the places of the ranks, and the costs of messages."""
 
     ready: FloatArray
     receiving: FloatArray
@@ -127,14 +133,14 @@ class Clocks:
         if costs.node_gap > 0:
             reason = "the order in which they use it spans several rounds; simulate the trace instead"
             raise UsageError(f"ranks that share the network adapter of a node cannot be simulated in rounds: {reason}")
-        ready = np.zeros(rank_count) if arrival is None else _nanoseconds(arrival, rank_count)
+        ready = np.zeros(rank_count) if arrival is None else _starting_ticks(arrival, rank_count)
         early = Early(np.zeros(rank_count), np.zeros(rank_count)) if costs.on_arrival else None
         return cls(ready, np.zeros(rank_count), early, places, costs)
 
     @property
     def times(self) -> FloatArray:
         """End of each rank [rank], in s."""
-        return self.ready / NANOSECONDS
+        return self.ready / TICKS
 
     def following(self) -> Clocks:
         """Clocks of the next round, in the memory of the round before last if there is one."""
@@ -195,8 +201,8 @@ def refuse_early(arrival: FloatArray, idle: FloatArray) -> None:
         raise UsageError(OUT_OF_TURN)
 
 
-def _nanoseconds(arrival: FloatArray, rank_count: int) -> FloatArray:
-    ready: FloatArray = np.round(np.asarray(arrival, dtype=np.float64) * NANOSECONDS, 6)
+def _starting_ticks(arrival: FloatArray, rank_count: int) -> FloatArray:
+    ready = ticks(arrival)
     if ready.shape != (rank_count,) or not (np.isfinite(ready) & (ready >= 0)).all():
         raise UsageError(f"arrival must be one time ≥ 0 for each of {rank_count} ranks")
     return ready

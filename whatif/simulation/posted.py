@@ -23,9 +23,9 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation import posted_kernel
 from whatif.simulation.clocks import (
     FLIGHT,
-    NANOSECONDS,
     RENDEZVOUS,
     SEND_OVERHEAD,
+    TICKS,
     Charge,
     Clocks,
     Early,
@@ -34,6 +34,7 @@ from whatif.simulation.clocks import (
     refuse_early,
     refuse_too_many,
     repeat,
+    ticks,
 )
 from whatif.simulation.jit import jitted_or_plain
 from whatif.simulation.posted_kernel import PostedMessages, PostedState
@@ -71,11 +72,13 @@ def halo_times(
         raise UsageError("sizes of messages and times of work are finite numbers ≥ 0")
     clocks = Clocks.starting(pattern.rank_count, grid_places(pattern), costs, arrival)
     tariffs = [Tariff(costs, float(size)) for size in sizes]
-    work = float(np.round(compute_time * NANOSECONDS, 6))
+    work = float(ticks(compute_time))
     advance = _advance(clocks, pattern, tariffs)
 
     def simulate() -> None:
         if work:
+            if clocks.early:  # A message that has arrived by now is taken before the work.
+                clocks.early.idle = clocks.ready
             clocks.ready, clocks.known = clocks.ready + work, clocks.ready
         advance(clocks)
 
@@ -204,7 +207,10 @@ class _Ranks:
             decided = np.where(waits, np.maximum(decided, known[messages.receiver]), decided)
         begun, arrival, taken = np.full((3, len(waits)), np.inf)
         before = (ready, early.sending if early else ready, clocks.receiving, known)
-        state = PostedState(*before, earliest, decided, begun, arrival, taken, *(each.copy() for each in before))
+        posted = (np.zeros_like(ready),) * 2 if early else (ready, known)
+        state = PostedState(
+            *before, *posted, earliest, decided, begun, arrival, taken, *(each.copy() for each in before)
+        )
         self._settle()(messages, state)
         if early:
             refuse_early(arrival, early.idle[messages.receiver])
@@ -260,7 +266,7 @@ def linear_alltoall_times(
     clocks, tariff = Clocks.starting(rank_count, places, costs, arrival), Tariff(costs, checked_size(message_size))
     alike = np.ptp(clocks.ready) == 0
     if tariff.uniform and alike:
-        return np.full(rank_count, _one_of_alltoall(rank_count, tariff.at(0), float(clocks.ready[0])) / NANOSECONDS)
+        return np.full(rank_count, _one_of_alltoall(rank_count, tariff.at(0), float(clocks.ready[0])) / TICKS)
     if tariff.one_sided and (alike or not tariff.rendezvous):
         refuse_too_many(rank_count * (rank_count - 1))
         _one_sided_alltoall(clocks, tariff)

@@ -23,17 +23,21 @@ class PostedMessages(NamedTuple):
     incoming: NDArray[np.int64]
     """Messages, those of a receiver together and in the order in which it posts their receives."""
     charges: FloatArray
-    """[message, column], in ns."""
+    """[message, column], in ticks."""
 
 
 class PostedState(NamedTuple):
-    """Clocks at the beginning and at the end [rank], and the messages [message], in ns; inf: not yet."""
+    """Clocks at the beginning and at the end [rank], and the messages [message], in ticks; inf: not yet."""
 
     ready: FloatArray
     sending: FloatArray
     receiving: FloatArray
     known: FloatArray
     """Time at which `ready` was determined."""
+    posted: FloatArray
+    """Time from which messages are taken: `ready`, or 0 where they are taken on arrival."""
+    posted_known: FloatArray
+    """Time at which `posted` was determined."""
     earliest: FloatArray
     """Earliest start of a send."""
     earliest_known: FloatArray
@@ -98,12 +102,12 @@ def settle_rank(messages: PostedMessages, state: PostedState, rank: int) -> None
 def next_receive(messages: PostedMessages, state: PostedState, rank: int, free: float) -> tuple[int, float, float]:
     """Next receive, its start, and the time since which it is known (its send); -1 for none."""
     chosen, start, since, known = -1, np.inf, np.inf, np.inf
+    posted, posted_known = state.posted[rank], state.posted_known[rank]
     for place in range(messages.received[rank], messages.received[rank + 1]):
         message = messages.incoming[place]
         if state.taken[message] == np.inf and state.arrival[message] < np.inf:
-            ready = max(state.ready[rank], state.arrival[message])
-            sent = state.begun[message]
-            if ready < since or (ready == since and max(sent, state.known[rank]) < max(known, state.known[rank])):
+            ready, sent = max(posted, state.arrival[message]), state.begun[message]
+            if ready < since or (ready == since and max(sent, posted_known) < max(known, posted_known)):
                 chosen, start, since, known = message, max(ready, free), ready, sent
     return chosen, start, known
 

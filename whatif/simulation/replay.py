@@ -13,6 +13,7 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation import event_loop as kernel
 from whatif.simulation import replay_queues, replay_state
 from whatif.simulation.activity import activity
+from whatif.simulation.clocks import TICKS
 from whatif.simulation.jit import CompilerError, fields_of, jitted, table_of
 from whatif.simulation.rank_programs import ANY
 from whatif.simulation.replay_state import ReplayState
@@ -21,7 +22,7 @@ from whatif.simulation.schedule_checks import check_completion, check_schedule, 
 
 SMALL: Final = 50_000
 """Most operations that are replayed in Python: loading the compiled kernel takes longer."""
-MOST_TICKS: Final = 10**15
+MOST_TICKS: Final = int(TICKS)
 """In a second."""
 LONGEST: Final = 4e18
 """Ticks of a run: a sum beyond would not fit 64 bits."""

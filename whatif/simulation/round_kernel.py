@@ -15,7 +15,7 @@ from whatif.simulation.clocks import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, REND
 
 
 class RoundMachine(NamedTuple):
-    """Places of ranks [rank], and charges [distance, column] in ns."""
+    """Places of ranks [rank], and charges [distance, column] in ticks."""
 
     node: NDArray[np.int32]
     socket: NDArray[np.int32]
@@ -29,7 +29,7 @@ class RoundMachine(NamedTuple):
 
 
 class RankClocks(NamedTuple):
-    """Clocks [rank] in ns; `sending` and `idle` are used where messages are taken as they arrive."""
+    """Clocks [rank] in ticks; `sending` and `idle` are used where messages are taken as they arrive."""
 
     ready: FloatArray
     receiving: FloatArray

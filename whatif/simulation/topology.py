@@ -20,7 +20,7 @@ from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation.sharing import Routes, require_positive
 
-IntArray = NDArray[np.int64]
+IntArray = NDArray[np.int32]
 NO_LINK: Final = -1
 MOST_LINKS: Final = 50_000_000
 
@@ -57,14 +57,15 @@ class Topology:
 
         Raises UsageError for nodes that do not exist.
         """
-        ends = np.stack([source, destination]).astype(np.int64)
+        ends = np.array([source, destination])
         wrong = ends[(ends < 0) | (ends >= self.node_count)]
         if len(wrong):
             raise UsageError(f"node {wrong[0]} is not in the {self.name} of {self.node_count} nodes")
-        links = np.where((ends[0] == ends[1])[:, None], NO_LINK, self.find(ends[0], ends[1]))
-        used = links != NO_LINK
+        ends = ends.astype(np.int32)
+        links = self.find(ends[0], ends[1])
+        used = (links != NO_LINK) & (ends[0] != ends[1])[:, None]
         start = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
-        return Routes(start, links[used].astype(np.int32))
+        return Routes(start, links[used])
 
 
 def star(node_count: int, bandwidth: float, latency: float) -> Topology:
@@ -200,7 +201,7 @@ def torus(dims: Sequence[int], bandwidth: float, latency: float) -> Topology:
                 step = np.where(upwards, 1, -1) * (hop < distance)
                 node = node + ((place + step) % length - place) * strides[at]
                 place = (place + step) % length
-        return np.stack(columns, axis=1) if columns else np.empty((len(source), 0), dtype=np.int64)
+        return np.stack(columns, axis=1) if columns else np.empty((len(source), 0), dtype=np.int32)
 
     link_count = strides[-1] * len(dims) * 2
     links = _links([link_count], [bandwidth], [latency])

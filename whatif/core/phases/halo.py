@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from whatif.core.context import Context
 from whatif.core.phases.correction import Corrections
+from whatif.core.phases.halo_wiring import HaloWiring
 from whatif.core.phases.link_sharing import is_congested, wire_exchange_congestion, with_congestion
 from whatif.core.phases.message import choose_protocol, message_time, parameters_at
 from whatif.core.term import PhaseTerm, Reference
-from whatif.models import placement
 from whatif.models.corrections import time_of_sharing
 from whatif.models.k_model import effective_process_count, k_factor
 from whatif.models.patterns import message_kinds
@@ -23,40 +21,6 @@ from whatif.units import BYTE_PER_SECOND, ONE, Quantity
 from whatif.vocabulary import DISTANCES, PROTOCOLS
 
 COMBINED: Final = {"serialised": serialised_time, "concurrent": concurrent_time}
-_GRID_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
-    "rank_counts": placement.rank_message_counts,
-    "node_counts": placement.node_message_counts,
-    "inter_node_count": placement.inter_node_count,
-    "total_count": placement.total_count,
-}
-_BOX_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
-    "rank_counts": placement.box_rank_message_counts,
-    "node_counts": placement.box_node_message_counts,
-    "inter_node_count": placement.box_inter_node_count,
-    "total_count": placement.box_total_count,
-}
-
-
-@dataclass(frozen=True)
-class HaloWiring:
-    """Halo phase during wiring: its path, and the inputs of its counting functions."""
-
-    context: Context
-    name: str
-    phase: HaloPhase
-    placed: Mapping[str, Reference]
-    options: Mapping[str, Any]
-    sizes: str
-
-    def count(self, quantity: str) -> str:
-        """A term that counts messages from the placement: on the grid, or between boxes of a bisection."""
-        boxes = self.context.grid.decomposition == "bisection"
-        function = _BOX_COUNTS[quantity] if boxes else _GRID_COUNTS[quantity]
-        return self.context.wiring.add(f"{self.name}.{quantity}", function, self.placed, options=self.options)
-
-    def message_time(self, model: str, distance: str, process_count: Reference) -> str:
-        """The time of a message of each kind over a distance."""
-        return message_time(self.context, self.name, model, distance, self.sizes, process_count)
 
 
 def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
@@ -69,28 +33,15 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
     once = _node_aware(exchange, counts) if phase.model == "node_aware" else _by_rank(exchange, counts)
     repeats = f"application.phases.{name}.exchange_count"
     if context.scenario.application.communication != "modelled":
-        once = _played(exchange)
+        from whatif.core.phases.simulated_exchange import wire_simulated_halo
+
+        once = wire_simulated_halo(exchange, _sharing(exchange))
     elif Corrections(context).stated("sharing_factor"):
         _time_of_sharing(exchange, once, counts, repeats)
     if is_congested(context):
-        once = with_congestion(context, name, once, _congestion(exchange, once), repeats)
+        once = with_congestion(context, name, once, wire_exchange_congestion(exchange, once), repeats)
     inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
-
-
-def _congestion(exchange: HaloWiring, once: str) -> str:
-    """Wire the time by which shared links prolong an exchange."""
-    phase = exchange.phase
-    return wire_exchange_congestion(
-        exchange.context,
-        exchange.name,
-        phase.model,
-        exchange.placed,
-        exchange.options,
-        {"message_size": exchange.sizes, "exchange_time": once},
-        neighbours=phase.neighbours,
-        at_once=phase.concurrency == "concurrent",
-    )
 
 
 def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str) -> None:
@@ -140,16 +91,6 @@ def _sharing(exchange: HaloWiring) -> dict[str, Reference]:
         if sharing["inter_node"] not in exchange.context.wiring.terms:
             _effective_k(exchange)
     return sharing
-
-
-def _played(exchange: HaloWiring) -> str:
-    """Time of the exchange, simulated message by message."""
-    from whatif.core.phases.simulated_exchange import wire_simulated_halo
-
-    placed, options = exchange.placed, exchange.options
-    return wire_simulated_halo(
-        exchange.context, exchange.name, exchange.phase.model, _sharing(exchange), placed, options, exchange.sizes
-    )
 
 
 def _effective_k(exchange: HaloWiring) -> str:

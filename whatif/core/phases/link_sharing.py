@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from whatif import units
 from whatif.core.context import Context
 from whatif.core.evaluate import REFUSED
+from whatif.core.phases.halo_wiring import HaloWiring
 from whatif.core.phases.message import choose_protocol, message_time, parameters_at, protocol_time
 from whatif.core.phases.node_links import by_link
 from whatif.core.term import Reference
@@ -31,6 +32,10 @@ from whatif.models.quantities import Core, Count, FloatArray, model
 from whatif.models.workload import along_dimensions, repeated
 from whatif.units import BYTE, Quantity
 from whatif.vocabulary import PROTOCOLS
+
+if TYPE_CHECKING:
+    from whatif.simulation.link_loads import Step
+    from whatif.simulation.round_patterns import Round
 
 TopologyCounts = Annotated[FloatArray, units.ONE, Core("dimension")]
 Network = tuple[str, bool, tuple[int, ...]]
@@ -187,7 +192,7 @@ def _at_points(
 @lru_cache(maxsize=1024)
 def _exchange_loads(pattern: Pattern, network: Network, slots: tuple[int, ...]) -> FloatArray:
     """Loads [row, link, step] of an exchange; batches of messages of a kind take its steps in turn."""
-    from whatif.simulation.link_loads import link_loads
+    from whatif.simulation.link_loads import fullest, link_loads
 
     node = pattern.nodes()
     batches: list[Any] = [(node[:0], node[:0], None)] * len(slots)
@@ -196,7 +201,8 @@ def _exchange_loads(pattern: Pattern, network: Network, slots: tuple[int, ...]) 
         start, end = node[sender], node[receiver]
         batches[slots.index(kind) + used[kind]] = start[start != end], end[start != end], None
         used[kind] += 1
-    return _joined(link_loads(_topology(network, int(node.max()) + 1), batches, network[1]))
+    loads = link_loads(_topology(network, int(node.max()) + 1), batches, network[1])
+    return _joined((fullest(loads.near), fullest(loads.far), loads.longest[np.newaxis]))
 
 
 @lru_cache(maxsize=1024)
@@ -206,14 +212,22 @@ def _round_loads(rank_count: int, ranks_per_node: int, algorithm: str, network: 
     from whatif.simulation.link_loads import link_loads
     from whatif.simulation.round_patterns import rounds_of
 
-    topology, columns = _topology(network, -(-rank_count // ranks_per_node)), []
-    for item in rounds_of(ALGORITHMS[algorithm][0], algorithm, rank_count):
-        start, end = item.sender // ranks_per_node, item.receiver // ranks_per_node
-        away = start != end
-        near, far, hops = link_loads(topology, [(start[away], end[away], item.weight[away])], network[1])
-        route = hops[0, 0] if item.waits else hops[1, 0]
-        columns.append([near.max(), far.max(), route, item.share, item.repeats, item.waits])
-    return np.array(columns).T if columns else np.zeros((6, 1))
+    rounds = list(rounds_of(ALGORITHMS[algorithm][0], algorithm, rank_count))
+    if not rounds:
+        return np.zeros((6, 1))
+    topology = _topology(network, -(-rank_count // ranks_per_node))
+    loads = link_loads(topology, [_between_nodes(item, ranks_per_node) for item in rounds], network[1])
+    waits = np.array([item.waits for item in rounds])
+    near, far = (part.max(axis=0, initial=0.0) for part in (loads.near, loads.far))
+    own = np.array([[item.share, item.repeats] for item in rounds]).T
+    return np.stack([near, far, np.where(waits, loads.longest, loads.mean), *own, waits])
+
+
+def _between_nodes(item: Round, ranks_per_node: int) -> Step:
+    """Messages of a round that leave their node."""
+    start, end = item.sender // ranks_per_node, item.receiver // ranks_per_node
+    away = start != end
+    return start[away], end[away], item.weight[away]
 
 
 def _topology(network: Network, node_count: int) -> Any:
@@ -231,33 +245,22 @@ def _joined(parts: tuple[FloatArray, ...]) -> FloatArray:
     return result
 
 
-def wire_exchange_congestion(
-    context: Context,
-    name: str,
-    model: str,
-    placed: Mapping[str, Reference],
-    options: Mapping[str, Any],
-    times: Mapping[str, Reference],
-    *,
-    neighbours: Neighbours,
-    at_once: bool,
-) -> str:
-    """Wire the congestion of an exchange, whose messages alone take `times["exchange_time"]`.
-
-    `placed` and `options` are those of the functions that count messages; `times` also holds `message_size`.
-    """
+def wire_exchange_congestion(exchange: HaloWiring, exchange_time: str) -> str:
+    """Wire the time by which shared links prolong an exchange, whose messages alone take `exchange_time`."""
+    context, name, phase = exchange.context, exchange.name, exchange.phase
     wiring, shared = context.wiring, topology_inputs(context)
-    boxes = "rank_count" in placed
-    inputs = {**placed, **({"link_counts": shared.pop("link_counts")} if "link_counts" in shared else {})}
+    boxes = "rank_count" in exchange.placed
+    inputs = {**exchange.placed, **({"link_counts": shared.pop("link_counts")} if "link_counts" in shared else {})}
     function = box_link_counts if boxes else halo_link_counts
-    counts = wiring.add(f"{name}.link_counts", function, inputs, options={**options, **_routing(context)})
-    single = _single_message(context, name, model, times["message_size"])
-    kinds = step_kinds(len(context.grid.cells), neighbours)
+    counts = wiring.add(f"{name}.link_counts", function, inputs, options={**exchange.options, **_routing(context)})
+    single = _single_message(context, name, phase.model, exchange.sizes)
+    times: dict[str, Reference] = {"message_size": exchange.sizes, "exchange_time": exchange_time}
+    kinds = step_kinds(len(context.grid.cells), phase.neighbours)
     return wiring.add(
         f"{name}.exchange_congestion",
         exchange_congestion,
         {"message_counts": counts, **shared, **times, **single},
-        options={"step_kinds": kinds, "at_once": at_once},
+        options={"step_kinds": kinds, "at_once": phase.concurrency == "concurrent"},
     )
 
 

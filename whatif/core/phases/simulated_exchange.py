@@ -10,6 +10,7 @@ import numpy as np
 
 from whatif.core.context import Context
 from whatif.core.message_simulation import SOURCE, MessageMachine, block_places, simulated_term, wire_machine
+from whatif.core.phases.halo_wiring import HaloWiring
 from whatif.core.term import Reference
 from whatif.errors import UsageError
 from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
@@ -140,25 +141,17 @@ def contributed(kind: Kind, message_size: float, rank_count: int) -> float:
     return message_size / rank_count if kind in {Kind.ALLGATHER, Kind.ALLTOALL} else message_size
 
 
-def wire_simulated_halo(
-    context: Context,
-    name: str,
-    model: str,
-    sharing: Mapping[str, Reference],
-    placed: Mapping[str, Reference],
-    options: Mapping[str, Any],
-    sizes: str,
-) -> str:
-    """Wire the time of one exchange; `placed` and `options` are those of the functions that count its messages."""
-    if model == "node_aware":
-        context.wiring.problem(
-            f"application.phases.{name}.model", "`node_aware` is a closed form and cannot be simulated"
-        )
-        context.wiring.raise_problems()
-    simulated = wire_machine(context, name, model, sharing)
-    function = simulated_box_time if "rank_count" in placed else simulated_halo_time
-    inputs = {**placed, "message_size": sizes, **simulated.inputs}
-    return context.wiring.add(f"{name}.simulated_time", function, inputs, options={**options, **simulated.options})
+def wire_simulated_halo(exchange: HaloWiring, sharing: Mapping[str, Reference]) -> str:
+    """Wire the time of one exchange, simulated message by message."""
+    wiring, name = exchange.context.wiring, exchange.name
+    if exchange.phase.model == "node_aware":
+        reason = "`node_aware` is a closed form and cannot be simulated"
+        wiring.problem(f"application.phases.{name}.model", reason)
+        wiring.raise_problems()
+    simulated = wire_machine(exchange.context, name, exchange.phase.model, sharing)
+    function = simulated_box_time if "rank_count" in exchange.placed else simulated_halo_time
+    inputs = {**exchange.placed, "message_size": exchange.sizes, **simulated.inputs}
+    return wiring.add(f"{name}.simulated_time", function, inputs, options={**exchange.options, **simulated.options})
 
 
 def wire_simulated_collective(context: Context, name: str, model: str, algorithm: str, message_size: Reference) -> str:

@@ -1,0 +1,48 @@
+"""Halo phase during wiring, as its parts share it: modelled, simulated and congested exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from whatif.core.context import Context
+from whatif.core.phases.message import message_time
+from whatif.core.term import Reference
+from whatif.models import placement
+from whatif.schema.application import HaloPhase
+
+_GRID_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
+    "rank_counts": placement.rank_message_counts,
+    "node_counts": placement.node_message_counts,
+    "inter_node_count": placement.inter_node_count,
+    "total_count": placement.total_count,
+}
+_BOX_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
+    "rank_counts": placement.box_rank_message_counts,
+    "node_counts": placement.box_node_message_counts,
+    "inter_node_count": placement.box_inter_node_count,
+    "total_count": placement.box_total_count,
+}
+
+
+@dataclass(frozen=True)
+class HaloWiring:
+    """Halo phase during wiring: its path, and the inputs of its counting functions."""
+
+    context: Context
+    name: str
+    phase: HaloPhase
+    placed: Mapping[str, Reference]
+    options: Mapping[str, Any]
+    sizes: str
+
+    def count(self, quantity: str) -> str:
+        """A term that counts messages from the placement: on the grid, or between boxes of a bisection."""
+        boxes = self.context.grid.decomposition == "bisection"
+        function = _BOX_COUNTS[quantity] if boxes else _GRID_COUNTS[quantity]
+        return self.context.wiring.add(f"{self.name}.{quantity}", function, self.placed, options=self.options)
+
+    def message_time(self, model: str, distance: str, process_count: Reference) -> str:
+        """The time of a message of each kind over a distance."""
+        return message_time(self.context, self.name, model, distance, self.sizes, process_count)
