@@ -81,7 +81,7 @@ class _Processor(NamedTuple):
     factor: float
     text: str
     """The factor as text, with its uncertainty."""
-    deviation: float = 1.0
+    deviation: str = "1.0"
 
 
 _Nodes = Mapping[str, Sequence[_Processor]]
@@ -120,19 +120,26 @@ def _nodes(parameters: Mapping[str, Parameter], values: Mapping[str, FloatArray]
     found: dict[str, list[_Processor]] = {}
     for path in (path for path in parameters if path.startswith(PROCESSORS)):
         key = path.removeprefix(PROCESSORS)
-        factor, deviation = float(values[path]), float(values.get(f"{DEVIATIONS}{key}", 1.0))
-        uncertain = distribution_of(parameters[path], {})
-        text = repr(factor)
-        if uncertain is not None:
-            text = uncertain.text or f"{factor!r} +- {uncertain.numbers[1]!r}"
-        found.setdefault(key.rpartition("_")[0] or key, []).append(_Processor(factor, text, deviation))
+        deviation = f"{DEVIATIONS}{key}"
+        one = _Processor(float(values[path]), _text(parameters[path], values[path]))
+        if deviation in parameters:
+            one = one._replace(deviation=_text(parameters[deviation], values[deviation]))
+        found.setdefault(key.rpartition("_")[0] or key, []).append(one)
     return dict(islice(found.items(), int(values[_NODE_COUNT])))
+
+
+def _text(parameter: Parameter, value: FloatArray) -> str:
+    """Value of a parameter with its uncertainty, as in a platform file."""
+    uncertain = distribution_of(parameter, {})
+    if uncertain is None:
+        return repr(float(value))
+    return uncertain.text or f"{float(value)!r} +- {uncertain.numbers[1]!r}"
 
 
 def _drawn(fleet: Fleet, nodes: _Nodes, socket_count: int) -> _Nodes:
     """Drawn nodes, with the deviation of the day as the uncertainty of their processors."""
     known = Spread((0.0,) * socket_count, 0.0, 0.0)
-    if nodes:
+    if nodes and not {"node", "processor"} <= fleet.spreads.keys():
         rows = [(name, str(at), one.factor) for name, row in nodes.items() for at, one in enumerate(row)]
         names, cpus, factors = zip(*rows, strict=True)
         known = spread(Processors(names, cpus, np.array(factors), np.ones(len(rows)), np.nan))
