@@ -12,6 +12,9 @@ _SCRIPT = """
 import itertools, signal, sys
 number, count, written, renamed = signal.Signals(int(sys.argv[1])), int(sys.argv[2]), sys.argv[3], sys.argv[4]
 hits = itertools.count(1)
+if number == signal.SIGINT:
+    # A shell starts programs in the background with SIGINT ignored, and Python leaves that as it is.
+    signal.signal(number, signal.default_int_handler)
 
 def hit():
     if next(hits) == count:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from whatif.api.fits import fit_scaling as fit_scaling
     from whatif.api.fits import fit_transfer as fit_transfer
     from whatif.api.linpack import hpl as hpl
-    from whatif.api.linpack import hpl_scenario as hpl_scenario
     from whatif.api.linpack import tune_hpl as tune_hpl
     from whatif.api.measurements import import_gpu as import_gpu
     from whatif.api.measurements import import_kernels as import_kernels
@@ -80,7 +79,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
         "fit_scaling",
         "fit_transfer",
     ),
-    "whatif.api.linpack": ("hpl", "hpl_scenario", "tune_hpl"),
+    "whatif.api.linpack": ("hpl", "tune_hpl"),
     "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer"),
     "whatif.api.profiles": ("import_profile", "project"),
     "whatif.api.scenarios": ("calibrate", "check", "comparisons", "json_schema", "list_", "resolve", "validate"),

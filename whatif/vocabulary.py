@@ -43,3 +43,6 @@ SIMULATION_TABLES: Final[tuple[SimulationTable, ...]] = get_args(SimulationTable
 Category = Literal["kernel", "communication", "transfer", "overhead"]
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
 """Categories of the time of an iteration; results have a column `CATEGORY_time` for each."""
+
+MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
+"""Terms of the time of dgemm: products of its M, N and K."""

@@ -77,6 +77,14 @@ def test_overrides_apply_to_all_runs(hpl):
     assert (np.array(times(slow)) > 10 * np.array(times(plain))).all()
 
 
+def test_ranks_of_a_node_follow_overrides_of_its_cores(hpl):
+    few = ("--set", "platform.node.cpu.core_count=4")
+    code, out, error = hpl("--format", "csv", *few)
+    assert code == 0
+    assert "assumed: 8 ranks on a node, one for each core: 2 x 4" in error
+    assert out == hpl("--format", "csv", "--ranks-per-node", "8")[1]
+
+
 def test_noise_gives_the_mean_and_the_interval_of_runs_with_seeds_that_follow(hpl):
     noisy = ("--noise", "--format", "csv", "--set", "platform.kernels.dgemm.deviation.mnk=0.05 ns")
     _, out, error = hpl(*noisy, "--replicates", "3", "--seed", "7")
@@ -156,6 +164,9 @@ def test_sizes_and_grids_that_need_more_memory_are_refused_with_line_and_amount(
         (["--max-points", "0"], "dahu", 2, "0 is not in the range"),
         (["--measured", "HPL.dat"], "dahu", 3, "this is an HPL.dat"),
         (["--measured", "none"], "dahu", 3, "none: cannot be read"),
+        (["--save", "run.toml", "--format", "csv"], "dahu", 2, "-o and --format: no effect with --save"),
+        (["--save", "run.toml", "-o", "runs.csv"], "dahu", 2, "-o and --format: no effect with --save"),
+        (["--save", "run.toml", "--replicates", "2"], "dahu", 2, "--replicates: no effect with --save"),
         (["--save", "none/run.toml"], "dahu", 2, "none/run.toml: cannot be written"),
     ],
 )
@@ -202,6 +213,15 @@ def test_a_platform_without_required_parameters_is_refused(hpl, tmp_path):
     assert (code, "neither `[kernels.dgemm]` nor a data sheet of its processors" in error) == (3, True)
 
 
+@pytest.fixture
+def background():
+    """Tests started in the background by a shell: SIGINT is ignored, also by the processes that they start."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("background")
 def test_an_interrupted_list_keeps_the_lines_that_were_printed(tmp_path):
     (tmp_path / "HPL.dat").write_text(hpl_input(N="2000 2400 2800", P="4", Q="8"))
     done = ended_process(signal.SIGINT, tmp_path, ["hpl", "HPL.dat", "--platform", "dahu"], written="2000   120")

@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 
 import whatif
 from tests.linpack.test_hpl_verb import hpl_input
+from whatif.linpack.correction import learnt_correction
 from whatif.linpack.output_reader import HPLRun
 from whatif.linpack.output_writer import HPLRow
 from whatif.linpack.prediction_errors import errors_of
@@ -80,7 +81,9 @@ def test_without_measured_runs_there_are_no_errors():
 
 def test_kernels_without_a_calibration_are_listed_and_cost_memory_bandwidth(folder):
     result = predicted()
-    assert any("not calibrated, charged by memory's bandwidth: dtrsv, dgemv" in it for it in result.notes)
+    assert any("not calibrated, by the memory bandwidth: dgemv, dger, daxpy" in it for it in result.notes)
+    assert "assumed: not calibrated, an operation as long as one of dgemm: dtrsm (platform.kernels)" in result.notes
+    assert "assumed: not calibrated, free, as the vectors stay in caches: dtrsv (platform.kernels)" in result.notes
     slow = predicted(overrides={"platform.node.host.memory_bandwidth": "1 GB/s"}, components=True)
     fast = predicted(overrides={"platform.node.host.memory_bandwidth": "1 PB/s"}, components=True)
     swaps = [next(iter(it)).components["row_swap"] for it in (slow, fast)]
@@ -92,7 +95,7 @@ def test_explain_lists_kernels_without_a_calibration(folder, whatif_main):
     assert whatif_main("hpl", "HPL.dat", "--platform", "own.toml", "--save", "run.toml")[0] == 0
     code, out, _ = whatif_main("explain", "run.toml", "total_time", "--depth", "4")
     assert code == 0
-    assert "not calibrated, charged by memory's bandwidth: dtrsv" in out
+    assert "not calibrated, by the memory bandwidth: dgemv" in out
 
 
 def test_correction_gives_back_the_factor_that_made_the_runs(folder):
@@ -112,9 +115,12 @@ def test_written_correction_is_that_of_the_platform_and_applies_to_the_next_pred
     assert again.errors().mean_error < 0.01
     parameters = again.runs.program.parameters
     assert "learnt from 8 runs of 4 configurations of HPL (HPL.out)" in parameters["platform.kernels.correction"].source
-    assert_allclose(
-        parameters["platform.kernels.run_deviation"].value, np.std([-0.02, 0.02], ddof=1), rtol=0.02, atol=0
-    )
+    # The scatter of whole times, over the share of the kernels in them.
+    before = [time for _, time in times_of(predicted())]
+    shares = np.log([time for _, time in truth] / np.array(before)) / np.log(1.3)
+    deviation = np.std([-0.02, 0.02], ddof=1) / np.sqrt(np.mean(shares**2))
+    assert shares.max() < 0.95
+    assert_allclose(parameters["platform.kernels.run_deviation"].value, deviation, rtol=0.01, atol=0)
     # Learnt once more, from the corrected platform, it stays.
     again.write("corrected.toml")
     third = whatif.hpl("HPL.dat", platform="corrected.toml").runs.program.parameters
@@ -161,5 +167,74 @@ def test_interval_widens_with_the_uncertainty_of_the_fit_and_the_scatter_of_runs
 
 def test_fewer_busy_cores_than_ranks_are_a_warning(folder):
     found = predicted(overrides={"platform.kernels.busy_cores": 1}).notes
-    assert any("timed with 1 busy cores, 8 ranks run on a node" in note for note in found)
+    assert any("timed with 1 busy core, 8 ranks run on a node" in note for note in found)
     assert not any("busy" in note for note in predicted(overrides={"platform.kernels.busy_cores": 8}).notes)
+
+
+def test_fewer_busy_cores_than_ranks_are_a_warning_of_a_search(folder, whatif_main):
+    few = ("--grid", "1x1", "--matrix-sizes", "500", "--candidates", "1", "--set", "platform.kernels.busy_cores=1")
+    code, _, error = whatif_main("tune", "hpl", "--platform", "own.toml", *few)
+    assert code == 0
+    assert "timed with 1 busy core, 8 ranks run on a node" in error
+
+
+def test_correction_weights_configurations_by_the_share_of_their_kernels():
+    """Runs of known factor, scatter and shares: kernels are 90 % of one half of the times, 30 % of the other."""
+    random = np.random.default_rng(6)
+    shares = np.repeat([0.9, 0.3], 500)
+    factors = np.exp(random.normal(np.log(1.2), 0.05, 1000))
+    times = (factors**shares)[:, None] * np.exp(random.normal(0, 0.02, (1000, 4)))
+    known = [prediction(at + 1, 1.0, list(row)) for at, row in enumerate(times)]
+    found = learnt_correction(known, lambda items, factor: list(factor**shares))
+    assert_allclose(found.factor, 1.2, rtol=0.01, atol=0)
+    assert_allclose(found.deviation, 0.05, rtol=0.1, atol=0)
+    # Of the kernels: more than 0.02, the scatter of the whole times.
+    assert_allclose(found.run_deviation, 0.02 / np.sqrt((0.9**2 + 0.3**2) / 2), rtol=0.05, atol=0)
+
+
+def test_correction_of_a_changed_platform_is_not_written(folder, whatif_main):
+    write_output(folder / "HPL.out", times_of(predicted()))
+    arguments = ("hpl", "HPL.dat", "--platform", "own.toml", "--measured", "HPL.out", "-o", "corrected.toml")
+    for change in (("--set", "platform.kernels.dgemm.mnk=0.06 ns"), ("--cluster", "4")):
+        code, out, error = whatif_main(*arguments, *change)
+        assert (code, out) == (2, "")
+        assert "a correction is written without `platform." in error
+        assert not (folder / "corrected.toml").exists()
+    # The ranks of a node are no part of the platform file.
+    assert whatif_main(*arguments, "--ranks-per-node", "8")[0] == 0
+
+
+def test_correction_in_another_folder_names_the_folder_of_its_platform(folder, whatif_main):
+    write_output(folder / "HPL.out", times_of(predicted()))
+    (folder / "q").mkdir()
+    arguments = ("hpl", "HPL.dat", "--measured", "HPL.out")
+    code, _, error = whatif_main(*arguments, "--platform", "own.toml", "-o", "q/corrected.toml")
+    assert code == 0
+    options = error.split("use it with `")[1].split("`")[0].split()
+    assert options[:3] == ["--platform", "q/corrected.toml", "--platform-dir"]
+    assert whatif_main(*arguments, *options)[0] == 0
+
+
+def test_correction_and_deviation_of_runs_reach_panels_on_the_host(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "HPL.dat").write_text(hpl_input(N="4000", NB="256", P="1", Q="2"))
+
+    def part(**kernels):
+        overrides = {f"platform.kernels.{name}": value for name, value in kernels.items()}
+        found = whatif.hpl("HPL.dat", platform="frontier", panel_on="host", components=True, overrides=overrides,
+                           noise="run_deviation" in kernels, replicates=1)  # fmt: skip
+        return next(iter(found)).components["recursive_factorisation"]
+
+    assert_allclose(part(correction=3), 3 * part(), rtol=0.01, atol=0)
+    assert part(run_deviation=0.5) != pytest.approx(part(), rel=0.01)
+
+
+def test_kernels_with_a_deviation_of_runs_are_not_said_to_have_none(folder):
+    def warns(**kernels):
+        overrides = {"platform.kernels.correction": 1, "platform.kernels.run_deviation": 0}
+        overrides |= {f"platform.kernels.{name}": value for name, value in kernels.items()}
+        return any("no deviations of its kernels" in note for note in predicted(noise=True, overrides=overrides).notes)
+
+    assert warns()
+    assert not warns(run_deviation=0.03)
+    assert not warns(correction="1 +- 0.1")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from whatif.api.common import AnyPlatform, Overrides
 from whatif.core.scenario import Scenario
-from whatif.linpack.fleet import fleet_of
+from whatif.linpack.fleet import fleet_of, link_notes
 from whatif.linpack.input_reader import read_hpl_input
 from whatif.linpack.prediction_study import (
     DEFAULT_MAXIMUM_RUNS,
@@ -20,7 +20,7 @@ from whatif.linpack.prediction_study import (
 )
 from whatif.linpack.prediction_tables import by_key
 from whatif.linpack.predictions import HPLRuns
-from whatif.linpack.scenario_writer import Binding, HPLPlacement, PanelPlace, hpl_scenario_of, platform_source
+from whatif.linpack.scenario_writer import Binding, HPLPlacement, PanelPlace, hpl_scenario_of
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.tuning_options import Names, Numbers, space_of
 from whatif.linpack.tuning_study import HPLTuning, TuningInterrupted, TuningObserver, require_folder, tuned
@@ -31,7 +31,6 @@ __all__ = [
     "TuningInterrupted",
     "TuningObserver",
     "hpl",
-    "hpl_scenario",
     "require_folder",
     "tune_hpl",
 ]
@@ -50,7 +49,7 @@ def hpl(
     without_slowest: int = 0,
     cluster: int | None = None,
     spread: str | Mapping[str, float] = "",
-    cluster_seed: int = 0,
+    cluster_seed: int | None = None,
     without_uplinks: int = 0,
     noise: bool = False,
     network_noise: bool = False,
@@ -67,65 +66,38 @@ def hpl(
     seeds from `seed` on), and a further run is in the interval with 90 % probability: fitted costs are drawn from their
     covariance, kernel calls deviate, and so do whole runs (`kernels.run_deviation`). `measured` are outputs of HPL to
     compare with: `errors()` of the result has mean error, bias, order and coverage, and `write(path)` writes a platform
-    with the correction that they show. `components` adds the parts of the time.
+    with the correction that they show. `components` adds the parts of the time. `scenario` of the result is that of the
+    first combination.
 
-    Of the nodes, `hosts` names some in order (or a file does), `without_slowest` leaves the slowest out; `cluster`
-    draws so many, with relative spreads by level, `spread="node=2%, day=1%, call=3%"` (default: those of the platform;
-    a day is drawn for each replicate with noise); `without_uplinks` takes links from every lowest switch of a tree.
+    `hosts` names the nodes to use in order, or a file with these names; `without_slowest` leaves out the slowest nodes;
+    `cluster` draws a machine of so many nodes with relative spreads by level: `spread="node=2%, processor=1%, day=1%,
+    call=3%"` (default: those of the platform; day and call need `noise`, and a day is drawn for each replicate and
+    node); `without_uplinks` removes so many links upwards of every lowest switch of a fat tree.
 
     Raise `InvalidFileError` for a wrong file and for sizes that the machine has no room for, `UsageError` for more
-    than `max_points` combinations and for overrides of what HPL.dat states.
+    than `max_points` combinations, for overrides of what HPL.dat states, and for nodes that the machine does not have.
 
     >>> import whatif
     >>> predicted = whatif.hpl("tests/data/hpl/HPL.dat.4x4", platform="dahu")
     >>> first = next(iter(predicted))
     >>> first.row.configuration.block_size, 0 < first.row.time < 10
     (64, True)
+    >>> float(whatif.run(predicted.scenario)["total_time"]) == first.row.time
+    True
     """
     asked = read_hpl_input(Path(input_file))
     require_few(asked, Path(input_file), max_points)
     fleet = fleet_of(hosts, without_slowest, cluster, spread, cluster_seed, without_uplinks)
     placement = HPLPlacement(ranks_per_node, binding, panel_on, NOISE_OF[noise, network_noise], seed or 0, fleet)
-    runs, assumed = _runs(next(asked.configurations()), platform, platform_dirs, overrides, placement)
+    scenario, runs, notes = _runs(next(asked.configurations()), platform, platform_dirs, overrides, placement)
     require_feasible(asked, Path(input_file), runs)
+    notes += link_notes(fleet, runs, max(run.rank_count for run in asked.configurations()))
     count = replicates or (NOISY_REPLICATES if runs.is_noisy else 1)
     known = by_key(measured_runs(measured))
     return HPLPredictions(
-        asked, runs, range(runs.seed, runs.seed + count), known, components, assumed,
-        *platform_source(platform, platform_dirs), tuple(map(str, measured)),
+        asked, scenario, runs, range(runs.seed, runs.seed + count), known, components, notes,
+        tuple(map(str, measured)),
     )  # fmt: skip
-
-
-def hpl_scenario(
-    input_file: str | Path,
-    *,
-    platform: AnyPlatform,
-    platform_dirs: Sequence[str | Path] = (),
-    overrides: Overrides | None = None,
-    ranks_per_node: int | None = None,
-    binding: Binding = "by_core",
-    panel_on: PanelPlace = "device",
-    hosts: str | Path | Sequence[str] = (),
-    without_slowest: int = 0,
-    cluster: int | None = None,
-    spread: str | Mapping[str, float] = "",
-    cluster_seed: int = 0,
-    without_uplinks: int = 0,
-    noise: bool = False,
-    network_noise: bool = False,
-    seed: int | None = None,
-) -> Scenario:
-    """Scenario of the first combination of an HPL.dat on a platform; parameters and errors as those of `hpl`.
-
-    >>> import whatif
-    >>> first = whatif.hpl_scenario("tests/data/hpl/HPL.dat.4x4", platform="dahu")
-    >>> 0 < float(whatif.run(first, overrides={"application.matrix_size": 1000})["total_time"]) < 1
-    True
-    """
-    fleet = fleet_of(hosts, without_slowest, cluster, spread, cluster_seed, without_uplinks)
-    placement = HPLPlacement(ranks_per_node, binding, panel_on, NOISE_OF[noise, network_noise], seed or 0, fleet)
-    first = next(read_hpl_input(Path(input_file)).configurations())
-    return hpl_scenario_of(first, platform, platform_dirs, overrides or {}, placement)[0]
 
 
 def tune_hpl(
@@ -140,7 +112,7 @@ def tune_hpl(
     without_slowest: int = 0,
     cluster: int | None = None,
     spread: str | Mapping[str, float] = "",
-    cluster_seed: int = 0,
+    cluster_seed: int | None = None,
     without_uplinks: int = 0,
     ranks: int | None = None,
     grids: Sequence[str] = (),
@@ -177,13 +149,14 @@ def tune_hpl(
     watching = observer or TuningObserver()
     fleet = fleet_of(hosts, without_slowest, cluster, spread, cluster_seed, without_uplinks)
     placement = HPLPlacement(ranks_per_node, binding, panel_on, seed=seed, fleet=fleet)
-    runs, assumed = _runs(Configuration(1, 1, 1, 1), platform, platform_dirs, overrides, placement)
-    for note in assumed:
-        watching.note(note)
+    _, runs, notes = _runs(Configuration(1, 1, 1, 1), platform, platform_dirs, overrides, placement)
     space = space_of(
         runs, ranks=ranks, grids=grids, memory_fraction=memory_fraction, matrix_sizes=matrix_sizes,
         block_sizes=block_sizes, broadcasts=broadcasts, swaps=swaps, depths=depths, candidates=candidates, seed=seed,
     )  # fmt: skip
+    most = max(rows * columns for rows, columns in space.grids)
+    for note in (*notes, *link_notes(fleet, runs, min(most, runs.rank_limit))):
+        watching.note(note)
     return tuned(runs, space, None if log is None else Path(log), on, workers, watching)
 
 
@@ -193,10 +166,11 @@ def _runs(
     platform_dirs: Sequence[str | Path],
     overrides: Overrides | None,
     placement: HPLPlacement,
-) -> tuple[HPLRuns, tuple[str, ...]]:
-    """Runs on a machine, and the notes on what was assumed of it."""
+) -> tuple[Scenario, HPLRuns, tuple[str, ...]]:
+    """Scenario of a configuration, runs on its machine, and the notes on what was assumed of that."""
     scenario, ranks, fleet = hpl_scenario_of(example, platform, platform_dirs, overrides or {}, placement)
     runs = HPLRuns(scenario.program)
-    kernels = runs.plan.uncalibrated_in_words
-    assumed = {"--ranks-per-node": ranks, "--panel-on": runs.panel_place, "platform.kernels": kernels}
-    return runs, (*(f"assumed: {text} ({option})" for option, text in assumed.items() if text), *fleet)
+    assumed = [(ranks, "--ranks-per-node"), (runs.panel_place, "--panel-on")]
+    assumed += [(text, "platform.kernels") for text in runs.plan.datasheet.in_words(runs.plan.uncalibrated)]
+    notes = [f"assumed: {text} ({option})" for text, option in assumed if text]
+    return scenario, runs, (*notes, *fleet, *filter(None, [runs.idle_cores]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
@@ -58,15 +58,15 @@ def machine_options(command: Command) -> Command:
             "--spread",
             default="",
             metavar="LEVEL=SHARE,..",
-            help="Standard deviations of --cluster by node, day and call, such as node=2%,call=3%.",
+            help="Standard deviations of --cluster by node, processor, day and call, such as node=2%,call=3%.",
         ),
-        click.option("--cluster-seed", type=click.IntRange(0, 2**53), default=0, help="Random seed of --cluster."),
+        click.option("--cluster-seed", type=click.IntRange(0, 2**53), help="Random seed of --cluster; default: 0."),
         click.option(
             "--without-uplinks",
             type=click.IntRange(0),
             default=0,
             metavar="K",
-            help="Links upwards that every lowest switch of a fat tree loses.",
+            help="Remove K of the links upwards of every lowest switch of a fat tree.",
         ),
     )
     for option in reversed(options):
@@ -101,15 +101,28 @@ def command(input_file: Path, output: Output, save: Path | None, overrides: tupl
     interval with 90 % probability. With --measured the errors follow; -o PLATFORM.toml then writes the platform with a
     correction of its kernels learnt from these runs.
     """
-    options["overrides"] = parse_sets(overrides)
-    if save is not None:
-        _save(save, input_file, options)
-        return
-    if output.file_format == "toml" and not options["measured"]:
-        raise UsageError("a correction (.toml) is learnt from measured runs: state --measured HPL.out")
     from whatif.api.linpack import hpl
 
-    result = hpl(input_file, **options)
+    if save is not None:
+        _require_no_results(output, options)
+    result = hpl(input_file, overrides=parse_sets(overrides), **options)
+    if save is None:
+        _show(result, output)
+    else:
+        result.scenario.write(save)
+        words = ["whatif", "open", str(save), *_platform_dirs(result, save)]
+        click.echo(f"written: {save}; explore it with `{shlex.join(words)}`", err=True)
+
+
+def _require_no_results(output: Output, options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for options of results, which `--save` does not compute."""
+    unused = [f"--{name}" for name in ("replicates", "measured", "components") if options[name]]
+    unused += [] if output == Output("hpl") else ["-o and --format"]
+    if unused:
+        raise UsageError(f"{unused[0]}: no effect with --save")
+
+
+def _show(result: HPLPredictions, output: Output) -> None:
     notes = result.notes
     _echo_notes(notes)
     with meter(result.run_count) as progress:
@@ -120,6 +133,9 @@ def command(input_file: Path, output: Output, save: Path | None, overrides: tupl
 def _write(result: HPLPredictions, predictions: Iterable[HPLPrediction], output: Output) -> None:
     if output.file_format == "toml":
         output.write_toml(result)
+        if output.path is not None:
+            words = ["--platform", str(output.path), *_platform_dirs(result, output.path)]
+            click.echo(f"use it with `{shlex.join(words)}`", err=True)
         return
     with output.opened() as out:
         if output.file_format == "hpl":
@@ -134,18 +150,10 @@ def _echo_notes(notes: Iterable[str]) -> None:
         click.echo(note, err=True)
 
 
-def _save(path: Path, input_file: Path, options: dict[str, Any]) -> None:
-    from whatif.api.linpack import hpl_scenario
-
-    simulating = {name: options.pop(name) for name in ("replicates", "measured", "components", "max_points")}
-    unused = next((name for name in ("replicates", "measured", "components") if simulating[name]), None)
-    if unused is not None:
-        raise UsageError(f"--{unused}: no effect with --save")
-    scenario = hpl_scenario(input_file, **options)
-    scenario.write(path)
-    elsewhere = [folder for folder in scenario.folders if folder.resolve() != path.resolve().parent]
-    words = ["whatif", "open", str(path), *(word for folder in elsewhere for word in ("--platform-dir", str(folder)))]
-    click.echo(f"written: {path}; explore it with `{shlex.join(words)}`", err=True)
+def _platform_dirs(result: HPLPredictions, path: Path) -> list[str]:
+    """Options that name the folders of a platform for a file that refers to it, except the folder of the file."""
+    elsewhere = [folder for folder in result.scenario.folders if folder.resolve() != path.resolve().parent]
+    return [word for folder in elsewhere for word in ("--platform-dir", str(folder))]
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from whatif.fitting.blas_costs import KernelFit, fit_kernel, kernel_name
 from whatif.fitting.coefficients import fit_coefficients
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.pieces import PiecesFit, fit_pieces
-from whatif.fitting.processors import Processors, in_words, slow_in_words, synthetic_processors
+from whatif.fitting.processors import Processors, in_words, slow_in_words, spread, synthetic_processors
 from whatif.importers.measurement_files import warnings_of
 from whatif.importers.rows import joined
 from whatif.schema.blas_kernels import KERNEL_NAMES
@@ -151,7 +151,7 @@ def _chosen_processors(found: Processors | None, choice: ProcessorChoice) -> _Ch
     chosen = found.without(choice.without).averaged(choice.average)
     values, assumed, remark, count = chosen.table, {}, "", choice.synthetic
     if count is not None:
-        values = synthetic_processors(chosen, count, choice.seed)
+        values = synthetic_processors(spread(chosen), count, choice.seed)
         remark = f"{count} synthetic nodes drawn with seed {choice.seed}"
         assumed = dict.fromkeys((PROCESSORS, "node_count"), remark)
     elif choice.average:

@@ -1,8 +1,8 @@
 """Models of a kernel fitted to its calls, and the choice between them by calls that were held out.
 
-A model with more terms, a factor for each processor (M_H) or a second side for large calls (M') always lies closer to
-the calls that it was fitted to. What counts are other calls, of block sizes K that were not fitted: a breakpoint in K
-that does not exist would otherwise decide on the best NB.
+A model with more terms, with a factor for each processor (M_H) or with other coefficients for large calls (M') always
+has smaller residuals at the calls that it was fitted to. Models are therefore compared by their errors at calls with
+values of K that were not fitted: a breakpoint in K that does not exist would determine the predicted best NB.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.fitting.blas_samples import MATRIX_TERMS, Samples
+from whatif.fitting.blas_samples import Samples
 from whatif.fitting.regression import NOISES, Noise, Regression, non_negative, regression
 from whatif.models.quantities import FloatArray
+from whatif.vocabulary import MATRIX_TERMS
 
 PER_PROCESSOR: Final = "M_H"
 _FOLDS: Final = 5
+_RANGES: Final = 20
+"""Ranges of K of dgemm; a fold has several, with ranges between them that are fitted."""
 _FEW: Final = 20
-"""Share 1 / 20 of the calls is what a decade of time needs to count as much as others."""
+"""A decade of time with less than 1 / 20 of the calls has a smaller weight than others."""
 _CLEARLY: Final = 0.2
-"""Share by which M' must lower the held-out error: its second side is an accelerator."""
+"""Least share by which M' must lower the held-out error: it is for an accelerator, not for a nonlinear kernel."""
 _MOST_BREAKS: Final = 24
-"""Places for a breakpoint of each size that are tried."""
+"""Most breakpoints of each size that are tried in a round."""
 _SHARES: Final = (1.0, 1.0, 0.1, 0.01)
-"""Rounds of that search, each among so much of the calls around the place found before."""
+"""Share of the calls around the present breakpoint that each round of the search tries."""
 _MOST_SEARCHED: Final = 2000
 """Calls that the search for breakpoints looks at."""
 _FEWEST_OF_SIDE: Final = 25
@@ -101,7 +104,8 @@ def _fitted(
 def held_out_residuals(samples: Samples, tried: Sequence[Candidate]) -> dict[str, FloatArray]:
     """|ln(fitted / measured)| of each call by models that were fitted without it, with the noise of least criterion.
 
-    dgemm is held out by K, other kernels call by call. Models that parts of the calls do not determine are left out.
+    dgemm is held out by ranges of K, other kernels call by call. Models that parts of the calls do not determine are
+    left out.
     """
     best = {item.model: item for item in sorted(tried, key=lambda item: -item.criterion)}
     folds = _folds(samples)
@@ -123,10 +127,16 @@ def held_out_residuals(samples: Samples, tried: Sequence[Candidate]) -> dict[str
 
 
 def _folds(samples: Samples) -> NDArray[np.intp]:
-    """[call]: its fold."""
+    """[call]: its fold, whatever the order of the rows: ranges of K of dgemm, every fifth call by S of others.
+
+    Single values of K would not do: a neighbouring K that was fitted says nearly the same.
+    """
     known, depth = np.unique(samples.sizes.get("k", samples.time), return_inverse=True)
-    place = depth if samples.kernel == "dgemm" and len(known) >= _FOLDS else np.arange(len(samples.time))
-    return np.asarray(place % _FOLDS)
+    if samples.kernel == "dgemm" and len(known) >= _FOLDS:
+        return np.asarray(depth * min(_RANGES, len(known)) // len(known) % _FOLDS)
+    folds = np.empty(len(samples.time), dtype=np.intp)
+    folds[np.lexsort((samples.time, samples.terms(samples.names[1:2])[:, 0]))] = np.arange(len(folds)) % _FOLDS
+    return folds
 
 
 def decade_weights(time: FloatArray) -> FloatArray:

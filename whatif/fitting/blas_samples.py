@@ -1,4 +1,4 @@
-"""Single calls of a kernel: their times, the products of their sizes, and what interrupted them."""
+"""Calls of one kernel: their times, the products of their sizes, and the removal of interrupted calls."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
@@ -15,13 +16,17 @@ from whatif.fitting.input_checks import LONGEST_TIME
 from whatif.fitting.regression import robust
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
+from whatif.vocabulary import MATRIX_TERMS
 
-MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 SIZE_TERMS: Final = ("constant", "size")
 FEWEST_POINTS: Final = 6
 """Calls without which nothing is fitted."""
 INTERRUPTED: Final = 5.0
-"""Times the usual time of its sizes from which a call counts as interrupted."""
+"""Time of a call, relative to the usual one of its sizes, from which it counts as interrupted."""
+_MOST_INTERRUPTED: Final = 0.05
+"""Largest share of the calls that is left out."""
+_NEIGHBOURS: Final = 10
+"""Calls with smaller and with larger S that a call is compared with, each."""
 _MOST_LOST: Final = 0.02
 """Share of the time in interruptions from which a warning says so."""
 # The sizes whose product is S; a triangular solve has one from the left and one from the right.
@@ -89,18 +94,34 @@ def samples_of(table: Table, kernel: str) -> tuple[Samples, list[str]]:
 
 
 def _uninterrupted(samples: Samples) -> tuple[Samples, list[str]]:
-    """Calls without those that took `INTERRUPTED` times as long as others of their sizes, and a remark on these.
+    """Calls without those that took `INTERRUPTED` times as long as others of similar S, and a remark on these.
 
-    A process that loses its core waits for milliseconds: a thousand times what a short call takes.
+    A process that loses its core waits for milliseconds: a thousand times what a short call takes. Where more than
+    `_MOST_INTERRUPTED` of the calls took so long, all are kept, as this may be the kernel.
     """
-    usual = robust(samples.terms(samples.names), samples.time)
+    usual = _usual(samples)
     kept = samples.time < INTERRUPTED * usual
-    if kept.all() or kept.sum() < max(FEWEST_POINTS, samples.time.size // 2):
+    if kept.all():
         return samples, []
+    count = f"{(~kept).sum():,} of {kept.size:,} calls"
+    if kept.mean() < 1 - _MOST_INTERRUPTED:
+        how = f"took {INTERRUPTED:g} times as long as others of their sizes; all are kept"
+        return samples, [f"{samples.kernel}: {count} {how}: was the machine busy with other work?"]
     lost = float((samples.time - usual)[~kept].sum() / samples.time.sum())
-    text = f"{samples.kernel}: {(~kept).sum():,} of {kept.size:,} calls were interrupted, {lost:.1%} of the time"
     more = ": was the machine busy with other work?" if lost > _MOST_LOST else ""
-    return samples.at(kept), [f"{text}; they are left out{more}"]
+    text = f"{samples.kernel}: {count} were interrupted, {lost:.1%} of the time; they are left out{more}"
+    return samples.at(kept), [text]
+
+
+def _usual(samples: Samples) -> FloatArray:
+    """Usual time of each call: that of the model, times the median of measured over modelled times at similar S."""
+    modelled = robust(samples.terms(samples.names), samples.time)
+    order = np.argsort(samples.terms(samples.names[1:2])[:, 0], kind="stable")
+    ranked = (samples.time / modelled)[order]
+    around = sliding_window_view(np.pad(ranked, _NEIGHBOURS, mode="reflect"), 2 * _NEIGHBOURS + 1)
+    usual = np.empty_like(modelled)
+    usual[order] = modelled[order] * np.median(around, axis=1)
+    return usual
 
 
 def _sizes(columns: Mapping[str, FloatArray], kernel: str, time: FloatArray) -> tuple[dict[str, FloatArray], list[str]]:

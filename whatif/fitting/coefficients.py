@@ -9,12 +9,12 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.fitting.blas_costs import KernelFit
-from whatif.fitting.blas_samples import MATRIX_TERMS
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.processors import Processors, processors
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
 from whatif.units import ONE, SECOND
+from whatif.vocabulary import MATRIX_TERMS
 
 _DEVIATION = "deviation_"
 

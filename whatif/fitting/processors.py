@@ -164,13 +164,12 @@ def spread(found: Processors) -> Spread:
     return Spread(tuple(places.tolist()), max(between, 0.0) ** 0.5, max(within - drift, 0.0) ** 0.5)
 
 
-def synthetic_processors(factors: Processors, node_count: int, seed: int) -> dict[str, float]:
-    """`[kernels.processors]` of a machine that was never built, drawn from the distribution of calibrated processors.
+def synthetic_processors(effects: Spread, node_count: int, seed: int) -> dict[str, float]:
+    """`[kernels.processors]` of a machine that was never built, drawn from a distribution of processors.
 
     A factor is exp(mean of the place + node + processor) with both effects normal (`spread`): it is log-normal. Raise
-    `UsageError` for no nodes or too many, a seed below zero, and calibrations that determine no distribution.
+    `UsageError` for no nodes or too many, and a seed below zero.
     """
-    effects = spread(factors)
     cpu_count = len(effects.means)
     if not 1 <= node_count * cpu_count <= MOST_PROCESSORS:
         raise UsageError(f"{node_count} nodes: there must be at least 1 and at most {MOST_PROCESSORS // cpu_count:,}")

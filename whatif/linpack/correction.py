@@ -1,4 +1,4 @@
-"""Correction of a machine learnt from runs of HPL: the time of its kernels relative to their calibration."""
+"""Correction of a platform by measured runs of HPL: a factor of the time of its kernels."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ from whatif.errors import UsageError
 from whatif.files.platform_file import PlatformChange, change_of
 from whatif.fitting.fit_result import Fit
 from whatif.linpack.prediction_tables import HPLPrediction
+from whatif.models.quantities import FloatArray
 from whatif.units import ONE
 
 FEWEST: Final = 3
-"""Measured configurations without which nothing is learnt."""
+"""Least number of measured configurations for a correction."""
 _SAME: Final = 0.01
-"""Change of the time below which kernels count as all of it."""
-_LEAST_SHARE: Final = 0.2
-"""Least share of the kernels in the time that a run says something about them."""
+"""Least change of the kernels, as logarithm, by which their share in the time is found."""
 
 Predict = Callable[[Sequence[HPLPrediction], float], Sequence[float]]
-"""Times of predictions with all kernels so many times as slow."""
+"""Times of predictions with the time of all kernels multiplied by a factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearntCorrection:
-    """Relative time of kernels."""
+    """Factor of the time of kernels, relative to their calibration."""
 
     factor: float
-    """Geometric mean over the configurations."""
+    """Estimate for all configurations."""
     deviation: float
     """Standard deviation of the factor of another configuration."""
     run_deviation: float | None
-    """Standard deviation of the time from run to run, relative; None where nothing was repeated."""
+    """Standard deviation of the time of kernels from run to run, relative; None where no run was repeated."""
     configuration_count: int
     run_count: int
     sizes: tuple[float, float]
@@ -54,25 +53,43 @@ class LearntCorrection:
 def learnt_correction(predictions: Sequence[HPLPrediction], predict: Predict) -> LearntCorrection:
     """Factor of the kernels with which predictions meet the measured times.
 
-    Messages keep their times: the logarithm of a run's factor is that of measured over predicted time, divided by the
-    elasticity of the time to the kernels, which a second prediction with slower kernels shows. The deviation is that
-    between configurations less the scatter of their runs. Raise `UsageError` for fewer than `FEWEST` of them.
+    The times of messages stay. With the share e of the kernels in a time t, d ln t = e d ln f. The factor f is the
+    least-squares solution of ln(measured / predicted) = e ln f, so that configurations have weights e^2. The scatter s
+    of n repeated runs explains s^2 / (n e^2) of the variance of ln f between configurations; as a deviation of the
+    kernels it is s / e. Raise `UsageError` for fewer than `FEWEST` configurations, and without a share of the kernels.
     """
     known = [item for item in predictions if item.measured]
     if len(known) < FEWEST:
         raise UsageError(f"a correction needs at least {FEWEST} measured configurations; there are {len(known)}")
     off = np.log([item.measured_time / item.row.time for item in known])
-    change = off.mean() if abs(off.mean()) > _SAME else _SAME
-    times = np.log(predict(known, float(np.exp(change)))) - np.log([item.row.time for item in known])
-    logs = off / np.clip(times / change, _LEAST_SHARE, 1.0)
+    shares = _shares(known, off, predict)
+    if (shares > 0).sum() < 2:
+        raise UsageError("a correction needs at least 2 measured configurations whose times depend on the kernels")
+    log_factor = float(shares @ off / (shares @ shares))
     runs = np.array([len(item.measured) for item in known])
     scatter = _scatter(known)
-    between = float(np.var(logs, ddof=1)) - (scatter or 0.0) ** 2 * float(np.mean(1 / runs))
+    deviation = _deviation(off - shares * log_factor, shares, (scatter or 0.0) ** 2 / runs)
+    of_kernels = None if scatter is None else scatter / float(np.sqrt(np.mean(shares**2)))
     sizes = [float(item.row.configuration.matrix_size) for item in known]
     return LearntCorrection(
-        float(np.exp(logs.mean())), float(np.sqrt(max(between, 0.0) * (1 + 1 / len(known)))), scatter, len(known),
-        int(runs.sum()), (min(sizes), max(sizes)),
-    )  # fmt: skip
+        float(np.exp(log_factor)), deviation, of_kernels, len(known), int(runs.sum()), (min(sizes), max(sizes))
+    )
+
+
+def _shares(known: Sequence[HPLPrediction], off: FloatArray, predict: Predict) -> FloatArray:
+    """Share of the kernels in each time, from predictions with kernels slower by about what is to be learnt."""
+    change = float(off.mean()) if abs(off.mean()) > _SAME else _SAME
+    slower = np.log(predict(known, float(np.exp(change)))) - np.log([item.row.time for item in known])
+    return np.clip(slower / change, 0.0, 1.0)
+
+
+def _deviation(residuals: FloatArray, shares: FloatArray, run_variances: FloatArray) -> float:
+    """Standard deviation of the factor of another configuration: between configurations, and that of the mean."""
+    squares = float(shares @ shares)
+    of_mean = float((shares**4).sum()) / squares**2
+    total = float(residuals @ residuals) / squares / (1 - of_mean)
+    between = max(total - float(run_variances.sum()) / squares, 0.0)
+    return float(np.sqrt(between + total * of_mean))
 
 
 def _scatter(known: Sequence[HPLPrediction]) -> float | None:

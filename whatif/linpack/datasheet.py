@@ -100,6 +100,17 @@ class DataSheet(NamedTuple):
         rate, bandwidth = (values[path] * share if path else np.inf for path in (self.rate, self.bandwidth))
         fill_from_datasheet(table, rate, bandwidth, kernels, on_device=".gpu" in self.device_count)
 
+    def in_words(self, kernels: Sequence[str]) -> tuple[str, ...]:
+        """How kernels without a calibration are charged: a sentence for each way."""
+        products = [name for name in kernels if name in ("dgemm", "dtrsm")]
+        moving = [name for name in kernels if name in _BYTES]
+        ways = {
+            "at the peak rate" if "dgemm" in kernels else "an operation as long as one of dgemm": products,
+            "by the memory bandwidth" if self.bandwidth else "free, as no memory bandwidth is stated": moving,
+            "free, as the vectors stay in caches": [name for name in kernels if name not in (*products, *moving)],
+        }
+        return tuple(f"not calibrated, {way}: {', '.join(names)}" for way, names in ways.items() if names)
+
 
 def fill_from_datasheet(
     table: FloatArray,
@@ -112,8 +123,9 @@ def fill_from_datasheet(
     """Kernels at the peak: dgemm 2 M N K and dtrsm S operations at `rate`, the others bound by memory's `bandwidth`, or
     free where that is not known.
 
-    Bytes of an element: 8 to read it, 16 to write it, whose cache line is read before. An element of a matrix row costs
-    a cache line of a processor, 64 bytes to read and 128 to exchange, as elements of a row are a column apart.
+    Bytes of an element on a processor: 8 to read it, 16 to write it, whose cache line is read before. Elements of a row
+    are a column apart: each costs a cache line, 64 bytes to read and 128 to replace. A GPU reads and writes sectors of
+    32 bytes, and reads none before it is written.
     """
     bytes_of = _BYTES | (_DEVICE_BYTES if on_device else {})
     for name in kernels:
@@ -130,8 +142,11 @@ _BYTES: Final = {
     "dlaswp01t": 64 + 16, "dlaswp02n": 64 + 16, "dlaswp03t": 8 + 16, "dlaswp04t": 8 + 128,
 }  # fmt: skip
 """Bytes of each element of S that cross the bus of a processor's memory; a solve of a vector stays in its caches."""
-_DEVICE_BYTES: Final = dict.fromkeys([name for name in _BYTES if name.startswith("dla")], 16)
-"""Bytes on a GPU, whose threads read and write rows side by side."""
+_DEVICE_BYTES: Final = {
+    "dlacpy": 16, "dlatcpy": 16, "dlaswp00n": 16 + 64, "dlaswp01t": 32 + 8, "dlaswp02n": 32 + 8, "dlaswp03t": 8 + 8,
+    "dlaswp04t": 8 + 32,
+}  # fmt: skip
+"""Bytes on a GPU."""
 
 
 def datasheet_of(parameters: Mapping[str, Any]) -> DataSheet:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from whatif.core.context import Context
 from whatif.core.message_simulation import each_point
 from whatif.core.term import PhaseTerm, Reference
 from whatif.errors import UsageError
-from whatif.linpack.machine import CHOICES, RUN_DEVIATION, SEED, Plan, plan_of, scaled
+from whatif.linpack.machine import CHOICES, RUN_DEVIATION, SEED, Plan, plan_of
 from whatif.linpack.simulation.simulator import HPLOutcome, Progress, simulate
 from whatif.models.decomposition import MOST_RANKS, is_count
 from whatif.models.quantities import Bytes, Core, Count, FloatArray, Seconds, model
@@ -76,7 +75,7 @@ def run_at(
     machine = plan.machine(values, int(rank_count), int(ranks_per_node), int(socket_count))
     seed, noisy = int(values[SEED]), plan.kernels_deviate
     if noisy and values.get(RUN_DEVIATION, 0.0) > 0:
-        machine = replace(machine, kernels=scaled(machine.kernels, _factor_of_run(values[RUN_DEVIATION], seed)))
+        machine = machine.slowed(_factor_of_run(values[RUN_DEVIATION], seed))
     return simulate(configuration, machine, seed=seed, noisy=noisy, panels_seen=panels_seen, progress=progress)
 
 
@@ -146,7 +145,7 @@ def wire_hpl(context: Context) -> list[PhaseTerm]:
         "ranks_per_node": context.ranks_per_node,
         "socket_count": "platform.node.socket_count",
     }
-    note = plan.uncalibrated_in_words
+    note = "; ".join(plan.datasheet.in_words(plan.uncalibrated))
     times = wiring.add("hpl.times", hpl_times, inputs, options={"plan": plan}, note=note)
     update = wiring.add("hpl.update", update_part, {"times": times})
     rest = wiring.add("hpl.rest", rest_part, {"times": times})

@@ -34,7 +34,7 @@ from whatif.linpack.simulation.costs import (
 )
 from whatif.linpack.simulation.simulator import HPLMachine
 from whatif.models.quantities import FloatArray
-from whatif.vocabulary import DISTANCES, PROTOCOLS
+from whatif.vocabulary import DISTANCES, MATRIX_TERMS, PROTOCOLS
 
 NUMBERS: Final[Mapping[str, str]] = {
     "matrix_size": "matrix_size", "block_size": "block_size", "process_rows": "process_rows",
@@ -62,7 +62,9 @@ NOISES: Final = {
 SEED: Final = "application.seed"
 CORRECTION: Final = "platform.kernels.correction"
 RUN_DEVIATION: Final = "platform.kernels.run_deviation"
-_MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
+PROCESSORS: Final = "platform.kernels.processors."
+DEVIATIONS: Final = "platform.kernels.deviations."
+"""Leads of the relative times of processors, and of their deviations."""
 _MATRIX_ROWS: Final = {
     "dgemm": DGEMM, "dgemm.deviation": DGEMM_DEVIATION, "dgemm.offloaded": DGEMM_OFFLOADED,
 }  # fmt: skip
@@ -140,15 +142,6 @@ class Plan:
         """Whether kernel calls deviate."""
         return self.noise in ("kernels", "both")
 
-    @property
-    def uncalibrated_in_words(self) -> str:
-        """Sentence on the kernels that were not calibrated; empty without any."""
-        if len(self.uncalibrated) == len(KERNELS) - DGEMM_LIMITS:
-            return "no kernel is calibrated: all are charged by the data sheet"
-        names = [name for name in self.uncalibrated if name != "dtrsm"] if self.kernels else self.uncalibrated
-        how = "charged by memory's bandwidth" if self.datasheet.bandwidth else "free, as no memory bandwidth is stated"
-        return f"not calibrated, {how}: {', '.join(names)}" if names else ""
-
     def machine(
         self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int
     ) -> HPLMachine:
@@ -174,7 +167,7 @@ class Plan:
             shared.groups,
             shared.links,
             None if self.host is None else self.host.host(values),
-        )
+        ).slowed(values.get(CORRECTION, 1.0))
 
     def _kernels(self, values: Mapping[str, float], ranks_per_node: int) -> FloatArray:
         table = np.zeros((len(KERNELS), KERNEL_COLUMNS))
@@ -185,7 +178,7 @@ class Plan:
         if "dtrsm" in self.uncalibrated and "dgemm" not in self.uncalibrated:
             # Its S is one operation each, M N K of dgemm are two.
             table[DTRSM, [SIZE_SLOPE, SPREAD_SLOPE]] = table[[DGEMM, DGEMM_DEVIATION], PER_MNK] / 2
-        return scaled(table, values.get(CORRECTION, 1.0))
+        return table
 
     def _pieces(self, values: Mapping[str, float], side: int) -> FloatArray:
         """[piece, column] of one distance in the order of sizes, cut where the protocol changes."""
@@ -273,8 +266,7 @@ def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     if drawn and not any(column >= PieceColumn.MODES for side in pieces for _, _, column in side):
         raise UsageError("noise of messages needs `modes` in `[network.inter_node.pieces]` (whatif fit kernel)")
     processors, deviations = (
-        tuple(path for path in parameters if path.startswith(f"platform.kernels.{table}."))
-        for table in ("processors", "deviations")
+        tuple(path for path in parameters if path.startswith(lead)) for lead in (PROCESSORS, DEVIATIONS)
     )
     adapter = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
     return Plan(
@@ -293,13 +285,6 @@ def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     )
 
 
-def scaled(kernels: FloatArray, factor: float) -> FloatArray:
-    """Table of kernels with all times and deviations multiplied."""
-    found = kernels * factor
-    found[DGEMM_LIMITS] = kernels[DGEMM_LIMITS]
-    return found
-
-
 def _uncalibrated(rows: Iterable[int]) -> tuple[str, ...]:
     """Kernels without a row of times; those of dgemm are the first."""
     stated = {max(row, DGEMM_LIMITS) for row in rows}
@@ -309,7 +294,7 @@ def _uncalibrated(rows: Iterable[int]) -> tuple[str, ...]:
 def _kernel_cells(parameters: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
     at = "platform.kernels"
     for table, row in _MATRIX_ROWS.items():
-        yield from ((f"{at}.{table}.{name}", row, column) for column, name in enumerate(_MATRIX_TERMS)
+        yield from ((f"{at}.{table}.{name}", row, column) for column, name in enumerate(MATRIX_TERMS)
                     if f"{at}.{table}.{name}" in parameters)  # fmt: skip
     yield from ((f"{at}.dgemm.offloaded.{name}", DGEMM_LIMITS, column) for column, name in enumerate(_LIMITS)
                 if f"{at}.dgemm.offloaded.{name}" in parameters)  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, Problem, UsageError
 from whatif.files.platform_file import PlatformChange, platform_text, present, write_platform
 from whatif.linpack.correction import LearntCorrection, learnt_correction
@@ -32,6 +33,7 @@ from whatif.linpack.scenario_writer import Noise
 from whatif.plotting.presentable import Presentable
 from whatif.schema.toml import shown_path
 from whatif.table import Table
+from whatif.units import counted
 
 DEFAULT_MAXIMUM_RUNS: Final = 10_000
 """Default limit on the combinations of an HPL.dat."""
@@ -45,7 +47,6 @@ NOISE_OF: Final[Mapping[tuple[bool, bool], Noise]] = {
 }
 """`application.noise` by whether kernels and messages deviate."""
 _INTERVAL: Final = f"{LEVEL:.0%} of runs"
-SHARED_CORES: Final = "cores that share memory and clock are slower (docs/hpl_calibration.md)"
 _LINES: Final = {"N": 6, "P x Q": 11, "DEPTH": 25, "": 0}
 """Lines of an HPL.dat with values that a platform may refuse."""
 
@@ -55,15 +56,15 @@ class HPLPredictions(Presentable):
     """Predicted runs in the order of HPL.dat; each is simulated when it is first iterated over or shown."""
 
     input: HPLInput
+    scenario: Scenario
+    """Scenario of the first combination, with the platform of all of them."""
     runs: HPLRuns
     seeds: range
     """Seeds of the replicates of each combination."""
     measured: Mapping[Key, Sequence[HPLRun]]
     with_components: bool
     assumed: tuple[str, ...]
-    platform: str = ""
-    """Name of the platform, which a file with a correction extends, and the folders it is found in."""
-    folders: tuple[Path, ...] = ()
+    """Notes on what was assumed of the machine."""
     measured_files: tuple[str, ...] = ()
     _known: list[HPLPrediction] = field(default_factory=list)
 
@@ -118,22 +119,31 @@ class HPLPredictions(Presentable):
 
     def to_toml(self) -> str:
         """Text of a platform that extends this one by its correction."""
-        return platform_text(present(Path("corrected.toml"), self.platform), self._change())
+        return platform_text(present(Path("corrected.toml"), self._platform), self._change())
 
     def write(self, path: str | Path) -> None:
         """Write the correction into a platform file, a new one that extends the platform, or the platform itself.
 
-        Raise `UsageError` for too few measured runs, and for a file that cannot be written.
+        Raise `UsageError` for too few measured runs, for a changed platform, and for a file that cannot be written.
         """
         file = Path(path)
-        own = file.is_file() and file.stem == self.platform
-        write_platform(file, self._change(), None if own else self.platform, self.folders)
+        own = file.is_file() and file.stem == self._platform
+        write_platform(file, self._change(), None if own else self._platform, self.scenario.folders)
+
+    @property
+    def _platform(self) -> str:
+        """Name of the platform, which a file with a correction extends."""
+        return str(self.scenario.document.data["platform"])
 
     def _change(self) -> PlatformChange:
         if not self.measured:
             raise UsageError("a correction is learnt from measured runs: state --measured HPL.out")
-        present_factor = self.runs.program.parameters.get(CORRECTION)
-        stated = 1.0 if present_factor is None else float(present_factor.value)
+        changed = next((path for path in self.scenario.overrides if path.startswith("platform.")), None)
+        if changed is not None:
+            how = "--set, or by an option that chooses or draws nodes or links"
+            raise UsageError(f"a correction is written without `{changed}`, which was changed by {how}: state the "
+                             "change in a platform file, and learn the correction on that platform")  # fmt: skip
+        stated = float(self.runs.base.values.get(CORRECTION, 1.0))
         return self.correction().change(stated, [Path(file).name for file in self.measured_files])
 
     def table(self) -> Table:
@@ -163,8 +173,7 @@ class HPLPredictions(Presentable):
         """Assumptions and inputs; after all runs also the errors, and measured runs without a prediction."""
         found = [*self.assumed, self._summary()]
         if self.runs.plan.kernels_deviate and not self.runs.has_deviations:
-            found.append("warning: the platform states no deviations of its kernels: only pivots are drawn")
-        found += self._doubts()
+            found.append("warning: the platform states no deviations of its kernels: their times are always the same")
         missed = self.measured.keys() - {key_of(item.row.configuration) for item in self._known}
         if missed and len(self._known) == self.input.configuration_count:
             code, n, nb, p, q = next(key for key in self.measured if key in missed)
@@ -175,18 +184,11 @@ class HPLPredictions(Presentable):
             found += [] if errors is None else errors.lines()
         return tuple(found)
 
-    def _doubts(self) -> Iterator[str]:
-        """Kernels that were calibrated with fewer busy cores than a node has ranks."""
-        busy = self.runs.program.parameters.get("platform.kernels.busy_cores")
-        if busy is not None and float(busy.value) < self.runs.ranks_per_node:
-            ranks = f"{self.runs.ranks_per_node} ranks run on a node"
-            yield f"warning: kernels were timed with {busy.value:.0f} busy cores, {ranks}: {SHARED_CORES}"
-
     def _summary(self) -> str:
         program, count, seeds = self.runs.program, self.input.configuration_count, self.seeds
         return (
             f"platform {program.loaded.scenario.platform.name}; worst grade of its values: {program.grade}; "
-            f"{count:,} run{'s' * (count != 1)}; {self.runs.ranks_per_node} ranks on a node; "
+            f"{counted(count, 'run')}; {counted(self.runs.ranks_per_node, 'rank')} on a node; "
             f"noise {NOISES[self.runs.plan.noise]}; "
             + (f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}")
         )

@@ -21,11 +21,11 @@ from whatif.core.executors import Place
 from whatif.core.term import Program
 from whatif.core.uncertainty import distribution_of, parameter_samples
 from whatif.linpack.hpl_terms import run_at
-from whatif.linpack.machine import CHOICES, CORRECTION, NUMBERS, SEED, WORDS, Plan
+from whatif.linpack.machine import CHOICES, CORRECTION, NUMBERS, PROCESSORS, RUN_DEVIATION, SEED, WORDS, Plan
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.simulation.simulator import HPLOutcome, Progress
 from whatif.schema.distributions import Distribution
-from whatif.units import BYTE, format_quantity
+from whatif.units import BYTE, counted, format_quantity
 
 _MEMORY: Final = "platform.node.host.memory_size"
 _NODES_NEEDED: Final = "placement.nodes_needed"
@@ -104,9 +104,29 @@ class HPLRuns:
         return "panels are copied to the host and factored on its cores while the GPUs update"
 
     @property
+    def idle_cores(self) -> str:
+        """Warning about kernels that were calibrated with fewer busy cores than a node has ranks; empty without any."""
+        busy = self.base.values.get("platform.kernels.busy_cores", np.inf)
+        if busy >= self.ranks_per_node:
+            return ""
+        timed = f"kernels were timed with {counted(int(busy), 'busy core')}, {self.ranks_per_node} ranks run on a node"
+        return f"warning: {timed}: cores that share memory and clock are slower (docs/hpl_calibration.md)"
+
+    @property
     def has_deviations(self) -> bool:
-        """Whether the platform states deviations of its kernels."""
-        return any(".deviation." in path and self.base.values[path] > 0 for path, _, _ in self.plan.kernels)
+        """Whether the times of kernels differ between seeds: by call, by run, or by the uncertainty of their costs."""
+        deviations = [path for path in self.plan.parameters if ".deviation." in path or path == RUN_DEVIATION]
+        uncertain = any(path.startswith("platform.kernels.") for path in self.uncertain)
+        return uncertain or any(self.base.values[path] > 0 for path in deviations)
+
+    def waits_for_uplinks(self, rank_count: int) -> bool:
+        """Whether messages of so many ranks wait for links between switches, not only for the adapters of nodes."""
+        values = self.base.values
+        machine = self.plan.machine(
+            {path: float(values[path]) for path in self.plan.parameters}, rank_count, self.ranks_per_node,
+            int(values[self._input("socket_count")]),
+        )  # fmt: skip
+        return machine.groups is not None
 
     @property
     def seed(self) -> int:
@@ -124,7 +144,7 @@ class HPLRuns:
         """Outcome of one run. Raise `UsageError` for a configuration that HPL would refuse."""
         values = self._at(configuration).values
         parameters = {path: float(values[path]) for path in self.plan.parameters} | {SEED: float(seed)}
-        parameters |= self._drawn(seed)
+        parameters |= self.drawn(seed)
         parameters[CORRECTION] = parameters.get(CORRECTION, 1.0) * self.kernel_factor
         stated = dict(zip(CHOICES, self.plan.choices, strict=True))
         plan = replace(self.plan, choices=tuple((stated | words_of(configuration)).values()))
@@ -133,11 +153,14 @@ class HPLRuns:
         )
         return run_at(plan, parameters, ranks, per_node, sockets, panels_seen, progress)
 
-    def _drawn(self, seed: int) -> dict[str, float]:
+    def drawn(self, seed: int) -> dict[str, float]:
         """Uncertain costs of the deviating parts, drawn from their distributions and the covariance of their fits."""
         if not self.uncertain:
             return {}
-        numbers = np.random.default_rng((seed, 2)).random((1, len(self.uncertain)))
+        # Processors of a node share their number: they are slow on the same days.
+        owners = [path.rpartition("_")[0] if path.startswith(PROCESSORS) else path for path in self.uncertain]
+        places = {owner: at for at, owner in enumerate(dict.fromkeys(owners))}
+        numbers = np.random.default_rng((seed, 2)).random((1, len(places)))[:, [places[owner] for owner in owners]]
         samples = parameter_samples(self.program, self.uncertain, numbers)
         return {path: float(values[0]) for path, values in samples.items()}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario, named_platform
 from whatif.errors import UsageError
 from whatif.linpack.fleet import Fleet, fleet_change
-from whatif.linpack.predictions import parameters_of
+from whatif.linpack.predictions import HPLRuns, parameters_of
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.schema.load import load_platform
 from whatif.schema.platform_spec import PlatformSpec
@@ -21,6 +21,10 @@ from whatif.schema.toml_text import toml_text
 Binding = Literal["by_core", "by_socket"]
 PanelPlace = Literal["device", "host"]
 Noise = Literal["none", "kernels", "network", "both"]
+
+
+_CORES: Final = "platform.node.cpu.core_count"
+_SOCKETS: Final = "platform.node.socket_count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,11 @@ class HPLPlacement:
     noise: Noise = "none"
     seed: int = 0
     fleet: Fleet = field(default_factory=Fleet)
+
+    def __post_init__(self) -> None:
+        drawn = next((level for level in ("day", "call") if level in self.fleet.spreads), None)
+        if drawn is not None and self.noise not in ("kernels", "both"):
+            raise UsageError(f"--spread {drawn}=..: no effect without the noise of kernels (`whatif hpl --noise`)")
 
 
 def hpl_scenario_of(
@@ -55,20 +64,22 @@ def hpl_scenario_of(
     has_ranks = "application.ranks_per_node" in overrides
     if has_ranks and placement.ranks_per_node is not None:
         raise UsageError("--set application.ranks_per_node and --ranks-per-node exclude each other")
-    name, folders = platform_source(platform, platform_dirs)
+    name, folders = _source(platform, platform_dirs)
     if isinstance(platform, Platform):
         machine, built = platform.spec, {name: platform.document}
     else:
         machine, built = load_platform(name, folders)[0], {}
-    document, assumed = _document(configuration, name, machine, placement)
-    change = fleet_change(placement.fleet, machine)
-    scenario = Scenario(document, None, {**change.overrides, **overrides}, folders, built)
-    return scenario, "" if has_ranks else assumed, change.notes
+    stated = placement.ranks_per_node
+    ranks = _ranks_of_node(machine, overrides) if stated is None and not has_ranks else stated
+    scenario = Scenario(_document(configuration, name, machine.name, placement, ranks), None, overrides, folders, built)
+    runs = HPLRuns(scenario.program)
+    change = fleet_change(placement.fleet, runs)
+    if change.overrides:
+        scenario = scenario.changed({**overrides, **change.overrides})
+    return scenario, "" if has_ranks or stated is not None else _assumed(runs), change.notes
 
 
-def platform_source(
-    platform: str | Path | Platform, platform_dirs: Sequence[str | Path]
-) -> tuple[str, tuple[Path, ...]]:
+def _source(platform: str | Path | Platform, platform_dirs: Sequence[str | Path]) -> tuple[str, tuple[Path, ...]]:
     """Name of a platform, and the folders to search for it."""
     folders = tuple(map(Path, platform_dirs))
     if isinstance(platform, Platform):
@@ -77,13 +88,10 @@ def platform_source(
 
 
 def _document(
-    configuration: Configuration, platform: str, machine: PlatformSpec, placement: HPLPlacement
-) -> tuple[Document, str]:
-    stated, assumed = placement.ranks_per_node, ""
-    if stated is None:
-        stated, assumed = ranks_of_node(machine)
+    configuration: Configuration, platform: str, machine: str, placement: HPLPlacement, ranks: int | str | None
+) -> Document:
     application: dict[str, Any] = {"kind": "hpl", **parameters_of(configuration)}
-    application |= {} if stated is None else {"ranks_per_node": stated}
+    application |= {} if ranks is None else {"ranks_per_node": ranks}
     application |= {
         "binding": placement.binding,
         "panel_on": placement.panel_on,
@@ -91,17 +99,23 @@ def _document(
         "seed": placement.seed,
     }
     text = toml_text({"platform": platform, "application": application})
-    return parse_document(f"# How long does HPL take on {machine.name}?\n{text}", f"HPL on {platform}"), assumed
+    return parse_document(f"# How long does HPL take on {machine}?\n{text}", f"HPL on {platform}")
 
 
-def ranks_of_node(machine: PlatformSpec) -> tuple[int | None, str]:
-    """Ranks of HPL on a full node, and the reason; None for one on each GPU, which is the default of a scenario."""
+def _ranks_of_node(machine: PlatformSpec, overrides: Mapping[str, Any]) -> str | None:
+    """Ranks of HPL on a full node: one for each core, or None for one on each GPU, the default of a scenario."""
     node = machine.node
     if node.gpu is not None:
-        return None, "a rank for each GPU"
-    cores, sockets = None if node.cpu is None else node.cpu.core_count, node.socket_count
-    if not (isinstance(cores, float) and isinstance(sockets, float)):
+        return None
+    if _CORES not in overrides and (node.cpu is None or node.cpu.core_count is None):
         wanted = "state --ranks-per-node"
         raise UsageError(f"{machine.name} states neither GPUs nor the cores of its processors ([node.cpu]): {wanted}")
-    count = round(cores * sockets)
-    return count, f"{count} ranks on a node, one for each core: {sockets:.0f} x {cores:.0f}"
+    return f"= {_CORES} * {_SOCKETS}"
+
+
+def _assumed(runs: HPLRuns) -> str:
+    """Ranks of a node where none were stated."""
+    if runs.program.loaded.scenario.platform.node.gpu is not None:
+        return "a rank for each GPU"
+    sockets, cores = (float(runs.base.values[path]) for path in (_SOCKETS, _CORES))
+    return f"{runs.ranks_per_node} ranks on a node, one for each core: {sockets:.0f} x {cores:.0f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -97,6 +97,11 @@ class HPLMachine:
     host: HostProcessors | None = None
     """None: panels are factored on the device."""
 
+    def slowed(self, factor: float) -> HPLMachine:
+        """Machine on which all kernels, also those of the host, take so many times as long, and deviate as much."""
+        host = None if self.host is None else replace(self.host, kernels=_slowed(self.host.kernels, factor))
+        return replace(self, kernels=_slowed(self.kernels, factor), host=host)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HPLOutcome:
@@ -186,6 +191,13 @@ def _simulate(
         if progress is not None:
             progress(behind, count)
     back_substitute(state.times, state.marks, machine.kernels, machine.pieces, run, noisy, random)
+
+
+def _slowed(kernels: FloatArray, factor: float) -> FloatArray:
+    """Table of kernels with all times and deviations multiplied, but not the sizes from which dgemm is offloaded."""
+    found = kernels * factor
+    found[costs.DGEMM_LIMITS] = kernels[costs.DGEMM_LIMITS]
+    return found
 
 
 def _sharing(configuration: Configuration, machine: HPLMachine) -> int:
