@@ -291,12 +291,12 @@ def _charged(program: Program, name: str, model: str, distance: str) -> tuple[st
 def _collective(program: Program, values: Values, name: str, phase: CollectivePhase) -> PhaseMessages:
     """The messages of the rounds."""
     repeated = _number(values, f"application.phases.{name}.operation_count")
-    rounds = np.broadcast_arrays(
-        *(values[f"{name}.{key}"] for key in ("round_sizes", "round_counts", f"{phase.distance}.message_time"))
-    )
-    charged = _charged(program, name, phase.model, phase.distance)
+    times = f"{phase.distance}.message_time" if phase.distance else "round_times"
+    rounds = np.broadcast_arrays(*(values[f"{name}.{key}"] for key in ("round_sizes", "round_counts", times)))
+    distance = phase.distance or "inter_node"
+    charged = _charged(program, name, phase.model, distance)
     messages = tuple(
-        SentMessage(phase.distance, f"round {index}", float(size), float(count) * repeated, float(time), *charged)
+        SentMessage(distance, f"round {index}", float(size), float(count) * repeated, float(time), *charged)
         for index, (size, count, time) in enumerate(zip(*rounds, strict=True), start=1)
         if count
     )

@@ -1,32 +1,61 @@
-"""A collective: the rounds of its algorithm, each charged with the time of a message."""
+"""A collective: the rounds of its algorithm, each charged with the time of its farthest messages."""
 
 from __future__ import annotations
 
 from whatif.core.context import Context
+from whatif.core.phases.collective_rounds import leaving_count, placed_rounds, round_repeats, round_sizes, slowest_times
+from whatif.core.phases.device_messages import distance_time
 from whatif.core.phases.link_sharing import is_congested, wire_collective_congestion, with_congestion
 from whatif.core.phases.message import message_time
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.collectives import ALGORITHMS, rounds_time
 from whatif.models.workload import repeated
 from whatif.schema.application import CollectivePhase
+from whatif.vocabulary import DISTANCES
 
 
 def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list[PhaseTerm]:
     """The terms of a collective phase."""
     path, wiring = f"application.phases.{name}", context.wiring
-    sizes_of, counts_of = ALGORITHMS[phase.algorithm]
-    ranks: dict[str, Reference] = {"process_count": context.rank_count}
-    counts = wiring.add(f"{name}.round_counts", counts_of, ranks)
-    sizes = wiring.add(f"{name}.round_sizes", sizes_of, ranks | {"message_size": f"{path}.message_size"})
-    times = message_time(context, name, phase.model, phase.distance, sizes, context.sharing(phase.distance))
-    once = wiring.add(f"{name}.operation_time", rounds_time, {"round_counts": counts, "round_times": times})
+    rounds = _at_one_distance(context, name, phase) if phase.distance else _placed(context, name, phase)
+    once = wiring.add(f"{name}.operation_time", rounds_time, rounds)
     if context.scenario.application.communication != "modelled":
         from whatif.core.phases.simulated_exchange import wire_simulated_collective
 
         once = wire_simulated_collective(context, name, phase.model, phase.algorithm, f"{path}.message_size")
     repeats = f"{path}.operation_count"
-    if phase.distance == "inter_node" and is_congested(context):
+    if phase.distance in (None, "inter_node") and is_congested(context):
         congestion = wire_collective_congestion(context, name, phase.model, phase.algorithm, f"{path}.message_size")
         once = with_congestion(context, name, once, congestion, repeats)
     inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+
+
+def _at_one_distance(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
+    """Numbers and times of rounds whose messages all have the stated distance."""
+    wiring, (sizes_of, counts_of) = context.wiring, ALGORITHMS[phase.algorithm]
+    ranks: dict[str, Reference] = {"process_count": context.rank_count}
+    counts = wiring.add(f"{name}.round_counts", counts_of, ranks)
+    buffer: dict[str, Reference] = {"message_size": f"application.phases.{name}.message_size"}
+    sizes = wiring.add(f"{name}.round_sizes", sizes_of, ranks | buffer)
+    assert phase.distance is not None
+    times = message_time(context, name, phase.model, phase.distance, sizes, context.sharing(phase.distance))
+    return {"round_counts": counts, "round_times": times}
+
+
+def _placed(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
+    """Numbers and times of the rounds of placed ranks."""
+    wiring, placed = context.wiring, {"rank_count": context.placed_count, **context.domains}
+    rounds: dict[str, Reference] = {
+        "rounds": wiring.add(f"{name}.rounds", placed_rounds, placed, options={"algorithm": phase.algorithm})
+    }
+    buffer: dict[str, Reference] = {"message_size": f"application.phases.{name}.message_size"}
+    sizes = wiring.add(f"{name}.round_sizes", round_sizes, rounds | buffer)
+    sharing: dict[str, Reference] = {distance: context.sharing(distance) for distance in DISTANCES}
+    sharing["inter_node"] = wiring.add(f"{name}.leaving_count", leaving_count, rounds)
+    times: dict[str, Reference] = {
+        f"{distance}_time": distance_time(context, name, phase.model, distance, sizes, sharing[distance])
+        for distance in DISTANCES
+    }
+    counts = wiring.add(f"{name}.round_counts", round_repeats, rounds)
+    return {"round_counts": counts, "round_times": wiring.add(f"{name}.round_times", slowest_times, rounds | times)}
