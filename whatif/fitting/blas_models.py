@@ -135,8 +135,13 @@ def _folds(samples: Samples) -> NDArray[np.intp]:
     if samples.kernel == "dgemm" and len(known) >= _FOLDS:
         return np.asarray(depth * min(_RANGES, len(known)) // len(known) % _FOLDS)
     folds = np.empty(len(samples.time), dtype=np.intp)
-    folds[np.lexsort((samples.time, samples.terms(samples.names[1:2])[:, 0]))] = np.arange(len(folds)) % _FOLDS
+    folds[_ascending(samples)] = np.arange(len(folds)) % _FOLDS
     return folds
+
+
+def _ascending(samples: Samples) -> NDArray[np.intp]:
+    """Calls by S, then by time, whatever the order of the rows."""
+    return np.lexsort((samples.time, samples.terms(samples.names[1:2])[:, 0]))
 
 
 def decade_weights(time: FloatArray) -> FloatArray:
@@ -176,7 +181,7 @@ def _thresholds(samples: Samples) -> dict[str, float]:
 
     Every size is tried at several places while the others stay, in turn, beginning with one limit for all three.
     """
-    some = samples.at(np.arange(len(samples.time)) % -(-len(samples.time) // _MOST_SEARCHED) == 0)
+    some = samples.at(np.sort(_ascending(samples)[:: -(-len(samples.time) // _MOST_SEARCHED)]))
     ranked = {letter: np.sort(some.sizes[letter]) for letter in "mnk"}
     smallest = np.sort(np.minimum.reduce([some.sizes[letter] for letter in "mnk"]))
     starts = [dict.fromkeys("mnk", at) for at in _places(smallest, 0.0, 1.0)]
