@@ -188,7 +188,7 @@ def test_all_neighbours_send_faces_edges_and_corners():
 def test_collectives(algorithm, rounds):
     text = head(ranks=64) + (
         f'[application.phases.sum]\nkind = "collective"\nalgorithm = "{algorithm}"\nmodel = "postal"\n'
-        'message_size = "1 MiB"\noperation_count = 2\n'
+        'message_size = "1 MiB"\noperation_count = 2\ndistance = "inter_node"\n'
     )
 
     def time(size: float) -> float:

@@ -52,11 +52,11 @@ class GridPattern:
     dims: tuple[int, ...]
     ranks_per_node: int
     ranks_per_socket: int
-    nodes_per_domain: int = 1
     periodic: bool = False
     neighbours: Neighbours = "faces"
     mapping: Mapping = "block"
     order: Order = "c"
+    nodes_per_domain: int = 1
 
     @property
     def rank_count(self) -> int:
@@ -88,10 +88,10 @@ class BoxPattern:
     cells: tuple[int, ...]
     ranks_per_node: int
     ranks_per_socket: int
-    nodes_per_domain: int = 1
     neighbours: Neighbours = "all"
     mapping: Mapping = "block"
     rule: AxisRule = "cycle"
+    nodes_per_domain: int = 1
 
     @property
     def rank_count(self) -> int:

@@ -6,7 +6,8 @@ Each distinct point is counted once (`patterns.message_counts`); points without 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, TypedDict, Unpack
+from collections.abc import Mapping as Named
+from typing import Annotated, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,7 +106,17 @@ def _on_grid(
 ) -> FloatArray:
     """`_evaluate` for grids; `domains` are the ranks per node and per socket, and the nodes per link domain."""
     points = [*np.moveaxis(np.asarray(dims, dtype=np.float64), -1, 0), *domains]
-    return _evaluate(points, lambda row: GridPattern(row[:-3], row[-3], row[-2], row[-1], **choices), part, least_shape)
+    return _evaluate(points, lambda row: grid_at(row, choices), part, least_shape)
+
+
+def grid_at(row: tuple[int, ...], choices: Named[str, Any]) -> GridPattern:
+    """Grid of a row: its extents, ranks per node and per socket, nodes per link domain."""
+    return GridPattern(row[:-3], row[-3], row[-2], nodes_per_domain=row[-1], **choices)
+
+
+def boxes_at(row: tuple[int, ...]) -> BoxPattern:
+    """Boxes of a row: their number, ranks per node and per socket, nodes per link domain, and the cells."""
+    return BoxPattern(row[0], row[4:], row[1], row[2], nodes_per_domain=row[3])
 
 
 def _kind_count(dims: FloatArray, choices: Choices) -> int:
@@ -185,7 +196,7 @@ def _on_boxes(
     """`_evaluate` for bisections with block mapping; `points` are boxes, then as `domains` of `_on_grid`."""
     columns = [*points, *np.moveaxis(np.asarray(cells, dtype=np.float64), -1, 0)]
     least = np.shape(part(message_counts(BoxPattern(1, (1,) * np.shape(cells)[-1], 1, 1))))
-    return _evaluate(columns, lambda row: BoxPattern(row[0], row[4:], row[1], row[2], row[3]), part, least)
+    return _evaluate(columns, boxes_at, part, least)
 
 
 @model("messages per rank, by distance and kind", PAPER)

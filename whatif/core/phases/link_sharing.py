@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
@@ -26,8 +26,8 @@ from whatif.models.congestion import (
     rounds_congestion,
 )
 from whatif.models.decomposition import MOST_CELLS, PerDimension, is_count
-from whatif.models.patterns import BoxPattern, GridPattern, Neighbours, Pattern, message_kinds
-from whatif.models.placement import ONE_NODE, each_distinct, pattern_at
+from whatif.models.patterns import Neighbours, Pattern, message_kinds
+from whatif.models.placement import ONE_NODE, boxes_at, each_distinct, grid_at, pattern_at
 from whatif.models.quantities import Core, Count, FloatArray, model
 from whatif.models.workload import along_dimensions, repeated
 from whatif.units import BYTE, Quantity
@@ -96,10 +96,7 @@ def halo_link_counts(
     points = [*np.moveaxis(dims, -1, 0), ranks_per_node, ranks_per_socket, nodes_per_domain]
     slots = step_kinds(dims.shape[-1], choices.get("neighbours", "faces"))
 
-    def pattern_of(row: tuple[int, ...]) -> Pattern:
-        return GridPattern(row[:-3], row[-3], row[-2], row[-1], **choices)
-
-    return _exchange_counts(points, link_counts, pattern_of, (topology, spread, slots))
+    return _exchange_counts(points, link_counts, partial(grid_at, choices=choices), (topology, spread, slots))
 
 
 @model("messages by link and step", _SOURCE)
@@ -118,10 +115,7 @@ def box_link_counts(
     points = [rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain, *np.moveaxis(cells, -1, 0)]
     slots = step_kinds(cells.shape[-1], "all")
 
-    def pattern_of(row: tuple[int, ...]) -> Pattern:
-        return BoxPattern(row[0], row[4:], row[1], row[2], row[3])
-
-    return _exchange_counts(points, link_counts, pattern_of, (topology, spread, slots))
+    return _exchange_counts(points, link_counts, boxes_at, (topology, spread, slots))
 
 
 @model("messages by link and round", _SOURCE)

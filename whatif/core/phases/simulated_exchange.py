@@ -14,7 +14,8 @@ from whatif.core.phases.halo_wiring import HaloWiring
 from whatif.core.term import Reference
 from whatif.errors import UsageError
 from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
-from whatif.models.patterns import BoxPattern, GridPattern, Pattern, domains, message_kinds
+from whatif.models.patterns import GridPattern, Pattern, domains, message_kinds
+from whatif.models.placement import boxes_at, grid_at
 from whatif.models.quantities import Bytes, Count, FloatArray, Seconds, model
 from whatif.models.workload import MessageSizes
 from whatif.simulation import rounds
@@ -80,8 +81,7 @@ def simulated_box_time(
     row = np.concatenate([[rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain], cells])
     if not is_count(row, most=MOST_CELLS).all() or rank_count > MOST_RANKS:
         return np.array(np.nan)
-    boxes, *numbers = (int(number) for number in row)
-    pattern = BoxPattern(boxes, tuple(numbers[3:]), numbers[0], numbers[1], numbers[2])
+    pattern = boxes_at(tuple(int(number) for number in row))
     return np.array(_exchange(pattern, message_size, machine))
 
 
@@ -89,8 +89,7 @@ def _grid(row: FloatArray, choices: Mapping[str, Any]) -> GridPattern | None:
     """Pattern of the extents of a grid, ranks of a node and of a socket, nodes of a domain; None if infeasible."""
     if not is_count(row, most=MOST_RANKS).all() or np.prod(row[:-3]) > MOST_RANKS:
         return None
-    *dims, per_node, per_socket, nodes = (int(number) for number in row)
-    return GridPattern(tuple(dims), per_node, per_socket, nodes, **choices)
+    return grid_at(tuple(int(number) for number in row), choices)
 
 
 def _require_alone(nodes_per_domain: int, machine: MessageMachine) -> None:
