@@ -142,6 +142,9 @@ class CollectivePhase(StrictTable):
     distance: DistanceName | None = None
     """Distance whose parameters apply to every round; by default the farthest one that a message of the round
     crosses."""
+    channel_count: Count | None = None
+    """Parallel rings or trees, each with an equal part of the buffer, that leave a node through different ports.
+    Default: the ports of a node for messages of device memory, else 1."""
     operation_count: CountOrZero = 1.0
     """Operations in one iteration."""
 

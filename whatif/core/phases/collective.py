@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from whatif.core.context import Context
-from whatif.core.phases.collective_rounds import leaving_count, placed_rounds, round_repeats, round_sizes, slowest_times
+from whatif.core.phases.collective_rounds import (
+    channel_sizes,
+    leaving_count,
+    placed_rounds,
+    round_repeats,
+    round_sizes,
+    slowest_times,
+)
 from whatif.core.phases.device_messages import distance_time
 from whatif.core.phases.link_sharing import is_congested, wire_collective_congestion, with_congestion
-from whatif.core.phases.message import message_time
+from whatif.core.phases.message import PORT_COUNT, message_time
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.collectives import ALGORITHMS, rounds_time
 from whatif.models.workload import repeated
 from whatif.schema.application import CollectivePhase
+from whatif.units import ONE, Quantity
 from whatif.vocabulary import DISTANCES
 
 
@@ -51,11 +59,30 @@ def _placed(context: Context, name: str, phase: CollectivePhase) -> dict[str, Re
     }
     buffer: dict[str, Reference] = {"message_size": f"application.phases.{name}.message_size"}
     sizes = wiring.add(f"{name}.round_sizes", round_sizes, rounds | buffer)
-    sharing: dict[str, Reference] = {distance: context.sharing(distance) for distance in DISTANCES}
-    sharing["inter_node"] = wiring.add(f"{name}.leaving_count", leaving_count, rounds)
+    sent: dict[str, tuple[str, str]] = {distance: (sizes, context.sharing(distance)) for distance in DISTANCES}
+    sent["inter_node"] = _of_channels(context, name, phase, rounds["rounds"], sizes)
     times: dict[str, Reference] = {
-        f"{distance}_time": distance_time(context, name, phase.model, distance, sizes, sharing[distance])
+        f"{distance}_time": distance_time(context, name, phase.model, distance, *sent[distance])
         for distance in DISTANCES
     }
     counts = wiring.add(f"{name}.round_counts", round_repeats, rounds)
     return {"round_counts": counts, "round_times": wiring.add(f"{name}.round_times", slowest_times, rounds | times)}
+
+
+def _of_channels(context: Context, name: str, phase: CollectivePhase, rounds: Reference, sizes: str) -> tuple[str, str]:
+    """Sizes of the messages between nodes, and how many of them share the ports of a node."""
+    wiring, stated = context.wiring, f"application.phases.{name}.channel_count"
+    channels: Reference = Quantity(1.0, ONE)
+    if phase.channel_count is not None:
+        channels = stated
+    elif context.buffers != "host" and PORT_COUNT in wiring.parameters:
+        channels = PORT_COUNT
+    simulated = context.scenario.application.communication != "modelled"
+    if simulated and isinstance(channels, str) and phase.channel_count != 1:
+        wiring.problem(stated, "parallel channels cannot be simulated; state `channel_count = 1`")
+        wiring.raise_problems()
+    leaving = wiring.add(f"{name}.leaving_count", leaving_count, {"rounds": rounds, "channel_count": channels})
+    if isinstance(channels, Quantity):
+        return sizes, leaving
+    inputs: dict[str, Reference] = {"round_sizes": sizes, "channel_count": channels}
+    return wiring.add(f"{name}.channel_sizes", channel_sizes, inputs), leaving

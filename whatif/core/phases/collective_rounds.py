@@ -67,10 +67,16 @@ def round_repeats(rounds: PlacedRounds) -> RoundCounts:
     return np.asarray(rounds)[..., REPEATS, :]
 
 
-@model("k_r = messages that leave a node at once, at least 1", _SOURCE)
-def leaving_count(rounds: PlacedRounds) -> RoundCounts:
-    """Messages that share the adapter of a node in each round, [..., round]."""
-    return np.maximum(np.asarray(rounds)[..., LEAVING, :], 1.0)
+@model("k_r = C · messages that leave a node at once, at least C", _SOURCE)
+def leaving_count(rounds: PlacedRounds, channel_count: Count) -> RoundCounts:
+    """Messages that share the ports of a node in each round, [..., round], with C channels."""
+    return np.maximum(np.asarray(rounds)[..., LEAVING, :], 1.0) * np.asarray(channel_count)[..., np.newaxis]
+
+
+@model("n_r / C", "definition")
+def channel_sizes(round_sizes: RoundSizes, channel_count: Count) -> RoundSizes:
+    """Size of the messages of one of C channels, [..., round]."""
+    return round_sizes / np.asarray(channel_count)[..., np.newaxis]
 
 
 @model("n_r = x_r n", "definition")
