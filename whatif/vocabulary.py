@@ -35,6 +35,7 @@ MODEL_LABELS: Final[dict[str, str]] = {
     "peer_link": "peer link",
     "k_model": "K-model",
     "loggp": "LogGP",
+    "nccl": "NCCL",
     "node_aware": "node-aware",
 }
 """Names of models in running text."""

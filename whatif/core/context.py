@@ -165,6 +165,15 @@ class Context:
         return stated or ("device" if linked and host_messages is None else "host")
 
     @property
+    def domain_rank_count(self) -> str:
+        """Ranks of a full link domain: those of a node if its size is not stated."""
+        if DOMAIN_GPUS not in self.wiring.parameters:
+            return self.ranks_per_node
+        stated = {"domain_gpu_count": DOMAIN_GPUS, "gpu_count": "platform.node.gpu_count"}
+        name = "placement.ranks_per_domain"
+        return self.once(name, ranks_per_domain, ranks_per_node=self.ranks_per_node, **stated)
+
+    @property
     def domains(self) -> dict[str, Reference]:
         """Ranks of a node and of its inner domain that communicate, and nodes of a link domain of several nodes.
 
@@ -181,8 +190,7 @@ class Context:
                 f"link domains are neither a part of a node nor whole nodes ({DOMAIN_GPUS}, platform.node.gpu_count)"
             )
             self.wiring.require("placement.link_domain nests", reason, nests, {**stated})
-        domain = self.once("placement.ranks_per_domain", ranks_per_domain, ranks_per_node=self.ranks_per_node, **stated)
-        name = "placement.domain_sharing_count"
+        domain, name = self.domain_rank_count, "placement.domain_sharing_count"
         return {
             "ranks_per_node": node,
             "ranks_per_socket": self.once(name, sharing_count, rank_count=node, available_count=domain),

@@ -55,15 +55,13 @@ def concurrent_time(
 
 
 @model("T = T_domain if d ≥ g, else T_host", "definition")
-def time_in_node(domain_time: KindTime, host_time: KindTime, domain_gpu_count: Count, gpu_count: Count) -> KindTime:
-    """Time of messages inside a node between GPUs, [..., kind], whose link domain of d GPUs may be smaller than the g
-    of the node: they go through main memory then."""
-    linked = np.asarray(domain_gpu_count >= gpu_count)[..., np.newaxis]
-    return np.where(linked, domain_time, host_time)
+def time_in_node(domain_time: Seconds, host_time: Seconds, domain_gpu_count: Count, gpu_count: Count) -> Seconds:
+    """Time of messages inside a node of g GPUs: through main memory if its link domains have less. Elementwise."""
+    return np.where(domain_gpu_count >= gpu_count, domain_time, host_time)
 
 
 @model("T = T_write + T_message + T_read", "definition")
-def staged_time(message_time: KindTime, write_time: KindTime, read_time: KindTime) -> KindTime:
+def staged_time(message_time: Seconds, write_time: Seconds, read_time: Seconds) -> Seconds:
     """Time of messages that are copied to main memory before they leave and back after they arrive. Elementwise."""
     return write_time + message_time + read_time
 

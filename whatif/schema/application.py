@@ -125,6 +125,9 @@ class CollectivePhase(StrictTable):
     kind: Literal["collective"]
     """A collective operation."""
     algorithm: Literal[
+        "best",
+        "double_binary_tree",
+        "hierarchical",
         "binomial_tree",
         "recursive_doubling",
         "ring",
@@ -134,8 +137,10 @@ class CollectivePhase(StrictTable):
         "bruck_allgather",
         "pairwise",
     ]
-    """Algorithm; pairwise is an all-to-all."""
-    model: MessageModel
+    """Algorithm; pairwise is an all-to-all. With `model = "nccl"` also hierarchical (in link domains, then between
+    them), double_binary_tree, and best, the fastest allreduce."""
+    model: MessageModel | Literal["nccl"]
+    """Model of the messages, or nccl: a library of GPUs, by the constants of NCCL's tuner."""
     message_size: Bytes = 0.0
     """Size of the buffer that is broadcast, reduced or gathered, or that one rank sends in an all-to-all; not used by a
     dissemination barrier."""

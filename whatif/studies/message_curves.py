@@ -303,6 +303,8 @@ def _shown(program: Program, values: Values, at: int) -> str:
 
 def _collective(program: Program, values: Values, name: str, phase: CollectivePhase) -> PhaseMessages:
     """The messages of the rounds; equal rounds are one line."""
+    if phase.model == "nccl":
+        return PhaseMessages(name, phase.model, phase.algorithm, (), 0.0, _number(values, name))
     repeated = _number(values, f"application.phases.{name}.operation_count")
     times = f"{phase.distance}.message_time" if phase.distance else "round_times"
     rounds = np.broadcast_arrays(*(values[f"{name}.{key}"] for key in ("round_sizes", times, "round_counts")))

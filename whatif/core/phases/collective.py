@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from whatif.core.context import Context
+from whatif.core.context import DOMAIN_GPUS, Context
 from whatif.core.phases.collective_rounds import (
     channel_sizes,
+    domain_ports,
     leaving_count,
     placed_rounds,
     round_repeats,
@@ -12,6 +13,7 @@ from whatif.core.phases.collective_rounds import (
     slowest_times,
 )
 from whatif.core.phases.device_messages import distance_time
+from whatif.core.phases.gpu_library import wire_library
 from whatif.core.phases.link_sharing import is_congested, wire_collective_congestion, with_congestion
 from whatif.core.phases.message import PORT_COUNT, message_time
 from whatif.core.term import PhaseTerm, Reference
@@ -25,18 +27,34 @@ from whatif.vocabulary import DISTANCES
 def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list[PhaseTerm]:
     """The terms of a collective phase."""
     path, wiring = f"application.phases.{name}", context.wiring
-    rounds = _at_one_distance(context, name, phase) if phase.distance else _placed(context, name, phase)
-    once = wiring.add(f"{name}.operation_time", rounds_time, rounds)
+    repeats = f"{path}.operation_count"
+    library = phase.model == "nccl"
+    once = wire_library(context, name, phase) if library else _by_messages(context, name, phase, repeats)
+    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
+    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+
+
+def _by_messages(context: Context, name: str, phase: CollectivePhase, repeats: str) -> str:
+    """Time of one operation from the times of its messages."""
+    size = f"application.phases.{name}.message_size"
+    if phase.algorithm not in ALGORITHMS:
+        reason = f'`{phase.algorithm}` needs `model = "nccl"`; `{phase.model}` has {", ".join(ALGORITHMS)}'
+        context.wiring.problem(f"application.phases.{name}.algorithm", reason)
+        context.wiring.raise_problems()
     if context.scenario.application.communication != "modelled":
         from whatif.core.phases.simulated_exchange import wire_simulated_collective
 
-        once = wire_simulated_collective(context, name, phase.model, phase.algorithm, f"{path}.message_size")
-    repeats = f"{path}.operation_count"
+        if phase.channel_count != 1 and isinstance(channels := _channels(context, name, phase), str):
+            reason = f"parallel channels ({channels}) cannot be simulated; state `channel_count = 1`"
+            context.wiring.problem(f"application.phases.{name}.channel_count", reason)
+            context.wiring.raise_problems()
+        return wire_simulated_collective(context, name, phase.model, phase.algorithm, size)
+    rounds = _at_one_distance(context, name, phase) if phase.distance else _placed(context, name, phase)
+    once = context.wiring.add(f"{name}.operation_time", rounds_time, rounds)
     if phase.distance in (None, "inter_node") and is_congested(context):
-        congestion = wire_collective_congestion(context, name, phase.model, phase.algorithm, f"{path}.message_size")
+        congestion = wire_collective_congestion(context, name, phase.model, phase.algorithm, size)
         once = with_congestion(context, name, once, congestion, repeats)
-    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
-    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+    return once
 
 
 def _at_one_distance(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
@@ -70,19 +88,21 @@ def _placed(context: Context, name: str, phase: CollectivePhase) -> dict[str, Re
 
 
 def _of_channels(context: Context, name: str, phase: CollectivePhase, rounds: Reference, sizes: str) -> tuple[str, str]:
-    """Sizes of the messages between nodes, and how many of them share the ports of a node."""
-    wiring, stated = context.wiring, f"application.phases.{name}.channel_count"
-    channels: Reference = Quantity(1.0, ONE)
-    if phase.channel_count is not None:
-        channels = stated
-    elif context.buffers != "host" and PORT_COUNT in wiring.parameters:
-        channels = PORT_COUNT
-    simulated = context.scenario.application.communication != "modelled"
-    if simulated and isinstance(channels, str) and phase.channel_count != 1:
-        wiring.problem(stated, "parallel channels cannot be simulated; state `channel_count = 1`")
-        wiring.raise_problems()
-    leaving = wiring.add(f"{name}.leaving_count", leaving_count, {"rounds": rounds, "channel_count": channels})
-    if isinstance(channels, Quantity):
+    """Sizes of the messages between domains, and how many of them share the ports of a node."""
+    wiring, ports = context.wiring, _channels(context, name, phase)
+    leaving = wiring.add(f"{name}.leaving_count", leaving_count, {"rounds": rounds, "channel_count": ports})
+    if isinstance(ports, Quantity):
         return sizes, leaving
-    inputs: dict[str, Reference] = {"round_sizes": sizes, "channel_count": channels}
+    inputs: dict[str, Reference] = {"round_sizes": sizes, "channel_count": ports}
+    if ports == PORT_COUNT and DOMAIN_GPUS in wiring.parameters:
+        nodes = {"node_count": context.domains["nodes_per_domain"], "port_count": ports}
+        inputs["channel_count"] = wiring.add(f"{name}.channel_count", domain_ports, nodes)
     return wiring.add(f"{name}.channel_sizes", channel_sizes, inputs), leaving
+
+
+def _channels(context: Context, name: str, phase: CollectivePhase) -> Reference:
+    """Number of parallel channels of a node: as stated, or its ports for messages of device memory."""
+    if phase.channel_count is not None:
+        return f"application.phases.{name}.channel_count"
+    ports = context.buffers != "host" and PORT_COUNT in context.wiring.parameters
+    return PORT_COUNT if ports else Quantity(1.0, ONE)

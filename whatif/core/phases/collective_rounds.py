@@ -73,6 +73,12 @@ def leaving_count(rounds: PlacedRounds, channel_count: Count) -> RoundCounts:
     return np.maximum(np.asarray(rounds)[..., LEAVING, :], 1.0) * np.asarray(channel_count)[..., np.newaxis]
 
 
+@model("C = m · ports", "definition")
+def domain_ports(node_count: Count, port_count: Count) -> Count:
+    """Ports of a link domain of m nodes. Elementwise."""
+    return node_count * port_count
+
+
 @model("n_r / C", "definition")
 def channel_sizes(round_sizes: RoundSizes, channel_count: Count) -> RoundSizes:
     """Size of the messages of one of C channels, [..., round]."""

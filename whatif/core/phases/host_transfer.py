@@ -112,6 +112,15 @@ def wire_copy(context: Context, name: str, key: str, way: str, size: Reference) 
     return context.wiring.add(f"{name}.copy_time", pinned_time, {**inputs, "latency": f"{base}.pinned_{way}_latency"})
 
 
+def link_bandwidth(context: Context, key: str) -> str:
+    """Wire the bandwidth of `[node.KEY]` for the payload of long messages."""
+    name = f"{key}.long"
+    if f"{name}.effective_bandwidth" not in context.wiring.terms:
+        base, link = f"platform.node.{key}", getattr(context.scenario.platform.node, key)
+        _crossing(context, name, base, link, "write", Quantity(2.0**30, BYTE), _bandwidth(context, base, link))
+    return f"{name}.effective_bandwidth"
+
+
 def _crossing(
     context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: Reference, bandwidth: str
 ) -> dict[str, Reference]:
