@@ -173,7 +173,7 @@ def test_a_collective_takes_each_round_at_its_distance() -> None:
 @pytest.mark.parametrize(
     ("platform", "phase", "more", "message"),
     [
-        ("summit", halo(), 'buffers = "device"', "does not state GPUs with a `[node.peer_link]`"),
+        ("titan", halo(), 'buffers = "device"', "does not state GPUs with a `[node.peer_link]`"),
         ("fugaku", halo(), 'ranks_per_node = 4\nbuffers = "staged"', "does not state GPUs"),
         ("dgx_h100", collective("best"), "", '`best` needs `model = "nccl"`'),
         ("dgx_h100", collective("dissemination", model="nccl"), "", "`nccl` has no `dissemination`"),
