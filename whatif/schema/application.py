@@ -119,8 +119,15 @@ class HaloPhase(StrictTable):
     """K_total, if measured; otherwise it is counted from the placement."""
 
 
+class RankGroup(StrictTable):
+    """Ranks that take part in a collective together."""
+
+    size: Count
+    """Ranks of the group."""
+
+
 class CollectivePhase(StrictTable):
-    """A collective operation over all ranks by a named algorithm."""
+    """A collective operation over all ranks, or in every group of a kind at once, by a named algorithm."""
 
     kind: Literal["collective"]
     """A collective operation."""
@@ -147,6 +154,8 @@ class CollectivePhase(StrictTable):
     distance: DistanceName | None = None
     """Distance whose parameters apply to every round; by default the farthest one that a message of the round
     crosses."""
+    group: str | None = None
+    """Group of `[application.groups]`; by default all ranks take part."""
     channel_count: Count | None = None
     """Parallel rings or trees, each with an equal part of the buffer, that leave a node through different ports.
     Default: the ports of a node for messages of device memory, else 1."""
@@ -348,6 +357,9 @@ class Application(StrictTable):
     """modelled: halos and collectives take longer where links of `[platform.network.topology]` are full, if it is
     stated; none: links have no limits, as in the models of Choi et al. 2020."""
     grid: CellGrid | None = None
+    groups: dict[Key, RankGroup] = {}
+    """Groups of ranks by name: nested axes of the ranks, the fastest first. A group of the first kind are consecutive
+    ranks, those of the next one are as far apart as the product of the sizes before."""
     phases: dict[Key, Phase] = Field(min_length=1)
     overlaps: dict[Key, Overlap] = {}
     repeats: dict[Key, Repeat] = {}
