@@ -25,7 +25,7 @@ from whatif.schema.fields import (
     StrictTable,
     Unit,
 )
-from whatif.vocabulary import Buffers, Category, DistanceName, HaloModel, MessageModel, TraceModel
+from whatif.vocabulary import Buffers, Category, CollectiveModel, DistanceName, HaloModel, TraceModel
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
@@ -146,7 +146,7 @@ class CollectivePhase(StrictTable):
     ]
     """Algorithm; pairwise is an all-to-all. With `model = "nccl"` also hierarchical (in link domains, then between
     them), double_binary_tree, and best, the fastest allreduce."""
-    model: MessageModel | Literal["nccl"]
+    model: CollectiveModel
     """Model of the messages, or nccl: a library of GPUs, by the constants of NCCL's tuner."""
     message_size: Bytes = 0.0
     """Size of the buffer that is broadcast, reduced or gathered, or that one rank sends in an all-to-all; not used by a
