@@ -22,7 +22,7 @@ from typing import Final
 from whatif.importers.dumpi_calls import RankCalls
 from whatif.importers.dumpi_communicators import Communicators
 from whatif.importers.operations import MOST_OPERATIONS, refuse_missing_ranks, rows, sequential_trace
-from whatif.importers.text import chunks, refuse
+from whatif.importers.text import chunks, open_unpacked, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
@@ -39,7 +39,7 @@ _CALL = re.compile(
 _ENTERED = re.compile(r"^(\w+) (?:entering|returning) at walltime", re.MULTILINE)
 _ELSE = re.compile(r"(?:Perfcounters: .*|\w+=.*|Total keyvals: .*|\w+ called \d+ times and ignored \d+ times|\s*)\n?")
 _IGNORED = re.compile(r"^(\w+) called \d+ times and ignored ([1-9]\d*) times", re.MULTILINE)
-_NAME = re.compile(r"(?s)(.*?)(\d+)(\.\w+)?")
+_NAME = re.compile(r"(?s)(.*?)(\d+)(\.\w+(?:\.gz)?)?")
 
 
 def is_dumpi(head: str) -> bool:
@@ -99,7 +99,7 @@ def _set_of(path: Path) -> tuple[str, str]:
 def _head(file: Path) -> str:
     if not file.is_file():
         return ""
-    with file.open("rb") as opened:
+    with open_unpacked(file) as opened:
         return opened.read(2**16).decode("utf-8", "replace")
 
 

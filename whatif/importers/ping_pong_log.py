@@ -27,7 +27,7 @@ INTEGER_SIZE: Final = 4
 """Bytes of what nodecomm counts."""
 
 _RANK = re.compile(r"\[Rank (\d+)\] comp time: *\S+ us, comm time: *(\S+) us")
-_SIZE = re.compile(r"(?:^|[/\\_-])(\d+)b(?:\.\w+)?$", re.IGNORECASE)
+_SIZE = re.compile(r"(?:^|[/\\_-])(\d+)b(?:\.\w+)*$", re.IGNORECASE)
 _RANKS = re.compile(r"(master|partner):\s*([\d,\s]+)")
 
 

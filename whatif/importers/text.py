@@ -1,7 +1,10 @@
-"""Text files of any size, read safely: whole lines in chunks, never binary, never a web page by mistake."""
+"""Text files of any size, plain or packed with gzip, read safely: whole lines in chunks, no binary, no web page."""
 
 from __future__ import annotations
 
+import gzip
+import io
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -15,6 +18,11 @@ LONGEST_LINE: Final = 4 * 2**20
 """Bytes of a line."""
 MOST_TEXT: Final = 64 * 2**20
 """Bytes of a file that is read as a whole."""
+UNPACKING_ERRORS: Final = (EOFError, zlib.error, gzip.BadGzipFile)
+"""Errors of a packed file that is damaged or cut off."""
+_GZIP: Final = b"\x1f\x8b"
+# A packed text shrinks to a tenth or a thirtieth; what unpacks to more of its size is made to fill a memory.
+_LARGEST_RATIO: Final = 300
 
 
 def refuse(file: str, message: str, line: int = 0, key: str = "") -> InvalidFileError:
@@ -45,18 +53,32 @@ def read_as_it_ends(path: Path, limit: int = MOST_TEXT) -> str:
     return "".join(parts)
 
 
+def open_unpacked(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    """Bytes of a file, unpacked if it is packed with gzip; reading may raise `UNPACKING_ERRORS`."""
+    with path.open("rb") as file:
+        packed = file.read(len(_GZIP)) == _GZIP
+    return gzip.open(path, "rb") if packed else path.open("rb")
+
+
+def most_unpacked(path: Path) -> int:
+    """Bytes that a file may have when it is unpacked."""
+    return max(MOST_TEXT, _LARGEST_RATIO * path.stat().st_size)
+
+
 def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
     """A file in pieces that end with a line; line ends are `\\n`, which only a last line that was cut off lacks."""
     name = shown_path(path)
     try:
         refuse_special(path)
-        with path.open("rb") as file:
+        with open_unpacked(path) as file:
             rest = b""
-            first = True
+            read, most = 0, most_unpacked(path)
             while block := file.read(size):
-                if first:
+                if not read:
                     _refuse_other(name, block)
-                    block, first = block.removeprefix(b"\xef\xbb\xbf"), False
+                    block = block.removeprefix(b"\xef\xbb\xbf")
+                if (read := read + len(block) + 1) > most:
+                    raise refuse(name, f"unpacks to more than {_LARGEST_RATIO} times its size")
                 whole, end, rest = (rest + block).rpartition(b"\n")
                 if len(rest) > LONGEST_LINE:
                     raise refuse(name, f"a line is longer than {LONGEST_LINE // 2**20} MiB")
@@ -64,6 +86,8 @@ def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
                     yield _decoded(whole + end)
             if rest:
                 yield _decoded(rest)
+    except UNPACKING_ERRORS as error:
+        raise refuse(name, f"the packed file is damaged or cut off: {error}") from None
     except OSError as error:
         raise refuse(name, f"cannot be read: {error.strerror}") from None
 

@@ -14,7 +14,7 @@ from whatif.importers.goal import is_goal, read_goal
 from whatif.importers.goal_binary import MAGIC
 from whatif.importers.otf2_archive import START, anchor_of, read_otf2
 from whatif.importers.simgrid_actions import index_files, is_actions, read_actions
-from whatif.importers.text import chunks, refuse
+from whatif.importers.text import chunks, open_unpacked, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
@@ -121,7 +121,7 @@ def _only_file(path: Path, wanted: Format) -> Path:
 
 
 def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with open_unpacked(path) as file:
         return file.read(_HEAD)
 
 

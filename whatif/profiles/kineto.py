@@ -16,7 +16,6 @@ import io
 import json
 import math
 import re
-import zlib
 from array import array
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -27,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.importers.sqlite import MOST_OPERATIONS
-from whatif.importers.text import refuse
+from whatif.importers.text import UNPACKING_ERRORS, most_unpacked, open_unpacked, refuse
 from whatif.profiles.profile_data import (
     COPY,
     FILL,
@@ -55,7 +54,6 @@ LONGEST_VALUE: Final = 16 * 2**20
 """Characters of an event or of another value of a trace."""
 
 _CHUNK: Final = 2**20
-_GZIP: Final = b"\x1f\x8b"
 _HEAD: Final = 2**16
 _CATEGORIES: Final = {
     "kernel": KERNEL, "gpu_memcpy": COPY, "memcpy": COPY, "gpu_memset": FILL, "memset": FILL,
@@ -70,8 +68,6 @@ _AMD_NAME: Final = re.compile(r"Copy(Host|Device)To(Host|Device)")
 _FILL_NAME: Final = re.compile(r"Memset \(([\w ]+)\)")
 # Whole ns of a time line that begins at its first event stay within 63 bits.
 _LATEST, _LONGEST = 2.0**52, 2.0**40
-# A packed trace shrinks to a tenth or a thirtieth; what unpacks to more of its size is made to fill a memory.
-_LARGEST_RATIO, _ALWAYS = 300, 64 * 2**20
 _Stream = gzip.GzipFile | io.BufferedReader
 
 
@@ -84,9 +80,9 @@ def read_head(path: Path) -> bytes:
     """The first bytes of a file, unpacked; empty for a packed file that is damaged."""
     name = shown_path(path)
     try:
-        with _open(path) as file:
+        with open_unpacked(path) as file:
             return file.read(_HEAD)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
+    except UNPACKING_ERRORS:
         return b""
     except OSError as error:
         raise refuse(name, f"cannot be read: {error.strerror}") from None
@@ -100,10 +96,10 @@ def read_kineto(path: Path) -> Profile:
     """
     file, found = shown_path(path), _Found()
     try:
-        with _open(path) as stream:
-            for event in _Reader(stream, file, _most(path)).events(found.properties):
+        with open_unpacked(path) as stream:
+            for event in _Reader(stream, file, min(MOST_TEXT, most_unpacked(path))).events(found.properties):
                 found.add(event, file)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except UNPACKING_ERRORS as error:
         raise refuse(
             file, f"the packed file is damaged or cut off after {len(found.start):,} operations: {error}"
         ) from None
@@ -113,17 +109,6 @@ def read_kineto(path: Path) -> Profile:
     parts = found.parts() if len(found.start) else []
     operations = operation_table(parts, file, notes, found.warnings(file))
     return Profile(operations, device_table(_devices(found.properties.get("deviceProperties")), operations))
-
-
-def _open(path: Path) -> _Stream:
-    with path.open("rb") as file:
-        packed = file.read(len(_GZIP)) == _GZIP
-    return gzip.open(path, "rb") if packed else path.open("rb")
-
-
-def _most(path: Path) -> int:
-    """Bytes that a file may have when it is unpacked."""
-    return min(MOST_TEXT, max(_ALWAYS, _LARGEST_RATIO * path.stat().st_size))
 
 
 class _Reader:
