@@ -28,7 +28,7 @@ from whatif.errors import UsageError
 from whatif.fitting.fit_result import Fit
 from whatif.models.quantities import FloatArray
 from whatif.schema.fields import quantity_field
-from whatif.schema.platform_spec import GPU
+from whatif.schema.gpu import GPU
 from whatif.table import Table
 from whatif.units import (
     BYTE,

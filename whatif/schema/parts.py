@@ -12,8 +12,9 @@ from pydantic.fields import FieldInfo
 
 from whatif.errors import InvalidFileError, did_you_mean
 from whatif.schema.application import RegressionPhase, StructuredGridPhase
+from whatif.schema.gpu import GPU
 from whatif.schema.network import Distance
-from whatif.schema.platform_spec import CPU, GPU, FitRecord, FittedData, Host, NVLink, PCIe, Source
+from whatif.schema.platform_spec import CPU, FitRecord, FittedData, Host, NVLink, PCIe, Source
 from whatif.schema.shipped import find, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document
 
