@@ -11,6 +11,7 @@ from whatif.core.energy import wire_energy
 from whatif.core.phases.collective import wire_collective
 from whatif.core.phases.correction import with_corrections
 from whatif.core.phases.fixed import wire_overhead, wire_structured_grid
+from whatif.core.phases.gemm import wire_gemm
 from whatif.core.phases.gpu_kernel import wire_kernel, wire_measured_kernel
 from whatif.core.phases.halo import wire_halo
 from whatif.core.phases.host_transfer import wire_transfer
@@ -38,6 +39,7 @@ def deferred(reference: str) -> Callable[..., list[PhaseTerm]]:
 WIRERS: Final[Mapping[str, Callable[[Context, str, Any], list[PhaseTerm]]]] = {
     "kernel": wire_kernel,
     "measured_kernel": wire_measured_kernel,
+    "gemm": wire_gemm,
     "halo": wire_halo,
     "collective": wire_collective,
     "transfer": wire_transfer,

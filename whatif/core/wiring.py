@@ -184,7 +184,12 @@ class Wiring:
         if not is_open and dimension != parameter.dimension and not (parameter.dimension == ONE == dimension):
             self.problem(parameter.path, f"`{expression.text}` is in {dimension}; it must be in {parameter.dimension}")
             return
-        function = ExpressionFunction(expression)
+        by_rule = parameter.source == DEFAULT
+        function = (
+            ExpressionFunction(expression, "rule for values without a source")
+            if by_rule
+            else ExpressionFunction(expression)
+        )
         self.terms[parameter.path] = Term(
             parameter.path, function, {k: inputs[k] for k in expression.names()}, dimension
         )
@@ -193,7 +198,7 @@ class Wiring:
             field = QuantityField(dimension, parameter.field.domain)
             self.parameters[parameter.path] = replace(parameter, dimension=dimension, field=field)
         # A default keeps to its domain, and would be an input of every result as a constraint.
-        if not parameter.path.startswith("parameters.") and parameter.source != DEFAULT:
+        if not parameter.path.startswith("parameters.") and not by_rule:
             reason = f"{parameter.path} {expression.text} must be {parameter.field.domain.describe(dimension)}"
             options = {"accepts": parameter.field.domain.accepts}
             self.require(f"{parameter.path} domain", reason, within, {"value": parameter.path}, options=options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, cast, get_args
+from typing import Any, Final, cast
 
 from pydantic import Field
 
@@ -18,9 +18,6 @@ from whatif.schema.fields import (
     StrictTable,
     Watts,
 )
-
-Precision = Literal["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8"]
-PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 
 _GPU: Final = "platform.node.gpu"
 _LEAST_PEAK: Final = 0.98
