@@ -39,5 +39,6 @@ def test_only_points_without_a_number_of_a_sweep_are_refused():
 
 
 def test_an_overflow_names_the_value_that_is_too_large():
-    result = whatif.run("jacobi2d", overrides={"application.phases.pack.operations": "1e308 flop"})
-    assert "application.phases.pack.operations = " in result.reasons[0]
+    large = {"operations": "1e308 flop", "launch_count": "100", "profiled_launch_count": "1"}
+    result = whatif.run("jacobi2d", overrides={f"application.phases.pack.{key}": value for key, value in large.items()})
+    assert "the time of `pack` is not finite: application.phases.pack.operations = " in result.reasons[0]
