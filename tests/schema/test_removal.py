@@ -31,6 +31,12 @@ def test_resolve_and_energy_know_nothing_of_a_removed_value(tmp_path):
     assert "total_energy" not in whatif.run(scenario).columns
 
 
+def test_a_removed_value_of_a_part_gives_way_to_the_default(tmp_path):
+    (tmp_path / "mine.toml").write_text('extends = "dgx_h100"\nnode.gpu.multiprocessor_count = "none"\n')
+    table = parameter_table(load_scenario("jacobi2d", platform="mine", folders=(tmp_path,)))
+    assert table["platform.node.gpu.multiprocessor_count"].source == DEFAULT
+
+
 def test_a_value_stated_again_is_the_new_one_alone(tmp_path):
     (tmp_path / "second.toml").write_text('extends = "bid"\nnode_count = 8\n[price]\nlifetime = "5 year"\n')
     platform(tmp_path, 'price = "none"\n')

@@ -170,7 +170,9 @@ class Layers:
         return cls(tuple(items), merged)
 
     def origin(self, path: KeyPath) -> Layer | None:
-        """Last layer that states a path; None for a value that no layer states."""
+        """Last layer that states a path; None for a value that no layer states, or that a later one removes."""
+        if not _holds(self.merged, path):
+            return None
         for index in reversed(range(len(self.items))):
             if self.items[index].defines(path):
                 return self.items[index]
@@ -200,6 +202,16 @@ class Layers:
             if layer is not None:
                 return layer.document.problem(path[len(layer.at) :], message, path)
         return self.items[-1].document.problem(path, message)
+
+
+def _holds(data: Mapping[str, Any], path: KeyPath) -> bool:
+    """Whether tables have a value at a path."""
+    value: Any = data
+    for key in path:
+        if not isinstance(value, Mapping) or key not in value:
+            return False
+        value = value[key]
+    return True
 
 
 def _cleared(data: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
