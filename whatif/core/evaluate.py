@@ -147,10 +147,9 @@ def _without_infinities(evaluation: Evaluation) -> Evaluation:
         if np.isfinite(values[phase.term]).all():
             continue
         known = evaluation.reason()
-        found = refusal(program, phase, values, np.asarray("" if known is None else known) == "")
-        if found is not None:
-            texts = np.where(found.points, np.array(found.reason, dtype=object), "")
-            possible = np.where(found.points, 0.0, 1.0 if evaluation.possible is None else evaluation.possible)
+        texts = refusal(program, phase, values, np.asarray("" if known is None else known) == "")
+        if texts is not None:
+            possible = np.where(texts == "", 1.0 if evaluation.possible is None else evaluation.possible, 0.0)
             refusals = {**evaluation.refusals, f"{phase.term} without a finite time": texts}
             evaluation = replace(evaluation, possible=possible, refusals=refusals)
     return evaluation

@@ -2,64 +2,61 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.call import Values, call
 from whatif.core.term import PhaseTerm, Program
 from whatif.models.quantities import FloatArray
-from whatif.units import format_quantity
 
 Points = NDArray[np.bool_]
+Texts = NDArray[np.object_]
 
 
-class Refusal(NamedTuple):
-    """Points at which a phase has no finite time, and why."""
-
-    points: Points
-    reason: str
-
-
-def refusal(program: Program, phase: PhaseTerm, values: Values, unexplained: Points) -> Refusal | None:
-    """Refusal of a phase at points without another reason; None where its time is finite at all of them."""
-    points = ~np.isfinite(values[phase.term]) & unexplained
+def refusal(program: Program, phase: PhaseTerm, values: Values, unexplained: Points) -> Texts | None:
+    """Reason at each point without a finite time of a phase and without another reason, empty elsewhere; None without
+    such points."""
+    points = ~_finite(program, phase.term, values[phase.term]) & unexplained
     if not points.any():
         return None
-    term = _first_without_number(program, phase.term, values)
-    causes = dict.fromkeys(_causes(program, term, values))
-    stated = ", ".join(_shown(program, key, values) for key in causes)
-    return Refusal(points, f"the time of `{phase.phase}` is not finite{f': {stated}' if stated else ''}")
+    keys = np.full(points.shape, "", dtype=object)
+    for path, where in _causes(program, phase.term, values, points).items():
+        keys = np.where(where, np.where(keys == "", path, keys + f", {path}"), keys)
+    return np.where(points, f"the time of `{phase.phase}` is not finite because of " + keys, "")
 
 
-def _first_without_number(program: Program, term: str, values: Values) -> str:
-    """Term upstream without a finite value whose inputs all have one."""
-    for item in program.terms[term].references():
-        if item in program.terms and not np.isfinite(values[item]).all():
-            return _first_without_number(program, item, values)
-    return term
-
-
-def _causes(program: Program, term: str, values: Values) -> list[str]:
-    """Parameters of which a change alone gives a term a finite value other than zero; all inputs if none does."""
+def _causes(program: Program, term: str, values: Values, points: Points) -> dict[str, Points]:
+    """Parameters that, changed alone, make a term finite and not zero, each with its points; all where none does."""
     inputs = [item for item in program.terms[term].references() if item in values]
-    cures = [item for item in inputs if _is_cured(program, term, {**values, item: np.ones_like(values[item])})]
-    return [
-        path
-        for item in cures or inputs
-        for path in (_causes(program, item, values) if item in program.terms else [item])
-    ]
+    lost = {item: points & ~_finite(program, item, values[item]) for item in inputs if item in program.terms}
+    here = points & ~_any(lost, points)
+    cured = {item: here & _is_cured(program, term, values, item) for item in inputs} if here.any() else {}
+    nothing = here & ~_any(cured, points)
+    found: dict[str, Points] = {}
+    for item in inputs:
+        where = lost.get(item, np.False_) | cured.get(item, np.False_) | nothing
+        if where.any():
+            below = _causes(program, item, values, where) if item in program.terms else {item: where}
+            found |= {path: mask | found.get(path, np.False_) for path, mask in below.items()}
+    return found
 
 
-def _is_cured(program: Program, term: str, values: Values) -> bool:
-    value: FloatArray = call(program, program.terms[term], values)
-    return bool((np.isfinite(value) & (value != 0)).all())
+def _any(masks: dict[str, Points], points: Points) -> Points:
+    """Points in any of some masks."""
+    found = np.zeros_like(points)
+    for mask in masks.values():
+        found = found | mask
+    return found
 
 
-def _shown(program: Program, path: str, values: Values) -> str:
-    """Parameter with its value; a swept one without."""
-    array = values[path]
-    if array.size > 1:
-        return path
-    return f"{path} = {format_quantity(float(array.ravel()[0]), program.parameters[path].dimension)}"
+def _is_cured(program: Program, term: str, values: Values, item: str) -> Points:
+    """Points at which a term has a finite value other than zero if one of its inputs is 1."""
+    changed: FloatArray = call(program, program.terms[term], {**values, item: np.ones_like(values[item])})
+    return _finite(program, term, np.where(changed == 0, np.nan, changed))
+
+
+def _finite(program: Program, name: str, array: FloatArray) -> Points:
+    """Points at which a term is finite, along all of its core axes."""
+    core = program.terms[name].core
+    finite = np.isfinite(array)
+    return np.asarray(finite.all(axis=tuple(range(-len(core), 0))) if core else finite)

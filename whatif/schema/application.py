@@ -277,14 +277,14 @@ class RegressionPhase(StrictTable):
 Phase = Annotated[
     KernelPhase
     | MeasuredKernelPhase
-    | GemmPhase
     | HaloPhase
     | CollectivePhase
     | TransferPhase
     | OverheadPhase
     | StructuredGridPhase
     | RegressionPhase
-    | TracePhase,
+    | TracePhase
+    | GemmPhase,
     Field(discriminator="kind"),
 ]
 

@@ -377,7 +377,7 @@ def test_an_impossible_point_tells_its_reasons_and_which_key_helps():
 
 def test_a_point_without_a_number_tells_the_key_to_blame():
     async def check(page):
-        assert "the time of `stencil` is not finite: application.phases.stencil.compute_fraction = 0" in page.text
+        assert "the time of `stencil` is not finite because of application.phases.stencil.compute_fraction" in page.text
         assert "u takes the last change back" in page.text
 
     on_page(WhyPage, check, size=(300, 80), changes=(INFINITE,))
