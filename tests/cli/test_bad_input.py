@@ -420,7 +420,6 @@ SETS = [
     ("application.rank_count.x=1", 3, "is not a quantity"),
     ("application=3", 3, "must be a table"),
     ("application.grid=some", 3, "must be a table"),
-    ("application.grid=none", 3, "needs `[application.grid]`"),
     ("application..rank_count=3", 3, "unknown key"),
     (".=3", 3, "unknown key"),
     ("application.phases.halo.kind=kernel", 3, "missing key"),

@@ -22,7 +22,7 @@ from whatif.schema.fields import (
 _GPU: Final = "platform.node.gpu"
 _LEAST_PEAK: Final = 0.98
 """Share of the peak from which on a memory bandwidth is taken for a peak."""
-_RULES: Final = {
+RATE_RULES: Final = {
     "peak_integer_rate": (0.465, "peak_single_rate"),
     "peak_add_rate": (0.489, "peak_single_rate"),
     "peak_shared_rate": (0.125, "peak_single_rate"),
@@ -40,7 +40,7 @@ def _default(text: str) -> Any:
 
 
 def _by_rule(key: str) -> Any:
-    factor, base = _RULES[key]
+    factor, base = RATE_RULES[key]
     return _default(f"= {factor} * {_GPU}.{base}")
 
 
@@ -125,7 +125,7 @@ class GPU(StrictTable):
     def rate(self, key: str) -> float:
         """Rate as a number: as stated, or by the rule for rates that data sheets lack."""
         stated = getattr(self, key)
-        if not isinstance(stated, Expression) or key not in _RULES:
+        if not isinstance(stated, Expression) or key not in RATE_RULES:
             return cast("float", stated)
-        factor, base = _RULES[key]
+        factor, base = RATE_RULES[key]
         return factor * self.rate(base)
