@@ -75,14 +75,6 @@ class GPU(StrictTable):
     """Single-precision operations per second (a fused multiply-add counts as two)."""
     peak_double_rate: OperationsPerSecond
     """Double-precision operations per second."""
-    vector_rates: VectorRates = VectorRates()
-    matrix_rates: MatrixRates = MatrixRates()
-    matrix_efficiency: PositiveFraction = 0.72
-    """Share of a peak that large products of matrices sustain: 0.72 as on an A100; AMD's MI300X 0.40."""
-    multiprocessor_count: Count = _default(f"= ceil({_GPU}.peak_single_rate / {_RATE_OF_MULTIPROCESSOR})")
-    """Multiprocessors or compute units; by default from the single-precision rate, 128 lanes at 1.875 GHz each."""
-    tile_extent: Count = 128.0
-    """Rows and columns of the largest part of a product of matrices that one multiprocessor computes at a time."""
     peak_integer_rate: OperationsPerSecond = _by_rule("peak_integer_rate")
     """Integer multiply-add operations per second; by default 0.465 of the single-precision rate (measured: 0.32 to
     0.93)."""
@@ -110,6 +102,14 @@ class GPU(StrictTable):
     """Power limit of the device; kernels compute at a lower clock to stay within it."""
     power_exponent: PositiveFactor = 3.0
     """Exponent of the clock in the dynamic power, for `power_cap`: 3 if the voltage scales with the clock."""
+    vector_rates: VectorRates = VectorRates()
+    matrix_rates: MatrixRates = MatrixRates()
+    matrix_efficiency: PositiveFraction = 0.72
+    """Share of a peak that large products of matrices sustain: 0.72 as on an A100; AMD's MI300X 0.40."""
+    multiprocessor_count: Count = _default(f"= ceil({_GPU}.peak_single_rate / {_RATE_OF_MULTIPROCESSOR})")
+    """Multiprocessors or compute units; by default from the single-precision rate, 128 lanes at 1.875 GHz each."""
+    tile_extent: Count = 128.0
+    """Rows and columns of the largest part of a product of matrices that one multiprocessor computes at a time."""
 
     @property
     def sustained_share(self) -> float:
