@@ -17,6 +17,8 @@ from whatif.units import ONE, Dimension
 Rows = list[dict[str, str]]
 _PLATFORM: Final = "dgx_a100"
 """Machine whose GPU is replaced by the measured one."""
+BEST: Final = "best of many shapes"
+"""Use of a measurement that is the maximum over shapes."""
 _PHASE: Final = "application.phases.product"
 _PRODUCT: Final = """
 [application]
@@ -55,6 +57,15 @@ def predicted_times(gpu: str, precision: str, shapes: Mapping[str, FloatArray]) 
     document = parse_document(_PRODUCT.format(precision=precision), f"product on {gpu}")
     program = Scenario(document, _PLATFORM, {"platform.node.gpu.extends": gpu}).program
     return evaluate(program, {f"{_PHASE}.{key}": values for key, values in shapes.items()}).values["product"]
+
+
+def measured_ratios(rows: Rows) -> dict[str, FloatArray]:
+    """Measured times of products over predicted ones by device; without those that are the best of many shapes."""
+    found: dict[str, FloatArray] = {}
+    for gpu, precision in dict.fromkeys((row["gpu"], row["precision"]) for row in rows if row["use"] != BEST):
+        chosen = [row for row in rows if (row["gpu"], row["precision"]) == (gpu, precision) and row["use"] != BEST]
+        found[gpu] = _times(chosen) / predicted_times(gpu, precision, _shapes(chosen))
+    return found
 
 
 def _shapes(rows: Rows) -> dict[str, FloatArray]:
