@@ -10,7 +10,15 @@ from tests.paths import ROOT
 from whatif.core.phases.message import _FUNCTIONS
 from whatif.schema.application import CollectivePhase, HaloPhase, RegressionPhase, TracePhase
 from whatif.schema.network import Distance, Network
-from whatif.vocabulary import CATEGORIES, DISTANCES, HALO_MODELS, MESSAGE_MODELS, PARAMETER_TABLES, PROTOCOLS
+from whatif.vocabulary import (
+    CATEGORIES,
+    COLLECTIVE_MODELS,
+    DISTANCES,
+    HALO_MODELS,
+    MESSAGE_MODELS,
+    PARAMETER_TABLES,
+    PROTOCOLS,
+)
 
 NEW_CATEGORY = """
 from typing import Literal
@@ -40,7 +48,7 @@ def test_schema_has_the_names():
     assert set(MESSAGE_MODELS) <= set(Distance.model_fields)
     assert set(HALO_MODELS) == set(get_args(HaloPhase.model_fields["model"].annotation))
     assert set(HALO_MODELS) - {"node_aware"} == set(get_args(TracePhase.model_fields["model"].annotation))
-    assert set(MESSAGE_MODELS) == set(get_args(CollectivePhase.model_fields["model"].annotation))
+    assert set(COLLECTIVE_MODELS) == set(get_args(CollectivePhase.model_fields["model"].annotation))
     assert set(CATEGORIES) == set(get_args(RegressionPhase.model_fields["category"].annotation))
 
 

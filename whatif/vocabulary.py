@@ -21,6 +21,9 @@ PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
 MessageModel = Literal["postal", "max_rate", "injection", "loggp"]
 MESSAGE_MODELS: Final[tuple[MessageModel, ...]] = get_args(MessageModel)
 """Models of a message with a table of parameters in a platform file."""
+CollectiveModel = Literal[MessageModel, "nccl"]
+COLLECTIVE_MODELS: Final[tuple[CollectiveModel, ...]] = get_args(CollectiveModel)
+"""Models of a collective."""
 TraceModel = Literal[MessageModel, "k_model"]
 TRACE_MODELS: Final[tuple[TraceModel, ...]] = get_args(TraceModel)
 """Models of the messages of a trace."""

@@ -24,7 +24,7 @@ def command() -> None:
     """Read files of other programs and print their tables, with one name for each quantity and units."""
 
 
-@command.command("network", short_help="Message times: OSU, IMB, Netgauge, SimGrid, CSV.")
+@command.command("network", short_help="Message times: OSU, IMB, Netgauge, nccl-tests, SimGrid, CSV.")
 @files_argument
 @output_options(picture=False)
 @columns_option

@@ -10,6 +10,7 @@ from typing import Final
 
 from whatif.core.term import Reference
 from whatif.core.wiring import Wiring
+from whatif.errors import did_you_mean
 from whatif.models.decomposition import (
     MOST_RANKS,
     ascending_dimensions,
@@ -21,6 +22,7 @@ from whatif.models.decomposition import (
 from whatif.models.ranks import (
     agrees,
     device_memory,
+    divides,
     fits,
     memory_fits,
     nests,
@@ -31,6 +33,7 @@ from whatif.models.ranks import (
     ranks_per_domain,
     ranks_per_node,
     ranks_per_socket,
+    ranks_together,
     sharing_count,
 )
 from whatif.models.workload import along_dimensions, cell_count, joined_cells, repeated_cells
@@ -172,6 +175,28 @@ class Context:
         stated = {"domain_gpu_count": DOMAIN_GPUS, "gpu_count": "platform.node.gpu_count"}
         name = "placement.ranks_per_domain"
         return self.once(name, ranks_per_domain, ranks_per_node=self.ranks_per_node, **stated)
+
+    def group(self, phase: str, name: str | None) -> dict[str, Reference]:
+        """Size and stride of the groups that a collective phase names; all ranks without a name."""
+        if name is None:
+            return {"group_size": self.placed_count, "group_stride": Quantity(1.0, ONE)}
+        groups, stride = self.scenario.application.groups, Quantity(1.0, ONE)
+        if name not in groups:
+            known = f"; known: {', '.join(groups)}" if groups else "; state `[application.groups]`"
+            reason = f"`{name}`: no such group{did_you_mean(name, groups) or known}"
+            self.wiring.problem(f"application.phases.{phase}.group", reason)
+            self.wiring.raise_problems()
+        strides: dict[str, Reference] = {}
+        spanned: Reference = stride
+        for key in groups:
+            strides[key] = spanned
+            inputs: dict[str, Reference] = {"group_stride": spanned, "group_size": f"application.groups.{key}.size"}
+            spanned = self.once(f"groups.{key}.spanned_count", ranks_together, **inputs)
+        if not any(constraint.term == "groups divide" for constraint in self.wiring.constraints):
+            reason = "the groups do not divide the ranks (application.groups, application.rank_count)"
+            checked = {"rank_count": self.rank_count, "spanned_count": spanned}
+            self.wiring.require("groups divide", reason, divides, checked)
+        return {"group_size": f"application.groups.{name}.size", "group_stride": strides[name]}
 
     @property
     def domains(self) -> dict[str, Reference]:

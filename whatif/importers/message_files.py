@@ -45,6 +45,11 @@ FORMATS: Final = (
     ),
     _format("Netgauge", r"## Netgauge v\d|PRTT\(1,0,s\)", "netgauge.read_netgauge"),
     _format("ping-pong log", r"^\[Rank \d+\] comp time:|^Pingpong for$", "ping_pong_log.read_ping_pong_log"),
+    _format(
+        "nccl-tests",
+        r"#[ \t]+size[ \t]+count[ \t]+type|^# Collective test starting: \w+_perf",
+        "nccl_tests.read_nccl_tests",
+    ),
     _format("SimGrid calibration", r"\A(?:\d+,)?MPI_\w+,\d+,[\d.eE+-]+,[\d.eE+-]+$", "simgrid.read_simgrid"),
 )
 """Formats that are detected by content; CSV files need a mapping of their columns."""

@@ -138,7 +138,12 @@ def domain_link_bandwidth(
     return link_bandwidth * links[topology]
 
 
-@model("B_n = m B_N", "definition")
-def domain_bandwidth(nodes_per_domain: Count, injection_bandwidth: BytesPerSecond) -> BytesPerSecond:
-    """Bandwidth at which a link domain of m nodes sends to others. Elementwise."""
-    return nodes_per_domain * injection_bandwidth
+@model("B_n = M B_N m / d", "definition")
+def group_bandwidth(
+    nodes_per_domain: Count, injection_bandwidth: BytesPerSecond, member_count: Count, domain_rank_count: Count
+) -> BytesPerSecond:
+    """Bandwidth at which m ranks of a group send from a link domain of M nodes and d ranks, while all groups do.
+
+    Elementwise.
+    """
+    return nodes_per_domain * injection_bandwidth * member_count / domain_rank_count

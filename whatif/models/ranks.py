@@ -46,6 +46,24 @@ def nests(domain_gpu_count: Count, gpu_count: Count) -> Count:
     return np.asarray(np.maximum(ratio, 1 / ratio) % 1 == 0, dtype=np.float64)
 
 
+@model("t · s", "definition")
+def ranks_together(group_stride: Count, group_size: Count) -> Count:
+    """Ranks that a group of s spans, t apart: the stride of the next kind of groups."""
+    return group_stride * group_size
+
+
+@model("P mod Π s = 0", "definition")
+def divides(rank_count: Count, spanned_count: Count) -> Count:
+    """1 where the groups divide the ranks, else 0."""
+    return np.asarray(np.mod(rank_count, spanned_count) == 0, dtype=np.float64)
+
+
+@model("m = min(s, max(1, ⌊d / t⌋))", "definition")
+def members_in_domain(group_size: Count, group_stride: Count, domain_rank_count: Count) -> Count:
+    """Ranks of a group of s, t apart, in one link domain of d ranks."""
+    return np.minimum(group_size, np.maximum(np.floor(domain_rank_count / group_stride), 1.0))
+
+
 @model("⌈r / 2⌉", _CONFIGURATION)
 def pair_count(sharing_count: Count) -> Count:
     """Pairs of ranks that communicate inside one socket at the same time: 2 of 3 ranks on Summit, 1 of 2 on Lassen."""

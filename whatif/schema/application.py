@@ -26,7 +26,7 @@ from whatif.schema.fields import (
     Unit,
 )
 from whatif.schema.gemm_phase import GemmPhase
-from whatif.vocabulary import Buffers, Category, DistanceName, HaloModel, MessageModel, TraceModel
+from whatif.vocabulary import Buffers, Category, CollectiveModel, DistanceName, HaloModel, TraceModel
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
@@ -121,8 +121,15 @@ class HaloPhase(StrictTable):
     """K_total, if measured; otherwise it is counted from the placement."""
 
 
+class RankGroup(StrictTable):
+    """Ranks that take part in a collective together."""
+
+    size: Count
+    """Ranks of the group."""
+
+
 class CollectivePhase(StrictTable):
-    """A collective operation over all ranks by a named algorithm."""
+    """A collective operation over all ranks, or in every group of a kind at once, by a named algorithm."""
 
     kind: Literal["collective"]
     """A collective operation."""
@@ -141,7 +148,7 @@ class CollectivePhase(StrictTable):
     ]
     """Algorithm; pairwise is an all-to-all. With `model = "nccl"` also hierarchical (in link domains, then between
     them), double_binary_tree, and best, the fastest allreduce."""
-    model: MessageModel | Literal["nccl"]
+    model: CollectiveModel
     """Model of the messages, or nccl: a library of GPUs, by the constants of NCCL's tuner."""
     message_size: Bytes = 0.0
     """Size of the buffer that is broadcast, reduced or gathered, or that one rank sends in an all-to-all; not used by a
@@ -149,6 +156,8 @@ class CollectivePhase(StrictTable):
     distance: DistanceName | None = None
     """Distance whose parameters apply to every round; by default the farthest one that a message of the round
     crosses."""
+    group: str | None = None
+    """Group of `[application.groups]`; by default all ranks take part."""
     channel_count: Count | None = None
     """Parallel rings or trees, each with an equal part of the buffer, that leave a node through different ports.
     Default: the ports of a node for messages of device memory, else 1."""
@@ -351,6 +360,9 @@ class Application(StrictTable):
     """modelled: halos and collectives take longer where links of `[platform.network.topology]` are full, if it is
     stated; none: links have no limits, as in the models of Choi et al. 2020."""
     grid: CellGrid | None = None
+    groups: dict[Key, RankGroup] = {}
+    """Groups of ranks by name: nested axes of the ranks, the fastest first. A group of the first kind are consecutive
+    ranks, those of the next one are as far apart as the product of the sizes before."""
     phases: dict[Key, Phase] = Field(min_length=1)
     overlaps: dict[Key, Overlap] = {}
     repeats: dict[Key, Repeat] = {}

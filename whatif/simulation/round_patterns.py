@@ -46,6 +46,18 @@ def rounds_of(kind: Kind, algorithm: str, rank_count: int) -> Iterator[Round]:
         yield from _scheduled(kind, algorithm, ranks)
 
 
+def grouped_rounds(kind: Kind, algorithm: str, rank_count: int, group_size: int, stride: int) -> Iterator[Round]:
+    """Rounds of an algorithm in all groups of some ranks at once; the ranks of a group are `stride` apart.
+
+    `group_size` times `stride` divides the ranks.
+    """
+    group = np.arange(rank_count // group_size)
+    first = (group // stride * (stride * group_size) + group % stride)[:, np.newaxis]
+    for item in rounds_of(kind, algorithm, group_size):
+        sender, receiver = ((first + ranks * stride).ravel() for ranks in (item.sender, item.receiver))
+        yield item._replace(sender=sender, receiver=receiver, weight=np.tile(item.weight, len(group)))
+
+
 def _scheduled(kind: Kind, algorithm: str, ranks: NDArray[np.int64]) -> Iterator[Round]:
     """Rounds of the schedule that is simulated."""
     per_buffer = 1 / len(ranks) if kind is Kind.ALLGATHER else 1.0

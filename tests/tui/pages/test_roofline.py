@@ -474,6 +474,7 @@ def test_every_size_shows_kernels(name, sizes):
                 await pilot.pause()
             await pilot.resize_terminal(*size[::-1])
             await pilot.resize_terminal(*size)
+            await pilot.pause()
             assert len(main_screen.lines()) == size[1]
 
     watch(check, opened(name), sizes[0])

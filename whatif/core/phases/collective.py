@@ -44,6 +44,9 @@ def _by_messages(context: Context, name: str, phase: CollectivePhase, repeats: s
     if context.scenario.application.communication != "modelled":
         from whatif.core.phases.simulated_exchange import wire_simulated_collective
 
+        if phase.group is not None:
+            context.wiring.problem(f"application.phases.{name}.group", "groups are not simulated")
+            context.wiring.raise_problems()
         if phase.channel_count != 1 and isinstance(channels := _channels(context, name, phase), str):
             reason = f"parallel channels ({channels}) cannot be simulated; state `channel_count = 1`"
             context.wiring.problem(f"application.phases.{name}.channel_count", reason)
@@ -52,7 +55,7 @@ def _by_messages(context: Context, name: str, phase: CollectivePhase, repeats: s
     rounds = _at_one_distance(context, name, phase) if phase.distance else _placed(context, name, phase)
     once = context.wiring.add(f"{name}.operation_time", rounds_time, rounds)
     if phase.distance in (None, "inter_node") and is_congested(context):
-        congestion = wire_collective_congestion(context, name, phase.model, phase.algorithm, size)
+        congestion = wire_collective_congestion(context, name, phase, size)
         once = with_congestion(context, name, once, congestion, repeats)
     return once
 
@@ -60,7 +63,8 @@ def _by_messages(context: Context, name: str, phase: CollectivePhase, repeats: s
 def _at_one_distance(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
     """Numbers and times of rounds whose messages all have the stated distance."""
     wiring, (sizes_of, counts_of) = context.wiring, ALGORITHMS[phase.algorithm]
-    ranks: dict[str, Reference] = {"process_count": context.rank_count}
+    group = context.group(name, phase.group)["group_size"] if phase.group else context.rank_count
+    ranks: dict[str, Reference] = {"process_count": group}
     counts = wiring.add(f"{name}.round_counts", counts_of, ranks)
     buffer: dict[str, Reference] = {"message_size": f"application.phases.{name}.message_size"}
     sizes = wiring.add(f"{name}.round_sizes", sizes_of, ranks | buffer)
@@ -71,7 +75,8 @@ def _at_one_distance(context: Context, name: str, phase: CollectivePhase) -> dic
 
 def _placed(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
     """Numbers and times of the rounds of placed ranks."""
-    wiring, placed = context.wiring, {"rank_count": context.placed_count, **context.domains}
+    wiring, group = context.wiring, context.group(name, phase.group)
+    placed = {"rank_count": context.placed_count, **group, **context.domains}
     rounds: dict[str, Reference] = {
         "rounds": wiring.add(f"{name}.rounds", placed_rounds, placed, options={"algorithm": phase.algorithm})
     }

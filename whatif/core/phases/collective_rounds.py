@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Annotated, Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whatif import units
 from whatif.models.collectives import RoundCounts, RoundSizes, RoundTimes
@@ -24,36 +25,48 @@ _SOURCE: Final = "counted from the schedule that is simulated"
 @model("messages by round and distance", _SOURCE)
 def placed_rounds(
     rank_count: Count,
+    group_size: Count,
+    group_stride: Count,
     ranks_per_node: Count,
     ranks_per_socket: Count,
     nodes_per_domain: Count = ONE_NODE,
     *,
     algorithm: str,
 ) -> PlacedRounds:
-    """Rounds of an algorithm with block mapping, [..., row, round]; domains as in `GridPattern`.
+    """Rounds of an algorithm in all groups at once with block mapping, [..., row, round]; domains as in `GridPattern`.
 
-    Of an all-to-all between more than 65 ranks, 64 rounds are followed. NaN for numbers that are no counts.
+    Of an all-to-all between more than 65 ranks, 64 rounds are followed. NaN for numbers that are no counts, and for
+    groups that do not divide the ranks.
     """
 
     def rounds(row: FloatArray) -> FloatArray | None:
-        return _rounds(algorithm, *(int(number) for number in row)) if is_count(row, most=MOST_RANKS).all() else None
+        if not is_count(row, most=MOST_RANKS).all() or row[0] % (row[1] * row[2]):
+            return None
+        return _rounds(algorithm, *(int(number) for number in row))
 
-    return each_distinct([rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain], rounds, (6, 1))
+    points: list[ArrayLike] = [rank_count, group_size, group_stride, ranks_per_node, ranks_per_socket, nodes_per_domain]
+    return each_distinct(points, rounds, (6, 1))
 
 
 @lru_cache(maxsize=1024)
 def _rounds(
-    algorithm: str, rank_count: int, ranks_per_node: int, ranks_per_socket: int, nodes_per_domain: int
+    algorithm: str,
+    rank_count: int,
+    group_size: int,
+    group_stride: int,
+    ranks_per_node: int,
+    ranks_per_socket: int,
+    nodes_per_domain: int,
 ) -> FloatArray:
     from whatif.core.phases.simulated_exchange import ALGORITHMS
-    from whatif.simulation.round_patterns import rounds_of
+    from whatif.simulation.round_patterns import grouped_rounds
 
     node = np.arange(rank_count, dtype=np.int32) // np.int32(ranks_per_node)
     outer, inner = node, sockets(node, ranks_per_socket)
     if nodes_per_domain > 1:
         outer, inner = node // np.int32(nodes_per_domain), node
     columns = []
-    for item in rounds_of(ALGORITHMS[algorithm][0], algorithm, rank_count):
+    for item in grouped_rounds(ALGORITHMS[algorithm][0], algorithm, rank_count, group_size, group_stride):
         leaves = outer[item.sender] != outer[item.receiver]
         distance = leaves + (inner[item.sender] != inner[item.receiver]).astype(int)
         at_once = np.bincount(node[item.sender[leaves]]).max(initial=0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from whatif.core.context import DOMAIN_GPUS, Context
+from whatif.core.context import Context
 from whatif.core.phases.host_transfer import link_bandwidth
 from whatif.core.phases.message import injection_bandwidth
 from whatif.core.term import Reference
-from whatif.models.gpu_collectives import LIBRARY_ALGORITHMS, domain_bandwidth, domain_link_bandwidth, library_time
-from whatif.models.ranks import sharing_count
+from whatif.models.gpu_collectives import LIBRARY_ALGORITHMS, domain_link_bandwidth, group_bandwidth, library_time
+from whatif.models.ranks import members_in_domain, sharing_count
 from whatif.schema.application import CollectivePhase
+from whatif.units import ONE, Quantity
 
 NAMES = (*LIBRARY_ALGORITHMS, "best")
 
@@ -21,27 +22,35 @@ def wire_library(context: Context, name: str, phase: CollectivePhase) -> str:
     wiring, node = context.wiring, context.scenario.platform.node
     domain = context.domain_rank_count
     placed = context.once("domain.rank_count", sharing_count, rank_count=context.placed_count, available_count=domain)
+    group = context.group(name, phase.group)
+    members = wiring.add(f"{name}.domain_member_count", members_in_domain, {**group, "domain_rank_count": placed})
     stated: dict[str, Any] = {"topology": node.domain_topology}
-    linked: dict[str, Reference] = {"link_bandwidth": link_bandwidth(context, "peer_link"), "domain_rank_count": placed}
+    linked: dict[str, Reference] = {
+        "link_bandwidth": link_bandwidth(context, "peer_link"),
+        "domain_rank_count": members,
+    }
     link = wiring.add(f"{name}.link_bandwidth", domain_link_bandwidth, linked, options=stated)
     inputs: dict[str, Reference] = {
         "message_size": f"application.phases.{name}.message_size",
-        "rank_count": context.placed_count,
-        "domain_rank_count": placed,
+        "rank_count": group["group_size"],
+        "domain_rank_count": members,
         "link_bandwidth": link,
-        "network_bandwidth": _network_bandwidth(context, name),
+        "network_bandwidth": _network_bandwidth(context, name, members, placed),
     }
     options = {"algorithm": phase.algorithm, "switch_reduction": node.switch_reduction}
     return wiring.add(f"{name}.operation_time", library_time, inputs, options=options)
 
 
-def _network_bandwidth(context: Context, name: str) -> str:
-    """Bandwidth at which the nodes of a link domain send to others."""
-    node = injection_bandwidth(context, "rendezvous")
-    if DOMAIN_GPUS not in context.wiring.parameters:
-        return node
-    inputs = {"nodes_per_domain": context.domains["nodes_per_domain"], "injection_bandwidth": node}
-    return context.wiring.add(f"{name}.domain_bandwidth", domain_bandwidth, inputs)
+def _network_bandwidth(context: Context, name: str, members: str, placed: str) -> str:
+    """Bandwidth at which the ranks of a group in a link domain send to others, while all groups do."""
+    nodes = context.domains.get("nodes_per_domain", Quantity(1.0, ONE))
+    inputs: dict[str, Reference] = {
+        "nodes_per_domain": nodes,
+        "injection_bandwidth": injection_bandwidth(context, "rendezvous"),
+        "member_count": members,
+        "domain_rank_count": placed,
+    }
+    return context.wiring.add(f"{name}.group_bandwidth", group_bandwidth, inputs)
 
 
 def _check(context: Context, name: str, phase: CollectivePhase) -> None:

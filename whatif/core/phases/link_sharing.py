@@ -30,6 +30,7 @@ from whatif.models.patterns import Neighbours, Pattern, message_kinds
 from whatif.models.placement import ONE_NODE, boxes_at, each_distinct, grid_at, pattern_at
 from whatif.models.quantities import Core, Count, FloatArray, model
 from whatif.models.workload import along_dimensions, repeated
+from whatif.schema.application import CollectivePhase
 from whatif.units import BYTE, Quantity
 from whatif.vocabulary import PROTOCOLS
 
@@ -121,6 +122,8 @@ def box_link_counts(
 @model("messages by link and round", _SOURCE)
 def collective_round_loads(
     rank_count: Count,
+    group_size: Count,
+    group_stride: Count,
     ranks_per_node: Count,
     nodes_per_domain: Count = ONE_NODE,
     link_counts: TopologyCounts = NO_COUNTS,
@@ -129,15 +132,16 @@ def collective_round_loads(
     topology: str,
     spread: bool,
 ) -> RoundLoads:
-    """Messages of each round of a collective over the fullest link, [..., row, round], with block mapping.
+    """Messages of each round of a collective in all groups over the fullest link, [..., row, round], block mapping.
 
     Of an all-to-all between more than 65 ranks, 64 rounds are followed. The rest is as in `halo_link_counts`.
     """
 
-    def loads(row: FloatArray, sizes: tuple[int, ...]) -> FloatArray:
+    def loads(row: FloatArray, sizes: tuple[int, ...]) -> FloatArray | None:
         return _round_loads(*(int(number) for number in row), algorithm, (topology, spread, sizes))
 
-    return _at_points([rank_count, ranks_per_node, nodes_per_domain], link_counts, loads, (6, 1))
+    points: list[ArrayLike] = [rank_count, group_size, group_stride, ranks_per_node, nodes_per_domain]
+    return _at_points(points, link_counts, loads, (6, 1))
 
 
 def step_kinds(dimension_count: int, neighbours: Neighbours) -> tuple[int, ...]:
@@ -204,14 +208,23 @@ def _exchange_loads(pattern: Pattern, network: Network, slots: tuple[int, ...]) 
 
 @lru_cache(maxsize=1024)
 def _round_loads(
-    rank_count: int, ranks_per_node: int, nodes_per_domain: int, algorithm: str, network: Network
-) -> FloatArray:
+    rank_count: int,
+    group_size: int,
+    group_stride: int,
+    ranks_per_node: int,
+    nodes_per_domain: int,
+    algorithm: str,
+    network: Network,
+) -> FloatArray | None:
     """Loads, shares and repetitions [row, round] of the rounds of a collective."""
     from whatif.core.phases.simulated_exchange import ALGORITHMS
     from whatif.simulation.link_loads import link_loads
-    from whatif.simulation.round_patterns import rounds_of
+    from whatif.simulation.round_patterns import grouped_rounds
 
-    rounds = list(rounds_of(ALGORITHMS[algorithm][0], algorithm, rank_count))
+    if rank_count % (group_size * group_stride):
+        return None
+    kind = ALGORITHMS[algorithm][0]
+    rounds = list(grouped_rounds(kind, algorithm, rank_count, group_size, group_stride))
     if not rounds:
         return np.zeros((6, 1))
     topology = _topology(network, -(-rank_count // ranks_per_node))
@@ -270,18 +283,19 @@ def wire_exchange_congestion(exchange: HaloWiring, exchange_time: str) -> str:
     )
 
 
-def wire_collective_congestion(context: Context, name: str, model: str, algorithm: str, message_size: Reference) -> str:
+def wire_collective_congestion(context: Context, name: str, phase: CollectivePhase, message_size: Reference) -> str:
     """Wire the congestion of one operation of a collective."""
     wiring, shared = context.wiring, topology_inputs(context)
-    inputs: dict[str, Reference] = {"rank_count": context.placed_count, **context.domains}
+    group = context.group(name, phase.group)
+    inputs: dict[str, Reference] = {"rank_count": context.placed_count, **group, **context.domains}
     del inputs["ranks_per_socket"]
     if "link_counts" in shared:
         inputs["link_counts"] = shared.pop("link_counts")
-    options = {"algorithm": algorithm, **_routing(context)}
+    options = {"algorithm": phase.algorithm, **_routing(context)}
     loads = wiring.add(f"{name}.round_loads", collective_round_loads, inputs, options=options)
     sized: dict[str, Reference] = {"round_loads": loads, "message_size": message_size}
     sizes = wiring.add(f"{name}.routed_sizes", round_message_sizes, sized)
-    single = _single_message(context, f"{name}.routed", model, sizes)
+    single = _single_message(context, f"{name}.routed", phase.model, sizes)
     times = {"message_sizes": sizes, "message_times": single["message_time"], "latencies": single["latency"]}
     return wiring.add(f"{name}.operation_congestion", rounds_congestion, {"round_loads": loads, **shared, **times})
 

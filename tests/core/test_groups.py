@@ -1,0 +1,106 @@
+"""Groups of ranks: placement of their collectives, sharing with groups that run at once, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.core.test_domains import collective, reason, scenario, time
+from whatif.core.scenario import Scenario
+from whatif.errors import InvalidFileError
+from whatif.simulation.rank_programs import Kind
+from whatif.simulation.round_patterns import grouped_rounds, rounds_of
+
+GROUPS = """
+[application.groups]
+tensor = {{ size = {} }}
+data = {{ size = {} }}
+"""
+
+
+def grouped(group: str, phase: str, sizes: tuple[int, int] = (8, 2), ranks: int = 16) -> Scenario:
+    named = f'group = "{group}"\nchannel_count = 1\n' if group else "channel_count = 1\n"
+    return scenario("dgx_h100", ranks, phase + named + GROUPS.format(*sizes))
+
+
+def doubling(size: str = "1 MiB") -> str:
+    return collective("recursive_doubling", size, "max_rate")
+
+
+def test_groups_of_the_first_kind_are_consecutive_ranks() -> None:
+    (only,) = grouped_rounds(Kind.ALLREDUCE, "ring", 6, 3, 1)
+    assert_array_equal(only.sender, [0, 1, 2, 3, 4, 5])
+    assert_array_equal(only.receiver, [1, 2, 0, 4, 5, 3])
+
+
+def test_groups_of_the_next_kind_are_as_far_apart_as_the_first_one_is_large() -> None:
+    (only,) = grouped_rounds(Kind.ALLREDUCE, "ring", 12, 2, 3)
+    assert_array_equal(only.sender.reshape(-1, 2), [[0, 3], [1, 4], [2, 5], [6, 9], [7, 10], [8, 11]])
+    assert_array_equal(only.receiver.reshape(-1, 2)[:, ::-1], only.sender.reshape(-1, 2))
+
+
+@pytest.mark.parametrize("algorithm", ["recursive_doubling", "ring", "rabenseifner"])
+def test_one_group_of_all_ranks_is_no_group(algorithm: str) -> None:
+    plain = rounds_of(Kind.ALLREDUCE, algorithm, 12)
+    one = grouped_rounds(Kind.ALLREDUCE, algorithm, 12, 12, 1)
+    for expected, found in zip(plain, one, strict=True):
+        for left, right in zip(expected, found, strict=True):
+            assert_array_equal(left, right)
+    assert time(grouped("tensor", doubling(), (16, 1))) == time(grouped("", doubling()))
+
+
+def test_a_group_of_a_node_stays_in_it() -> None:
+    for phase in (doubling(), collective("ring", model="nccl")):
+        alone = scenario("dgx_h100", 8, phase + "channel_count = 1\n")
+        assert time(grouped("tensor", phase)) == time(alone)
+
+
+def test_groups_that_run_at_once_share_the_ports_of_their_nodes() -> None:
+    """Eight groups of two ranks on two nodes, with eight ports of 50 GB/s; four on the ports of four."""
+    question = grouped("data", doubling("64 MiB"))
+    latency = float(question.program.parameters["platform.network.inter_node.max_rate.rendezvous.latency"].value)
+    for ports in (8, 4, 1):
+        found = time(question, platform__network__port_count=ports)
+        assert_allclose(found, latency + 8 * 2**26 / (ports * 50e9), rtol=1e-9, atol=0)
+
+
+def test_a_library_divides_the_ports_among_groups_of_single_ranks() -> None:
+    phase = collective("hierarchical", "1 GiB", "nccl")
+    crowded = time(grouped("data", phase))
+    # One rank a node sends alone through all ports.
+    alone = time(scenario("dgx_h100", 2, phase + "channel_count = 1\n", "ranks_per_node = 1"))
+    assert_allclose(crowded / alone, 8, rtol=0.02, atol=0)
+
+
+def test_a_group_of_one_takes_no_time() -> None:
+    for phase in (doubling(), collective("best", model="nccl")):
+        assert time(grouped("data", phase, (16, 1))) == 0
+
+
+def test_groups_that_do_not_divide_the_ranks_are_infeasible() -> None:
+    assert "the groups do not divide the ranks" in reason(grouped("data", doubling(), (8, 3)))
+    assert reason(grouped("data", doubling(), (4, 2))) == ""
+
+
+def test_sizes_of_groups_are_swept() -> None:
+    sizes = [time(grouped("tensor", doubling()), application__groups__tensor__size=size) for size in (2, 4, 8)]
+    assert (np.diff(sizes) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("group", "more", "message"),
+    [
+        ("tensors", "", "`tensors`: no such group; did you mean `tensor`"),
+        ("tensor", 'communication = "simulated"', "groups are not simulated"),
+    ],
+)
+def test_wrong_groups_are_named(group: str, more: str, message: str) -> None:
+    text = doubling() + f'group = "{group}"\nchannel_count = 1\n' + GROUPS.format(8, 2)
+    with pytest.raises(InvalidFileError, match=message):
+        _ = scenario("dgx_h100", 16, text, more).program
+
+
+def test_a_group_needs_the_table_of_groups() -> None:
+    with pytest.raises(InvalidFileError, match=r"state `\[application.groups\]`"):
+        _ = scenario("dgx_h100", 16, doubling() + 'group = "tensor"\n').program

@@ -1,0 +1,89 @@
+"""Outputs of nccl-tests: a real one, the prefixes of launchers, missing headers, and damage."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import whatif
+from tests.paths import DATA
+from whatif.errors import InvalidFileError
+from whatif.importers.nccl_tests import parse_nccl_tests, read_nccl_tests
+
+FILE = DATA / "importers" / "network" / "nccl" / "alps_all_reduce_2_nodes.txt"
+TEXT = FILE.read_text(encoding="utf-8")
+ROW = " 1048576  262144 {} 100.0 10.49 {} 0 99.0 10.59 {} 0\n"
+
+
+def table_of(text):
+    return parse_nccl_tests(text).to_pandas()
+
+
+def test_a_run_on_alps_states_program_ranks_and_device():
+    table = read_nccl_tests(FILE)
+    rows = table.to_pandas()
+    assert table.notes["device"] == "NVIDIA GH200 120GB"
+    assert "warnings" not in table.notes
+    assert rows["test"].unique().tolist() == ["allreduce", "allreduce_in_place"]
+    assert set(rows["process_count"]) == {8}
+    assert set(rows["buffers"]) == {"device"}
+    assert len(rows) == 2 * 25
+    first, last = rows.iloc[0], rows.iloc[24]
+    assert (first["message_size"], first["time"]) == (8, pytest.approx(17.93e-6))
+    assert (last["message_size"], last["time"], last["bandwidth"]) == (2**27, pytest.approx(1916.4e-6), 70.04e9)
+
+
+@pytest.mark.parametrize("prefix", ["0: ", "[1,0]<stdout>:", "   [1,0]<stdout>:", "2026-02-16T10:00:01.000000000Z "])
+def test_prefixes_of_launchers_do_not_matter(prefix):
+    plain, prefixed = table_of(TEXT), table_of("".join(f"{prefix}{line}\n" for line in TEXT.splitlines()))
+    assert plain.drop(columns="file").equals(prefixed.drop(columns="file"))
+
+
+def test_an_allreduce_without_headers_is_recognised_by_its_bandwidths():
+    table = parse_nccl_tests("".join(line + "\n" for line in TEXT.splitlines() if re.match(r"\s+\d+\s+\d+\s", line)))
+    assert "allreduce on 8 ranks, by the ratio of its bandwidths" in table.notes["warnings"]
+    assert set(table.columns["process_count"].values) == {8}
+
+
+def test_other_collectives_without_headers_have_no_name_and_a_warning():
+    table = parse_nccl_tests(ROW.format("float none -1", "9.18", "9.27"))
+    assert "does not state its program" in table.notes["warnings"]
+    assert table.columns["test"].values[0] == ""
+    assert np.isnan(table.columns["process_count"].values[0])
+
+
+def test_several_runs_in_one_file_stay_apart():
+    other = TEXT.replace("all_reduce_perf", "alltoall_perf").replace("float     sum", "float    none")
+    rows = table_of(TEXT + other)
+    assert rows.groupby("test").size().to_dict() == {
+        "allreduce": 25, "allreduce_in_place": 25, "alltoall": 25, "alltoall_in_place": 25,
+    }  # fmt: skip
+
+
+def test_wrong_results_and_impossible_times_are_reported():
+    table = parse_nccl_tests(TEXT.replace("    0.00      0    17.72", "    0.00      3    17.72"))
+    assert "1 row with wrong results" in table.notes["warnings"]
+    table = parse_nccl_tests(TEXT.replace("    17.93    0.00", "     0.00    0.00"))
+    assert "left out: zero, negative or no number" in table.notes["warnings"]
+
+
+def test_a_text_without_rows_is_refused():
+    with pytest.raises(InvalidFileError, match="no rows of results"):
+        parse_nccl_tests(TEXT[: TEXT.index("           8  ")])
+
+
+def test_damaged_texts_never_end_in_a_traceback():
+    random = np.random.default_rng(5)
+    for _ in range(300):
+        at, length = random.integers(0, len(TEXT)), random.integers(0, 40)
+        damaged = TEXT[:at] + random.choice(["", "1e999", "nan", "\0", "-", "9" * 400]) + TEXT[at + length :]
+        try:
+            parse_nccl_tests(damaged)
+        except InvalidFileError:
+            continue
+
+
+def test_import_network_detects_the_format():
+    assert whatif.import_network(FILE).values.notes["tool"] == "nccl-tests"

@@ -1,0 +1,123 @@
+"""Output of nccl-tests and rccl-tests: the time of a collective by size, out of place and in place.
+
+A run states its program (`# Collective test starting: all_reduce_perf`, or a command line), a line for each rank with
+its host and device, and rows of size, count, type, operation, root and twice time, algorithm and bus bandwidth. Lines
+may carry the name of a process (`0: `, `[1,0]<stdout>:`) or a time stamp.
+Source: NVIDIA/nccl-tests, doc/PERFORMANCE.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.importers.numbers import MOST_ROWS, valid_measurements
+from whatif.importers.text import read_text, refuse
+from whatif.schema.toml import shown_path
+from whatif.table import Table
+from whatif.units import counted
+
+_PREFIX: Final = re.compile(r"^\s*(?:\d{4}-\d\d-\d\dT\S+Z\s|\[\d+,\d+\](?:<std\w+>)?:|\d+:(?=\s))\s?")
+_PROGRAM: Final = re.compile(r"\b(\w+)_perf\b")
+_RANK: Final = re.compile(r"#\s+Rank\s+(\d+)\b.*?\bon\s+(\S+)\s+device\s+\d+\s+\[\S+\]\s*(.*)")
+_NUMBER: Final = r"\s+(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+_PLACE: Final = _NUMBER * 3 + r"\s+(\d+|N/A)"
+_ROW: Final = re.compile(r"\s*(\d+)\s+(\d+)\s+[a-z]\w*(?:\s+[a-z]\w*)?(?:\s+-?\d+)?" + _PLACE + _PLACE + r"\s*")
+_TABLE: Final = re.compile(r"#\s+size\s+count\s+type")
+_NAMES: Final = {"all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reduce_scatter"}
+_UNSURE: Final = 1.05
+"""Least ratio of bus to algorithm bandwidth from which an all-reduce is recognised."""
+
+
+@dataclass
+class _Run:
+    """One table, and what was stated before it."""
+
+    test: str = ""
+    hosts: list[str] = field(default_factory=list)
+    device: str = ""
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+    """Size, then time, algorithm and bus bandwidth and wrong values, out of place and in place, and the line."""
+
+
+def parse_nccl_tests(text: str, file: str = "<text>") -> Table:
+    """Collectives as measurements (see `whatif.importers.measurements`), those in place with `_in_place` in the test.
+
+    Times are the averages that the program prints; sizes are those of its first column. Where neither program nor ranks
+    are stated, an all-reduce and its ranks follow from bus bandwidth / algorithm bandwidth = 2 (P - 1) / P, with a
+    warning. Raise `InvalidFileError` for a text without rows.
+    """
+    warnings: list[str] = []
+    runs = [_named(run, file, warnings) for run in _runs(text) if run.rows]
+    if not runs:
+        raise refuse(file, "nccl-tests: no rows of results")
+    rows = [row for run in runs for row in run.rows]
+    if len(rows) > MOST_ROWS:
+        raise refuse(file, f"more than {MOST_ROWS:,} rows")
+    columns = _columns(runs)
+    if wrong := sum(row[4] > 0 or row[8] > 0 for row in rows):
+        warnings.append(f"{file}: {counted(wrong, 'row')} with wrong results")
+    devices = "; ".join(dict.fromkeys(run.device for run in runs if run.device))
+    lines = np.array([int(row[-1]) for run in runs for _ in range(2) for row in run.rows])
+    return valid_measurements(columns, lines, {"tool": "nccl-tests", "file": file, "device": devices}, warnings)
+
+
+def read_nccl_tests(path: Path) -> Table:
+    """Measurements of a file of at most 64 MiB; see `parse_nccl_tests`."""
+    return parse_nccl_tests(read_text(path), shown_path(path))
+
+
+def _runs(text: str) -> Iterator[_Run]:
+    run = _Run()
+    for number, line in enumerate(text.splitlines(), 1):
+        plain = _PREFIX.sub("", line)
+        if found := _ROW.fullmatch(plain):
+            cells = (float(cell) if cell != "N/A" else 0.0 for cell in found.groups()[2:])
+            run.rows.append((float(found[1]), *cells, number))
+            continue
+        if run.rows and (_TABLE.match(plain) or "test starting" in plain):
+            yield run
+            run = _Run()
+        if (program := _PROGRAM.search(plain)) and not run.rows:
+            run.test = _NAMES.get(program[1], program[1])
+        if rank := _RANK.match(plain):
+            run.hosts.append(rank[2])
+            run.device = rank[3].strip()
+    yield run
+
+
+def _named(run: _Run, file: str, warnings: list[str]) -> _Run:
+    """Run whose program and ranks are known as far as they can be."""
+    if run.test and run.hosts:
+        return run
+    largest = max(run.rows)
+    ratio = largest[3] / largest[2] if largest[2] else 0.0
+    if _UNSURE < ratio < 2 and run.test in ("", "allreduce"):
+        ranks = round(2 / (2 - ratio))
+        warnings.append(
+            f"{file}: allreduce on {ranks} ranks, by the ratio of its bandwidths: the output does not state it"
+        )
+        run.test, run.hosts = "allreduce", run.hosts or [""] * ranks
+    else:
+        missing = "ranks" if run.test else "program"
+        warnings.append(f"{file}: the output does not state its {missing}")
+    return run
+
+
+def _columns(runs: list[_Run]) -> dict[str, Any]:
+    """Columns of all rows: those out of place, then those in place of each run."""
+    found: dict[str, list[Any]] = {name: [] for name in ("test", "message_size", "process_count", "time", "bandwidth")}
+    for run in runs:
+        ranks = float(len(run.hosts)) if run.hosts else np.nan
+        for suffix, at in (("", 1), ("_in_place", 5)):
+            for row in run.rows:
+                cells = (f"{run.test}{suffix}", row[0], ranks, row[at] * 1e-6, row[at + 1] * 1e9)
+                for column, cell in zip(found.values(), cells, strict=True):
+                    column.append(cell)
+    texts = {"test": np.array(found.pop("test"), dtype=object), "buffers": "device"}
+    return {**texts, **{name: np.array(cells, dtype=float) for name, cells in found.items()}}
