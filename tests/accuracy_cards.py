@@ -15,6 +15,8 @@ from whatif.schema.toml_text import toml_text
 from whatif.studies.calibration import calibrate
 from whatif.studies.measured_runs import measured_runs
 from whatif.studies.run_accuracy import RunGroup, category_ratios, pooled_card, run_groups
+from whatif.validation.matrix_products import measured_ratios
+from whatif.validation.tables import rows_of
 from whatif.vocabulary import TRACE_MODELS
 
 SCENARIOS: Final = {
@@ -25,7 +27,8 @@ SCENARIOS: Final = {
 """Shipped scenarios with runs, and their halo phases."""
 _HALO_MODELS: Final = (*(model for model in TRACE_MODELS if model != "loggp"), "node_aware")
 _HEAD: Final = """\
-# Accuracy of the models over the measured runs of the shipped scenarios, written by `python -m tests.accuracy_cards`.
+# Accuracy of the models over the measured runs of the shipped scenarios, and of products of matrices over those in
+# validation/gemm.csv, written by `python -m tests.accuracy_cards`.
 # ratio: geometric mean of measured / predicted; scatter: its geometric standard deviation; `calibrated`: of runs that
 # were held out of the calibration.
 
@@ -35,6 +38,7 @@ _HEAD: Final = """\
 def cards() -> dict[str, dict[str, AccuracyCard]]:
     """Cards by category and model."""
     found: dict[str, dict[str, AccuracyCard]] = {"kernel": {}, "communication": {}}
+    found["kernel"]["gemm"] = _card_of_products()
     found["kernel"]["roofline"] = pooled_card([group for name in SCENARIOS for group in _groups(name, {}, "kernel")])
     for model in _HALO_MODELS:
         groups = []
@@ -45,6 +49,20 @@ def cards() -> dict[str, dict[str, AccuracyCard]]:
     for category, models in found.items():
         models[CALIBRATED] = pooled_card([group for name in SCENARIOS for group in _held_out(name, category)])
     return found
+
+
+def _card_of_products() -> AccuracyCard:
+    """Card of products of matrices; each device is a machine of its own."""
+    ratios = measured_ratios(rows_of("gemm.csv"))
+    logarithms = np.log(np.concatenate(list(ratios.values())))
+    return AccuracyCard(
+        ratio=float(np.exp(logarithms.mean())),
+        scatter=float(np.exp(logarithms.std(ddof=1))),
+        mean_absolute_error=float(np.abs(np.exp(-logarithms) - 1).mean()),
+        run_count=len(logarithms),
+        applications=["products of matrices"],
+        platforms=list(ratios),
+    )
 
 
 def _groups(name: str, overrides: dict[str, str], category: str) -> Iterator[RunGroup]:

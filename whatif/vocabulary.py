@@ -53,3 +53,7 @@ CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
 
 MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 """Terms of the time of dgemm: products of its M, N and K."""
+
+Precision = Literal["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8"]
+PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
+"""Precisions of the elements of a matrix."""

@@ -26,7 +26,7 @@ from whatif.importers.mixbench import parse_mixbench
 from whatif.importers.nsight_compute import kernel_metrics
 from whatif.importers.rows import joined
 from whatif.schema.application import KernelPhase
-from whatif.schema.platform_spec import GPU
+from whatif.schema.gpu import GPU
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import parse_document
 from whatif.table import Table

@@ -216,7 +216,7 @@ def test_rules_thermal_design_and_idle_share(name):
     part = load_part(name)
     whole = float(re.match(r"rule thermal design: ([\d.]+) W", part.sources["dynamic_power"].source)[1])
     share, of = re.match(r"rule idle share: 1/(\d) of ([\d.]+) W", part.sources["idle_power"].source).groups()
-    assert (int(share), float(of)) == (8 if "peak_shared_rate" in part_text(name) else 3, whole)
+    assert (int(share), float(of)) == (8 if tomli.loads(part_text(name))["part"] == "gpu" else 3, whole)
     assert_allclose(part.idle_power, whole / int(share), rtol=1e-4, atol=0)
     assert_allclose(part.idle_power + part.dynamic_power, whole, rtol=1e-4, atol=0)
 
@@ -284,6 +284,8 @@ LINKS = {
     "infinity-fabric-dies": 50,
     "infinity-fabric-host": 36,
     "infinity-fabric-mi300a": 128,
+    "infinity-fabric-mi300x": 64,
+    "infinity-fabric-mi355x": 76.5,
     "mi300a-memory": 2650,
     "nvlink-c2c": 450,
     "nvlink-c2c-half": 225,
@@ -293,6 +295,7 @@ LINKS = {
     "nvlink4-18": 450,
     "nvlink4-6": 150,
     "nvlink5-18": 900,
+    "nvlink6-18": 1800,
     "pcie2-x16": 8,
     "pcie4-x16": 31.5,
     "pcie5-x16": 63,

@@ -19,7 +19,7 @@ CARDS: Final = Path(__file__).with_name("accuracy_cards.toml")
 """Cards by category and model; `python -m tests.accuracy_cards` computes them from the shipped runs."""
 CALIBRATED: Final = "calibrated"
 """Model of phases with a correction."""
-_KINDS: Final = {"measured_kernel": "measured_kernel", "collective": "collective"}
+_KINDS: Final = {"measured_kernel": "measured_kernel", "collective": "collective", "gemm": "gemm"}
 """Kinds of phases with one model."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from whatif.core.accuracy_cards import accuracy_notes
+from whatif.core.rule_notes import rule_notes
 from whatif.core.term import Program
 from whatif.units import counted
 
@@ -11,8 +12,15 @@ _CORRECTIONS = "calibration."
 
 
 def model_notes(program: Program) -> tuple[str, ...]:
-    """Calibration of a scenario, and how far its predictions were from measured runs."""
-    return (*calibration_notes(program), *accuracy_notes(program))
+    """Calibration of a scenario, how far its predictions were from measured runs, and rates in place of others."""
+    return (*calibration_notes(program), *accuracy_notes(program), *peak_notes(program), *rule_notes(program))
+
+
+def peak_notes(program: Program) -> tuple[str, ...]:
+    """Products of matrices that run on the vector units of the platform's GPU."""
+    phases = program.loaded.scenario.application.phases.items()
+    noted = ((name, program.terms[name].note) for name, phase in phases if phase.kind == "gemm")
+    return tuple(f"{name}: {note}" for name, note in noted if note)
 
 
 def calibration_source(program: Program) -> str:

@@ -14,6 +14,7 @@ from whatif.core.phases.fixed import wire_overhead, wire_structured_grid
 from whatif.core.phases.gpu_kernel import wire_kernel, wire_measured_kernel
 from whatif.core.phases.halo import wire_halo
 from whatif.core.phases.host_transfer import wire_transfer
+from whatif.core.phases.matrix_product import wire_gemm
 from whatif.core.phases.regression_model import wire_estimates, wire_regression
 from whatif.core.term import PhaseTerm, Program, Reference
 from whatif.core.wiring import Wiring
@@ -38,6 +39,7 @@ def deferred(reference: str) -> Callable[..., list[PhaseTerm]]:
 WIRERS: Final[Mapping[str, Callable[[Context, str, Any], list[PhaseTerm]]]] = {
     "kernel": wire_kernel,
     "measured_kernel": wire_measured_kernel,
+    "gemm": wire_gemm,
     "halo": wire_halo,
     "collective": wire_collective,
     "transfer": wire_transfer,

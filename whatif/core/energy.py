@@ -103,7 +103,7 @@ def _refuse_cap(context: Context, phases: Sequence[PhaseTerm]) -> None:
         kernel = stated.get(phase.phase)
         if (
             kernel is None
-            or kernel.kind not in ("kernel", "measured_kernel")
+            or kernel.kind not in ("kernel", "measured_kernel", "gemm")
             or getattr(kernel, "bound", "") == "nothing"
         ):
             context.wiring.problem(CAP, f"the time of `{phase.phase}` was measured and does not follow a power cap")

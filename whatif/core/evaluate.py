@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.core.term import Program, Term, as_array, signature
+from whatif.core.call import call
+from whatif.core.refusals import refusal
+from whatif.core.term import Program, Term, as_array
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
-from whatif.units import Quantity
 
 Values = dict[str, FloatArray]
 Texts = NDArray[np.object_]
@@ -110,7 +111,9 @@ def evaluate(
                     refusals[name] = reasons
                 seconds[name] = max(time.perf_counter() - began, seconds.get(name, 0.0))
                 changed.add(name)
-        return Evaluation(program, values, _possible(program, values), frozenset(swept or ()), seconds, refusals)
+        possible = _possible(program, values)
+        found = Evaluation(program, values, possible, frozenset(swept or ()), seconds, refusals)
+        return _without_infinities(found)
 
 
 def _differs(array: FloatArray, before: FloatArray | None) -> bool:
@@ -122,34 +125,9 @@ def _called(program: Program, term: Term, values: Values) -> tuple[FloatArray, T
     reported: list[Texts] = []
     token = REFUSED.set(reported)
     try:
-        return _call(program, term, values), reported[0] if reported else None
+        return call(program, term, values), reported[0] if reported else None
     finally:
         REFUSED.reset(token)
-
-
-def _call(program: Program, term: Term, values: Values) -> FloatArray:
-    arrays = {key: _fetch(item, values) for key, item in term.inputs.items()}
-    declared = signature(term.function)
-    if declared.elementwise and term.core:
-        arrays = {key: _aligned(array, _core(program, term.inputs[key]), term.core) for key, array in arrays.items()}
-    if declared.variadic:
-        result = term.function(*arrays.values(), **term.options)
-    else:
-        result = term.function(**arrays, **term.options)
-    return as_array(result)
-
-
-def _fetch(reference: str | Quantity, values: Values) -> FloatArray:
-    return as_array(reference.value) if isinstance(reference, Quantity) else values[reference]
-
-
-def _core(program: Program, reference: str | Quantity) -> tuple[str, ...]:
-    return program.terms[reference].core if isinstance(reference, str) and reference in program.terms else ()
-
-
-def _aligned(array: FloatArray, core: Collection[str], wanted: Collection[str]) -> FloatArray:
-    """Array on the grid with the size-1 core axes that broadcasting with the other arrays needs."""
-    return array if core or array.ndim == 0 else array.reshape(array.shape + (1,) * len(wanted))
 
 
 def _possible(program: Program, values: Values) -> FloatArray | None:
@@ -160,3 +138,18 @@ def _possible(program: Program, values: Values) -> FloatArray | None:
         if not np.all(fulfilled > 0):
             result = fulfilled if result is None else np.minimum(result, fulfilled)
     return result
+
+
+def _without_infinities(evaluation: Evaluation) -> Evaluation:
+    """Evaluation whose points with a phase that has no finite time are infeasible, each with the cause."""
+    program, values = evaluation.program, evaluation.values
+    for phase in program.phases:
+        if np.isfinite(values[phase.term]).all():
+            continue
+        known = evaluation.reason()
+        texts = refusal(program, phase, values, np.asarray("" if known is None else known) == "")
+        if texts is not None:
+            possible = np.where(texts == "", 1.0 if evaluation.possible is None else evaluation.possible, 0.0)
+            refusals = {**evaluation.refusals, f"{phase.term} without a finite time": texts}
+            evaluation = replace(evaluation, possible=possible, refusals=refusals)
+    return evaluation

@@ -36,11 +36,12 @@ class ExpressionFunction:
     """Function of an expression: its arguments are the values of `Expression.names`, in that order."""
 
     expression: Expression
+    source: str = "expression in the file"
 
     @property
     def citation(self) -> Citation:
-        """Citation: the expression is the equation, the file its source."""
-        return Citation(self.expression.text.removeprefix("=").strip(), "expression in the file")
+        """Citation: the expression is the equation."""
+        return Citation(self.expression.text.removeprefix("=").strip(), self.source)
 
     def __call__(self, *values: FloatArray) -> FloatArray:
         """Value of the expression, elementwise."""

@@ -16,7 +16,7 @@ from whatif.models.quantities import Count, FloatArray, Seconds, model
 from whatif.schema.expressions import Expression, ExpressionError, dimension_of
 from whatif.schema.fields import MoneyField, QuantityField
 from whatif.schema.load import Loaded
-from whatif.schema.parameters import Parameter
+from whatif.schema.parameters import DEFAULT, Parameter
 from whatif.units import ONE, Dimension, Quantity
 
 MAXIMUM_CHAIN = 100
@@ -184,7 +184,12 @@ class Wiring:
         if not is_open and dimension != parameter.dimension and not (parameter.dimension == ONE == dimension):
             self.problem(parameter.path, f"`{expression.text}` is in {dimension}; it must be in {parameter.dimension}")
             return
-        function = ExpressionFunction(expression)
+        by_rule = parameter.source == DEFAULT
+        function = (
+            ExpressionFunction(expression, "rule for values without a source")
+            if by_rule
+            else ExpressionFunction(expression)
+        )
         self.terms[parameter.path] = Term(
             parameter.path, function, {k: inputs[k] for k in expression.names()}, dimension
         )
@@ -192,7 +197,8 @@ class Wiring:
             # The unit of a parameter, or the currency, is only known now; sweeps and edits must use the same one.
             field = QuantityField(dimension, parameter.field.domain)
             self.parameters[parameter.path] = replace(parameter, dimension=dimension, field=field)
-        if not parameter.path.startswith("parameters."):
+        # A default keeps to its domain, and would be an input of every result as a constraint.
+        if not parameter.path.startswith("parameters.") and not by_rule:
             reason = f"{parameter.path} {expression.text} must be {parameter.field.domain.describe(dimension)}"
             options = {"accepts": parameter.field.domain.accepts}
             self.require(f"{parameter.path} domain", reason, within, {"value": parameter.path}, options=options)

@@ -28,7 +28,7 @@ from whatif.errors import UsageError
 from whatif.fitting.fit_result import Fit
 from whatif.models.quantities import FloatArray
 from whatif.schema.fields import quantity_field
-from whatif.schema.platform_spec import GPU
+from whatif.schema.gpu import GPU, RATE_RULES
 from whatif.table import Table
 from whatif.units import (
     BYTE,
@@ -50,7 +50,9 @@ TOLERANCE: Final = 0.02
 DIMENSIONS: Final[Mapping[str, Dimension]] = {
     parameter: field.dimension
     for parameter, info in GPU.model_fields.items()
-    if info.is_required() and (field := quantity_field(info)) is not None and field.dimension is not None
+    if (info.is_required() or parameter in RATE_RULES)
+    and (field := quantity_field(info)) is not None
+    and field.dimension is not None
 }
 """The parameters of `node.gpu` that are measured."""
 

@@ -22,7 +22,7 @@ from whatif.importers.kernel_phases import DOMINANT_OPERATIONS, KERNEL_COLUMNS
 from whatif.importers.rows import row_table
 from whatif.importers.text import read_text, refuse
 from whatif.schema.fields import quantity_field
-from whatif.schema.platform_spec import GPU
+from whatif.schema.gpu import GPU
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 from whatif.units import Dimension, parse_quantity

@@ -6,15 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.importers.kernel_phases import phase_names
 from whatif.models.roofline import DOMINANT_RATES, attainable_rate
+from whatif.schema.gpu import GPU
 from whatif.schema.load import load_part
-from whatif.schema.platform_spec import GPU
 from whatif.schema.shipped import is_file, names_in
 from whatif.table import Column, Table, text_column
 from whatif.units import ONE, SECOND, format_quantity
@@ -109,12 +109,12 @@ def _anchor(row: Mapping[str, Any], gpu: GPU) -> KernelAnchor | None:
     if not row["reference_time"]:
         return None
     mix = (row["compute_fraction"], row["load_store_fraction"], row["operation_efficiency"])
-    rates = (getattr(gpu, DOMINANT_RATES[row["dominant_operation"]]), gpu.peak_add_rate, gpu.peak_shared_rate)
+    rates = map(gpu.rate, (DOMINANT_RATES[row["dominant_operation"]], "peak_add_rate", "peak_shared_rate"))
     rate = float(attainable_rate(*(np.asarray(value, dtype=np.float64) for value in (*mix, *rates))))
     roofs = {
         "compute": row["operations"] / rate if rate > 0 else 0.0,
-        "dram": row["dram_size"] / cast("float", gpu.dram_bandwidth),
-        "l2": (row["l2_size"] or 0.0) / cast("float", gpu.l2_bandwidth),
+        "dram": row["dram_size"] / gpu.rate("dram_bandwidth"),
+        "l2": (row["l2_size"] or 0.0) / gpu.rate("l2_bandwidth"),
     }
     count = row["profiled_launch_count"] if row["metrics_per"] == "profile" else 1.0
     return KernelAnchor(row["reference_time"], roofs, count)

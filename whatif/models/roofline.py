@@ -87,6 +87,17 @@ def attainable_rate(
     return 2 * compute_fraction * operation_mix_fraction / issue_time
 
 
+@model("P = R_d e_mix", "Williams, Waterman and Patterson 2009: the roofline")
+def plain_rate(operation_mix_fraction: Fraction, peak_rate: OperationsPerSecond) -> OperationsPerSecond:
+    """Compute roof of a kernel whose mix of instructions is not known.
+
+    It is `attainable_rate` with an `instruction_efficiency` of 1. Elementwise over any broadcastable shapes; valid for
+    `operation_mix_fraction` from 0 to 1, `peak_rate` > 0. Source: Williams, Waterman and Patterson,
+    CACM 52(4), 2009.
+    """
+    return operation_mix_fraction * peak_rate
+
+
 @model("I = W / Q", _SOURCE)
 def operational_intensity(operations: Operations, dram_size: Bytes) -> OperationsPerByte:
     """Operations per byte of device memory (`krn_op_ratio` in a prediction file); infinite without bytes.

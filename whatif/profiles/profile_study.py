@@ -27,9 +27,10 @@ from whatif.profiles.stream_lanes import (
     streams_of,
 )
 from whatif.schema.fields import StrictTable
+from whatif.schema.gpu import GPU
 from whatif.schema.load import load_document, load_platform
 from whatif.schema.parameters import provenance
-from whatif.schema.platform_spec import GPU, PlatformSpec
+from whatif.schema.platform_spec import PlatformSpec
 from whatif.table import Table
 
 _NODE: Final = "platform.node."

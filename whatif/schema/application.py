@@ -25,6 +25,7 @@ from whatif.schema.fields import (
     StrictTable,
     Unit,
 )
+from whatif.schema.gemm_phase import GemmPhase
 from whatif.vocabulary import Buffers, Category, CollectiveModel, DistanceName, HaloModel, TraceModel
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
@@ -74,9 +75,10 @@ class KernelPhase(StrictTable):
     """Bytes between the processors and the second-level cache."""
     operation_efficiency: PositiveFraction = 1.0
     """Share of the peak rate attainable with the mix of operations (fused multiply-adds or not)."""
-    compute_fraction: Fraction
-    """Share of compute instructions in all instructions."""
-    load_store_fraction: Fraction
+    compute_fraction: Fraction | None = None
+    """Share of compute instructions in all instructions; without it and `load_store_fraction`, the mix of instructions
+    does not lower the peak rate."""
+    load_store_fraction: Fraction | None = None
     """Share of load and store instructions in all instructions."""
     launch_count: CountOrZero = 1.0
     """Launches in one iteration."""
@@ -299,7 +301,8 @@ Phase = Annotated[
     | OverheadPhase
     | StructuredGridPhase
     | RegressionPhase
-    | TracePhase,
+    | TracePhase
+    | GemmPhase,
     Field(discriminator="kind"),
 ]
 

@@ -89,6 +89,11 @@ def _models_at(
     model: type[BaseModel], document: Mapping[str, Any], path: KeyPath, by_kind: bool = True
 ) -> list[type[BaseModel]]:
     """Models that describe the table at a path; several for a union."""
+    return [option for option in types_at(model, document, path, by_kind) if _is_model(option)]
+
+
+def types_at(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath, by_kind: bool = True) -> list[Any]:
+    """Models and dicts that describe the table at a path."""
     options: list[Any] = [model]
     value: Any = document
     for step in path:
@@ -96,7 +101,7 @@ def _models_at(
         value = value.get(step, {}) if isinstance(value, Mapping) else {}
         if by_kind and isinstance(value, Mapping) and "kind" in value:
             options = [option for option in options if _has_kind(option, value["kind"])] or options
-    return [option for option in options if _is_model(option)]
+    return options
 
 
 def _children(option: Any, step: str) -> list[Any]:

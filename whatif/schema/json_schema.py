@@ -7,6 +7,7 @@ from typing import Any
 
 from whatif.schema.field_help import SchemaWithHelp
 from whatif.schema.platform_spec import PlatformSpec
+from whatif.schema.removal import NONE
 from whatif.schema.scenario_spec import ScenarioSpec
 
 _EXTENDS = {"type": "string", "description": "Name of the file that this one extends."}
@@ -39,6 +40,9 @@ def _partial(node: Any) -> Any:
         return [_partial(item) for item in node]
     if not isinstance(node, dict):
         return node
+    # TOML has no null: an optional value is left out, or removed.
+    if node == {"type": "null"}:
+        return {"const": NONE}
     # `oneOf` fails for incomplete tables without `kind`, which may match several branches.
     renamed = {("anyOf" if key == "oneOf" else key): value for key, value in node.items()}
     dropped = ("required", "default", "discriminator")

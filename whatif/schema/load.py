@@ -14,6 +14,7 @@ from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.schema.explain_errors import message_of, path_of
 from whatif.schema.parts import extended_tables, part_layer, part_model, without_extends
 from whatif.schema.platform_spec import PlatformSpec
+from whatif.schema.removal import without_removed
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.shipped import find, is_file, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at, walk
@@ -60,6 +61,7 @@ def load_document(
 ) -> Loaded:
     """Scenario of a document that is already read, as by `load_scenario`; `built` are platforms without a file."""
     layers = scenario_layers(document, platform=platform, overrides=overrides or {}, folders=folders, built=built or {})
+    layers = without_removed(ScenarioSpec, layers)
     scenario = validate(ScenarioSpec, layers)
     return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text))
 
@@ -123,7 +125,8 @@ def load_platform_document(document: Document, folders: Sequence[Path] = ()) -> 
     """Platform of a document that is already read, and its layers."""
     chain = extend_chain(document, "platforms", (*_folder(document), *folders))
     search = (*_folder(document), *folders)
-    layers = Layers.of(_with_parts([Layer(_drop(item, "extends")) for item in chain], search))
+    merged = Layers.of(_with_parts([Layer(_drop(item, "extends")) for item in chain], search))
+    layers = without_removed(PlatformSpec, merged)
     return validate(PlatformSpec, layers), layers
 
 

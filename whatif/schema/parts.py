@@ -12,10 +12,11 @@ from pydantic.fields import FieldInfo
 
 from whatif.errors import InvalidFileError, did_you_mean
 from whatif.schema.application import RegressionPhase, StructuredGridPhase
+from whatif.schema.gpu import GPU
 from whatif.schema.network import Distance
-from whatif.schema.platform_spec import CPU, GPU, FitRecord, FittedData, Host, NVLink, PCIe, Source
+from whatif.schema.platform_spec import CPU, FitRecord, FittedData, Host, NVLink, PCIe, Source
 from whatif.schema.shipped import find, is_name, names_in
-from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document
+from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document, without
 
 KINDS: Final[Mapping[str, str]] = {
     "gpu": "gpu",
@@ -121,12 +122,6 @@ def without_extends(layer: Layer, tables: Sequence[KeyPath]) -> Layer:
     """Layer without `extends` in the given tables."""
     data = layer.document.data
     for table in tables:
-        data = _without(data, (*table, "extends"))
+        data = without(data, (*table, "extends"))
     document = layer.document
     return Layer(Document(document.name, document.text, data, document.folder), layer.at)
-
-
-def _without(data: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
-    if len(path) == 1:
-        return {key: value for key, value in data.items() if key != path[0]}
-    return {**data, path[0]: _without(data[path[0]], path[1:])}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -18,7 +18,6 @@ from whatif.schema.fields import (
     Measured,
     OperationsPerSecond,
     PositiveBytes,
-    PositiveFactor,
     QuantityField,
     Seconds,
     StrictTable,
@@ -26,6 +25,7 @@ from whatif.schema.fields import (
     Watts,
     quantity_field,
 )
+from whatif.schema.gpu import GPU
 from whatif.schema.network import Network
 from whatif.schema.price import Price, Site
 from whatif.units import ONE, Quantity
@@ -100,56 +100,6 @@ def _positive(rows: list[list[float]]) -> bool:
 
 def _error(message: str, path: str = "") -> PydanticCustomError:
     return PydanticCustomError("fit", "{message}", {"message": message, **({"path": path} if path else {})})
-
-
-_LEAST_PEAK: Final = 0.98
-"""Share of the peak from which on a memory bandwidth is taken for a peak."""
-
-
-class GPU(StrictTable):
-    """One device, with measured or data-sheet peaks, as in the GPU files of gpuroofperf."""
-
-    name: str
-    """Vendor's name of the device."""
-    peak_single_rate: OperationsPerSecond
-    """Single-precision operations per second (a fused multiply-add counts as two)."""
-    peak_double_rate: OperationsPerSecond
-    """Double-precision operations per second."""
-    peak_integer_rate: OperationsPerSecond
-    """Integer multiply-add operations per second."""
-    peak_add_rate: OperationsPerSecond
-    """Integer additions per second."""
-    peak_shared_rate: OperationsPerSecond
-    """Shared-memory operations per second."""
-    dram_bandwidth: BytesPerSecond
-    """Sustained bandwidth between the processors and device memory, as a triad reaches it."""
-    dram_peak_bandwidth: BytesPerSecond | None = None
-    """Peak bandwidth of device memory, by the data sheet."""
-    l2_bandwidth: BytesPerSecond
-    """Measured bandwidth between the processors and the second-level cache."""
-    memory_size: PositiveBytes | None = None
-    """Memory of one device; checked against `application.memory_size` if both are stated."""
-    copy_latency: Seconds | None = None
-    """Latency and overhead of a copy inside the device: the time of a 1 B copy."""
-    idle_power: Watts | None = None
-    """Power of one device when no kernel runs."""
-    dynamic_power: Watts | None = None
-    """Additional power of one device while a kernel runs."""
-    power_cap: Watts | None = None
-    """Power limit of the device; kernels compute at a lower clock to stay within it."""
-    power_exponent: PositiveFactor = 3.0
-    """Exponent of the clock in the dynamic power, for `power_cap`: 3 if the voltage scales with the clock."""
-
-    @property
-    def sustained_share(self) -> float:
-        """Share of the peak memory bandwidth that is sustained; 1 where the peak is not known."""
-        known, peak = self.dram_bandwidth, self.dram_peak_bandwidth
-        return known / peak if isinstance(known, float) and isinstance(peak, float) else 1.0
-
-    @property
-    def is_sustained(self) -> bool:
-        """Whether `dram_bandwidth` is known to be less than the peak."""
-        return self.sustained_share < _LEAST_PEAK
 
 
 class CPU(StrictTable):

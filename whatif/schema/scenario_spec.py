@@ -89,6 +89,7 @@ class ScenarioSpec(StrictTable):
                 raise _error(f"application.phases.{name}", f"this {phase.kind} phase needs `[application.grid]`")
             if isinstance(phase, KernelPhase):
                 _check_profiled(name, phase, application)
+                _check_mix(name, phase)
             if isinstance(phase, HaloPhase) and (phase.inter_node_count is None) != (phase.total_count is None):
                 raise _error(
                     f"application.phases.{name}", "state both `inter_node_count` and `total_count`, or neither"
@@ -141,6 +142,15 @@ def _check_profiled(name: str, phase: KernelPhase, application: Application) -> 
         wanted = ", ".join(application.grid.cells)
         message = f"`follows` requires the cells of the profiled run along {wanted}, in this order"
         raise _error(f"application.phases.{name}.profiled_cells", message)
+
+
+def _check_mix(name: str, phase: KernelPhase) -> None:
+    shares = {"compute_fraction": phase.compute_fraction, "load_store_fraction": phase.load_store_fraction}
+    stated = [key for key, value in shares.items() if value is not None]
+    if len(stated) == 1:
+        missing = next(key for key in shares if key not in stated)
+        message = f"missing key, needed by `{stated[0]}`; without both, the mix of instructions does not count"
+        raise _error(f"application.phases.{name}.{missing}", message)
 
 
 def _check_transfer(name: str, phase: TransferPhase, application: Application) -> None:

@@ -170,7 +170,9 @@ class Layers:
         return cls(tuple(items), merged)
 
     def origin(self, path: KeyPath) -> Layer | None:
-        """Last layer that states a path; None for a value that no layer states."""
+        """Last layer that states a path; None for a value that no layer states, or that a later one removes."""
+        if not _holds(self.merged, path):
+            return None
         for index in reversed(range(len(self.items))):
             if self.items[index].defines(path):
                 return self.items[index]
@@ -179,8 +181,10 @@ class Layers:
         return None
 
     def _replaces(self, index: int, path: KeyPath) -> bool:
-        """Whether a layer replaces a table around a path by a part or by a table of another `kind`."""
+        """Whether a layer removes a table around a path, or replaces it by a part or by a table of another `kind`."""
         layer = self.items[index]
+        if any(layer.stated(path[:length]) == "none" for length in range(1, len(path))):
+            return True
         if layer.part and path[: len(layer.at)] == layer.at:
             return True
         for table, kind in layer.document.kinds.items():
@@ -200,6 +204,16 @@ class Layers:
         return self.items[-1].document.problem(path, message)
 
 
+def _holds(data: Mapping[str, Any], path: KeyPath) -> bool:
+    """Whether tables have a value at a path."""
+    value: Any = data
+    for key in path:
+        if not isinstance(value, Mapping) or key not in value:
+            return False
+        value = value[key]
+    return True
+
+
 def _cleared(data: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
     """Copy of the tables without the content at a path."""
     rest = {key: value for key, value in data.items() if key != path[0]}
@@ -217,6 +231,13 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         else:
             result[key] = value
     return result
+
+
+def without(data: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
+    """Copy of the tables without the value at a path, which exists."""
+    if len(path) == 1:
+        return {key: value for key, value in data.items() if key != path[0]}
+    return {**data, path[0]: without(data[path[0]], path[1:])}
 
 
 def set_at(data: dict[str, Any], path: KeyPath, value: Any) -> None:

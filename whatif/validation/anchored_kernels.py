@@ -8,8 +8,8 @@ from typing import Final, cast
 
 import numpy as np
 
+from whatif.schema.gpu import GPU
 from whatif.schema.load import load_part
-from whatif.schema.platform_spec import GPU
 from whatif.table import Table
 from whatif.units import ONE, Dimension
 

@@ -33,6 +33,7 @@ from whatif.units import BYTE, ONE, SECOND, Dimension
 from whatif.validation.anchored_kernels import anchored_kernels
 from whatif.validation.hpl_runs import COLUMNS, compared
 from whatif.validation.library_collectives import library_collectives
+from whatif.validation.matrix_products import matrix_products
 from whatif.validation.power_models import machine_power, power_caps
 from whatif.validation.shared_links import simulated_time
 
@@ -255,6 +256,7 @@ TABLES: Final[Mapping[str, Callable[[], Table]]] = {
     "power": lambda: machine_power(rows_of("top500_power.csv")),
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
     "kernels": lambda: anchored_kernels(rows_of("rajaperf_kernels.csv")),
+    "gemm": lambda: matrix_products(rows_of("gemm.csv")),
     "collectives": lambda: library_collectives(rows_of("gpu_collectives.csv")),
 }
 """Comparisons by topic."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 from whatif.core.context import Context
 from whatif.core.energy import GPU, gpu_rate
 from whatif.core.term import PhaseTerm, Reference
-from whatif.models.roofline import DOMINANT_RATES, anchored_time, attainable_rate, roofline_l2_time, roofline_time
+from whatif.models.roofline import (
+    DOMINANT_RATES,
+    anchored_time,
+    attainable_rate,
+    plain_rate,
+    roofline_l2_time,
+    roofline_time,
+)
 from whatif.models.workload import (
     launch_scale,
     mix_fits,
@@ -22,27 +29,14 @@ from whatif.units import ONE, SECOND, Quantity
 def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTerm]:
     """Kernel phase; its time is that of all launches of one iteration."""
     path, wiring = f"application.phases.{name}", context.wiring
-    _need_gpu(context, path)
+    need_gpu(context, path)
     scale = _scale(context, name, phase)
     names = ["operations", "dram_size", *(["l2_size"] if phase.model == "roofline_l2" else [])]
     metrics: dict[str, Reference] = {
         metric: wiring.add(f"{name}.{metric}", scaled, {"metric": f"{path}.{metric}", "scale_factor": scale})
         for metric in names
     }
-    mix: dict[str, Reference] = {key: f"{path}.{key}" for key in ("compute_fraction", "load_store_fraction")}
-    reason = f"{path}: compute_fraction and load_store_fraction together exceed 1"
-    wiring.require(f"{name}.mix fits", reason, mix_fits, mix)
-    rate = wiring.add(
-        f"{name}.attainable_rate",
-        attainable_rate,
-        {
-            **mix,
-            "operation_mix_fraction": f"{path}.operation_efficiency",
-            "peak_rate": gpu_rate(context, DOMINANT_RATES[phase.dominant_operation]),
-            "peak_add_rate": gpu_rate(context, "peak_add_rate"),
-            "peak_shared_rate": gpu_rate(context, "peak_shared_rate"),
-        },
-    )
+    rate = _attainable_rate(context, name, phase)
     limits: dict[str, Reference] = {"attainable_rate": rate, "dram_bandwidth": f"{GPU}.dram_bandwidth"}
     anchored = phase.measured_factor is not None or phase.launch_time is not None
     term = f"{name}.roofline" if anchored else name
@@ -51,6 +45,22 @@ def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTe
     else:
         time = wiring.add(term, roofline_l2_time, metrics | limits | {"l2_bandwidth": f"{GPU}.l2_bandwidth"})
     return [PhaseTerm(name, _anchored(context, name, phase, time) if anchored else time, "kernel")]
+
+
+def _attainable_rate(context: Context, name: str, phase: KernelPhase) -> str:
+    """Compute roof of a kernel: that of its mix of instructions, if the phase states one."""
+    path, wiring, term = f"application.phases.{name}", context.wiring, f"{name}.attainable_rate"
+    peak: dict[str, Reference] = {
+        "operation_mix_fraction": f"{path}.operation_efficiency",
+        "peak_rate": gpu_rate(context, DOMINANT_RATES[phase.dominant_operation]),
+    }
+    if phase.compute_fraction is None:
+        return wiring.add(term, plain_rate, peak)
+    mix: dict[str, Reference] = {key: f"{path}.{key}" for key in ("compute_fraction", "load_store_fraction")}
+    reason = f"{path}: compute_fraction and load_store_fraction together exceed 1"
+    wiring.require(f"{name}.mix fits", reason, mix_fits, mix)
+    others: dict[str, Reference] = {key: gpu_rate(context, key) for key in ("peak_add_rate", "peak_shared_rate")}
+    return wiring.add(term, attainable_rate, {**mix, **peak, **others})
 
 
 def _anchored(context: Context, name: str, phase: KernelPhase, roofline: str) -> str:
@@ -70,7 +80,7 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
     path, wiring = f"application.phases.{name}", context.wiring
     once = f"{path}.kernel_time"
     if phase.bound != "nothing":
-        _need_gpu(context, path)
+        need_gpu(context, path)
         profiled = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
         rates: dict[str, Reference] = {
             "profiled_metric": f"{path}.{profiled}",
@@ -81,7 +91,8 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "kernel")]
 
 
-def _need_gpu(context: Context, path: str) -> None:
+def need_gpu(context: Context, path: str) -> None:
+    """Raise `InvalidFileError` for a phase of a GPU on a platform without one."""
     if context.scenario.platform.node.gpu is None:
         name = context.scenario.platform.name
         context.wiring.problem(path, f"{name} has no GPU for this kernel (`[platform.node.gpu]`)")

@@ -1,0 +1,116 @@
+"""A GPU from its data sheet: rates by rule, kernels without a mix of instructions, products of matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import whatif
+from whatif.errors import InvalidFileError
+from whatif.schema.gpu import GPU
+from whatif.schema.load import load_part
+
+SHEET = """part = "gpu"
+name = "GPU of a data sheet"
+peak_single_rate = "75 Tflop/s"
+peak_double_rate = "37 Tflop/s"
+dram_bandwidth = "8 TB/s"
+memory_size = "180 GB"
+matrix_rates.bf16 = "2250 Tflop/s"
+"""
+KERNEL = {
+    "kind": "kernel",
+    "model": "roofline_l2",
+    "dominant_operation": "fp_64",
+    "metrics_per": "rank",
+    "operations": "1 Tflop",
+    "dram_size": "1 MB",
+}
+PRODUCT = {"kind": "gemm", "m": 8192, "n": 8192, "k": 8192, "precision": "bf16"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "sheet.toml").write_text(SHEET)
+    (tmp_path / "mine.toml").write_text('extends = "dgx_h100"\nname = "Mine"\nnode.gpu.extends = "sheet"\n')
+    return tmp_path
+
+
+def scenario(folder, phase, **gpu):
+    application = {"name": "one", "rank_count": 1, "iteration_count": 1, "phases": {"work": phase}}
+    overrides = {f"platform.node.gpu.{key}": value for key, value in gpu.items()}
+    built = whatif.Scenario.of(application=application, name="one", platform=folder / "mine.toml")
+    return whatif.load(built, overrides=overrides)
+
+
+def time(folder, phase, **gpu):
+    return float(whatif.run(scenario(folder, phase, **gpu))["terms.work"])
+
+
+def test_every_shipped_scenario_runs_on_it(folder):
+    for name in ("jacobi2d", "minimd", "minife"):
+        assert np.isfinite(whatif.run(name, platform=folder / "mine.toml")["total_time"])
+
+
+def test_a_kernel_without_a_mix_of_instructions_runs_at_its_peak(folder):
+    assert_allclose(time(folder, KERNEL), 1 / 37, rtol=1e-12, atol=0)
+    mix = {**KERNEL, "compute_fraction": 1, "load_store_fraction": 0}
+    assert_allclose(time(folder, mix), 1 / 37, rtol=1e-12, atol=0)
+    with pytest.raises(InvalidFileError, match="load_store_fraction: missing key, needed by `compute_fraction`"):
+        time(folder, {**KERNEL, "compute_fraction": 1})
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"dominant_operation": "integer"}, 1 / (0.465 * 75)),
+        ({"l2_size": "3.3 TB"}, 3.3 / (3.3 * 8)),
+    ],
+)
+def test_rates_follow_by_rule_and_are_named_where_they_bind(folder, change, expected):
+    kernel = {**KERNEL, **change}
+    assert_allclose(time(folder, kernel), expected, rtol=1e-12, atol=0)
+    notes = [note for note in whatif.run(scenario(folder, kernel)).notes if "by rule" in note]
+    assert len(notes) == 1
+    assert ("l2_bandwidth" in notes[0]) == ("l2_size" in change)
+
+
+def test_a_rate_that_binds_nothing_is_not_named(folder):
+    mixed = {**KERNEL, "dram_size": "1 TB", "compute_fraction": 0.2, "load_store_fraction": 0.2}
+    assert not any("by rule" in note for note in whatif.run(scenario(folder, mixed)).notes)
+
+
+def test_a_part_alone_knows_its_rates_by_rule():
+    gpu = load_part("b200-sxm")
+    assert isinstance(gpu, GPU)
+    assert_allclose(gpu.rate("l2_bandwidth"), 3.3 * 6.88e12, rtol=1e-12, atol=0)
+    assert gpu.rate("peak_double_rate") == 37e12
+
+
+def test_a_product_of_matrices_runs_at_the_peak_of_its_precision(folder):
+    tiles = 16384 / (np.ceil(16384 / 157) * 157)
+    expected = 2 * 8192**3 / (2250e12 * 0.72 * tiles) + 5e-6
+    assert_allclose(time(folder, PRODUCT), expected, rtol=1e-12, atol=0)
+    measured = {**PRODUCT, "efficiency": 0.5, "launch_time": "0 s", "launch_count": 3}
+    assert_allclose(time(folder, measured), 3 * 2 * 8192**3 / (2250e12 * 0.5), rtol=1e-12, atol=0)
+
+
+def test_without_matrix_units_the_vector_peak_counts_with_a_note(folder):
+    double = {**PRODUCT, "precision": "fp64", "efficiency": 1, "launch_time": "0 s"}
+    assert_allclose(time(folder, double), 2 * 8192**3 / 37e12, rtol=1e-12, atol=0)
+    notes = whatif.run(scenario(folder, double)).notes
+    assert "work: no matrix units for fp64: the peak of the vector units" in notes
+
+
+def test_a_precision_that_a_device_does_not_have_is_an_error_with_those_that_it_has(folder):
+    with pytest.raises(
+        InvalidFileError, match=r"work.precision: .* states no peak rate of fp8; it has fp64, fp32, bf16"
+    ):
+        time(folder, {**PRODUCT, "precision": "fp8"})
+
+
+def test_a_power_cap_slows_a_product_down(folder):
+    powers = {"idle_power": "100 W", "dynamic_power": "900 W"}
+    assert time(folder, PRODUCT, **powers, power_cap="500 W") > 1.2 * time(folder, PRODUCT, **powers)

@@ -1,0 +1,76 @@
+"""Products of matrices on the platform's GPU: its peak of the precision, tiles and memory."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from whatif.core.context import Context
+from whatif.core.energy import GPU, gpu_rate
+from whatif.core.phases.gpu_kernel import need_gpu
+from whatif.core.term import PhaseTerm, Reference
+from whatif.models.gemm import gemm_efficiency, gemm_operations, gemm_size, gemm_time, tile_efficiency
+from whatif.schema.gemm_phase import GemmPhase
+from whatif.units import BYTE, Quantity
+from whatif.vocabulary import PRECISIONS, Precision
+
+_SIZES: Final = {"fp64": 8.0, "fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "fp4": 0.5, "int8": 1.0}
+"""Bytes of an element of A and B."""
+_RESULT_SIZES: Final = {**{key: max(size, 2.0) for key, size in _SIZES.items()}, "int8": 4.0}
+"""Bytes of an element of C."""
+_VECTOR_PEAKS: Final = {"fp64": "peak_double_rate", "fp32": "peak_single_rate"}
+
+
+def wire_gemm(context: Context, name: str, phase: GemmPhase) -> list[PhaseTerm]:
+    """Phase of matrix products; its time is that of all launches of one iteration."""
+    path, wiring = f"application.phases.{name}", context.wiring
+    need_gpu(context, path)
+    key, note = _peak(context, path, phase.precision)
+    shape: dict[str, Reference] = {item: f"{path}.{item}" for item in ("m", "n", "k", "batch_count")}
+    sizes: dict[str, Reference] = {
+        "element_size": Quantity(_SIZES[phase.precision], BYTE),
+        "result_element_size": Quantity(_RESULT_SIZES[phase.precision], BYTE),
+    }
+    inputs: dict[str, Reference] = {
+        "operations": wiring.add(f"{name}.operations", gemm_operations, shape),
+        "operand_size": wiring.add(f"{name}.operand_size", gemm_size, shape | sizes),
+        "peak_rate": gpu_rate(context, key),
+        "efficiency": _efficiency(context, name, phase),
+        "dram_bandwidth": f"{GPU}.dram_bandwidth",
+        "launch_count": f"{path}.launch_count",
+        "launch_time": f"{path}.launch_time",
+    }
+    return [PhaseTerm(name, wiring.add(name, gemm_time, inputs, note=note), "kernel")]
+
+
+def _peak(context: Context, path: str, precision: Precision) -> tuple[str, str]:
+    """Key of the peak rate of a precision, and a note where it is not that of matrix units."""
+    peaks = {item: found for item in PRECISIONS if (found := _stated(context, item)) is not None}
+    if precision not in peaks:
+        gpu = context.scenario.platform.node.gpu
+        message = f"{gpu.name if gpu else 'no GPU'} states no peak rate of {precision}; it has {', '.join(peaks)}"
+        context.wiring.problem(f"{path}.precision", f"{message} (`[platform.node.gpu.matrix_rates]`)")
+        context.wiring.raise_problems()
+    key = peaks[precision]
+    return key, "" if key.startswith(
+        "matrix_rates"
+    ) else f"no matrix units for {precision}: the peak of the vector units"
+
+
+def _stated(context: Context, precision: Precision) -> str | None:
+    """Key of the peak rate that the GPU states for a precision: of its matrix units, else of its vector units."""
+    keys = (f"matrix_rates.{precision}", _VECTOR_PEAKS.get(precision, f"vector_rates.{precision}"))
+    return next((key for key in keys if f"{GPU}.{key}" in context.wiring.parameters), None)
+
+
+def _efficiency(context: Context, name: str, phase: GemmPhase) -> Reference:
+    """Share of the peak: as measured, or that of large products times that of the tiles."""
+    path, wiring = f"application.phases.{name}", context.wiring
+    if phase.efficiency is not None:
+        return f"{path}.efficiency"
+    inputs: dict[str, Reference] = {item: f"{path}.{item}" for item in ("m", "n", "batch_count")}
+    inputs |= {item: f"{GPU}.{item}" for item in ("tile_extent", "multiprocessor_count")}
+    shares: dict[str, Reference] = {
+        "matrix_efficiency": f"{GPU}.matrix_efficiency",
+        "tile_efficiency": wiring.add(f"{name}.tile_efficiency", tile_efficiency, inputs),
+    }
+    return wiring.add(f"{name}.efficiency", gemm_efficiency, shares)

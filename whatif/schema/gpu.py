@@ -1,0 +1,131 @@
+"""Table of a GPU: peaks and bandwidths of its data sheet, and the rules for rates that no data sheet has."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from pydantic import Field
+
+from whatif.schema.expressions import Expression, parse_expression
+from whatif.schema.fields import (
+    BytesPerSecond,
+    Count,
+    OperationsPerSecond,
+    PositiveBytes,
+    PositiveFactor,
+    PositiveFraction,
+    Seconds,
+    StrictTable,
+    Watts,
+)
+
+_GPU: Final = "platform.node.gpu"
+_LEAST_PEAK: Final = 0.98
+"""Share of the peak from which on a memory bandwidth is taken for a peak."""
+RATE_RULES: Final = {
+    "peak_integer_rate": (0.465, "peak_single_rate"),
+    "peak_add_rate": (0.489, "peak_single_rate"),
+    "peak_shared_rate": (0.125, "peak_single_rate"),
+    "l2_bandwidth": (3.3, "dram_bandwidth"),
+}
+"""Rates that data sheets lack, as a factor of another one; factors and spreads are derived in docs/devices.md."""
+_RATE_OF_MULTIPROCESSOR: Final = "480 Gflop/s"
+"""Single-precision rate of 128 lanes at 1.875 GHz."""
+
+
+def _default(text: str) -> Any:
+    """Field that is computed by an expression where the file states no value."""
+    expression = parse_expression(text)
+    return Field(default_factory=lambda: expression)
+
+
+def _by_rule(key: str) -> Any:
+    factor, base = RATE_RULES[key]
+    return _default(f"= {factor} * {_GPU}.{base}")
+
+
+class VectorRates(StrictTable):
+    """Peak rates of the vector units by precision; those of fp32 and fp64 are `peak_single_rate` and
+    `peak_double_rate`."""
+
+    bf16: OperationsPerSecond | None = None
+    fp16: OperationsPerSecond | None = None
+    int8: OperationsPerSecond | None = None
+
+
+class MatrixRates(StrictTable):
+    """Peak rates of the matrix units by precision, for dense matrices."""
+
+    fp64: OperationsPerSecond | None = None
+    fp32: OperationsPerSecond | None = None
+    tf32: OperationsPerSecond | None = None
+    bf16: OperationsPerSecond | None = None
+    fp16: OperationsPerSecond | None = None
+    fp8: OperationsPerSecond | None = None
+    fp4: OperationsPerSecond | None = None
+    int8: OperationsPerSecond | None = None
+
+
+class GPU(StrictTable):
+    """One device, with measured or data-sheet peaks, as in the GPU files of gpuroofperf."""
+
+    name: str
+    """Vendor's name of the device."""
+    peak_single_rate: OperationsPerSecond
+    """Single-precision operations per second (a fused multiply-add counts as two)."""
+    peak_double_rate: OperationsPerSecond
+    """Double-precision operations per second."""
+    peak_integer_rate: OperationsPerSecond = _by_rule("peak_integer_rate")
+    """Integer multiply-add operations per second; by default 0.465 of the single-precision rate (measured: 0.32 to
+    0.93)."""
+    peak_add_rate: OperationsPerSecond = _by_rule("peak_add_rate")
+    """Integer additions per second; by default 0.489 of the single-precision rate (measured: 0.49 to 0.98)."""
+    peak_shared_rate: OperationsPerSecond = _by_rule("peak_shared_rate")
+    """Shared-memory operations per second; by default 1/8 of the single-precision rate (measured: 0.25 to 0.30 with
+    half as many lanes)."""
+    dram_bandwidth: BytesPerSecond
+    """Sustained bandwidth between the processors and device memory, as a triad reaches it."""
+    dram_peak_bandwidth: BytesPerSecond | None = None
+    """Peak bandwidth of device memory, by the data sheet."""
+    l2_bandwidth: BytesPerSecond = _by_rule("l2_bandwidth")
+    """Measured bandwidth between the processors and the second-level cache; by default 3.3 times that of device memory
+    (measured: 2.8 to 4.0)."""
+    memory_size: PositiveBytes | None = None
+    """Memory of one device; checked against `application.memory_size` if both are stated."""
+    copy_latency: Seconds | None = None
+    """Latency and overhead of a copy inside the device: the time of a 1 B copy."""
+    idle_power: Watts | None = None
+    """Power of one device when no kernel runs."""
+    dynamic_power: Watts | None = None
+    """Additional power of one device while a kernel runs."""
+    power_cap: Watts | None = None
+    """Power limit of the device; kernels compute at a lower clock to stay within it."""
+    power_exponent: PositiveFactor = 3.0
+    """Exponent of the clock in the dynamic power, for `power_cap`: 3 if the voltage scales with the clock."""
+    vector_rates: VectorRates = VectorRates()
+    matrix_rates: MatrixRates = MatrixRates()
+    matrix_efficiency: PositiveFraction = 0.72
+    """Share of a peak that large products of matrices sustain: 0.72 as on an A100; AMD's MI300X 0.40."""
+    multiprocessor_count: Count = _default(f"= ceil({_GPU}.peak_single_rate / {_RATE_OF_MULTIPROCESSOR})")
+    """Multiprocessors or compute units; by default from the single-precision rate, 128 lanes at 1.875 GHz each."""
+    tile_extent: Count = 128.0
+    """Rows and columns of the largest part of a product of matrices that one multiprocessor computes at a time."""
+
+    @property
+    def sustained_share(self) -> float:
+        """Share of the peak memory bandwidth that is sustained; 1 where the peak is not known."""
+        known, peak = self.dram_bandwidth, self.dram_peak_bandwidth
+        return known / peak if isinstance(known, float) and isinstance(peak, float) else 1.0
+
+    @property
+    def is_sustained(self) -> bool:
+        """Whether `dram_bandwidth` is known to be less than the peak."""
+        return self.sustained_share < _LEAST_PEAK
+
+    def rate(self, key: str) -> float:
+        """Rate as a number: as stated, or by the rule for rates that data sheets lack."""
+        stated = getattr(self, key)
+        if not isinstance(stated, Expression) or key not in RATE_RULES:
+            return cast("float", stated)
+        factor, base = RATE_RULES[key]
+        return factor * self.rate(base)

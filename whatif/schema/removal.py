@@ -1,0 +1,62 @@
+"""Removal of inherited values: `key = "none"` in a file that extends another one, or in an override."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from whatif.errors import InvalidFileError, Problem
+from whatif.schema.explain_errors import types_at
+from whatif.schema.toml import KeyPath, Layers, walk, without
+
+NONE: Final = "none"
+
+
+def without_removed(model: type[BaseModel], layers: Layers) -> Layers:
+    """Layers without the values that one of them removes; raise `InvalidFileError` for one that cannot be removed."""
+    removed = [path for path, value in walk(layers.merged) if value == NONE and _removes(model, layers, path)]
+    problems = list(_problems(model, layers, removed))
+    if problems:
+        raise InvalidFileError(problems)
+    merged = layers.merged
+    for path in removed:
+        merged = without(merged, path)
+    return Layers(layers.items, merged)
+
+
+def _removes(model: type[BaseModel], layers: Layers, path: KeyPath) -> bool:
+    """Whether `none` removes the key: it is a known one, and no text."""
+    known = list(_annotations(model, layers, path))
+    return bool(known) and not any(map(_is_text, known))
+
+
+def _problems(model: type[BaseModel], layers: Layers, removed: list[KeyPath]) -> Iterator[Problem]:
+    for path in removed:
+        if any(field.is_required() for field in _fields(model, layers, path)):
+            yield layers.problem(path, f"`{path[-1]}` is required and cannot be removed with `{NONE}`")
+        elif not any(layer.stated(path) not in (None, NONE) for layer in layers.items):
+            message = f"`{NONE}` removes an inherited value, but nothing that is extended states `{path[-1]}`"
+            yield layers.problem(path, message)
+
+
+def _annotations(model: type[BaseModel], layers: Layers, path: KeyPath) -> Iterator[Any]:
+    """Types of the values that a key can have."""
+    yield from (field.annotation for field in _fields(model, layers, path))
+    tables = types_at(model, layers.merged, path[:-1])
+    yield from (get_args(table)[1] for table in tables if get_origin(table) is dict)
+
+
+def _fields(model: type[BaseModel], layers: Layers, path: KeyPath) -> list[FieldInfo]:
+    """Fields of a key in the tables that can stand at its place."""
+    tables = [table for table in types_at(model, layers.merged, path[:-1]) if get_origin(table) is not dict]
+    return [table.model_fields[path[-1]] for table in tables if path[-1] in table.model_fields]
+
+
+def _is_text(annotation: Any) -> bool:
+    """Whether `none` is a value of a type."""
+    if get_origin(annotation) is Literal:
+        return NONE in get_args(annotation)
+    return annotation is str or any(map(_is_text, get_args(annotation)))
