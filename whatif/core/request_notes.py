@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from whatif.core.calibration_notes import model_notes
+from whatif.core.kernel_notes import kernel_notes
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
@@ -19,6 +20,7 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
         program.loaded.question or program.loaded.name,
         f"platform {platform}; worst grade of its values: {program.grade}{_energy(program)}; {axes}",
         *model_notes(program),
+        *kernel_notes(program),
     ]
     if sampling is not None:
         count = len(uncertain(sampled_program(program, sampling), sampling, grid.parameters()))

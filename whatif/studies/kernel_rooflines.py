@@ -81,20 +81,25 @@ def kernel_points(program: Program, evaluation: Evaluation) -> tuple[KernelPoint
     phases = program.loaded.scenario.application.phases.items()
     times = {phase.phase: evaluation.values[phase.term] for phase in program.phases}
     return tuple(
-        _kernel_point(evaluation.values, name, phase, times[name], iteration)
+        _kernel_point(program, evaluation.values, name, phase, times[name], iteration)
         for name, phase in phases
         if isinstance(phase, KernelPhase)
     )
 
 
-def _kernel_point(values: Values, name: str, phase: KernelPhase, time: FloatArray, iteration: float) -> KernelPoint:
-    operations, dram_size = values[f"{name}.operations"], values[f"{name}.dram_size"]
-    rate, bandwidth = values[f"{name}.attainable_rate"], values[f"{GPU}.dram_bandwidth"]
+def _kernel_point(
+    program: Program, values: Values, name: str, phase: KernelPhase, time: FloatArray, iteration: float
+) -> KernelPoint:
+    term = f"{name}.roofline" if f"{name}.roofline" in program.terms else name
+    inputs = program.terms[term].inputs
+    operations, dram_size, rate, bandwidth = (
+        values[str(inputs[key])] for key in ("operations", "dram_size", "attainable_rate", "dram_bandwidth")
+    )
+    has_l2 = "l2_bandwidth" in inputs
     intensity = operational_intensity(operations, dram_size)
     compute_bound = is_compute_bound(intensity, machine_balance(rate, bandwidth)) > 0
     # Longer than compute and device memory together allow: only a third roof does that.
-    roofline = values.get(f"{name}.roofline", values[name])
-    third = phase.model == "roofline_l2" and roofline > roofline_time(operations, dram_size, rate, bandwidth)
+    third = has_l2 and values[term] > roofline_time(operations, dram_size, rate, bandwidth)
     return KernelPoint(
         name=name,
         dominant_operation=phase.dominant_operation,
@@ -102,7 +107,7 @@ def _kernel_point(values: Values, name: str, phase: KernelPhase, time: FloatArra
         achieved_rate=float(achieved_rate(operations, time)),
         attainable_rate=float(rate),
         dram_bandwidth=float(bandwidth),
-        l2_bandwidth=float(values[f"{GPU}.l2_bandwidth"]) if phase.model == "roofline_l2" else None,
+        l2_bandwidth=float(values[f"{GPU}.l2_bandwidth"]) if has_l2 else None,
         limit="l2" if third else "compute" if compute_bound else "dram",
         time=float(time),
         share=float(time) / iteration if iteration > 0 else 0.0,
@@ -110,9 +115,10 @@ def _kernel_point(values: Values, name: str, phase: KernelPhase, time: FloatArra
 
 
 def gpu_roofs(program: Program, evaluation: Evaluation) -> Roofs:
-    """The roofs of the program's GPU, with the values that its expressions have at the point; none without a GPU."""
-    values, gpu = evaluation.values, program.loaded.scenario.platform.node.gpu
-    if gpu is None:
+    """Roofs of the program's GPU, with the values of its expressions at the point; none where kernels use no GPU."""
+    values, scenario = evaluation.values, program.loaded.scenario
+    gpu = scenario.platform.node.gpu
+    if gpu is None or not scenario.on_gpus:
         return Roofs("no GPU", math.nan, math.nan, {})
     return Roofs(
         name=gpu.name,
