@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,17 +16,19 @@ from whatif.files.fitted_kernels import CalibrationFit, CalibrationModels, Proce
 from whatif.files.fitted_platform import FittedPlatform
 from whatif.files.fitted_regression import FittedRegression
 from whatif.files.platform_file import change_of, network_change, source_text, target_platform
-from whatif.fitting import gpu_rates, message_parameters
-from whatif.fitting.fit_tables import gpu_points, limits_in_words, network_notes, point_table
+from whatif.fitting import gpu_rates, host_bandwidths, message_parameters
+from whatif.fitting.fit_tables import gpu_points, host_points, limits_in_words, network_notes, point_table
 from whatif.fitting.gpu_rates import GpuFit
 from whatif.fitting.grid import Weighting as GridWeighting
 from whatif.fitting.grid_study import GridOptions, GridTarget, study_grid
+from whatif.fitting.host_bandwidths import Binding, HostFit, MeasuredSockets
 from whatif.fitting.least_squares import Interval
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.fitting.points import Weighting
 from whatif.fitting.regression_study import RegressionOptions, regress
 from whatif.fitting.scaling_study import EXAMPLE, FittedScaling, ScalingOptions, study_scaling
 from whatif.importers.gpu_benchmarks import read_gpu
+from whatif.importers.host_benchmarks import read_host
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.measurement_files import (
     ColumnNames,
@@ -42,7 +45,7 @@ from whatif.profiles import link_fit
 from whatif.profiles.copy_files import read_transfer_files
 from whatif.profiles.link_fit import TransferFit
 from whatif.schema.load import load_platform
-from whatif.schema.platform_spec import PlatformSpec
+from whatif.schema.platform_spec import CPU, PlatformSpec
 from whatif.table_writers import column_lines
 from whatif.units import BYTE, format_quantity
 from whatif.vocabulary import DISTANCES
@@ -134,6 +137,55 @@ def fit_gpu(files: Files, *, platform: str | PlatformSpec | None = None) -> Fitt
         partial(change_of, fit.fits),
         {"device": fit.device},
         _warned(fit.warnings),
+    )
+
+
+def fit_host(
+    files: Files,
+    *,
+    platform: str | PlatformSpec | None = None,
+    sockets: int | None = None,
+    binding: Binding = "spread",
+) -> FittedPlatform[HostFit]:
+    """Sustained memory bandwidths of a socket and of one core, from triads by number of active cores.
+
+    `files` are outputs of STREAM or likwid-bench, or CSV with columns cores and bandwidth. `platform` (a name or a
+    file) has the processor, and must be stated; `sockets` is the number that was measured (default: all of a node).
+    `binding` is spread, if active cores were divided among all NUMA domains, or compact, if they filled one after
+    another. Raise `UsageError` for a platform without `[node.cpu]` and for measurements that allow no fit.
+
+    >>> import whatif
+    >>> file = "tests/data/importers/host/likwid_bench.txt"
+    >>> fit = whatif.fit_host(file, platform="fugaku", binding="compact")
+    >>> [f"{value / 1e9:.1f}" for value in fit.to_pandas()["value"]]
+    ['800.0', '56.0']
+    """
+    spec = _platform(platform)
+    if spec is None or spec.node.cpu is None:
+        remedy = "name a platform with `[node.cpu]` by --platform"
+        raise UsageError(f"the processor that was measured is not known; {remedy}")
+    tables = [read_host(path) for path in paths_in_folders(files)]
+    fit = host_bandwidths.fit_host(tables, _sockets(spec, spec.node.cpu, sockets, binding))
+    return FittedPlatform(
+        fit,
+        fit.fits,
+        (host_points(fit),),
+        source_text(listed_paths(files), tables),
+        partial(change_of, fit.fits),
+        {"processor": spec.node.cpu.name},
+        _warned(fit.warnings),
+    )
+
+
+def _sockets(spec: PlatformSpec, cpu: CPU, count: int | None, binding: Binding) -> MeasuredSockets:
+    """Sockets that were measured, of a platform whose counts are numbers."""
+    sockets = spec.node.socket_count if count is None else float(count)
+    cores, domains = cpu.core_count, cpu.numa_domain_count
+    if not (isinstance(sockets, float) and isinstance(cores, float) and isinstance(domains, float)):
+        raise UsageError(f"{spec.name}: the counts of sockets, cores and NUMA domains must be numbers for a fit")
+    peak = spec.node.host.memory_bandwidth
+    return MeasuredSockets(
+        sockets, cores, domains, peak_bandwidth=peak if isinstance(peak, float) else math.nan, binding=binding
     )
 
 

@@ -14,6 +14,8 @@ from whatif.models.sockets import (
     cached_bandwidth,
     clocked_rate,
     core_rate,
+    domain_bandwidth,
+    domain_cores,
     domain_count,
     doubled_rate,
     rank_bandwidth,
@@ -29,6 +31,7 @@ CPU: Final = f"{NODE}.cpu"
 HOST_BANDWIDTH: Final = f"{NODE}.host.memory_bandwidth"
 THREADS: Final = "application.threads_per_rank"
 CORES: Final = f"{CPU}.core_count"
+DOMAINS: Final = f"{CPU}.numa_domain_count"
 CACHE: Final = (f"{CPU}.cache_size", f"{CPU}.cache_bandwidth")
 """Parameters of the last-level cache; without them a `working_set` has no effect."""
 PRECISIONS: Final = {"fp_64": "double", "fp_32": "single", "integer": "single"}
@@ -57,13 +60,17 @@ def rate_of_core(context: Context, precision: str) -> str:
 
 
 def bandwidth_of_rank(context: Context) -> str:
-    """Memory bandwidth of one rank: the share of its cores among the active ones of their sockets."""
-    active, cores = _active_cores(context), cores_of_rank(context)
-    memory = _memory_bandwidth(context)
-    one_core = _core_bandwidth(context, memory)
-    limits: dict[str, Reference] = {"core_bandwidth": one_core, "memory_bandwidth": memory}
-    socket = context.once("node.active_bandwidth", active_bandwidth, active_count=active, core_count=CORES, **limits)
-    inputs = {"active_bandwidth": socket, "active_count": active, "rank_core_count": cores}
+    """Memory bandwidth of one rank: the share of its cores among the active ones of their NUMA domain."""
+    socket, active = _memory_bandwidth(context), _active_cores(context)
+    limits: dict[str, Reference] = {
+        "core_bandwidth": _core_bandwidth(context, socket),
+        "memory_bandwidth": context.once(
+            "node.domain_bandwidth", domain_bandwidth, memory_bandwidth=socket, numa_domain_count=DOMAINS
+        ),
+    }
+    counts: dict[str, Reference] = {"active_count": active, "core_count": _domain_cores(context)}
+    shared = context.once("node.active_bandwidth", active_bandwidth, **counts, **limits)
+    inputs = {"active_bandwidth": shared, "active_count": active, "rank_core_count": cores_of_rank(context)}
     return context.once("node.rank_bandwidth", rank_bandwidth, **inputs)
 
 
@@ -76,8 +83,9 @@ def bandwidth_of_kernel(context: Context, name: str, phase: KernelPhase) -> str:
         "rank_bandwidth": memory,
         "working_set": f"application.phases.{name}.working_set",
         **{path.rpartition(".")[2]: path for path in CACHE},
-        "active_count": _active_cores(context),
         "core_count": CORES,
+        "numa_domain_count": DOMAINS,
+        "active_count": _active_cores(context),
         "rank_core_count": cores_of_rank(context),
     }
     return context.wiring.add(f"{name}.bandwidth", cached_bandwidth, inputs)
@@ -88,16 +96,19 @@ def has_cache(parameters: Container[str]) -> bool:
     return all(path in parameters for path in CACHE)
 
 
+def _domain_cores(context: Context) -> str:
+    return context.once("node.domain_cores", domain_cores, core_count=CORES, numa_domain_count=DOMAINS)
+
+
 def _active_cores(context: Context) -> str:
-    numa = f"{CPU}.numa_domain_count"
-    domains = context.once(
-        "node.domain_count", domain_count, socket_count=f"{NODE}.socket_count", numa_domain_count=numa
-    )
+    """Active cores of the fullest NUMA domain."""
+    sockets = f"{NODE}.socket_count"
+    domains = context.once("node.domain_count", domain_count, socket_count=sockets, numa_domain_count=DOMAINS)
     inputs = {"ranks_per_node": context.ranks_per_node, "socket_count": domains}
     full = context.once("placement.ranks_per_domain", ranks_per_socket, **inputs)
     counted = {"rank_count": context.rank_count, "available_count": full}
     sharing = context.once("placement.domain_sharing_count", sharing_count, **counted)
-    shared = {"core_count": CORES, "numa_domain_count": numa, "sharing_count": sharing}
+    shared = {"core_count": _domain_cores(context), "sharing_count": sharing}
     return context.once("placement.active_cores", active_cores, **shared, rank_core_count=cores_of_rank(context))
 
 

@@ -63,25 +63,37 @@ def domain_count(socket_count: Count, numa_domain_count: Count) -> Count:
     return socket_count * numa_domain_count
 
 
-@model("n = min(C, D r c)", "definition: the fullest domain decides, as ranks have equal work")
-def active_cores(core_count: Count, numa_domain_count: Count, sharing_count: Count, rank_core_count: Count) -> Count:
-    """Active cores of a socket whose domains are all as full as the fullest one.
+@model("C / D", "definition")
+def domain_cores(core_count: Count, numa_domain_count: Count) -> Count:
+    """Cores of one NUMA domain of a socket."""
+    return core_count / numa_domain_count
 
-    `sharing_count` (r) are the ranks in that domain, `rank_core_count` (c) the cores of each, `core_count` (C) and
-    `numa_domain_count` (D) are those of the socket. Elementwise; valid for counts > 0.
+
+@model("B / D", "definition")
+def domain_bandwidth(memory_bandwidth: BytesPerSecond, numa_domain_count: Count) -> BytesPerSecond:
+    """Sustained memory bandwidth of one NUMA domain of a socket."""
+    return memory_bandwidth / numa_domain_count
+
+
+@model("n = min(C, r c)", "definition: the fullest domain decides, as ranks have equal work")
+def active_cores(core_count: Count, sharing_count: Count, rank_core_count: Count) -> Count:
+    """Active cores of the fullest NUMA domain.
+
+    `sharing_count` (r) are the ranks in it, `rank_core_count` (c) the cores of each, `core_count` (C) its own.
+    Elementwise; valid for counts > 0.
     """
-    return np.minimum(core_count, numa_domain_count * sharing_count * rank_core_count)
+    return np.minimum(core_count, sharing_count * rank_core_count)
 
 
 @model("B(n) = b / ((1 − w) / n^a + w)^(1/a),  w = max(0, (b / B)^a − C^-a) / (1 − C^-a),  a = 3", _SATURATION)
 def active_bandwidth(
     active_count: Count, core_count: Count, core_bandwidth: BytesPerSecond, memory_bandwidth: BytesPerSecond
 ) -> BytesPerSecond:
-    """Memory bandwidth of a socket with some of its cores active: b with one core, B with all C of them.
+    """Memory bandwidth of a NUMA domain with some of its cores active: b with one core, B with all C of them.
 
     `core_bandwidth` is b, `memory_bandwidth` B. Where all cores draw less than B, it is n b. Elementwise; valid for
-    0 < `active_count` ≤ `core_count` and bandwidths > 0, of one socket or of one NUMA domain; b is at most B. Mean
-    error between the ends 5 %, at most 12 %, of six processors (docs/processors.md).
+    0 < `active_count` ≤ `core_count` and bandwidths > 0; b is at most B. Mean error between the ends: 1 % on Fugaku's
+    A64FX, 12 % on two Xeon E5-2695 v4 (docs/processors.md).
     """
     one_core = np.minimum(core_bandwidth, memory_bandwidth)
     all_linear = core_count**-SATURATION_EXPONENT
@@ -92,26 +104,28 @@ def active_bandwidth(
 
 @model("B c / n", "definition: active cores share a memory evenly")
 def rank_bandwidth(active_bandwidth: BytesPerSecond, active_count: Count, rank_core_count: Count) -> BytesPerSecond:
-    """Share of one rank in the memory bandwidth of its sockets, n active cores of which have B together."""
+    """Share of one rank in the memory bandwidth B that n active cores of a domain have together; c may span domains."""
     return active_bandwidth * rank_core_count / active_count
 
 
-@model("B_cached = max(B, B_c c / C) where W ≤ S_c c / n, else B", "definition")
+@model("B_cached = max(B, B_c c / C) where W ≤ S c / (D n), else B", "definition")
 def cached_bandwidth(
     rank_bandwidth: BytesPerSecond,
     working_set: Bytes,
     cache_size: Bytes,
     cache_bandwidth: BytesPerSecond,
-    active_count: Count,
     core_count: Count,
+    numa_domain_count: Count,
+    active_count: Count,
     rank_core_count: Count,
 ) -> BytesPerSecond:
-    """Bandwidth of one rank whose `working_set` (W) may fit into its share of the last-level cache of its sockets.
+    """Bandwidth of one rank whose `working_set` (W) may fit into its share of the last-level caches of its domains.
 
-    `cache_size` (S_c) and `cache_bandwidth` (B_c) are those of one socket with C cores, n of which are active, c by
-    this rank. The caches of several rank cores add up. Elementwise; valid for sizes ≥ 0, counts and bandwidths > 0.
+    `cache_size` (S), `cache_bandwidth` (B_c), `core_count` (C) and `numa_domain_count` (D) are those of one socket;
+    `active_count` (n) are the active cores of a domain, `rank_core_count` (c) those of this rank. Elementwise; valid
+    for sizes ≥ 0, counts and bandwidths > 0.
     """
-    fits = working_set <= cache_size * rank_core_count / active_count
+    fits = working_set <= cache_size * rank_core_count / (numa_domain_count * active_count)
     cached = np.maximum(rank_bandwidth, cache_bandwidth * rank_core_count / core_count)
     return np.where(fits, cached, rank_bandwidth)
 
