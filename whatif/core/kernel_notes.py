@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from whatif.core.sockets import CACHE, PRECISIONS, THREADS, has_cache
 from whatif.core.term import Program
-from whatif.schema.application import KernelPhase, MeasuredKernelPhase
+from whatif.schema.application import KernelPhase, TransferPhase
 
 _RANKS = "placement.ranks_per_node"
 
@@ -19,11 +19,14 @@ def kernel_notes(program: Program) -> Iterator[str]:
     if _RANKS in program.terms:
         share = "each core" if THREADS not in program.parameters else f"each `{THREADS}` cores"
         yield f"a rank for {share} of a node, as application.ranks_per_node is not stated"
+    if not scenario.kernels_on_sockets:
+        return
     phases = scenario.application.phases
     kernels = {name: phase for name, phase in phases.items() if isinstance(phase, KernelPhase)}
-    cpu = scenario.platform.node.cpu
-    if cpu is not None and (kernels or any(isinstance(phase, MeasuredKernelPhase) for phase in phases.values())):
-        yield f"kernels run on {cpu.name}: a rank has the rate and the memory bandwidth of its cores"
+    assert scenario.kernel_device is not None
+    yield f"kernels run on {scenario.kernel_device.name}: a rank has the rate and the memory bandwidth of its cores"
+    if copies := [name for name, phase in phases.items() if isinstance(phase, TransferPhase)]:
+        yield f"no time for {', '.join(copies)}: the data of kernels on sockets is in the memory of the host"
     if kernels:
         yield f"assumed of the profiles of a GPU: {', '.join(_assumptions(kernels.values()))}"
     if reused := [name for name, phase in kernels.items() if phase.working_set is not None]:

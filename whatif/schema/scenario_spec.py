@@ -83,6 +83,12 @@ class ScenarioSpec(StrictTable):
         return self.platform.node.gpu is not None if stated is None else stated == "gpu"
 
     @property
+    def kernels_on_sockets(self) -> bool:
+        """Whether the application has kernels, and these run on sockets."""
+        kernels = (KernelPhase, MeasuredKernelPhase)
+        return not self.on_gpus and any(isinstance(phase, kernels) for phase in self.application.phases.values())
+
+    @property
     def kernel_device(self) -> GPU | CPU | None:
         """Device that kernels run on; None if the platform does not describe it."""
         return self.platform.node.gpu if self.on_gpus else self.platform.node.cpu
