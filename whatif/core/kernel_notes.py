@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from whatif.core.sockets import CACHE, PRECISIONS, THREADS, has_cache
+from whatif.core.socket_share import CACHE, PRECISIONS, THREADS, has_cache
 from whatif.core.term import Program
 from whatif.schema.application import KernelPhase, TransferPhase
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from whatif.core.context import Context
 from whatif.core.energy import GPU, gpu_rate
-from whatif.core.sockets import PRECISIONS, bandwidth_of_kernel, bandwidth_of_rank, cores_of_rank, rate_of_core
+from whatif.core.socket_share import PRECISIONS, bandwidth_of_kernel, bandwidth_of_rank, cores_of_rank, rate_of_core
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.roofline import DOMINANT_RATES, anchored_time, attainable_rate, roofline_l2_time, roofline_time
 from whatif.models.sockets import rank_rate
