@@ -36,10 +36,22 @@ CACHE: Final = (f"{CPU}.cache_size", f"{CPU}.cache_bandwidth")
 """Parameters of the last-level cache; without them a `working_set` has no effect."""
 PRECISIONS: Final = {"fp_64": "double", "fp_32": "single", "integer": "single"}
 """Peak that the dominant operation of a kernel is charged at; lanes of vectors hold integers as single precision."""
+RANK_BANDWIDTH: Final = "node.rank_bandwidth"
+"""Term of the memory bandwidth of one rank."""
+
+
+def cores_term(parameters: Container[str]) -> str:
+    """Name of the term of the cores that one rank uses."""
+    return "placement.rank_threads" if THREADS in parameters else "placement.rank_cores"
+
+
+def core_rate_term(precision: str) -> str:
+    """Name of the term of the peak rate of one core."""
+    return f"node.core_{precision}_rate"
 
 
 def cores_of_rank(context: Context) -> str:
-    """Cores of one rank."""
+    """Cores that one rank uses."""
     inputs: dict[str, Reference] = {"core_count": CORES, "socket_count": f"{NODE}.socket_count"}
     found = context.once("placement.rank_cores", rank_cores, **inputs, ranks_per_node=context.ranks_per_node)
     if THREADS not in context.wiring.parameters:
@@ -50,7 +62,7 @@ def cores_of_rank(context: Context) -> str:
 def rate_of_core(context: Context, precision: str) -> str:
     """Peak rate of one core, at the sustained clock where it is stated."""
     known, clocked = context.wiring.parameters, {"sustained_clock": f"{CPU}.sustained_clock"}
-    cycle, term = f"{CPU}.{precision}_operations_per_cycle", f"node.core_{precision}_rate"
+    cycle, term = f"{CPU}.{precision}_operations_per_cycle", core_rate_term(precision)
     if {cycle, *clocked.values()} <= known.keys():
         return context.once(term, clocked_rate, **clocked, operations_per_cycle=cycle)
     peak = f"{CPU}.peak_{precision}_rate"
@@ -71,7 +83,7 @@ def bandwidth_of_rank(context: Context) -> str:
     counts: dict[str, Reference] = {"active_count": active, "core_count": _domain_cores(context)}
     shared = context.once("node.active_bandwidth", active_bandwidth, **counts, **limits)
     inputs = {"active_bandwidth": shared, "active_count": active, "rank_core_count": cores_of_rank(context)}
-    return context.once("node.rank_bandwidth", rank_bandwidth, **inputs)
+    return context.once(RANK_BANDWIDTH, rank_bandwidth, **inputs)
 
 
 def bandwidth_of_kernel(context: Context, name: str, phase: KernelPhase) -> str:

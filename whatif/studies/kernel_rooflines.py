@@ -1,4 +1,4 @@
-"""The kernels of an application on the roofline of a GPU: the present one, or that of another platform."""
+"""The kernels of an application on the roofline of their device, or of the GPU of another platform."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from whatif.core.energy import GPU
 from whatif.core.evaluate import Evaluation, Values, evaluate
 from whatif.core.iteration_timeline import possible_result
 from whatif.core.scenario import Scenario
+from whatif.core.socket_share import PRECISIONS, RANK_BANDWIDTH, core_rate_term, cores_term
 from whatif.core.term import Program
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
@@ -23,6 +24,7 @@ from whatif.models.roofline import (
     roofline_time,
 )
 from whatif.schema.application import KernelPhase
+from whatif.units import counted
 
 Limit = Literal["compute", "dram", "l2"]
 
@@ -54,7 +56,7 @@ class KernelPoint:
 
 @dataclass(frozen=True, slots=True)
 class Roofs:
-    """Limits of a GPU: bandwidths in B/s, and the peak rate of each dominant operation in flop/s."""
+    """Limits of a GPU, or of one rank's cores: bandwidths in B/s, peak rates by dominant operation in flop/s."""
 
     name: str
     dram_bandwidth: float
@@ -115,17 +117,28 @@ def _kernel_point(
 
 
 def gpu_roofs(program: Program, evaluation: Evaluation) -> Roofs:
-    """Roofs of the program's GPU, with the values of its expressions at the point; none where kernels use no GPU."""
+    """Roofs of the GPU, or of one rank's cores, with the values at the point; none without a GPU or kernels."""
     values, scenario = evaluation.values, program.loaded.scenario
     gpu = scenario.platform.node.gpu
     if gpu is None or not scenario.on_gpus:
-        return Roofs("no GPU", math.nan, math.nan, {})
+        return _socket_roofs(program, values)
     return Roofs(
         name=gpu.name,
         dram_bandwidth=float(values[f"{GPU}.dram_bandwidth"]),
         l2_bandwidth=float(values[f"{GPU}.l2_bandwidth"]),
         peaks={operation: float(values[f"{GPU}.{key}"]) for operation, key in DOMINANT_RATES.items()},
     )
+
+
+def _socket_roofs(program: Program, values: Values) -> Roofs:
+    """Roofs of the cores of one rank, as far as kernels need them."""
+    cpu = program.loaded.scenario.platform.node.cpu
+    if cpu is None or RANK_BANDWIDTH not in values:
+        return Roofs("no GPU", math.nan, math.nan, {})
+    rates = {operation: core_rate_term(precision) for operation, precision in PRECISIONS.items()}
+    cores = values[cores_term(program.parameters)]
+    peaks = {operation: float(values[term] * cores) for operation, term in rates.items() if term in values}
+    return Roofs(f"{cpu.name}, {counted(round(float(cores)), 'core')}", float(values[RANK_BANDWIDTH]), math.nan, peaks)
 
 
 def second_gpu(scenario: Scenario, platform: str) -> SecondGpu:
@@ -139,6 +152,8 @@ def second_gpu(scenario: Scenario, platform: str) -> SecondGpu:
         other = scenario.on_platform(platform).program
         if other.loaded.scenario.platform.node.gpu is None:
             raise UsageError(f"{platform} has no GPU")
+        if not scenario.program.loaded.scenario.on_gpus:
+            raise UsageError("kernels run on sockets here; only GPUs are compared")
         there = evaluate(other)
         gpu = {path: array for path, array in there.values.items() if path.startswith(f"{GPU}.")}
         here = evaluate(scenario.program, gpu)
