@@ -14,7 +14,9 @@ MAXIMUM_ARCHIVE_SIZE = 20_000_000
 """Most bytes of TOML files read from a git revision."""
 PICTURES: Final = (".svg", ".png", ".pdf")
 """File extensions of pictures."""
-VALIDATION_TOPICS: Final = ("schedules", "links", "counts", "transfers", "hpl", "power", "power_caps", "kernels")
+VALIDATION_TOPICS: Final = (
+    "schedules", "links", "counts", "transfers", "hpl", "power", "power_caps", "kernels", "collectives",
+)  # fmt: skip
 """Comparisons with measurements and other simulators."""
 LISTED: Final = ("platforms", "parts", "scenarios", "parameters")
 """Kinds of names that `whatif list` shows."""

@@ -9,6 +9,11 @@ DistanceName = Literal["intra_socket", "inter_socket", "inter_node"]
 DISTANCES: Final[tuple[DistanceName, ...]] = get_args(DistanceName)
 """Distances between the two ranks of a message, nearest first."""
 
+LINK_DOMAIN: Final = "link_domain"
+"""Distance between two GPUs that peer links connect."""
+Buffers = Literal["host", "device", "staged"]
+"""Memory that holds the data of messages."""
+
 ProtocolName = Literal["short", "eager", "rendezvous"]
 PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
 """Protocols of messages, by ascending size."""
@@ -27,8 +32,10 @@ PARAMETER_TABLES: Final[dict[str, MessageModel]] = {model: model for model in ME
 MODEL_LABELS: Final[dict[str, str]] = {
     **{model: model for model in HALO_MODELS},
     "max_rate": "max-rate",
+    "peer_link": "peer link",
     "k_model": "K-model",
     "loggp": "LogGP",
+    "nccl": "NCCL",
     "node_aware": "node-aware",
 }
 """Names of models in running text."""

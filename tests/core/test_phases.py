@@ -188,7 +188,7 @@ def test_all_neighbours_send_faces_edges_and_corners():
 def test_collectives(algorithm, rounds):
     text = head(ranks=64) + (
         f'[application.phases.sum]\nkind = "collective"\nalgorithm = "{algorithm}"\nmodel = "postal"\n'
-        'message_size = "1 MiB"\noperation_count = 2\n'
+        'message_size = "1 MiB"\noperation_count = 2\ndistance = "inter_node"\n'
     )
 
     def time(size: float) -> float:
@@ -355,9 +355,11 @@ def test_every_algorithm_can_be_named_in_a_file():
     from typing import get_args
 
     from whatif.models.collectives import ALGORITHMS
+    from whatif.models.gpu_collectives import LIBRARY_ALGORITHMS
     from whatif.schema.application import CollectivePhase
 
-    assert set(get_args(CollectivePhase.model_fields["algorithm"].annotation)) == set(ALGORITHMS)
+    named = set(get_args(CollectivePhase.model_fields["algorithm"].annotation))
+    assert named == {*ALGORITHMS, *LIBRARY_ALGORITHMS, "best"}
 
 
 def test_a_platform_next_to_the_scenario_may_extend_the_shipped_one_of_its_name(tmp_path):

@@ -279,7 +279,7 @@ def test_the_command_line_shows_bands_and_what_explains_them(whatif_main):
     code, out, err = whatif_main("sensitivity", "minimd", "--platform", "frontier", *spread, "--show", "sobol")
     assert code == 0
     assert "model_error.communication" in out.splitlines()[1]
-    assert "additional_bandwidth" in out
+    assert "base_bandwidth" in out
     assert "of 1,024 samples" in whatif_main("run", "minimd", "--spread", "assumed=20%", "--point")[2]
     assert whatif_main("run", "minimd", "--spread", "assumed=x")[0] == 2
     assert "did you mean `assumed=20%`?" in whatif_main("run", "minimd", "--spread", "assumed=20")[2]

@@ -139,7 +139,10 @@ def ranks_of_a_node(machine):
     return node.gpu_count or node.socket_count * node.cpu.core_count
 
 
-@pytest.mark.parametrize("name", sorted(set(PLATFORMS) - set(MEASURED)))
+WITH_PORTS = {name for name in PLATFORMS if MACHINES[name].network.port_count is not None}
+
+
+@pytest.mark.parametrize("name", sorted(set(PLATFORMS) - set(MEASURED) - WITH_PORTS))
 def test_rule_node_share(name):
     """All k processes of a node together reach its rate: R_Cb + (k - 1) R_Ci = R_N, with 0 ≤ R_Ci ≤ R_Cb."""
     distance, k = MACHINES[name].network.inter_node, ranks_of_a_node(MACHINES[name])
@@ -154,11 +157,13 @@ def test_rule_node_share(name):
 
 @pytest.mark.parametrize("name", sorted(set(PLATFORMS) - set(MEASURED)))
 def test_node_rate_is_ports_times_their_rate_where_the_source_says_so(name):
-    parameter = shipped_values(name)["platform.network.inter_node.injection.rendezvous.injection_bandwidth"]
+    rate = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
+    parameter = shipped_values(name)["platform.network.port_count" if name in WITH_PORTS else rate]
     stated = re.match(r"(\d+) x (\d+) Gb/s: ", parameter.source)
     assert (parameter.grade == "datasheet") == bool(stated)
     if stated:
-        assert parameter.value == int(stated[1]) * int(stated[2]) * 1e9 / 8
+        known = 1.0 if name in WITH_PORTS else int(stated[2]) * 1e9 / 8
+        assert parameter.value == int(stated[1]) * known
 
 
 @pytest.mark.parametrize("name", [name for name in PARTS if "rule proportions" in part_text(name)])
@@ -351,7 +356,7 @@ def row(name):
         else (node.host.memory_bandwidth, node.host.memory_size)
     )
     grades = Counter(parameter.grade for parameter in shipped_values(name).values())
-    rate = machine.network.inter_node.injection.rendezvous.injection_bandwidth
+    rate = machine.network.inter_node.injection.rendezvous.injection_bandwidth * (machine.network.port_count or 1)
     cells = (
         *(machine.name, f"`{name}`", f"{machine.node_count:,.0f}", f"{count:.0f} x {device.name}"),
         format_quantity(device.peak_double_rate, FLOP_PER_SECOND, 3),

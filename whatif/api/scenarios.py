@@ -164,8 +164,8 @@ def calibrate(
 def comparisons(*topics: str) -> Comparisons:
     """Comparisons of the models with published results and other simulators, a table for each topic (default: all).
 
-    Topics: `schedules`, `links`, `counts`, `transfers`, `hpl` (two minutes), `power`, `power_caps`, `kernels`. A table
-    is computed when it is first used. Raise `UsageError` for another topic.
+    Topics: `schedules`, `links`, `counts`, `transfers`, `hpl` (two minutes), `power`, `power_caps`, `kernels`,
+    `collectives`. A table is computed when it is first used. Raise `UsageError` for another topic.
 
     >>> import whatif
     >>> len(whatif.comparisons("counts").table()) > 0

@@ -23,9 +23,12 @@ from whatif.models.ranks import (
     device_memory,
     fits,
     memory_fits,
+    nests,
     nodes_needed,
+    nodes_per_domain,
     pair_count,
     placed_count,
+    ranks_per_domain,
     ranks_per_node,
     ranks_per_socket,
     sharing_count,
@@ -35,6 +38,7 @@ from whatif.models.workload import along_dimensions, cell_count, joined_cells, r
 from whatif.schema.application import CellGrid
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.units import ONE, Quantity
+from whatif.vocabulary import Buffers
 
 # Default order of the ranks along the dimensions.
 DIMENSIONS: Final[Mapping[str, Callable[..., object]]] = {
@@ -42,6 +46,9 @@ DIMENSIONS: Final[Mapping[str, Callable[..., object]]] = {
     "ascending": ascending_dimensions,
     "bisection": bisection_dimensions,
 }
+
+
+DOMAIN_GPUS: Final = "platform.node.domain_gpu_count"
 
 
 def scenario_folder(wiring: Wiring) -> Path | None:
@@ -157,6 +164,51 @@ class Context:
             else (self.ranks_per_socket, "placement.socket_sharing_count")
         )
         return self.once(name, sharing_count, rank_count=self.rank_count, available_count=scope)
+
+    @cached_property
+    def buffers(self) -> Buffers:
+        """Memory that holds the data of messages: as stated, or by what the platform states."""
+        platform, stated = self.scenario.platform, self.scenario.application.buffers
+        linked = platform.node.gpu is not None and platform.node.peer_link is not None
+        if stated not in (None, "host") and not linked:
+            reason = f"`{stated}`: {platform.name} does not state GPUs with a `[node.peer_link]`"
+            self.wiring.problem("application.buffers", reason)
+            self.wiring.raise_problems()
+        host_messages = platform.network.intra_socket or platform.network.inter_socket
+        return stated or ("device" if linked and self.on_gpus and host_messages is None else "host")
+
+    @property
+    def domain_rank_count(self) -> str:
+        """Ranks of a full link domain: those of a node if its size is not stated."""
+        if DOMAIN_GPUS not in self.wiring.parameters:
+            return self.ranks_per_node
+        stated = {"domain_gpu_count": DOMAIN_GPUS, "gpu_count": "platform.node.gpu_count"}
+        name = "placement.ranks_per_domain"
+        return self.once(name, ranks_per_domain, ranks_per_node=self.ranks_per_node, **stated)
+
+    @property
+    def domains(self) -> dict[str, Reference]:
+        """Ranks of a node and of its inner domain that communicate, and nodes of a link domain of several nodes.
+
+        The inner domain is the socket of messages from main memory, and the link domain of those between GPUs.
+        """
+        node = self.sharing("inter_node")
+        if self.buffers == "host":
+            return {"ranks_per_node": node, "ranks_per_socket": self.sharing("inter_socket")}
+        stated = {"domain_gpu_count": DOMAIN_GPUS, "gpu_count": "platform.node.gpu_count"}
+        if DOMAIN_GPUS not in self.wiring.parameters:
+            return {"ranks_per_node": node, "ranks_per_socket": node}
+        if "placement.nodes_per_domain" not in self.wiring.terms:
+            reason = (
+                f"link domains are neither a part of a node nor whole nodes ({DOMAIN_GPUS}, platform.node.gpu_count)"
+            )
+            self.wiring.require("placement.link_domain nests", reason, nests, {**stated})
+        domain, name = self.domain_rank_count, "placement.domain_sharing_count"
+        return {
+            "ranks_per_node": node,
+            "ranks_per_socket": self.once(name, sharing_count, rank_count=node, available_count=domain),
+            "nodes_per_domain": self.once("placement.nodes_per_domain", nodes_per_domain, **stated),
+        }
 
     @property
     def rank_dimensions(self) -> str:

@@ -13,7 +13,7 @@ from whatif import units
 from whatif.core.context import Context
 from whatif.core.evaluate import REFUSED
 from whatif.core.phases.link_sharing import topology_inputs
-from whatif.core.phases.message import parameters_at
+from whatif.core.phases.message import injection_bandwidth, parameters_at
 from whatif.core.phases.message_charges import wire_charges
 from whatif.core.phases.node_links import LinkBandwidths
 from whatif.core.term import Reference
@@ -64,7 +64,7 @@ def wire_machine(
     _, table, _ = parameters_at(context, phase, model, "inter_node")
     options: dict[str, Any] = {"on_arrival": table == "loggp", "topology": ""}
     if table == "injection":
-        inputs["injection_bandwidth"] = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
+        inputs["injection_bandwidth"] = injection_bandwidth(context, "rendezvous")
     grid = context.scenario.application.grid
     if grid is not None and grid.mapping != "block" and phase not in _halos(context):
         context.wiring.problem("application.grid.mapping", f"`{phase}` can only be simulated with `block` mapping")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from whatif.core.calibration_notes import model_notes
+from whatif.core.context import Context
 from whatif.core.kernel_notes import kernel_notes
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
+from whatif.core.wiring import Wiring
+from whatif.schema.application import CollectivePhase, HaloPhase
 from whatif.schema.parameters import worst
 from whatif.units import counted
 
@@ -21,6 +26,7 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
         f"platform {platform}; worst grade of its values: {program.grade}{_energy(program)}; {axes}",
         *model_notes(program),
         *kernel_notes(program),
+        *_message_notes(program),
     ]
     if sampling is not None:
         count = len(uncertain(sampled_program(program, sampling), sampling, grid.parameters()))
@@ -29,6 +35,18 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
     elif any(parameter.distribution is not None for parameter in program.parameters.values()):
         notes.append("some values are distributions: --samples 1024 shows their effect on the results")
     return tuple(notes)
+
+
+def _message_notes(program: Program) -> Iterator[str]:
+    """Path of the messages between GPUs, and parameters that stand for others."""
+    application = program.loaded.scenario.application
+    sending = any(isinstance(phase, HaloPhase | CollectivePhase) for phase in application.phases.values())
+    buffers = Context(Wiring(program.loaded, program.parameters)).buffers if sending else "host"
+    if buffers != "host":
+        between = "without copies" if buffers == "device" else "through main memory"
+        assumed = "" if application.buffers else " (assumed: application.buffers is not stated)"
+        yield f"messages between GPUs: over peer links in a link domain, {between} between domains{assumed}"
+    yield from dict.fromkeys(term.note for term in program.terms.values() if ": those of " in term.note)
 
 
 def _energy(program: Program) -> str:

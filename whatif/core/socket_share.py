@@ -77,7 +77,7 @@ def bandwidth_of_rank(context: Context) -> str:
     limits: dict[str, Reference] = {
         "core_bandwidth": _core_bandwidth(context, socket),
         "memory_bandwidth": context.once(
-            "node.domain_bandwidth", domain_bandwidth, memory_bandwidth=socket, numa_domain_count=DOMAINS
+            "node.numa_domain_bandwidth", domain_bandwidth, memory_bandwidth=socket, numa_domain_count=DOMAINS
         ),
     }
     counts: dict[str, Reference] = {"active_count": active, "core_count": _domain_cores(context)}
@@ -109,17 +109,17 @@ def has_cache(parameters: Container[str]) -> bool:
 
 
 def _domain_cores(context: Context) -> str:
-    return context.once("node.domain_cores", domain_cores, core_count=CORES, numa_domain_count=DOMAINS)
+    return context.once("node.numa_domain_cores", domain_cores, core_count=CORES, numa_domain_count=DOMAINS)
 
 
 def _active_cores(context: Context) -> str:
     """Active cores of the fullest NUMA domain."""
     sockets = f"{NODE}.socket_count"
-    domains = context.once("node.domain_count", domain_count, socket_count=sockets, numa_domain_count=DOMAINS)
+    domains = context.once("node.numa_domain_count", domain_count, socket_count=sockets, numa_domain_count=DOMAINS)
     inputs = {"ranks_per_node": context.ranks_per_node, "socket_count": domains}
-    full = context.once("placement.ranks_per_domain", ranks_per_socket, **inputs)
+    full = context.once("placement.ranks_per_numa_domain", ranks_per_socket, **inputs)
     counted = {"rank_count": context.rank_count, "available_count": full}
-    sharing = context.once("placement.domain_sharing_count", sharing_count, **counted)
+    sharing = context.once("placement.numa_sharing_count", sharing_count, **counted)
     shared = {"core_count": _domain_cores(context), "sharing_count": sharing}
     return context.once("placement.active_cores", active_cores, **shared, rank_core_count=cores_of_rank(context))
 

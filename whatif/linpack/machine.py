@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -94,8 +95,8 @@ class Plan:
     """Parameters of the relative times of processors, node after node."""
     deviations: tuple[str, ...]
     """Parameters of their relative deviations, likewise."""
-    adapter: str
-    """Parameter of the bandwidth of a node's adapter; empty: that of its largest messages."""
+    adapter: tuple[str, ...]
+    """Parameters whose product is the bandwidth of a node's adapters; empty: that of its largest messages."""
     tree: tuple[str, ...]
     """Parameters of a fat tree: levels, nodes of a lowest switch, its links upwards, their bandwidth; empty: none."""
     datasheet: DataSheet
@@ -115,7 +116,7 @@ class Plan:
         named = [path for path, _, _ in self.kernels]
         named += [path for side in self.pieces for path, _, _ in side]
         named += [path for side in self.limits for path in side]
-        named += [*self.processors, *self.deviations, *([self.adapter] if self.adapter else []), *self.tree]
+        named += [*self.processors, *self.deviations, *self.adapter, *self.tree]
         named += [*self.datasheet.parameters, *self.factors]
         named += [] if self.host is None else self.host.parameters
         named += [*(f"application.{name}" for name in NUMBERS), SEED]
@@ -153,7 +154,11 @@ class Plan:
         ranks = np.arange(rank_count)
         nodes = ranks // ranks_per_node
         socket = self._processors(ranks, ranks_per_node, socket_count)
-        gap = 1 / values[self.adapter] if self.adapter else float(pieces[1, -1, PieceColumn.PER_BYTE])
+        gap = (
+            1 / prod(values[path] for path in self.adapter)
+            if self.adapter
+            else float(pieces[1, -1, PieceColumn.PER_BYTE])
+        )
         shared = _Shared(gap if ranks_per_node > 1 and rank_count > ranks_per_node else 0.0)
         if self.tree:
             shared = _of_tree([values[path] for path in self.tree], nodes, ranks_per_node, shared)
@@ -268,6 +273,7 @@ def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     processors, deviations = (
         tuple(path for path in parameters if path.startswith(lead)) for lead in (PROCESSORS, DEVIATIONS)
     )
+    ports = tuple(path for path in ("platform.network.port_count",) if path in parameters)
     adapter = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
     return Plan(
         kernels,
@@ -275,7 +281,7 @@ def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
         tuple(_limits(parameters, side) for side in sides),
         processors,
         deviations,
-        adapter if adapter in parameters else "",
+        (adapter, *ports) if adapter in parameters else (),
         _TREE if set(_TREE) <= set(parameters) else (),
         datasheet if uncalibrated else DataSheet("", "", ""),
         uncalibrated,

@@ -30,6 +30,25 @@ def max_rate(
     return latency + process_count * message_size / (base_bandwidth + (process_count - 1) * additional)
 
 
+@model("R_Ci = (min(k R_Cb, C R_p) − R_Cb) / (k − 1)", "definition")
+def port_additional_bandwidth(
+    process_count: Count, base_bandwidth: BytesPerSecond, port_count: Count, port_bandwidth: BytesPerSecond
+) -> BytesPerSecond:
+    """R_Ci of `max_rate` for k processes on a node of C ports of rate R_p: together they reach min(k R_Cb, C R_p).
+
+    Elementwise over any broadcastable shapes; 0 for k ≤ 1; valid for counts ≥ 0 and bandwidths > 0.
+    """
+    others = np.where(process_count > 1, process_count - 1, 1.0)
+    together = np.minimum(process_count * base_bandwidth, port_count * port_bandwidth)
+    return np.where(process_count > 1, np.maximum(together - base_bandwidth, 0.0) / others, 0.0)
+
+
+@model("R_N = C R_p", "definition")
+def node_bandwidth(port_count: Count, port_bandwidth: BytesPerSecond) -> BytesPerSecond:
+    """Bandwidth of a node of C ports, each of rate R_p. Elementwise."""
+    return port_count * port_bandwidth
+
+
 @model("T = α + k n β", "Choi et al. 2020, Eq. 3")
 def max_rate_short(message_size: Bytes, process_count: Count, latency: Seconds, bandwidth: BytesPerSecond) -> Seconds:
     """Time of `max_rate` for short messages, where k processes share one bandwidth 1/β: `T = α + k n β`.

@@ -4,7 +4,7 @@ A `GridPattern` (Cartesian grid) or a `BoxPattern` (recursive bisection) defines
 and which node holds each rank; `message_counts` counts the messages. `placement` does so for arrays of points.
 
 The kind of a message is the set of dimensions in which its receiver is displaced (`message_kinds`).
-Its distance is 0 inside a socket, 1 between the sockets of a node, 2 between nodes.
+Its distance is 0 inside an inner domain, 1 inside an outer one and 2 beyond: a socket and a node (`domains`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class GridPattern:
     - `order` of the ranks in the grid: "c" (last dimension fastest, as MPI_Cart_create, used by Jacobi2D, not
       periodic, and MiniMD, periodic) or "fortran" (first dimension fastest).
 
-    Under every mapping the ranks of a node fill its sockets in rank order, `ranks_per_socket` at a time.
+    Under every mapping the ranks of a node fill its sockets in rank order, `ranks_per_socket` at a time. With device
+    buffers a socket stands for a link domain in a node; a domain of several nodes has `nodes_per_domain`.
     """
 
     dims: tuple[int, ...]
@@ -55,6 +56,7 @@ class GridPattern:
     neighbours: Neighbours = "faces"
     mapping: Mapping = "block"
     order: Order = "c"
+    nodes_per_domain: int = 1
 
     @property
     def rank_count(self) -> int:
@@ -89,6 +91,7 @@ class BoxPattern:
     neighbours: Neighbours = "all"
     mapping: Mapping = "block"
     rule: AxisRule = "cycle"
+    nodes_per_domain: int = 1
 
     @property
     def rank_count(self) -> int:
@@ -163,10 +166,17 @@ def message_kinds(dimension_count: int, neighbours: Neighbours) -> tuple[Kind, .
 @lru_cache(maxsize=4096)
 def message_counts(pattern: Pattern) -> MessageCounts:
     """Message counts of a pattern with 1 to `MOST_RANKS` ranks; all its numbers must be positive."""
-    node = pattern.nodes()
-    socket = sockets(node, pattern.ranks_per_socket)
+    outer, inner = domains(pattern)
     kind_count = len(message_kinds(len(pattern.dims), pattern.neighbours))
-    return count_messages(pattern.messages(), node, socket, kind_count)
+    return count_messages(pattern.messages(), outer, inner, kind_count)
+
+
+def domains(pattern: Pattern) -> tuple[Ranks, Ranks]:
+    """Outer and inner domain of each rank: its node and socket, or its link domain of several nodes and its node."""
+    node = pattern.nodes()
+    if pattern.nodes_per_domain > 1:
+        return node // np.int32(pattern.nodes_per_domain), node
+    return node, sockets(node, pattern.ranks_per_socket)
 
 
 def count_messages(batches: Iterator[Batch], node: Ranks, socket: Ranks, kind_count: int) -> MessageCounts:

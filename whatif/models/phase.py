@@ -54,6 +54,18 @@ def concurrent_time(
     return np.asarray(slowest.max(axis=(-3, -2, -1)))
 
 
+@model("T = T_domain if d ≥ g, else T_host", "definition")
+def time_in_node(domain_time: Seconds, host_time: Seconds, domain_gpu_count: Count, gpu_count: Count) -> Seconds:
+    """Time of messages inside a node of g GPUs: through main memory if its link domains have less. Elementwise."""
+    return np.where(domain_gpu_count >= gpu_count, domain_time, host_time)
+
+
+@model("T = T_write + T_message + T_read", "definition")
+def staged_time(message_time: Seconds, write_time: Seconds, read_time: Seconds) -> Seconds:
+    """Time of messages that are copied to main memory before they leave and back after they arrive. Elementwise."""
+    return write_time + message_time + read_time
+
+
 @model(
     "T = max over ranks of Σ (2 m_on T_on + m_off α) + max over nodes of Σ m_off n / (R_Cb + (k − 1) R_Ci)",
     "whatif, with the parameters of Choi et al. 2020, Tables 2 and 4",

@@ -6,7 +6,8 @@ Each distinct point is counted once (`patterns.message_counts`); points without 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, TypedDict, Unpack
+from collections.abc import Mapping as Named
+from typing import Annotated, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +33,7 @@ PAPER = "Choi et al. 2020, section 3.1"
 
 # Counts of whole nodes do not depend on sockets; with equal sockets, all four counts of a pattern share a cache entry.
 ANY_SOCKET: Count = np.ones(())
+ONE_NODE: Count = np.ones(())
 
 
 class Choices(TypedDict, total=False):
@@ -97,14 +99,24 @@ def pattern_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]
 
 def _on_grid(
     dims: FloatArray,
-    ranks: tuple[FloatArray, FloatArray],
+    domains: tuple[FloatArray, FloatArray, FloatArray],
     choices: Choices,
     part: Callable[[MessageCounts], ArrayLike],
     least_shape: tuple[int, ...] = (),
 ) -> FloatArray:
-    """`_evaluate` for grids; `ranks` are those per node and per socket."""
-    points = [*np.moveaxis(np.asarray(dims, dtype=np.float64), -1, 0), *ranks]
-    return _evaluate(points, lambda row: GridPattern(row[:-2], row[-2], row[-1], **choices), part, least_shape)
+    """`_evaluate` for grids; `domains` are the ranks per node and per socket, and the nodes per link domain."""
+    points = [*np.moveaxis(np.asarray(dims, dtype=np.float64), -1, 0), *domains]
+    return _evaluate(points, lambda row: grid_at(row, choices), part, least_shape)
+
+
+def grid_at(row: tuple[int, ...], choices: Named[str, Any]) -> GridPattern:
+    """Grid of a row: its extents, ranks per node and per socket, nodes per link domain."""
+    return GridPattern(row[:-3], row[-3], row[-2], nodes_per_domain=row[-1], **choices)
+
+
+def boxes_at(row: tuple[int, ...]) -> BoxPattern:
+    """Boxes of a row: their number, ranks per node and per socket, nodes per link domain, and the cells."""
+    return BoxPattern(row[0], row[4:], row[1], row[2], nodes_per_domain=row[3])
 
 
 def _kind_count(dims: FloatArray, choices: Choices) -> int:
@@ -113,7 +125,11 @@ def _kind_count(dims: FloatArray, choices: Choices) -> int:
 
 @model("messages per rank, by distance and kind", PAPER)
 def rank_message_counts(
-    dims: PerDimension, ranks_per_node: Count, ranks_per_socket: Count, **choices: Unpack[Choices]
+    dims: PerDimension,
+    ranks_per_node: Count,
+    ranks_per_socket: Count,
+    nodes_per_domain: Count = ONE_NODE,
+    **choices: Unpack[Choices],
 ) -> RankCounts:
     """Messages sent by the ranks that can be the slowest (see `MessageCounts`; options as in `GridPattern`).
 
@@ -123,74 +139,116 @@ def rank_message_counts(
     explicit mapping of another length.
     """
     least = (1, 3, _kind_count(dims, choices))
-    return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.rank_counts, least)
+    return _on_grid(
+        dims, (ranks_per_node, ranks_per_socket, nodes_per_domain), choices, lambda counts: counts.rank_counts, least
+    )
 
 
 @model("inter-node messages per node, by kind", PAPER)
 def node_message_counts(
-    dims: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET, **choices: Unpack[Choices]
+    dims: PerDimension,
+    ranks_per_node: Count,
+    ranks_per_socket: Count = ANY_SOCKET,
+    nodes_per_domain: Count = ONE_NODE,
+    **choices: Unpack[Choices],
 ) -> NodeCounts:
     """Inter-node messages of the nodes that can be the slowest, [..., node_class, kind].
 
     Arguments as in `rank_message_counts`.
     """
     least = (1, _kind_count(dims, choices))
-    return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.node_counts, least)
+    return _on_grid(
+        dims, (ranks_per_node, ranks_per_socket, nodes_per_domain), choices, lambda counts: counts.node_counts, least
+    )
 
 
 @model("K_inter = max over nodes of the messages to other nodes", PAPER)
 def inter_node_count(
-    dims: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET, **choices: Unpack[Choices]
+    dims: PerDimension,
+    ranks_per_node: Count,
+    ranks_per_socket: Count = ANY_SOCKET,
+    nodes_per_domain: Count = ONE_NODE,
+    **choices: Unpack[Choices],
 ) -> Count:
     """Most messages that any node sends to other nodes, [...]; options as in `rank_message_counts`."""
-    return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.inter_node_count)
+    return _on_grid(
+        dims, (ranks_per_node, ranks_per_socket, nodes_per_domain), choices, lambda counts: counts.inter_node_count
+    )
 
 
 @model("K_total = max over nodes of all messages sent", PAPER)
 def total_count(
-    dims: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET, **choices: Unpack[Choices]
+    dims: PerDimension,
+    ranks_per_node: Count,
+    ranks_per_socket: Count = ANY_SOCKET,
+    nodes_per_domain: Count = ONE_NODE,
+    **choices: Unpack[Choices],
 ) -> Count:
     """Most messages that any node sends, including those inside it, [...]; options as in `rank_message_counts`."""
-    return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.total_count)
+    return _on_grid(
+        dims, (ranks_per_node, ranks_per_socket, nodes_per_domain), choices, lambda counts: counts.total_count
+    )
 
 
 def _on_boxes(
     points: tuple[FloatArray, ...], cells: FloatArray, part: Callable[[MessageCounts], ArrayLike]
 ) -> FloatArray:
-    """`_evaluate` for bisections with block mapping; `points` are boxes, ranks per node and ranks per socket."""
+    """`_evaluate` for bisections with block mapping; `points` are boxes, then as `domains` of `_on_grid`."""
     columns = [*points, *np.moveaxis(np.asarray(cells, dtype=np.float64), -1, 0)]
     least = np.shape(part(message_counts(BoxPattern(1, (1,) * np.shape(cells)[-1], 1, 1))))
-    return _evaluate(columns, lambda row: BoxPattern(row[0], row[3:], row[1], row[2]), part, least)
+    return _evaluate(columns, boxes_at, part, least)
 
 
 @model("messages per rank, by distance and kind", PAPER)
 def box_rank_message_counts(
-    rank_count: Count, cells: PerDimension, ranks_per_node: Count, ranks_per_socket: Count
+    rank_count: Count,
+    cells: PerDimension,
+    ranks_per_node: Count,
+    ranks_per_socket: Count,
+    nodes_per_domain: Count = ONE_NODE,
 ) -> RankCounts:
     """`rank_message_counts` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
-    points = (rank_count, ranks_per_node, ranks_per_socket)
+    points = (rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain)
     return _on_boxes(points, cells, lambda counts: counts.rank_counts)
 
 
 @model("inter-node messages per node, by kind", PAPER)
 def box_node_message_counts(
-    rank_count: Count, cells: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET
+    rank_count: Count,
+    cells: PerDimension,
+    ranks_per_node: Count,
+    ranks_per_socket: Count = ANY_SOCKET,
+    nodes_per_domain: Count = ONE_NODE,
 ) -> NodeCounts:
     """`node_message_counts` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
-    return _on_boxes((rank_count, ranks_per_node, ranks_per_socket), cells, lambda counts: counts.node_counts)
+    return _on_boxes(
+        (rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain), cells, lambda counts: counts.node_counts
+    )
 
 
 @model("K_inter = max over nodes of the messages to other nodes", PAPER)
 def box_inter_node_count(
-    rank_count: Count, cells: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET
+    rank_count: Count,
+    cells: PerDimension,
+    ranks_per_node: Count,
+    ranks_per_socket: Count = ANY_SOCKET,
+    nodes_per_domain: Count = ONE_NODE,
 ) -> Count:
     """`inter_node_count` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
-    return _on_boxes((rank_count, ranks_per_node, ranks_per_socket), cells, lambda counts: counts.inter_node_count)
+    return _on_boxes(
+        (rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain), cells, lambda counts: counts.inter_node_count
+    )
 
 
 @model("K_total = max over nodes of all messages sent", PAPER)
 def box_total_count(
-    rank_count: Count, cells: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET
+    rank_count: Count,
+    cells: PerDimension,
+    ranks_per_node: Count,
+    ranks_per_socket: Count = ANY_SOCKET,
+    nodes_per_domain: Count = ONE_NODE,
 ) -> Count:
     """`total_count` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
-    return _on_boxes((rank_count, ranks_per_node, ranks_per_socket), cells, lambda counts: counts.total_count)
+    return _on_boxes(
+        (rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain), cells, lambda counts: counts.total_count
+    )

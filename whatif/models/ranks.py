@@ -27,6 +27,25 @@ def sharing_count(rank_count: Count, available_count: Count) -> Count:
     return np.minimum(rank_count, available_count)
 
 
+@model("⌈p d / g⌉", "definition")
+def ranks_per_domain(ranks_per_node: Count, domain_gpu_count: Count, gpu_count: Count) -> Count:
+    """Ranks of a full link domain of d GPUs on nodes of g GPUs."""
+    return np.ceil(ranks_per_node * domain_gpu_count / gpu_count)
+
+
+@model("max(1, d / g)", "definition")
+def nodes_per_domain(domain_gpu_count: Count, gpu_count: Count) -> Count:
+    """Nodes of a link domain of d GPUs on nodes of g GPUs; 1 where a node has several domains."""
+    return np.maximum(domain_gpu_count / gpu_count, 1.0)
+
+
+@model("g / d or d / g is whole", "definition")
+def nests(domain_gpu_count: Count, gpu_count: Count) -> Count:
+    """1 where a link domain is a part of a node or consists of whole nodes, else 0."""
+    ratio = domain_gpu_count / gpu_count
+    return np.asarray(np.maximum(ratio, 1 / ratio) % 1 == 0, dtype=np.float64)
+
+
 @model("⌈r / 2⌉", _CONFIGURATION)
 def pair_count(sharing_count: Count) -> Count:
     """Pairs of ranks that communicate inside one socket at the same time: 2 of 3 ranks on Summit, 1 of 2 on Lassen."""

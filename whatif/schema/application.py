@@ -25,7 +25,7 @@ from whatif.schema.fields import (
     StrictTable,
     Unit,
 )
-from whatif.vocabulary import Category, DistanceName, HaloModel, MessageModel, TraceModel
+from whatif.vocabulary import Buffers, Category, DistanceName, HaloModel, MessageModel, TraceModel
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
@@ -128,6 +128,9 @@ class CollectivePhase(StrictTable):
     kind: Literal["collective"]
     """A collective operation."""
     algorithm: Literal[
+        "best",
+        "double_binary_tree",
+        "hierarchical",
         "binomial_tree",
         "recursive_doubling",
         "ring",
@@ -137,13 +140,19 @@ class CollectivePhase(StrictTable):
         "bruck_allgather",
         "pairwise",
     ]
-    """Algorithm; pairwise is an all-to-all."""
-    model: MessageModel
+    """Algorithm; pairwise is an all-to-all. With `model = "nccl"` also hierarchical (in link domains, then between
+    them), double_binary_tree, and best, the fastest allreduce."""
+    model: MessageModel | Literal["nccl"]
+    """Model of the messages, or nccl: a library of GPUs, by the constants of NCCL's tuner."""
     message_size: Bytes = 0.0
     """Size of the buffer that is broadcast, reduced or gathered, or that one rank sends in an all-to-all; not used by a
     dissemination barrier."""
-    distance: DistanceName = "inter_node"
-    """Distance whose parameters apply to every round."""
+    distance: DistanceName | None = None
+    """Distance whose parameters apply to every round; by default the farthest one that a message of the round
+    crosses."""
+    channel_count: Count | None = None
+    """Parallel rings or trees, each with an equal part of the buffer, that leave a node through different ports.
+    Default: the ports of a node for messages of device memory, else 1."""
     operation_count: CountOrZero = 1.0
     """Operations in one iteration."""
 
@@ -335,6 +344,11 @@ class Application(StrictTable):
     """Iterations (time steps) of one run."""
     memory_size: Bytes = 0.0
     """Memory required by one rank; checked against that of the GPU, or on sockets of the node, if it is stated."""
+    buffers: Buffers | None = None
+    """Memory that holds the data of halos and collectives. host: main memory; device: memory of the GPUs, sent over
+    the peer links of a link domain and without copies between nodes; staged: the same, but copied to main memory and
+    back between nodes. Default: device where kernels run on GPUs and the platform states peer links and no host
+    messages inside a node, else host."""
     communication: Literal["modelled", "simulated", "shared_links"] = "modelled"
     """modelled: closed forms; simulated: halos and collectives are simulated message by message; shared_links: also
     simulated, and messages between nodes share the links of `[platform.network.topology]`."""

@@ -221,5 +221,8 @@ class Network(StrictTable):
     intra_socket: Distance | None = None
     inter_socket: Distance | None = None
     inter_node: Distance
+    port_count: Count | None = None
+    """Ports of a node, each with the rates of `inter_node`, whose `additional_bandwidth` is not used then. Without it
+    `inter_node` has the rates of the whole node."""
     topology: Topology | None = None
     """Links between the nodes, for congestion and for `communication = "shared_links"`."""

@@ -307,7 +307,15 @@ class Node(StrictTable):
     host_link: HostLink | None = None
     """Link between host memory and one device."""
     peer_link: HostLink | None = None
-    """Link between two devices of a node."""
+    """Link from one device to the others of its link domain."""
+    domain_gpu_count: Count | None = None
+    """Devices of a link domain, which peer links connect: a part of a node, or those of several nodes, such as 72 of a
+    rack. Default: those of a node."""
+    domain_topology: Literal["mesh", "ring", "switch"] = "mesh"
+    """Peer links of a link domain. mesh: one to each other device; ring: one to each of two neighbours; switch: one to
+    switches, through which it reaches every other device."""
+    switch_reduction: bool = False
+    """Whether the switches of a link domain reduce, as those of NVLink 4 and later."""
     links: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")], NodeLink] = {}
     """Links by name, which concurrent copies of several devices share."""
     network_power: Watts = 0.0

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.models.decomposition import shifted
-from whatif.models.patterns import GridPattern, message_kinds, sockets
+from whatif.models.patterns import GridPattern, domains, message_kinds
 from whatif.models.quantities import FloatArray
 from whatif.simulation import posted_kernel
 from whatif.simulation.clocks import (
@@ -49,8 +49,7 @@ Numbers = NDArray[np.int64]
 
 def grid_places(pattern: GridPattern) -> Places:
     """Places of the ranks by the mapping of a pattern."""
-    node = pattern.nodes()
-    return Places(node, sockets(node, pattern.ranks_per_socket))
+    return Places(*domains(pattern))
 
 
 def halo_times(

@@ -8,20 +8,21 @@ from typing import Final
 
 import numpy as np
 
-from whatif.core.context import Context
+from whatif.core.context import DOMAIN_GPUS, Context
 from whatif.core.evaluate import Evaluation, Values, evaluate
+from whatif.core.phases.collective_rounds import BEYOND, INNER
 from whatif.core.phases.message import message_time, parameters_at
 from whatif.core.term import Program, Reference
 from whatif.core.wiring import Wiring
 from whatif.models.k_model import effective_process_count, k_factor
-from whatif.models.patterns import message_counts, message_kinds
+from whatif.models.patterns import INTER_NODE, message_counts, message_kinds
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CollectivePhase, HaloPhase
 from whatif.schema.fields import QuantityField
 from whatif.schema.parameters import DEFAULT, STATED, Parameter
 from whatif.studies.placement_layout import halo_pattern, halo_phase
 from whatif.units import BYTE, ONE, Quantity
-from whatif.vocabulary import DISTANCES, PARAMETER_TABLES
+from whatif.vocabulary import DISTANCES, LINK_DOMAIN, PARAMETER_TABLES
 
 CURVE_POINTS: Final = 120
 LARGEST_SIZE: Final = 2.0**40
@@ -241,10 +242,11 @@ def _halo(program: Program, values: Values, name: str, phase: HaloPhase) -> Phas
     repeated = _number(values, f"application.phases.{name}.exchange_count")
     sizes = np.broadcast_to(values[f"{name}.message_size"], slowest.shape[-1])
     kinds = _kinds(program, phase)
-    charged = [_charged(program, name, phase.model, distance) for distance in DISTANCES]
+    shown = [_shown(program, values, at) for at in range(len(DISTANCES))]
+    charged = [_charged(program, name, phase.model, distance) for distance in shown]
     messages = tuple(
         SentMessage(
-            DISTANCES[at],
+            shown[at],
             kinds[kind],
             float(sizes[kind]),
             float(count) * repeated,
@@ -281,6 +283,8 @@ def _exchange_times(program: Program, values: Values, name: str, sent: FloatArra
 
 def _charged(program: Program, name: str, model: str, distance: str) -> tuple[str, str, str]:
     """Model and distance of the parameters of messages, and a note on them."""
+    if distance == LINK_DOMAIN:
+        return "peer_link", LINK_DOMAIN, ""
     context = Context(Wiring(program.loaded, program.parameters))
     # Of the node-aware model, messages on the node have postal times and others max-rate parameters.
     substitute = {"node_aware": "max_rate" if distance == "inter_node" else "postal"}.get(model, model)
@@ -288,16 +292,35 @@ def _charged(program: Program, name: str, model: str, distance: str) -> tuple[st
     return model if table == PARAMETER_TABLES[substitute] else table, used, note
 
 
+def _shown(program: Program, values: Values, at: int) -> str:
+    """Distance of messages by their position in `DISTANCES`: between GPUs most are in a link domain."""
+    context = Context(Wiring(program.loaded, program.parameters))
+    if context.buffers == "host" or at == INTER_NODE:
+        return DISTANCES[at]
+    parted = DOMAIN_GPUS in values and _number(values, DOMAIN_GPUS) < _number(values, "platform.node.gpu_count")
+    return DISTANCES[at] if at and parted else LINK_DOMAIN
+
+
 def _collective(program: Program, values: Values, name: str, phase: CollectivePhase) -> PhaseMessages:
-    """The messages of the rounds."""
+    """The messages of the rounds; equal rounds are one line."""
+    if phase.model == "nccl":
+        return PhaseMessages(name, phase.model, phase.algorithm, (), 0.0, _number(values, name))
     repeated = _number(values, f"application.phases.{name}.operation_count")
-    rounds = np.broadcast_arrays(
-        *(values[f"{name}.{key}"] for key in ("round_sizes", "round_counts", f"{phase.distance}.message_time"))
-    )
-    charged = _charged(program, name, phase.model, phase.distance)
+    times = f"{phase.distance}.message_time" if phase.distance else "round_times"
+    rounds = np.broadcast_arrays(*(values[f"{name}.{key}"] for key in ("round_sizes", times, "round_counts")))
+    counts: dict[tuple[str, float, float], list[tuple[int, float]]] = {}
+    for index, (size, time, count) in enumerate(zip(*rounds, strict=True)):
+        distance = phase.distance or _shown(program, values, _farthest(values[f"{name}.rounds"], index))
+        if count:
+            counts.setdefault((distance, float(size), float(time)), []).append((index + 1, float(count)))
     messages = tuple(
-        SentMessage(phase.distance, f"round {index}", float(size), float(count) * repeated, float(time), *charged)
-        for index, (size, count, time) in enumerate(zip(*rounds, strict=True), start=1)
-        if count
-    )
+        SentMessage(distance, f"round {found[0][0]}", size, sum(count for _, count in found) * repeated, time,
+                    *_charged(program, name, phase.model, distance))
+        for (distance, size, time), found in counts.items()
+    )  # fmt: skip
     return PhaseMessages(name, phase.model, phase.algorithm, messages, 0.0, _number(values, name))
+
+
+def _farthest(rounds: FloatArray, index: int) -> int:
+    """Position of the farthest distance of a round in `DISTANCES`."""
+    return int(np.flatnonzero(rounds[..., INNER : BEYOND + 1, index].ravel()).max(initial=0))

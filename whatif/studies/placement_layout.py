@@ -16,7 +16,7 @@ from whatif.core.term import Program
 from whatif.errors import InfeasiblePointError, UsageError, WhatifError, did_you_mean
 from whatif.models import decomposition, placement
 from whatif.models.decomposition import Boxes
-from whatif.models.patterns import INTER_NODE, BoxPattern, GridPattern, Order, Pattern, Ranks, sockets
+from whatif.models.patterns import INTER_NODE, BoxPattern, GridPattern, Order, Pattern, Ranks, domains, sockets
 from whatif.schema.application import HaloPhase
 from whatif.vocabulary import DISTANCES
 
@@ -80,10 +80,10 @@ def halo_pattern(program: Program, evaluation: Evaluation, phase: str) -> Patter
     term = program.terms[f"{phase}.rank_counts"]
     arrays = {key: evaluation.values[name] for key, name in term.inputs.items() if isinstance(name, str)}
     numbers = {key: tuple(int(number) for number in np.ravel(array)) for key, array in arrays.items()}
-    (per_node,), (per_socket,) = numbers["ranks_per_node"], numbers["ranks_per_socket"]
+    sizes = (*numbers["ranks_per_node"], *numbers["ranks_per_socket"], *numbers.get("nodes_per_domain", (1,)))
     if term.function is placement.box_rank_message_counts:
-        return BoxPattern(numbers["rank_count"][0], numbers["cells"], per_node, per_socket)
-    return GridPattern(numbers["dims"], per_node, per_socket, **term.options)
+        return placement.boxes_at((*numbers["rank_count"], *sizes, *numbers["cells"]))
+    return placement.grid_at((*numbers["dims"], *sizes), term.options)
 
 
 def placement_picture(
@@ -122,12 +122,11 @@ def placement_picture(
 @lru_cache(maxsize=16)
 def busiest_node(pattern: Pattern) -> tuple[int, tuple[int, ...]]:
     """The node that sends most messages to others, the first of several, and its messages by distance."""
-    node = pattern.nodes()
-    socket = sockets(node, pattern.ranks_per_socket)
+    node, (outer, inner) = pattern.nodes(), domains(pattern)
     sent = np.zeros((int(node.max()) + 1, len(DISTANCES)), dtype=np.int64)
     for _, sender, receiver in pattern.messages():
         start, end = sender[sender != receiver], receiver[sender != receiver]
-        distance = (socket[start] != socket[end]).astype(np.int64) + (node[start] != node[end])
+        distance = (inner[start] != inner[end]).astype(np.int64) + (outer[start] != outer[end])
         sent += np.bincount(node[start] * 3 + distance, minlength=sent.size).reshape(sent.shape)
     busiest = int(sent[:, INTER_NODE].argmax())
     return busiest, tuple(int(count) for count in sent[busiest])

@@ -32,6 +32,7 @@ from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND, Dimension
 from whatif.validation.anchored_kernels import anchored_kernels
 from whatif.validation.hpl_runs import COLUMNS, compared
+from whatif.validation.library_collectives import library_collectives
 from whatif.validation.power_models import machine_power, power_caps
 from whatif.validation.shared_links import simulated_time
 
@@ -254,5 +255,6 @@ TABLES: Final[Mapping[str, Callable[[], Table]]] = {
     "power": lambda: machine_power(rows_of("top500_power.csv")),
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
     "kernels": lambda: anchored_kernels(rows_of("rajaperf_kernels.csv")),
+    "collectives": lambda: library_collectives(rows_of("gpu_collectives.csv")),
 }
 """Comparisons by topic."""

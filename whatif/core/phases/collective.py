@@ -1,32 +1,108 @@
-"""A collective: the rounds of its algorithm, each charged with the time of a message."""
+"""A collective: the rounds of its algorithm, each charged with the time of its farthest messages."""
 
 from __future__ import annotations
 
-from whatif.core.context import Context
+from whatif.core.context import DOMAIN_GPUS, Context
+from whatif.core.phases.collective_rounds import (
+    channel_sizes,
+    domain_ports,
+    leaving_count,
+    placed_rounds,
+    round_repeats,
+    round_sizes,
+    slowest_times,
+)
+from whatif.core.phases.device_messages import distance_time
+from whatif.core.phases.gpu_library import wire_library
 from whatif.core.phases.link_sharing import is_congested, wire_collective_congestion, with_congestion
-from whatif.core.phases.message import message_time
+from whatif.core.phases.message import PORT_COUNT, message_time
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.collectives import ALGORITHMS, rounds_time
 from whatif.models.workload import repeated
 from whatif.schema.application import CollectivePhase
+from whatif.units import ONE, Quantity
+from whatif.vocabulary import DISTANCES
 
 
 def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list[PhaseTerm]:
     """The terms of a collective phase."""
     path, wiring = f"application.phases.{name}", context.wiring
-    sizes_of, counts_of = ALGORITHMS[phase.algorithm]
-    ranks: dict[str, Reference] = {"process_count": context.rank_count}
-    counts = wiring.add(f"{name}.round_counts", counts_of, ranks)
-    sizes = wiring.add(f"{name}.round_sizes", sizes_of, ranks | {"message_size": f"{path}.message_size"})
-    times = message_time(context, name, phase.model, phase.distance, sizes, context.sharing(phase.distance))
-    once = wiring.add(f"{name}.operation_time", rounds_time, {"round_counts": counts, "round_times": times})
+    repeats = f"{path}.operation_count"
+    library = phase.model == "nccl"
+    once = wire_library(context, name, phase) if library else _by_messages(context, name, phase, repeats)
+    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
+    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+
+
+def _by_messages(context: Context, name: str, phase: CollectivePhase, repeats: str) -> str:
+    """Time of one operation from the times of its messages."""
+    size = f"application.phases.{name}.message_size"
+    if phase.algorithm not in ALGORITHMS:
+        reason = f'`{phase.algorithm}` needs `model = "nccl"`; `{phase.model}` has {", ".join(ALGORITHMS)}'
+        context.wiring.problem(f"application.phases.{name}.algorithm", reason)
+        context.wiring.raise_problems()
     if context.scenario.application.communication != "modelled":
         from whatif.core.phases.simulated_exchange import wire_simulated_collective
 
-        once = wire_simulated_collective(context, name, phase.model, phase.algorithm, f"{path}.message_size")
-    repeats = f"{path}.operation_count"
-    if phase.distance == "inter_node" and is_congested(context):
-        congestion = wire_collective_congestion(context, name, phase.model, phase.algorithm, f"{path}.message_size")
+        if phase.channel_count != 1 and isinstance(channels := _channels(context, name, phase), str):
+            reason = f"parallel channels ({channels}) cannot be simulated; state `channel_count = 1`"
+            context.wiring.problem(f"application.phases.{name}.channel_count", reason)
+            context.wiring.raise_problems()
+        return wire_simulated_collective(context, name, phase.model, phase.algorithm, size)
+    rounds = _at_one_distance(context, name, phase) if phase.distance else _placed(context, name, phase)
+    once = context.wiring.add(f"{name}.operation_time", rounds_time, rounds)
+    if phase.distance in (None, "inter_node") and is_congested(context):
+        congestion = wire_collective_congestion(context, name, phase.model, phase.algorithm, size)
         once = with_congestion(context, name, once, congestion, repeats)
-    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
-    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+    return once
+
+
+def _at_one_distance(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
+    """Numbers and times of rounds whose messages all have the stated distance."""
+    wiring, (sizes_of, counts_of) = context.wiring, ALGORITHMS[phase.algorithm]
+    ranks: dict[str, Reference] = {"process_count": context.rank_count}
+    counts = wiring.add(f"{name}.round_counts", counts_of, ranks)
+    buffer: dict[str, Reference] = {"message_size": f"application.phases.{name}.message_size"}
+    sizes = wiring.add(f"{name}.round_sizes", sizes_of, ranks | buffer)
+    assert phase.distance is not None
+    times = message_time(context, name, phase.model, phase.distance, sizes, context.sharing(phase.distance))
+    return {"round_counts": counts, "round_times": times}
+
+
+def _placed(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
+    """Numbers and times of the rounds of placed ranks."""
+    wiring, placed = context.wiring, {"rank_count": context.placed_count, **context.domains}
+    rounds: dict[str, Reference] = {
+        "rounds": wiring.add(f"{name}.rounds", placed_rounds, placed, options={"algorithm": phase.algorithm})
+    }
+    buffer: dict[str, Reference] = {"message_size": f"application.phases.{name}.message_size"}
+    sizes = wiring.add(f"{name}.round_sizes", round_sizes, rounds | buffer)
+    sent: dict[str, tuple[str, str]] = {distance: (sizes, context.sharing(distance)) for distance in DISTANCES}
+    sent["inter_node"] = _of_channels(context, name, phase, rounds["rounds"], sizes)
+    times: dict[str, Reference] = {
+        f"{distance}_time": distance_time(context, name, phase.model, distance, *sent[distance])
+        for distance in DISTANCES
+    }
+    counts = wiring.add(f"{name}.round_counts", round_repeats, rounds)
+    return {"round_counts": counts, "round_times": wiring.add(f"{name}.round_times", slowest_times, rounds | times)}
+
+
+def _of_channels(context: Context, name: str, phase: CollectivePhase, rounds: Reference, sizes: str) -> tuple[str, str]:
+    """Sizes of the messages between domains, and how many of them share the ports of a node."""
+    wiring, ports = context.wiring, _channels(context, name, phase)
+    leaving = wiring.add(f"{name}.leaving_count", leaving_count, {"rounds": rounds, "channel_count": ports})
+    if isinstance(ports, Quantity):
+        return sizes, leaving
+    inputs: dict[str, Reference] = {"round_sizes": sizes, "channel_count": ports}
+    if ports == PORT_COUNT and DOMAIN_GPUS in wiring.parameters:
+        nodes = {"node_count": context.domains["nodes_per_domain"], "port_count": ports}
+        inputs["channel_count"] = wiring.add(f"{name}.channel_count", domain_ports, nodes)
+    return wiring.add(f"{name}.channel_sizes", channel_sizes, inputs), leaving
+
+
+def _channels(context: Context, name: str, phase: CollectivePhase) -> Reference:
+    """Number of parallel channels of a node: as stated, or its ports for messages of device memory."""
+    if phase.channel_count is not None:
+        return f"application.phases.{name}.channel_count"
+    ports = context.buffers != "host" and PORT_COUNT in context.wiring.parameters
+    return PORT_COUNT if ports else Quantity(1.0, ONE)

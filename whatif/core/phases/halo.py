@@ -8,7 +8,7 @@ from whatif.core.context import Context
 from whatif.core.phases.correction import Corrections
 from whatif.core.phases.halo_wiring import HaloWiring
 from whatif.core.phases.link_sharing import is_congested, wire_exchange_congestion, with_congestion
-from whatif.core.phases.message import choose_protocol, message_time, parameters_at
+from whatif.core.phases.message import additional_bandwidths, choose_protocol, message_time, parameters_at
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.corrections import time_of_sharing
 from whatif.models.k_model import effective_process_count, k_factor
@@ -61,10 +61,7 @@ def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str)
 
 def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference], dict[str, Any]]:
     """Inputs and structural choices of the functions that count the messages."""
-    ranks: dict[str, Reference] = {
-        "ranks_per_node": context.sharing("inter_node"),
-        "ranks_per_socket": context.sharing("inter_socket"),
-    }
+    ranks = context.domains
     if context.grid.decomposition == "bisection":
         return ranks | {"rank_count": context.placed_count, "cells": context.all_cells}, {}
     grid = context.grid
@@ -125,6 +122,8 @@ def _node_aware(exchange: HaloWiring, counts: str) -> str:
         if key != "latency":
             alone = key == "base_bandwidth"
             values["short"] = f"{base}.short.bandwidth" if alone else Quantity(0.0, BYTE_PER_SECOND)
+            if not alone:
+                values |= additional_bandwidths(context, f"{name}.inter_node", inputs["process_count"])
         inputs[key] = choose_protocol(context, f"{name}.inter_node.{key}", used, exchange.sizes, values, note)
     return context.wiring.add(f"{name}.exchange_time", node_aware_time, inputs)
 

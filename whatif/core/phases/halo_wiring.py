@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from whatif.core.context import Context
-from whatif.core.phases.message import message_time
+from whatif.core.phases.device_messages import distance_time
 from whatif.core.term import Reference
 from whatif.models import placement
 from whatif.schema.application import HaloPhase
@@ -45,4 +45,4 @@ class HaloWiring:
 
     def message_time(self, model: str, distance: str, process_count: Reference) -> str:
         """The time of a message of each kind over a distance."""
-        return message_time(self.context, self.name, model, distance, self.sizes, process_count)
+        return distance_time(self.context, self.name, model, distance, self.sizes, process_count)

@@ -91,15 +91,10 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
     assert link is not None
     # The device reads host memory for a copy to the device, and writes it for a copy to the host or a peer.
     way = "read" if phase.direction == "host_to_device" else "write"
-    transferred = _transferred(context, name, base, link, way, size)
-    speed: dict[str, Reference] = {"link_bandwidth": wire_shared(context, name, phase, _bandwidth(context, base, link))}
-    inputs: dict[str, Reference] = {"message_size": size, "transferred_size": transferred}
-    effective = context.wiring.add(f"{name}.effective_bandwidth", effective_bandwidth, inputs | speed)
-    inputs = {
-        "message_size": size,
-        "latency": f"{base}.{phase.memory}_{way}_latency",
-        "effective_bandwidth": effective,
-    }
+    inputs = _crossing(
+        context, name, base, link, way, size, wire_shared(context, name, phase, _bandwidth(context, base, link))
+    )
+    inputs["latency"] = f"{base}.{phase.memory}_{way}_latency"
     if phase.memory == "pinned":
         return context.wiring.add(f"{name}.transfer_time", pinned_time, inputs)
     if phase.pageable_model == "staged":
@@ -110,6 +105,35 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
         return _projected(context, name, way, inputs)
     memory: dict[str, Reference] = {"memory_bandwidth": "platform.node.host.memory_bandwidth"}
     return context.wiring.add(f"{name}.transfer_time", pageable_time, inputs | memory)
+
+
+def wire_copy(context: Context, name: str, key: str, way: str, size: Reference) -> str:
+    """Wire the time of copies of pinned memory over `[node.KEY]`, which must be stated: the device reads or writes."""
+    base, link = f"platform.node.{key}", getattr(context.scenario.platform.node, key)
+    inputs = _crossing(context, name, base, link, way, size, _bandwidth(context, base, link))
+    return context.wiring.add(f"{name}.copy_time", pinned_time, {**inputs, "latency": f"{base}.pinned_{way}_latency"})
+
+
+def link_bandwidth(context: Context, key: str) -> str:
+    """Wire the bandwidth of `[node.KEY]` for the payload of long messages."""
+    name = f"{key}.long"
+    if f"{name}.effective_bandwidth" not in context.wiring.terms:
+        base, link = f"platform.node.{key}", getattr(context.scenario.platform.node, key)
+        _crossing(context, name, base, link, "write", Quantity(2.0**30, BYTE), _bandwidth(context, base, link))
+    return f"{name}.effective_bandwidth"
+
+
+def _crossing(
+    context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: Reference, bandwidth: str
+) -> dict[str, Reference]:
+    """Size of copies, and the bandwidth of a link for their payload."""
+    inputs: dict[str, Reference] = {
+        "message_size": size,
+        "transferred_size": _transferred(context, name, base, link, way, size),
+        "link_bandwidth": bandwidth,
+    }
+    effective = context.wiring.add(f"{name}.effective_bandwidth", effective_bandwidth, inputs)
+    return {"message_size": size, "effective_bandwidth": effective}
 
 
 def _staged(
@@ -153,7 +177,7 @@ def _projected(context: Context, name: str, way: str, inputs: Mapping[str, Refer
     return context.wiring.add(f"{name}.transfer_time", staged_read_time, {**inputs, **more})
 
 
-def _transferred(context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: str) -> str:
+def _transferred(context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: Reference) -> str:
     """Bytes that cross the link: payload and packet overhead."""
     function, keys = LINK_SIZES[link.kind, way]
     inputs: dict[str, Reference] = {argument: f"{base}.{key}" for argument, key in keys.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
@@ -26,8 +26,8 @@ from whatif.models.congestion import (
     rounds_congestion,
 )
 from whatif.models.decomposition import MOST_CELLS, PerDimension, is_count
-from whatif.models.patterns import BoxPattern, GridPattern, Neighbours, Pattern, message_kinds
-from whatif.models.placement import each_distinct, pattern_at
+from whatif.models.patterns import Neighbours, Pattern, message_kinds
+from whatif.models.placement import ONE_NODE, boxes_at, each_distinct, grid_at, pattern_at
 from whatif.models.quantities import Core, Count, FloatArray, model
 from whatif.models.workload import along_dimensions, repeated
 from whatif.units import BYTE, Quantity
@@ -80,6 +80,7 @@ def halo_link_counts(
     dims: PerDimension,
     ranks_per_node: Count,
     ranks_per_socket: Count,
+    nodes_per_domain: Count = ONE_NODE,
     link_counts: TopologyCounts = NO_COUNTS,
     *,
     topology: str,
@@ -92,13 +93,10 @@ def halo_link_counts(
     `spread` kind and routing of the topology. Rows are those of `models.congestion`. NaN for an infeasible placement,
     and with a reason for nodes that the topology does not have.
     """
-    points = [*np.moveaxis(dims, -1, 0), ranks_per_node, ranks_per_socket]
+    points = [*np.moveaxis(dims, -1, 0), ranks_per_node, ranks_per_socket, nodes_per_domain]
     slots = step_kinds(dims.shape[-1], choices.get("neighbours", "faces"))
 
-    def pattern_of(row: tuple[int, ...]) -> Pattern:
-        return GridPattern(row[:-2], row[-2], row[-1], **choices)
-
-    return _exchange_counts(points, link_counts, pattern_of, (topology, spread, slots))
+    return _exchange_counts(points, link_counts, partial(grid_at, choices=choices), (topology, spread, slots))
 
 
 @model("messages by link and step", _SOURCE)
@@ -107,25 +105,24 @@ def box_link_counts(
     cells: PerDimension,
     ranks_per_node: Count,
     ranks_per_socket: Count,
+    nodes_per_domain: Count = ONE_NODE,
     link_counts: TopologyCounts = NO_COUNTS,
     *,
     topology: str,
     spread: bool,
 ) -> LinkCounts:
     """`halo_link_counts` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
-    points = [rank_count, ranks_per_node, ranks_per_socket, *np.moveaxis(cells, -1, 0)]
+    points = [rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain, *np.moveaxis(cells, -1, 0)]
     slots = step_kinds(cells.shape[-1], "all")
 
-    def pattern_of(row: tuple[int, ...]) -> Pattern:
-        return BoxPattern(row[0], row[3:], row[1], row[2])
-
-    return _exchange_counts(points, link_counts, pattern_of, (topology, spread, slots))
+    return _exchange_counts(points, link_counts, boxes_at, (topology, spread, slots))
 
 
 @model("messages by link and round", _SOURCE)
 def collective_round_loads(
     rank_count: Count,
     ranks_per_node: Count,
+    nodes_per_domain: Count = ONE_NODE,
     link_counts: TopologyCounts = NO_COUNTS,
     *,
     algorithm: str,
@@ -138,9 +135,9 @@ def collective_round_loads(
     """
 
     def loads(row: FloatArray, sizes: tuple[int, ...]) -> FloatArray:
-        return _round_loads(int(row[0]), int(row[1]), algorithm, (topology, spread, sizes))
+        return _round_loads(*(int(number) for number in row), algorithm, (topology, spread, sizes))
 
-    return _at_points([rank_count, ranks_per_node], link_counts, loads, (6, 1))
+    return _at_points([rank_count, ranks_per_node, nodes_per_domain], link_counts, loads, (6, 1))
 
 
 def step_kinds(dimension_count: int, neighbours: Neighbours) -> tuple[int, ...]:
@@ -198,15 +195,17 @@ def _exchange_loads(pattern: Pattern, network: Network, slots: tuple[int, ...]) 
     batches: list[Any] = [(node[:0], node[:0], None)] * len(slots)
     used = np.zeros(max(slots) + 1, dtype=int)
     for kind, sender, receiver in pattern.messages():
-        start, end = node[sender], node[receiver]
-        batches[slots.index(kind) + used[kind]] = start[start != end], end[start != end], None
+        away = _leaves(node[sender], node[receiver], pattern.nodes_per_domain)
+        batches[slots.index(kind) + used[kind]] = node[sender][away], node[receiver][away], None
         used[kind] += 1
     loads = link_loads(_topology(network, int(node.max()) + 1), batches, network[1])
     return _joined((fullest(loads.near), fullest(loads.far), loads.longest[np.newaxis]))
 
 
 @lru_cache(maxsize=1024)
-def _round_loads(rank_count: int, ranks_per_node: int, algorithm: str, network: Network) -> FloatArray:
+def _round_loads(
+    rank_count: int, ranks_per_node: int, nodes_per_domain: int, algorithm: str, network: Network
+) -> FloatArray:
     """Loads, shares and repetitions [row, round] of the rounds of a collective."""
     from whatif.core.phases.simulated_exchange import ALGORITHMS
     from whatif.simulation.link_loads import link_loads
@@ -216,18 +215,25 @@ def _round_loads(rank_count: int, ranks_per_node: int, algorithm: str, network: 
     if not rounds:
         return np.zeros((6, 1))
     topology = _topology(network, -(-rank_count // ranks_per_node))
-    loads = link_loads(topology, [_between_nodes(item, ranks_per_node) for item in rounds], network[1])
+    loads = link_loads(
+        topology, [_between_nodes(item, ranks_per_node, nodes_per_domain) for item in rounds], network[1]
+    )
     waits = np.array([item.waits for item in rounds])
     near, far = (part.max(axis=0, initial=0.0) for part in (loads.near, loads.far))
     own = np.array([[item.share, item.repeats] for item in rounds]).T
     return np.stack([near, far, np.where(waits, loads.longest, loads.mean), *own, waits])
 
 
-def _between_nodes(item: Round, ranks_per_node: int) -> Step:
-    """Messages of a round that leave their node."""
+def _between_nodes(item: Round, ranks_per_node: int, nodes_per_domain: int) -> Step:
+    """Messages of a round that leave their node and its link domain."""
     start, end = item.sender // ranks_per_node, item.receiver // ranks_per_node
-    away = start != end
+    away = _leaves(start, end, nodes_per_domain)
     return start[away], end[away], item.weight[away]
+
+
+def _leaves(start: Any, end: Any, nodes_per_domain: int) -> Any:
+    """Whether messages between nodes leave the link domain of the sender."""
+    return start // nodes_per_domain != end // nodes_per_domain
 
 
 def _topology(network: Network, node_count: int) -> Any:
@@ -267,7 +273,8 @@ def wire_exchange_congestion(exchange: HaloWiring, exchange_time: str) -> str:
 def wire_collective_congestion(context: Context, name: str, model: str, algorithm: str, message_size: Reference) -> str:
     """Wire the congestion of one operation of a collective."""
     wiring, shared = context.wiring, topology_inputs(context)
-    inputs: dict[str, Reference] = {"rank_count": context.placed_count, "ranks_per_node": context.ranks_per_node}
+    inputs: dict[str, Reference] = {"rank_count": context.placed_count, **context.domains}
+    del inputs["ranks_per_socket"]
     if "link_counts" in shared:
         inputs["link_counts"] = shared.pop("link_counts")
     options = {"algorithm": algorithm, **_routing(context)}

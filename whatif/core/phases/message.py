@@ -8,13 +8,20 @@ from typing import Any, Final
 from whatif.core.context import Context
 from whatif.core.term import Reference, signature
 from whatif.models.loggp import loggp
-from whatif.models.max_rate import max_rate, max_rate_injection, max_rate_short
+from whatif.models.max_rate import (
+    max_rate,
+    max_rate_injection,
+    max_rate_short,
+    node_bandwidth,
+    port_additional_bandwidth,
+)
 from whatif.models.postal import postal
 from whatif.models.protocol import by_protocol
 from whatif.models.ranks import memory_fits
 from whatif.schema.network import Distance
 from whatif.vocabulary import DISTANCES, MESSAGE_MODELS, PARAMETER_TABLES, PROTOCOLS
 
+PORT_COUNT: Final = "platform.network.port_count"
 _FUNCTIONS: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
     ("max_rate", "short"): max_rate_short,
     ("max_rate", "eager"): max_rate,
@@ -49,10 +56,47 @@ def protocol_time(
 ) -> str:
     """Wire the time of a message by one protocol, whatever its size, with the parameters of one table."""
     function = _FUNCTIONS[table, protocol]
-    given = {"message_size": message_size, "process_count": process_count}
     base = f"platform.network.{distance}.{table}.{protocol}"
+    given = {"message_size": message_size, "process_count": process_count}
+    if distance == "inter_node" and PORT_COUNT in context.wiring.parameters:
+        given |= _of_ports(context, name, table, protocol, process_count)
     inputs = {key: given.get(key, f"{base}.{key}") for key in signature(function).parameters}
     return context.wiring.add(name, function, inputs, note=note)
+
+
+def _of_ports(context: Context, name: str, table: str, protocol: str, process_count: Reference) -> dict[str, Reference]:
+    """Bandwidths of a node from those of its ports, which the parameters of messages between nodes describe."""
+    if table == "injection":
+        return {"injection_bandwidth": injection_bandwidth(context, protocol)}
+    if table != "max_rate" or protocol == "short":
+        return {}
+    return {"additional_bandwidth": _additional(context, f"{name}.additional", protocol, process_count)}
+
+
+def additional_bandwidths(context: Context, name: str, process_count: Reference) -> dict[str, Reference]:
+    """R_Ci by protocol where a node has ports; empty otherwise."""
+    protocols = PROTOCOLS[1:] if PORT_COUNT in context.wiring.parameters else ()
+    return {one: _additional(context, f"{name}.{one}.additional", one, process_count) for one in protocols}
+
+
+def _additional(context: Context, name: str, protocol: str, process_count: Reference) -> str:
+    base = "platform.network.inter_node.max_rate"
+    inputs: dict[str, Reference] = {
+        "process_count": process_count,
+        "base_bandwidth": f"{base}.{protocol}.base_bandwidth",
+        "port_count": PORT_COUNT,
+        "port_bandwidth": f"{base}.rendezvous.base_bandwidth",
+    }
+    return context.wiring.add(name, port_additional_bandwidth, inputs)
+
+
+def injection_bandwidth(context: Context, protocol: str) -> str:
+    """Bandwidth at which a node injects messages of a protocol: as stated, or that of its ports together."""
+    stated = f"platform.network.inter_node.injection.{protocol}.injection_bandwidth"
+    if PORT_COUNT not in context.wiring.parameters:
+        return stated
+    name = f"network.{protocol}.injection_bandwidth"
+    return context.once(name, node_bandwidth, port_count=PORT_COUNT, port_bandwidth=stated)
 
 
 def choose_protocol(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 from whatif.core.context import Context
+from whatif.core.phases.device_messages import from_memory
 from whatif.core.phases.message import parameters_at, protocol_time
 from whatif.core.term import Reference
 from whatif.models.charges import LONG, by_protocol_charges, loggops_charges, serial_charges
@@ -28,14 +30,21 @@ def wire_charges(
         # The sharing of a node's adapter is simulated: messages queue there.
         alone = table == "injection" and distance == "inter_node"
         sharing = Quantity(1.0, ONE) if alone else process_counts[distance]
+        linked = context.buffers != "host" and distance != "inter_node"
         for protocol in PROTOCOLS:
             name = f"{phase}.{distance}.{protocol}"
-            base = f"platform.network.{used}.{table}.{protocol}"
-            if table == "loggp":
-                term = _loggops(context, name, base, note)
+            if table == "loggp" and not linked:
+                term = _loggops(context, name, f"platform.network.{used}.{table}.{protocol}", note)
             else:
+                send = partial(protocol_time, context, distance=used, table=table, protocol=protocol, note=note)
                 times: dict[str, Reference] = {
-                    key: protocol_time(context, f"{name}_{key}", used, table, protocol, size, sharing, note)
+                    key: from_memory(
+                        context,
+                        f"{name}_{key}",
+                        distance,
+                        size,
+                        partial(send, f"{name}_{key}", message_size=size, process_count=sharing),
+                    )
                     for key, size in _SIZES.items()
                 }
                 term = context.wiring.add(f"{name}_charges", serial_charges, times, note=note)

@@ -14,7 +14,8 @@ from whatif.core.phases.halo_wiring import HaloWiring
 from whatif.core.term import Reference
 from whatif.errors import UsageError
 from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
-from whatif.models.patterns import BoxPattern, GridPattern, Pattern, message_kinds, sockets
+from whatif.models.patterns import GridPattern, Pattern, domains, message_kinds
+from whatif.models.placement import boxes_at, grid_at
 from whatif.models.quantities import Bytes, Count, FloatArray, Seconds, model
 from whatif.models.workload import MessageSizes
 from whatif.simulation import rounds
@@ -24,8 +25,10 @@ from whatif.simulation.lower import lower
 from whatif.simulation.posted import halo_times
 from whatif.simulation.rank_programs import Kind
 from whatif.simulation.schedule import Places
+from whatif.units import ONE, Quantity
 from whatif.vocabulary import DISTANCES
 
+ONE_NODE: Final = Quantity(1.0, ONE)
 ALGORITHMS: Final = {
     "binomial_tree": (Kind.BROADCAST, rounds.broadcast_times),
     "recursive_doubling": (Kind.ALLREDUCE, rounds.recursive_doubling_times),
@@ -46,6 +49,7 @@ def simulated_halo_time(
     ranks_per_node: Count,
     ranks_per_socket: Count,
     message_size: MessageSizes,
+    nodes_per_domain: Count,
     machine: MessageMachine,
     **choices: Any,
 ) -> Seconds:
@@ -55,7 +59,7 @@ def simulated_halo_time(
     [..., kind], the others [...]; `choices` are those of `GridPattern`. NaN for an infeasible placement. With the
     times of one model it is `serialised_time`, except where a neighbour sends late.
     """
-    pattern = _grid(np.append(dims, (ranks_per_node, ranks_per_socket)), choices)
+    pattern = _grid(np.append(dims, (ranks_per_node, ranks_per_socket, nodes_per_domain)), choices)
     return np.array(np.nan if pattern is None else _exchange(pattern, message_size, machine))
 
 
@@ -67,35 +71,42 @@ def simulated_box_time(
     ranks_per_node: Count,
     ranks_per_socket: Count,
     message_size: MessageSizes,
+    nodes_per_domain: Count,
     machine: MessageMachine,
 ) -> Seconds:
     """Time of an exchange between the boxes of a bisection of `cells` [..., dimension], as in MiniFE.
 
     Shapes and errors as in `simulated_halo_time`.
     """
-    row = np.concatenate([[rank_count, ranks_per_node, ranks_per_socket], cells])
+    row = np.concatenate([[rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain], cells])
     if not is_count(row, most=MOST_CELLS).all() or rank_count > MOST_RANKS:
         return np.array(np.nan)
-    boxes, *numbers = (int(number) for number in row)
-    pattern = BoxPattern(boxes, tuple(numbers[2:]), numbers[0], numbers[1])
+    pattern = boxes_at(tuple(int(number) for number in row))
     return np.array(_exchange(pattern, message_size, machine))
 
 
 def _grid(row: FloatArray, choices: Mapping[str, Any]) -> GridPattern | None:
-    """Pattern of the extents of a grid, the ranks of a node and those of a socket; None for an infeasible one."""
-    if not is_count(row, most=MOST_RANKS).all() or np.prod(row[:-2]) > MOST_RANKS:
+    """Pattern of the extents of a grid, ranks of a node and of a socket, nodes of a domain; None if infeasible."""
+    if not is_count(row, most=MOST_RANKS).all() or np.prod(row[:-3]) > MOST_RANKS:
         return None
-    *dims, per_node, per_socket = (int(number) for number in row)
-    return GridPattern(tuple(dims), per_node, per_socket, **choices)
+    return grid_at(tuple(int(number) for number in row), choices)
+
+
+def _require_alone(nodes_per_domain: int, machine: MessageMachine) -> None:
+    """Raise `UsageError` for nodes of one link domain that share adapters or links with others."""
+    if nodes_per_domain > 1 and (machine.links is not None or machine.costs.node_gap > 0):
+        raise UsageError(
+            'adapters and links of nodes in one link domain are not simulated; state `communication = "modelled"`'
+        )
 
 
 def _exchange(pattern: Pattern, sizes: FloatArray, machine: MessageMachine) -> float:
+    _require_alone(pattern.nodes_per_domain, machine)
     if isinstance(pattern, GridPattern) and machine.links is None:
         # Recurrences that do not hold raise; then messages are simulated one by one.
         with suppress(UsageError):
             return float(halo_times(pattern, sizes, machine.costs).max())
-    node = pattern.nodes()
-    places = Places(node, sockets(node, pattern.ranks_per_socket))
+    places = Places(*domains(pattern))
     kind_count = len(message_kinds(len(pattern.dims), pattern.neighbours))
     schedule = exchange_schedule(pattern, np.broadcast_to(sizes, kind_count))
     return machine.run_time(schedule, places)
@@ -108,6 +119,7 @@ def simulated_collective_time(
     ranks_per_node: Count,
     ranks_per_socket: Count,
     message_size: Bytes,
+    nodes_per_domain: Count,
     machine: MessageMachine,
     *,
     algorithm: str,
@@ -117,7 +129,7 @@ def simulated_collective_time(
     `message_size` is that of the buffer; of an allgather, of the gathered one; of an all-to-all, of what a rank sends.
     Shapes as in `simulated_halo_time`.
     """
-    numbers = np.array([rank_count, ranks_per_node, ranks_per_socket])
+    numbers = np.array([rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain])
     if not is_count(numbers, most=MOST_RANKS).all():
         return np.array(np.nan)
     return np.array(_collective(algorithm, [int(number) for number in numbers], float(message_size), machine))
@@ -126,12 +138,20 @@ def simulated_collective_time(
 def _collective(algorithm: str, numbers: list[int], message_size: float, machine: MessageMachine) -> float:
     kind, recurrence = ALGORITHMS[algorithm]
     size = contributed(kind, message_size, numbers[0])
-    places = block_places(*numbers)
+    places = _places(numbers, machine)
     if machine.links is None:
         with suppress(UsageError):
             return float(recurrence(numbers[0], size, places, machine.costs).max())
     schedule = lower(collective_trace(kind, numbers[0], size), {kind: algorithm})
     return machine.run_time(schedule, places)
+
+
+def _places(numbers: list[int], machine: MessageMachine) -> Places:
+    rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain = numbers
+    _require_alone(nodes_per_domain, machine)
+    if nodes_per_domain == 1:
+        return block_places(rank_count, ranks_per_node, ranks_per_socket)
+    return block_places(rank_count, ranks_per_node * nodes_per_domain, ranks_per_node)
 
 
 def contributed(kind: Kind, message_size: float, rank_count: int) -> float:
@@ -150,7 +170,7 @@ def wire_simulated_halo(exchange: HaloWiring, sharing: Mapping[str, Reference]) 
         wiring.raise_problems()
     simulated = wire_machine(exchange.context, name, exchange.phase.model, sharing)
     function = simulated_box_time if "rank_count" in exchange.placed else simulated_halo_time
-    inputs = {**exchange.placed, "message_size": exchange.sizes, **simulated.inputs}
+    inputs = {"nodes_per_domain": ONE_NODE, **exchange.placed, "message_size": exchange.sizes, **simulated.inputs}
     return wiring.add(f"{name}.simulated_time", function, inputs, options={**exchange.options, **simulated.options})
 
 
@@ -160,8 +180,8 @@ def wire_simulated_collective(context: Context, name: str, model: str, algorithm
     simulated = wire_machine(context, name, model, sharing)
     inputs: dict[str, Reference] = {
         "rank_count": context.placed_count,
-        "ranks_per_node": context.ranks_per_node,
-        "ranks_per_socket": context.ranks_per_socket,
+        "nodes_per_domain": ONE_NODE,
+        **context.domains,
         "message_size": message_size,
         **simulated.inputs,
     }

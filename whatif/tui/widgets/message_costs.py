@@ -20,13 +20,13 @@ from whatif.tui.fit_job import MeasuredPoints
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import BYTE, ONE, SECOND, format_quantity
-from whatif.vocabulary import DISTANCES, MODEL_LABELS
+from whatif.vocabulary import DISTANCES, LINK_DOMAIN, MODEL_LABELS
 
 if TYPE_CHECKING:
     from whatif.models.quantities import FloatArray
 
 DISTANCE_LABELS: Final[Mapping[str, str]] = dict(
-    zip(DISTANCES, ("in a socket", "across sockets", "across nodes"), strict=True)
+    zip((*DISTANCES, LINK_DOMAIN), ("in a socket", "across sockets", "across nodes", "in a link domain"), strict=True)
 )
 # On the node the K-model has the times of the max-rate model, and the node-aware model has those of the postal one.
 _ON_THE_NODE: Final = {"k_model": "max_rate", "node_aware": "postal"}

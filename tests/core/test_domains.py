@@ -1,0 +1,205 @@
+"""Link domains, ports of a node and device buffers: messages, collectives and what is reported of them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from whatif.core.result import run_whole
+from whatif.core.scenario import Scenario
+from whatif.core.sweep import grid_of, parse_option
+from whatif.errors import InvalidFileError
+from whatif.schema.toml import parse_document
+
+HEAD = """
+[platform]
+extends = "{platform}"
+
+[application]
+name = "phase"
+rank_count = {ranks}
+iteration_count = 1
+congestion = "none"
+{more}
+"""
+HALO = """
+[application.grid]
+scaling = "weak"
+cells = {{ x = 100, y = 100 }}
+
+[application.phases.phase]
+kind = "halo"
+model = "{model}"
+neighbours = "faces"
+message_size = "1 MiB"
+"""
+COLLECTIVE = """
+[application.phases.phase]
+kind = "collective"
+algorithm = "{algorithm}"
+model = "{model}"
+message_size = "{size}"
+"""
+COPY = """
+[application.phases.phase]
+kind = "transfer"
+direction = "{way}"
+transfer_size = "1 MiB"
+"""
+# A copy over a peer link by AHEAD: one flit of 16 B for every 256 B, and the latency of a 1 B write.
+LATENCY, SHARE = 1.7798e-6, 256 / 272
+
+
+def scenario(platform: str, ranks: int, phase: str, more: str = "") -> Scenario:
+    text = HEAD.format(platform=platform, ranks=ranks, more=more) + phase
+    return Scenario(parse_document(text, "question.toml"))
+
+
+def halo(model: str = "max_rate") -> str:
+    return HALO.format(model=model)
+
+
+def collective(algorithm: str, size: str = "1 GiB", model: str = "max_rate") -> str:
+    return COLLECTIVE.format(algorithm=algorithm, size=size, model=model)
+
+
+def time(question: Scenario, **overrides: object) -> float:
+    changed = question.changed({key.replace("__", "."): str(value) for key, value in overrides.items()})
+    result = run_whole(changed, grid_of([], 1))
+    return float(result.columns["iteration_time"])
+
+
+def reason(question: Scenario) -> str:
+    found = run_whole(question, grid_of([], 1)).reason
+    return "" if found is None else str(found[()])
+
+
+def test_a_halo_between_the_gpus_of_a_node_takes_their_links() -> None:
+    """Perlmutter: four GPUs, 100 GB/s between each pair; each of four ranks sends two messages."""
+    question = scenario("perlmutter", 4, halo())
+    assert_allclose(time(question), 2 * (LATENCY + 2**20 / (SHARE * 100e9)), rtol=1e-12, atol=0)
+    assert time(question, application__buffers="host") > 4 * time(question)
+
+
+@pytest.mark.parametrize("phase", [collective("ring"), collective("best", model="nccl")])
+def test_an_allreduce_in_a_node_is_within_the_range_of_measured_ones(phase: str) -> None:
+    """1 GiB on the eight GPUs of a DGX H100: 3.9 to 5.1 ms by nccl-tests."""
+    assert 3.9e-3 < time(scenario("dgx_h100", 8, phase)) < 5.1e-3
+
+
+@pytest.mark.parametrize("phase", [collective("ring"), collective("best", model="nccl"), halo()])
+def test_larger_link_domains_are_faster(phase: str) -> None:
+    question = scenario("gb200_nvl72", 72, phase)
+    axis = parse_option("platform.node.domain_gpu_count = 4, 8, 36, 72", question.program, 10)
+    swept = run_whole(question, grid_of([axis], 10)).columns["communication_time"]
+    assert (np.diff(swept[:3]) <= 0).all()
+    # A ring of 72 GPUs has more steps than two of 36.
+    assert swept[3] < min(1.2 * swept[2], 0.8 * swept[0])
+
+
+def test_domains_must_consist_of_whole_nodes_or_divide_one() -> None:
+    question = scenario("gb200_nvl72", 72, halo())
+    changed = question.changed({"platform.node.domain_gpu_count": "6"})
+    assert "link domains are neither a part of a node nor whole nodes" in reason(changed)
+    assert reason(question.changed({"platform.node.domain_gpu_count": "2"})) == ""
+
+
+def test_domains_smaller_than_a_node_send_to_each_other_through_main_memory() -> None:
+    question = scenario("perlmutter", 4, halo())
+    whole, host = time(question), time(question, application__buffers="host")
+    split = time(question, platform__node__domain_gpu_count=2)
+    # Each rank sends one message in its domain and one to the other domain.
+    assert_allclose(split, whole / 2 + host / 2, rtol=1e-12, atol=0)
+
+
+def test_staged_messages_are_copied_before_and_after() -> None:
+    """One rank on a node of a grid of 3 x 3: the one in the middle sends four messages between nodes."""
+    question = scenario("perlmutter", 9, halo("postal"), "ranks_per_node = 1")
+    direct, staged = (time(question, application__buffers=how) for how in ("device", "staged"))
+    ways = ("device_to_host", "host_to_device")
+    copies = sum(time(scenario("perlmutter", 1, COPY.format(way=way))) for way in ways)
+    assert_allclose(staged - direct, 4 * copies, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("platform", ["perlmutter", "dgx_h100", "gb200_nvl72"])
+@pytest.mark.parametrize("phase", [halo("postal"), *(collective(name, "1 MiB", "postal") + "channel_count = 1\n"
+                                                     for name in ("recursive_doubling", "rabenseifner"))])  # fmt: skip
+def test_messages_of_device_memory_are_simulated_with_the_same_times(platform: str, phase: str) -> None:
+    question = scenario(platform, 64, phase)
+    assert_allclose(time(question, application__communication="simulated"), time(question), rtol=1e-4, atol=0)
+
+
+def test_links_shared_by_the_nodes_of_a_domain_are_not_simulated() -> None:
+    question = scenario("gb200_nvl72", 144, halo("postal"))
+    changed = question.changed({"application.communication": "shared_links"})
+    assert "nodes in one link domain are not simulated" in reason(changed)
+
+
+@pytest.mark.parametrize(("ranks", "rate"), [(1, 1), (2, 1), (4, 1), (8, 0.5), (16, 0.25)])
+def test_ports_of_a_node_work_together_up_to_their_rate(ranks: int, rate: float) -> None:
+    """Perlmutter's four ports of 24.0371 GB/s, shared by all ranks of two nodes that exchange one message each."""
+    more = f'ranks_per_node = {ranks}\nbuffers = "host"'
+    phase = collective("recursive_doubling", "1 MiB") + 'distance = "inter_node"\n'
+    question = scenario("perlmutter", 2 * ranks, phase, more)
+    rounds = np.log2(2 * ranks)
+    assert_allclose(time(question), rounds * (9.79355e-6 + 2**20 / (24.0371e9 * rate)), rtol=1e-9, atol=0)
+
+
+def test_swapping_the_network_keeps_the_ports() -> None:
+    """400 Gb/s InfiniBand in place of Slingshot 11 on the four ports of Perlmutter."""
+    part = '\n[platform.network.inter_node]\nextends = "infiniband-400"\n'
+    slingshot, infiniband = (time(scenario("perlmutter", 256, halo() + more)) for more in ("", part))
+    assert infiniband < 0.7 * slingshot
+
+
+def test_channels_leave_a_node_through_different_ports() -> None:
+    question = scenario("dgx_h100", 16, collective("ring"))
+    one, eight = (time(question, application__phases__phase__channel_count=count) for count in (1, 8))
+    assert one > 4 * eight
+    assert eight == time(question)
+
+
+def test_a_collective_takes_each_round_at_its_distance() -> None:
+    """Recursive doubling on two nodes of four: two rounds in a domain, one between nodes, four messages at once."""
+    question = scenario("perlmutter", 8, collective("recursive_doubling", "1 MiB") + "channel_count = 1\n")
+    near = LATENCY + 2**20 / (SHARE * 100e9)
+    far = 9.79355e-6 + 4 * 2**20 / (4 * 24.0371e9)
+    assert_allclose(time(question), 2 * near + far, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("platform", "phase", "more", "message"),
+    [
+        ("titan", halo(), 'buffers = "device"', "does not state GPUs with a `[node.peer_link]`"),
+        ("fugaku", halo(), 'ranks_per_node = 4\nbuffers = "staged"', "does not state GPUs"),
+        ("dgx_h100", collective("best"), "", '`best` needs `model = "nccl"`'),
+        ("dgx_h100", collective("dissemination", model="nccl"), "", "`nccl` has no `dissemination`"),
+        ("summit", collective("ring", model="nccl"), "", "`nccl` sends from the memory of GPUs"),
+        ("dgx_h100", collective("ring", model="nccl"), 'communication = "simulated"', "cannot be simulated"),
+        (
+            "dgx_h100",
+            collective("ring"),
+            'communication = "simulated"',
+            "(platform.network.port_count) cannot be simulated",
+        ),
+    ],
+)
+def test_what_a_machine_or_a_model_cannot_do_is_named(platform: str, phase: str, more: str, message: str) -> None:
+    with pytest.raises(InvalidFileError, match=re.escape(message)):
+        _ = scenario(platform, 8, phase, more).program
+
+
+def test_the_path_of_messages_is_reported(whatif_main, tmp_path) -> None:
+    path = tmp_path / "question.toml"
+    path.write_text(HEAD.format(platform="perlmutter", ranks=4, more="") + halo())
+    found = whatif_main("run", path)[2]
+    assert "messages between GPUs: over peer links in a link domain, without copies between domains" in found
+    assert "(assumed: application.buffers is not stated)" in found
+    found = whatif_main("run", path, "--set", "application.buffers=staged")[2]
+    assert "through main memory between domains" in found
+    assert "(assumed:" not in found
+    found = whatif_main("run", path, "--set", "application.buffers=host")[2]
+    assert "Perlmutter has no intra_socket parameters: those of inter_node are applied" in found

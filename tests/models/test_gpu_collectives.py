@@ -1,0 +1,62 @@
+"""Collectives of GPU libraries: limits, and times computed by hand from the constants of the tuner."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from whatif.models.gpu_collectives import LIBRARY_ALGORITHMS, domain_link_bandwidth, library_time
+
+LINK, NETWORK = np.array(400e9), np.array(200e9)
+
+
+def time(size, ranks, domain, algorithm, **options):
+    numbers = (np.array(float(number)) for number in (size, ranks, domain))
+    return float(library_time(*numbers, LINK, NETWORK, algorithm=algorithm, **options))
+
+
+@pytest.mark.parametrize("algorithm", [*LIBRARY_ALGORITHMS, "best"])
+def test_one_rank_takes_no_time_and_more_bytes_never_less(algorithm):
+    assert time(1e9, 1, 8, algorithm) == 0
+    times = [time(2.0**exponent, 32, 8, algorithm) for exponent in range(0, 34, 3)]
+    assert (np.diff(times) >= 0).all()
+    assert times[0] > 0
+
+
+def test_a_ring_in_one_domain_by_hand():
+    # LL: 6.6 us and 14 steps of 0.6 us; Simple: 8.4 us, 14 steps of 3.4 us, and 14/8 of the buffer over the link.
+    assert_allclose(time(0, 8, 8, "ring"), 15e-6, rtol=1e-12, atol=0)
+    assert_allclose(time(1e9, 8, 8, "ring"), 8.4e-6 + 14 * 3.4e-6 + 1.75e9 / 400e9, rtol=1e-12, atol=0)
+
+
+def test_a_ring_over_domains_by_hand():
+    # Of 30 steps 3.75 are between the two domains of 8.
+    assert_allclose(time(0, 16, 8, "ring"), 6.6e-6 + 26.25 * 0.6e-6 + 3.75 * 2.7e-6, rtol=1e-12, atol=0)
+    expected = 8.4e-6 + 26.25 * 3.4e-6 + 3.75 * 14e-6 + 30 / 16 * 1e9 / 200e9
+    assert_allclose(time(1e9, 16, 8, "ring"), expected, rtol=1e-12, atol=0)
+
+
+def test_a_tree_needs_fewer_steps_and_the_hierarchy_fewer_bytes_between_domains():
+    assert time(8, 1024, 8, "double_binary_tree") < time(8, 1024, 8, "ring") / 10
+    # Between two domains the buffer crosses once instead of 30/16 times.
+    assert_allclose(time(1e11, 16, 8, "hierarchical") / time(1e11, 16, 8, "ring"), 16 / 30, rtol=1e-3, atol=0)
+
+
+def test_all_to_all_by_hand():
+    # 12 of 16 parts of each of 4 ranks leave the domain.
+    leaving = 12 / 16 * 1e9 * 4
+    assert_allclose(time(1e9, 16, 4, "pairwise"), 8.4e-6 + 3.4e-6 + 14e-6 + leaving / 200e9, rtol=1e-12, atol=0)
+
+
+def test_best_is_the_fastest_that_the_library_chooses():
+    for size in (8.0, 1e6, 1e9):
+        times = {name: time(size, 64, 8, name) for name in ("ring", "double_binary_tree", "hierarchical")}
+        assert time(size, 64, 8, "best") == min(times["ring"], times["double_binary_tree"])
+        assert time(size, 64, 8, "best", switch_reduction=True) == min(times.values())
+
+
+@pytest.mark.parametrize(("topology", "links"), [("mesh", 7), ("ring", 2), ("switch", 1)])
+def test_links_of_a_domain_work_together(topology, links):
+    found = domain_link_bandwidth(np.array(50e9), np.array([8.0, 2.0]), topology=topology)
+    assert_allclose(found, [links * 50e9, 50e9], rtol=1e-15, atol=0)

@@ -1,0 +1,144 @@
+"""Collectives of GPU libraries (NCCL, RCCL) between link domains: latencies by protocol, bandwidths of links and ports.
+
+A library sends by one of three protocols: LL (flags beside the data, half the bandwidth, least latency), LL128 and
+Simple (whole buffers). It pipelines the buffer, so that latencies and bandwidths add up over an operation:
+
+    T = min over protocols of t_0 + steps in domains · t_d + steps between domains · t_n + bytes / (η B)
+
+Constants: default tuner of NCCL, src/graph/tuning.cc at 5067397c (Apache-2.0), for InfiniBand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from whatif.models.quantities import Bytes, BytesPerSecond, Count, FloatArray, Seconds, model
+
+_SOURCE: Final = "NCCL, src/graph/tuning.cc @5067397c"
+_MICROSECOND: Final = 1e-6
+
+
+class Latencies(NamedTuple):
+    """Latencies in us by protocol: LL, LL128, Simple."""
+
+    start: tuple[float, float, float]
+    in_domain: tuple[float, float, float]
+    between_domains: tuple[float, float, float]
+
+
+RING: Final = Latencies((6.6, 14.0, 8.4), (0.6, 1.9, 3.4), (2.7, 4.0, 14.0))
+TREE: Final = Latencies((6.8, 14.0, 8.4), (0.6, 1.25, 4.0), (5.0, 8.5, 14.0))
+PROTOCOL_SHARES: Final = (0.5, 0.92, 1.0)
+"""Share of the bandwidth that carries data."""
+LL_SHARES: Final = (0.3, 0.09, 0.075)
+"""Largest rate of LL as a share of the link's bandwidth, in one domain, over two, over more: the tuner's figures for
+NVLink 2 to 5 are 0.26 to 0.31, 0.075 to 0.1 and 0.063 to 0.078."""
+TREE_SHARE: Final = 0.92
+"""Share of the bandwidth that a tree reaches."""
+
+
+class _Group(NamedTuple):
+    """Ranks of a collective, and the bandwidths at which one sends in its domain and its domain sends to others."""
+
+    ranks: FloatArray
+    in_domain: FloatArray
+    domains: FloatArray
+    link: FloatArray
+    network: FloatArray
+
+
+def _ring(n: Bytes, group: _Group, turns: int) -> Seconds:
+    """Blocks around one ring of all ranks, `turns` times."""
+    steps = turns * (group.ranks - 1)
+    far = np.where(group.domains > 1, steps * group.domains / group.ranks, 0.0)
+    sent = steps / group.ranks * n
+    return _fastest(group, RING, steps - far, far, sent, sent)
+
+
+def _tree(n: Bytes, group: _Group) -> Seconds:
+    """Two binary trees over domains, chains inside: every rank and domain passes the buffer up and down."""
+    near, far = 2 * (group.in_domain - 1), 2 * np.log2(group.domains)
+    sent = 2 * n / TREE_SHARE
+    return _fastest(group, TREE, near, far, sent, sent)
+
+
+def _hierarchical(n: Bytes, group: _Group) -> Seconds:
+    """Reduce-scatter in domains, rings between them on all ports at once, allgather in domains, in a pipeline."""
+    near, far = 2 * (group.in_domain - 1), 2 * (group.domains - 1)
+    return _fastest(group, RING, near, far, near / group.in_domain * n, far / group.domains * n)
+
+
+def _pairwise(n: Bytes, group: _Group) -> Seconds:
+    """Messages from every rank to every other one, all at once."""
+    near, far = group.in_domain - 1, group.ranks - group.in_domain
+    leaving = far / group.ranks * n * group.in_domain
+    return _fastest(group, RING, np.minimum(near, 1.0), np.minimum(far, 1.0), near / group.ranks * n, leaving)
+
+
+def _fastest(
+    group: _Group, latencies: Latencies, near: FloatArray, far: FloatArray, sent: Bytes, leaving: Bytes
+) -> Seconds:
+    """Time by the fastest protocol, of steps in and between domains and bytes that a rank and a domain send."""
+    ceiling = np.where(group.domains > 2, LL_SHARES[2], np.where(group.domains > 1, LL_SHARES[1], LL_SHARES[0]))
+    best: FloatArray = np.full((), np.inf)
+    for at, share in enumerate(PROTOCOL_SHARES):
+        busy = np.maximum(sent / group.link, np.where(group.domains > 1, leaving / group.network, 0.0)) / share
+        busy = np.maximum(busy, sent / (ceiling * group.link)) if at == 0 else busy
+        start, here, there = (column[at] * _MICROSECOND for column in latencies)
+        best = np.fmin(best, start + near * here + far * there + busy)
+    return np.where(group.ranks > 1, best, 0.0)
+
+
+_CHOSEN: Final = ("ring", "double_binary_tree")
+LIBRARY_ALGORITHMS: Final[Mapping[str, Callable[[Bytes, _Group], Seconds]]] = {
+    "ring": lambda n, group: _ring(n, group, 2),
+    "double_binary_tree": _tree,
+    "hierarchical": _hierarchical,
+    "ring_allgather": lambda n, group: _ring(n, group, 1),
+    "pairwise": _pairwise,
+}
+"""Algorithms of a library by name."""
+
+
+@model("T = min over protocols of t_0 + s_d t_d + s_n t_n + max(n_d / B_d, n_n / B_n) / η", _SOURCE)
+def library_time(
+    message_size: Bytes,
+    rank_count: Count,
+    domain_rank_count: Count,
+    link_bandwidth: BytesPerSecond,
+    network_bandwidth: BytesPerSecond,
+    *,
+    algorithm: str,
+    switch_reduction: bool = False,
+) -> Seconds:
+    """Time of a collective of a GPU library on P ranks, `domain_rank_count` of them in a link domain.
+
+    `message_size` n is the buffer that is reduced or gathered, or what one rank sends to all; `link_bandwidth` B_d that
+    of a rank in its domain, `network_bandwidth` B_n that of a domain to the others. s_d and s_n are the steps in and
+    between domains, n_d and n_n the bytes that a rank and a domain send. `best` is the faster allreduce of ring and
+    tree, and of the hierarchical one where switches reduce. Elementwise; 0 for one rank; valid for counts ≥ 1 and
+    bandwidths > 0.
+    """
+    in_domain = np.minimum(rank_count, domain_rank_count)
+    group = _Group(rank_count, in_domain, np.ceil(rank_count / in_domain), link_bandwidth, network_bandwidth)
+    chosen = [algorithm] if algorithm != "best" else [*_CHOSEN, *(["hierarchical"] if switch_reduction else [])]
+    return np.asarray(np.minimum.reduce([LIBRARY_ALGORITHMS[name](message_size, group) for name in chosen]))
+
+
+@model("B_d = (d − 1) B in a mesh, 2 B in a ring, B at a switch", "definition")
+def domain_link_bandwidth(
+    link_bandwidth: BytesPerSecond, domain_rank_count: Count, *, topology: Literal["mesh", "ring", "switch"]
+) -> BytesPerSecond:
+    """Bandwidth at which a GPU sends to all others of its domain of d, over links of bandwidth B. Elementwise."""
+    others = np.maximum(domain_rank_count - 1, 1.0)
+    links = {"mesh": others, "ring": np.minimum(others, 2.0), "switch": np.ones_like(others)}
+    return link_bandwidth * links[topology]
+
+
+@model("B_n = m B_N", "definition")
+def domain_bandwidth(nodes_per_domain: Count, injection_bandwidth: BytesPerSecond) -> BytesPerSecond:
+    """Bandwidth at which a link domain of m nodes sends to others. Elementwise."""
+    return nodes_per_domain * injection_bandwidth
