@@ -185,6 +185,34 @@ def test_a_sweep_of_the_ranks_of_a_node_is_each_of_its_points():
     assert_allclose(np.ravel(swept.columns["kernel_time"]), points, rtol=1e-15, atol=0)
 
 
+CACHE = 'numa_domain_count = 2\ncache_size = "20 MB"\ncache_bandwidth = "1.6 TB/s"\n'
+CACHED = (
+    MACHINE.replace("core_count", f"{CACHE}core_count")
+    + WORK.replace("rank_count", "threads_per_rank = 3\nranks_per_node = 8\nrank_count")
+    + 'working_set = "2 MB"\n'
+)
+REACHED = [
+    path
+    for path, parameter in scenario(CACHED).program.parameters.items()
+    if path in scenario(CACHED).program.reached and not parameter.structural
+]
+
+
+@pytest.mark.parametrize("path", REACHED)
+def test_a_sweep_is_each_of_its_points_alone(path):
+    program = scenario(CACHED).program
+    value = program.parameters[path].text(17)
+    number, _, unit = value.partition(" ")
+    points = [f"{float(number) * factor:.17g} {unit}".strip() for factor in (1, 2, 4)]
+    if "fraction" in path or "efficiency" in path:
+        points = ["0.25", "0.5", "0.75"]
+    swept = run_whole(scenario(CACHED), grid_of([parse_option(f"{path}={', '.join(points)}", program, 10)], 10))
+    alone = [scenario(CACHED, **{path.replace(".", "__"): point}) for point in points]
+    for column in ("kernel_time", "iteration_energy"):
+        single = [float(evaluate(point.program).column(column)) for point in alone]
+        assert_allclose(np.ravel(np.broadcast_to(swept.columns[column], 3)), single, rtol=1e-15, atol=0)
+
+
 def test_notes_tell_what_was_assumed():
     notes = list(kernel_notes(scenario().program))
     assert notes == [

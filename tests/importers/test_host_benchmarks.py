@@ -56,3 +56,8 @@ def test_other_texts_are_refused(text, message):
         parse_host(text, "host.txt")
     assert message in str(refused.value)
     assert str(refused.value).startswith("host.txt")
+
+
+def test_an_edited_bandwidth_is_told():
+    table = parse_host(STREAM.read_text().replace("10690.0", "20690.0"))
+    assert "do not agree for triad; was the file edited?" in table.notes["warnings"]

@@ -47,24 +47,28 @@ def parse_host(text: str, file: str = "<text>") -> Table:
     Raise `InvalidFileError` for a run without its number of threads, and for other texts.
     """
     if _STREAM.search(text):
-        return row_table(list(_stream_rows(text, file)), COLUMNS, {"tool": "STREAM", "file": file})
+        return _stream(text, file)
     if _LIKWID.search(text):
         return row_table(list(_likwid_rows(text, file)), COLUMNS, {"tool": "likwid-bench", "file": file})
     return _csv(text, file)
 
 
-def _stream_rows(text: str, file: str) -> Iterator[dict[str, Any]]:
+def _stream(text: str, file: str) -> Table:
+    rows: list[dict[str, Any]] = []
+    warnings: list[str] = []
     for run in _STREAM.split(text)[1:]:
         threads = _THREADS.search(run)
         if threads is None:
             remedy = "compile STREAM with OpenMP, or give a CSV file with columns cores and bandwidth"
             raise refuse(file, f"a run without `Number of Threads counted = N`; {remedy}")
         table = parse_babelstream(run, file)
-        names, bandwidths = (table.columns[name].values.tolist() for name in ("function", "bandwidth"))
-        yield from (
-            {"function": name, "cores": float(threads[1]), "bandwidth": bandwidth}
-            for name, bandwidth in zip(names, bandwidths, strict=True)
-        )
+        values = (table.columns[name].values.tolist() for name in ("function", "bandwidth"))
+        rows += [
+            {"function": name, "cores": float(threads[1]), "bandwidth": found}
+            for name, found in zip(*values, strict=True)
+        ]
+        warnings += table.notes.get("warnings", "").splitlines()
+    return row_table(rows, COLUMNS, {"tool": "STREAM", "file": file}, warnings)
 
 
 def _likwid_rows(text: str, file: str) -> Iterator[dict[str, Any]]:
