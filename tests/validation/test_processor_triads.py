@@ -14,6 +14,7 @@ import pytest
 from tests.paths import DATA, ROOT
 from whatif.fitting.host_bandwidths import MeasuredSockets, node_bandwidth
 from whatif.models.quantities import FloatArray
+from whatif.schema.platform_spec import CPU
 
 PAGE = ROOT / "docs" / "processors.md"
 WRITE = os.environ.get("WHATIF_WRITE_PROCESSORS") == "1"
@@ -71,6 +72,12 @@ def test_mean_error_of_all_triads():
     assert len(found) == 53
     assert np.abs(found).mean() < 0.04
     assert abs(found.mean()) < 0.03
+
+
+def test_the_default_share_of_the_peak_is_the_mean_of_measured_triads():
+    """Grace, EPYC 7V73X, EPYC 7V12 and Xeon E5-2695 v4, of one socket, by the peak of its memory."""
+    shares = [403.406 / 512, 170 / 204.8, 130 / 204.8, 114.811 / 153.6]
+    assert CPU.model_fields["sustained_fraction"].default == round(float(np.mean(shares)), 2)
 
 
 @pytest.mark.parametrize("name", TRIADS)
