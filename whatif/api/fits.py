@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,7 @@ from whatif.fitting.fit_tables import gpu_points, host_points, limits_in_words, 
 from whatif.fitting.gpu_rates import GpuFit
 from whatif.fitting.grid import Weighting as GridWeighting
 from whatif.fitting.grid_study import GridOptions, GridTarget, study_grid
-from whatif.fitting.host_bandwidths import Binding, HostFit, MeasuredSockets
+from whatif.fitting.host_bandwidths import Binding, HostFit
 from whatif.fitting.least_squares import Interval
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.fitting.points import Weighting
@@ -45,7 +44,7 @@ from whatif.profiles import link_fit
 from whatif.profiles.copy_files import read_transfer_files
 from whatif.profiles.link_fit import TransferFit
 from whatif.schema.load import load_platform
-from whatif.schema.platform_spec import CPU, PlatformSpec
+from whatif.schema.platform_spec import PlatformSpec
 from whatif.table_writers import column_lines
 from whatif.units import BYTE, format_quantity
 from whatif.vocabulary import DISTANCES
@@ -160,32 +159,17 @@ def fit_host(
     >>> [f"{value / 1e9:.1f}" for value in fit.to_pandas()["value"]]
     ['800.0', '56.0']
     """
-    spec = _platform(platform)
-    if spec is None or spec.node.cpu is None:
-        remedy = "name a platform with `[node.cpu]` by --platform"
-        raise UsageError(f"the processor that was measured is not known; {remedy}")
+    measured = host_bandwidths.measured_sockets(_platform(platform), sockets, binding)
     tables = [read_host(path) for path in paths_in_folders(files)]
-    fit = host_bandwidths.fit_host(tables, _sockets(spec, spec.node.cpu, sockets, binding))
+    fit = host_bandwidths.fit_host(tables, measured)
     return FittedPlatform(
         fit,
         fit.fits,
         (host_points(fit),),
         source_text(listed_paths(files), tables),
         partial(change_of, fit.fits),
-        {"processor": spec.node.cpu.name},
+        {"processor": measured.processor},
         _warned(fit.warnings),
-    )
-
-
-def _sockets(spec: PlatformSpec, cpu: CPU, count: int | None, binding: Binding) -> MeasuredSockets:
-    """Sockets that were measured, of a platform whose counts are numbers."""
-    sockets = spec.node.socket_count if count is None else float(count)
-    cores, domains = cpu.core_count, cpu.numa_domain_count
-    if not (isinstance(sockets, float) and isinstance(cores, float) and isinstance(domains, float)):
-        raise UsageError(f"{spec.name}: the counts of sockets, cores and NUMA domains must be numbers for a fit")
-    peak = spec.node.host.memory_bandwidth
-    return MeasuredSockets(
-        sockets, cores, domains, peak_bandwidth=peak if isinstance(peak, float) else math.nan, binding=binding
     )
 
 

@@ -20,6 +20,7 @@ from whatif.fitting.fit_result import Fit
 from whatif.fitting.linear import covariance
 from whatif.models.quantities import FloatArray
 from whatif.models.sockets import active_bandwidth
+from whatif.schema.platform_spec import PlatformSpec
 from whatif.table import Table
 from whatif.units import BYTE_PER_SECOND, counted, format_quantity
 
@@ -42,6 +43,8 @@ class MeasuredSockets:
     """Peak memory bandwidth of one socket by the data sheet, in B/s; NaN where it is not known."""
     binding: Binding = "spread"
     """spread: active cores are divided evenly among all domains; compact: they fill one domain after another."""
+    processor: str = ""
+    """Its name on the platform."""
 
     @property
     def most_cores(self) -> float:
@@ -57,6 +60,21 @@ class MeasuredSockets:
         """Active cores of the fullest NUMA domain."""
         spread = np.ceil(cores / (self.socket_count * self.domain_count))
         return np.minimum(cores if self.binding == "compact" else spread, self.domain_cores)
+
+
+def measured_sockets(platform: PlatformSpec | None, count: int | None, binding: Binding) -> MeasuredSockets:
+    """Sockets of a platform, `count` of them if it is stated. Raise `UsageError` where it does not describe them."""
+    cpu = None if platform is None else platform.node.cpu
+    if platform is None or cpu is None:
+        remedy = "name a platform with `[node.cpu]` by --platform"
+        raise UsageError(f"the processor that was measured is not known; {remedy}")
+    sockets = platform.node.socket_count if count is None else float(count)
+    cores, domains, stated = cpu.core_count, cpu.numa_domain_count, platform.node.host.memory_bandwidth
+    if not (isinstance(sockets, float) and isinstance(cores, float) and isinstance(domains, float)):
+        raise UsageError(f"{platform.name}: the counts of sockets, cores and NUMA domains must be numbers for a fit")
+    return MeasuredSockets(
+        sockets, cores, domains, stated if isinstance(stated, float) else math.nan, binding, cpu.name
+    )
 
 
 @dataclass(frozen=True, eq=False)
