@@ -154,8 +154,7 @@ def fit_host(
     another. Raise `UsageError` for a platform without `[node.cpu]` and for measurements that allow no fit.
 
     >>> import whatif
-    >>> file = "tests/data/importers/host/likwid_bench.txt"
-    >>> fit = whatif.fit_host(file, platform="fugaku", binding="compact")
+    >>> fit = whatif.fit_host("tests/data/importers/host/likwid_bench.txt", platform="fugaku", binding="compact")
     >>> [f"{value / 1e9:.1f}" for value in fit.to_pandas()["value"]]
     ['800.0', '56.0']
     """
