@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from whatif.api.evaluation import sweep_parts as sweep_parts
     from whatif.api.fits import fit_gpu as fit_gpu
     from whatif.api.fits import fit_grid as fit_grid
+    from whatif.api.fits import fit_host as fit_host
     from whatif.api.fits import fit_kernel as fit_kernel
     from whatif.api.fits import fit_network as fit_network
     from whatif.api.fits import fit_regression as fit_regression
@@ -72,6 +73,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
     "whatif.api.fits": (
         "fit_gpu",
+        "fit_host",
         "fit_grid",
         "fit_kernel",
         "fit_network",

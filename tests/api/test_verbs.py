@@ -30,6 +30,7 @@ _MODEL_FILE = {"platform", "scenario", "source"}
 WRITING = {
     "fit_gpu": _PLATFORM_FILE,
     "fit_grid": _MODEL_FILE | {"case"},
+    "fit_host": _PLATFORM_FILE,
     "fit_kernel": _PLATFORM_FILE,
     "fit_network": _PLATFORM_FILE,
     "fit_regression": _MODEL_FILE,

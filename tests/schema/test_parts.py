@@ -164,20 +164,33 @@ def test_machine_without_gpus_places_the_stated_ranks_per_node(tmp_path):
     assert float(result.columns["iteration_time"]) == pytest.approx(4 * (2e-6 + 8192 / 5e9), rel=1e-12)
 
 
+WITHOUT_CPU = CPU_MACHINE.replace('cpu = { name = "Some CPU", core_count = 16, peak_double_rate = "1 Tflop/s" }\n', "")
+WORK = (
+    '[application.phases.work]\nkind = "kernel"\nmodel = "roofline"\ndominant_operation = "fp_64"\n'
+    'metrics_per = "rank"\noperations = "1 flop"\ndram_size = "1 B"\n'
+    "compute_fraction = 0.5\nload_store_fraction = 0.2\n"
+)
+
+
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("machine", "text", "message"),
     [
-        (CPU_SCENARIO.replace("ranks_per_node = 32\n", ""), "missing: Cluster has no GPUs, so state how many ranks"),
         (
-            CPU_SCENARIO + '[application.phases.work]\nkind = "kernel"\nmodel = "roofline"\n'
-            'dominant_operation = "fp_64"\nmetrics_per = "rank"\noperations = "1 flop"\ndram_size = "1 B"\n'
-            "compute_fraction = 0.5\nload_store_fraction = 0.2\n",
-            "Cluster has no GPU for this kernel",
+            WITHOUT_CPU,
+            CPU_SCENARIO.replace("ranks_per_node = 32\n", ""),
+            "application.ranks_per_node: missing: Cluster has no GPUs and no `[platform.node.cpu]`, so state how many",
         ),
+        (WITHOUT_CPU, CPU_SCENARIO + WORK, "Cluster has no processor for this kernel (`[platform.node.cpu]`)"),
+        (
+            CPU_MACHINE,
+            CPU_SCENARIO.replace("ranks_per_node", 'runs_on = "gpu"\nranks_per_node') + WORK,
+            'Cluster has no GPU for this kernel (`[platform.node.gpu]`), but application.runs_on = "gpu"',
+        ),
+        (CPU_MACHINE, CPU_SCENARIO + WORK, "cpu.memory_bandwidth: missing: state it, or the peak of a socket as"),
     ],
 )
-def test_gpu_phases_on_a_machine_without_gpus_are_errors(tmp_path, text, message):
-    (tmp_path / "cluster.toml").write_text(CPU_MACHINE)
+def test_kernels_without_their_device_are_errors(tmp_path, machine, text, message):
+    (tmp_path / "cluster.toml").write_text(machine)
     assert message in problem(lambda: Scenario(parse_document(text, "s.toml", tmp_path)).program)
 
 

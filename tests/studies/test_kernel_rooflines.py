@@ -192,3 +192,18 @@ def test_points_and_roofs_cross_to_another_process():
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - what has just been packed
     first = kernel_points(scenario.program, evaluate(scenario.program))
     assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301
+
+
+def test_kernels_on_sockets_are_below_the_roofs_of_a_rank():
+    scenario = Scenario.open("minife", platform="fugaku", overrides={"application.ranks_per_node": "4"})
+    evaluation = evaluate(scenario.program)
+    roofs = gpu_roofs(scenario.program, evaluation)
+    assert roofs.name == "A64FX, 12 cores"
+    assert_allclose(roofs.dram_bandwidth, 803.2e9 / 4, rtol=1e-12, atol=0)
+    assert_allclose(roofs.peaks["fp_64"], 3379.2e9 / 4, rtol=1e-12, atol=0)
+    points = kernel_points(scenario.program, evaluation)
+    assert {point.limit for point in points} == {"dram"}
+    assert {point.l2_bandwidth for point in points} == {None}
+    for point in points:
+        assert_allclose(point.achieved_rate, point.intensity * roofs.dram_bandwidth, rtol=1e-12, atol=0)
+    assert second_gpu(scenario, "summit").reason == "kernels run on sockets here; only GPUs are compared"

@@ -221,3 +221,11 @@ def test_without_a_grid_only_weak_scaling_is_told_and_a_given_decomposition_give
     np.testing.assert_array_equal(given.whole, [96 * 16384, 16384])
     assert "`balanced` here" in given.remarks[0]
     assert np.isfinite(given.scaling("strong", [4]).time).all()
+
+
+def test_the_memory_of_a_node_of_sockets_is_shared_by_its_ranks():
+    sets = {"application.ranks_per_node": "4", "application.memory_size": "6 GB"}
+    planner = Planner(Scenario.open("minife", platform="fugaku", overrides=sets))
+    assert (planner.ranks_per_device, planner.device_memory) == (4, 32 * 2**30)
+    plan = planner.scaling("weak", [1.0, 2.0])
+    assert plan.memory.tolist() == [24e9, 24e9]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from whatif.core.platform import Platform
 from whatif.core.sweep import file_axes, grid_of
 from whatif.errors import InvalidFileError, UsageError
 from whatif.files.trace_scenario import trace_scenario
+from whatif.schema.shipped import shipped_folder
 from whatif.studies.scenario_sources import ScenarioSource, open_source
 from whatif.table import Table
 from whatif.units import ONE
@@ -112,13 +114,12 @@ def ranks_per_node(platform: str, folder: str = "") -> object:
     return document.data["application"].get("ranks_per_node")
 
 
-def test_a_trace_has_a_rank_for_each_core_where_they_are_numbers():
-    """Dahu's nodes: two sockets of 16 cores (its file cites Grid'5000)."""
-    assert ranks_per_node("dahu") == 32
+def test_a_trace_states_the_ranks_of_a_node_where_the_platform_has_no_default():
+    assert ranks_per_node("dahu") is None
     assert ranks_per_node("summit") is None
-    for name, parameter in (("cores", "cpu.core_count"), ("sockets", "socket_count")):
-        Path(f"{name}.toml").write_text(f'extends = "dahu"\nnode.{parameter} = "= 2 * 8"\n')
-        assert ranks_per_node(name) == 1
+    text = re.sub(r"\[node.cpu\]\nextends = .*\n", "", (shipped_folder("platforms") / "dahu.toml").read_text())
+    Path("bare.toml").write_text(text)
+    assert ranks_per_node("bare") == 1
 
 
 def test_the_scenario_of_a_trace_has_three_replays():

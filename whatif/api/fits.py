@@ -15,17 +15,19 @@ from whatif.files.fitted_kernels import CalibrationFit, CalibrationModels, Proce
 from whatif.files.fitted_platform import FittedPlatform
 from whatif.files.fitted_regression import FittedRegression
 from whatif.files.platform_file import change_of, network_change, source_text, target_platform
-from whatif.fitting import gpu_rates, message_parameters
-from whatif.fitting.fit_tables import gpu_points, limits_in_words, network_notes, point_table
+from whatif.fitting import gpu_rates, host_bandwidths, message_parameters
+from whatif.fitting.fit_tables import gpu_points, host_points, limits_in_words, network_notes, point_table
 from whatif.fitting.gpu_rates import GpuFit
 from whatif.fitting.grid import Weighting as GridWeighting
 from whatif.fitting.grid_study import GridOptions, GridTarget, study_grid
+from whatif.fitting.host_bandwidths import Binding, HostFit
 from whatif.fitting.least_squares import Interval
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.fitting.points import Weighting
 from whatif.fitting.regression_study import RegressionOptions, regress
 from whatif.fitting.scaling_study import EXAMPLE, FittedScaling, ScalingOptions, study_scaling
 from whatif.importers.gpu_benchmarks import read_gpu
+from whatif.importers.host_benchmarks import read_host
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.measurement_files import (
     ColumnNames,
@@ -133,6 +135,39 @@ def fit_gpu(files: Files, *, platform: str | PlatformSpec | None = None) -> Fitt
         source_text(listed_paths(files), tables),
         partial(change_of, fit.fits),
         {"device": fit.device},
+        _warned(fit.warnings),
+    )
+
+
+def fit_host(
+    files: Files,
+    *,
+    platform: str | PlatformSpec | None = None,
+    sockets: int | None = None,
+    binding: Binding = "spread",
+) -> FittedPlatform[HostFit]:
+    """Sustained memory bandwidths of a socket and of one core, from triads by number of active cores.
+
+    `files` are outputs of STREAM or likwid-bench, or CSV with columns cores and bandwidth. `platform` (a name or a
+    file) has the processor, and must be stated; `sockets` is the number that was measured (default: all of a node).
+    `binding` is spread, if active cores were divided among all NUMA domains, or compact, if they filled one after
+    another. Raise `UsageError` for a platform without `[node.cpu]` and for measurements that allow no fit.
+
+    >>> import whatif
+    >>> fit = whatif.fit_host("tests/data/importers/host/likwid_bench.txt", platform="fugaku", binding="compact")
+    >>> [f"{value / 1e9:.1f}" for value in fit.to_pandas()["value"]]
+    ['800.0', '56.0']
+    """
+    measured = host_bandwidths.measured_sockets(_platform(platform), sockets, binding)
+    tables = [read_host(path) for path in paths_in_folders(files)]
+    fit = host_bandwidths.fit_host(tables, measured)
+    return FittedPlatform(
+        fit,
+        fit.fits,
+        (host_points(fit),),
+        source_text(listed_paths(files), tables),
+        partial(change_of, fit.fits),
+        {"processor": measured.processor},
         _warned(fit.warnings),
     )
 

@@ -12,6 +12,7 @@ from whatif.plugins import Verb
 VERBS: Final = {
     "gpu": Verb("whatif.cli.fit_gpu", "Peaks and bandwidths: mixbench, BabelStream, gpuroofperf."),
     "grid": Verb("whatif.cli.fit_grid", "Structured grids: runs with computation, communication and total times."),
+    "host": Verb("whatif.cli.fit_host", "Memory bandwidths of sockets: STREAM, likwid-bench, CSV."),
     "kernel": Verb("whatif.cli.fit_kernel", "Kernels and messages of HPL: calibrations as CSV."),
     "network": Verb("whatif.cli.fit_network", "Message times: OSU, IMB, Netgauge, SimGrid, CSV."),
     "regression": Verb("whatif.cli.fit_regression", "Any measured runs: a formula to coefficients with intervals."),

@@ -69,8 +69,8 @@ def card_of(program: Program, phase: PhaseTerm) -> AccuracyCard | None:
 
 def _is_from_here(card: AccuracyCard, program: Program) -> bool:
     """Whether runs of a card were on this platform, or kernels on its device."""
-    gpu = program.loaded.scenario.platform.node.gpu
-    same_device = gpu is not None and gpu.name in card.devices
+    device = program.loaded.scenario.kernel_device
+    same_device = device is not None and device.name in card.devices
     return same_device or not set(platform_names(program)).isdisjoint(card.platforms)
 
 

@@ -11,9 +11,9 @@ from whatif.core.energy import wire_energy
 from whatif.core.phases.collective import wire_collective
 from whatif.core.phases.correction import with_corrections
 from whatif.core.phases.fixed import wire_overhead, wire_structured_grid
-from whatif.core.phases.gpu_kernel import wire_kernel, wire_measured_kernel
 from whatif.core.phases.halo import wire_halo
 from whatif.core.phases.host_transfer import wire_transfer
+from whatif.core.phases.kernel import wire_kernel, wire_measured_kernel
 from whatif.core.phases.matrix_product import wire_gemm
 from whatif.core.phases.regression_model import wire_estimates, wire_regression
 from whatif.core.term import PhaseTerm, Program, Reference

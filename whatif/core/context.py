@@ -36,6 +36,7 @@ from whatif.models.ranks import (
     ranks_together,
     sharing_count,
 )
+from whatif.models.sockets import ranks_on_cores
 from whatif.models.workload import along_dimensions, cell_count, joined_cells, repeated_cells
 from whatif.schema.application import CellGrid
 from whatif.schema.scenario_spec import ScenarioSpec
@@ -109,17 +110,29 @@ class Context:
     rank_count = "application.rank_count"
 
     @property
+    def on_gpus(self) -> bool:
+        """Whether kernels run on GPUs."""
+        return self.scenario.on_gpus
+
+    @property
     def ranks_per_node(self) -> str:
-        """Ranks on a full node: as stated by the application, else one for each GPU."""
+        """Ranks on a full node: as stated by the application, else one for each GPU, or on sockets for each core."""
         stated = "application.ranks_per_node"
         if stated in self.wiring.parameters:
             return stated
-        if self.scenario.platform.node.gpu is None:
-            name = self.scenario.platform.name
-            self.wiring.problem(stated, f"missing: {name} has no GPUs, so state how many ranks run on a node")
+        node = self.scenario.platform.node
+        if self.on_gpus and node.gpu is not None:
+            inputs = {"gpu_count": "platform.node.gpu_count", "ranks_per_gpu": "application.ranks_per_gpu"}
+            return self.once("placement.ranks_per_node", ranks_per_node, **inputs)
+        if node.cpu is None:
+            name, remedy = self.scenario.platform.name, "such as the cores of a node: 32 or 64"
+            lacks = "no GPUs and no `[platform.node.cpu]`" if node.gpu is None else "no `[platform.node.cpu]`"
+            self.wiring.problem(stated, f"missing: {name} has {lacks}, so state how many ranks run on a node, {remedy}")
             self.wiring.raise_problems()
-        inputs = {"gpu_count": "platform.node.gpu_count", "ranks_per_gpu": "application.ranks_per_gpu"}
-        return self.once("placement.ranks_per_node", ranks_per_node, **inputs)
+        threads: Reference = "application.threads_per_rank"
+        cores = {"core_count": "platform.node.cpu.core_count", "socket_count": "platform.node.socket_count"}
+        threads = threads if threads in self.wiring.parameters else Quantity(1.0, ONE)
+        return self.once("placement.ranks_per_node", ranks_on_cores, **cores, threads_per_rank=threads)
 
     @property
     def ranks_per_socket(self) -> str:
@@ -165,7 +178,7 @@ class Context:
             self.wiring.problem("application.buffers", reason)
             self.wiring.raise_problems()
         host_messages = platform.network.intra_socket or platform.network.inter_socket
-        return stated or ("device" if linked and host_messages is None else "host")
+        return stated or ("device" if linked and self.on_gpus and host_messages is None else "host")
 
     @property
     def domain_rank_count(self) -> str:
@@ -310,16 +323,17 @@ class Context:
             fits,
             {"needed_count": self.nodes_needed, "available_count": "platform.node_count"},
         )
-        device = self.scenario.platform.node.gpu
-        if device is not None and device.memory_size is not None:
-            self._memory_constraint()
+        sharing, room = self._room
+        if room in self.wiring.parameters:
+            inputs = {"memory_size": "application.memory_size", "ranks_per_device": sharing}
+            needed = self.wiring.add("placement.memory_size", device_memory, inputs)
+            sizes: dict[str, Reference] = {"needed_size": needed, "available_size": room}
+            reason = f"application.memory_size does not fit the {'device' if self.on_gpus else 'node'} ({room})"
+            self.wiring.require("placement.memory_size fits", reason, memory_fits, sizes)
 
-    def _memory_constraint(self) -> None:
-        inputs = {"memory_size": "application.memory_size", "ranks_per_gpu": "application.ranks_per_gpu"}
-        needed = self.wiring.add("placement.memory_size", device_memory, inputs)
-        self.wiring.require(
-            "placement.memory_size fits",
-            "application.memory_size does not fit the device (platform.node.gpu.memory_size)",
-            memory_fits,
-            {"needed_size": needed, "available_size": "platform.node.gpu.memory_size"},
-        )
+    @property
+    def _room(self) -> tuple[str, str]:
+        """Ranks that share a memory, and its size."""
+        if self.on_gpus:
+            return "application.ranks_per_gpu", "platform.node.gpu.memory_size"
+        return self.ranks_per_node, "platform.node.host.memory_size"

@@ -24,6 +24,7 @@ from whatif.models.power import (
     total_carbon,
     total_energy,
 )
+from whatif.models.sockets import socket_ranks
 from whatif.schema.price import AMOUNTS, currencies, mixed_currencies
 from whatif.units import JOULE, SECOND
 
@@ -97,7 +98,7 @@ def _lacking(wiring: Wiring, *parameters: str) -> tuple[str, ...]:
 def _refuse_cap(context: Context, phases: Sequence[PhaseTerm]) -> None:
     """Refuse a cap that does not slow down all kernels: energies under it would be too small."""
     stated = context.scenario.application.phases
-    if CAP not in context.wiring.parameters:
+    if CAP not in context.wiring.parameters or not context.on_gpus:
         return
     for phase in (phase for phase in phases if phase.category == "kernel"):
         kernel = stated.get(phase.phase)
@@ -111,11 +112,6 @@ def _refuse_cap(context: Context, phases: Sequence[PhaseTerm]) -> None:
     _clock(context)
 
 
-def _on_gpus(context: Context) -> bool:
-    """Whether kernels run on GPUs: they do if nodes have any."""
-    return context.scenario.platform.node.gpu is not None
-
-
 def _idle_parameters(context: Context) -> dict[str, str]:
     """Idle power of each kind of device of a node, with the parameter that counts the devices."""
     node = context.scenario.platform.node
@@ -125,7 +121,7 @@ def _idle_parameters(context: Context) -> dict[str, str]:
 
 def _power_parameters(context: Context) -> list[str]:
     """Parameters that the energy of a run needs."""
-    device = GPU if _on_gpus(context) else CPU
+    device = GPU if context.on_gpus else CPU
     return [*_idle_parameters(context), f"{device}.dynamic_power", f"{NODE}.host.power"]
 
 
@@ -141,8 +137,8 @@ def _idle_power(context: Context) -> str:
 
 def _dynamic_power(context: Context) -> str:
     """Power that a kernel adds on one device, under its cap if it has one."""
-    power = f"{GPU if _on_gpus(context) else CPU}.dynamic_power"
-    if CAP not in context.wiring.parameters:
+    power = f"{GPU if context.on_gpus else CPU}.dynamic_power"
+    if CAP not in context.wiring.parameters or not context.on_gpus:
         return power
     exponent = f"{GPU}.power_exponent"
     inputs: dict[str, Reference] = {"clock_fraction": _clock(context), "dynamic_power": power}
@@ -151,12 +147,15 @@ def _dynamic_power(context: Context) -> str:
 
 def _devices(context: Context) -> str:
     """Number of devices of all nodes that run kernels."""
-    on_gpus = _on_gpus(context)
+    count = f"{NODE}.{'gpu_count' if context.on_gpus else 'socket_count'}"
+    per_node: dict[str, Reference] = {"ranks_per_node": context.ranks_per_node}
     inputs: dict[str, Reference] = {
         "rank_count": context.rank_count,
-        "ranks_per_node": context.ranks_per_node,
-        "ranks_per_device": "application.ranks_per_gpu" if on_gpus else context.ranks_per_socket,
-        "device_count": f"{NODE}.{'gpu_count' if on_gpus else 'socket_count'}",
+        **per_node,
+        "ranks_per_device": "application.ranks_per_gpu"
+        if context.on_gpus
+        else context.wiring.add("placement.ranks_per_device", socket_ranks, per_node | {"socket_count": count}),
+        "device_count": count,
     }
     return context.wiring.add("placement.devices_in_use", devices_in_use, inputs)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from whatif.core.calibration_notes import model_notes
 from whatif.core.context import Context
+from whatif.core.kernel_notes import kernel_notes
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
@@ -24,6 +25,7 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
         program.loaded.question or program.loaded.name,
         f"platform {platform}; worst grade of its values: {program.grade}{_energy(program)}; {axes}",
         *model_notes(program),
+        *kernel_notes(program),
         *_message_notes(program),
     ]
     if sampling is not None:

@@ -120,11 +120,11 @@ def sampled_program(program: Program, sampling: Sampling) -> Program:
 def key_of(program: Program, path: str) -> str:
     """Key of an uncertain value: values with equal keys in several programs share their samples.
 
-    The error of the model of kernels belongs to the GPU, so that platforms with the same one share it.
+    The error of the model of kernels belongs to their device, so that platforms with the same one share it.
     """
     loaded, platform = program.loaded, program.loaded.scenario.platform
-    gpu = platform.node.gpu if path == KERNEL_ERROR else None
-    owner = gpu.name if gpu is not None else platform.name if path.startswith("platform.") else loaded.name
+    device = loaded.scenario.kernel_device if path == KERNEL_ERROR else None
+    owner = device.name if device is not None else platform.name if path.startswith("platform.") else loaded.name
     return f"{owner}: {path}"
 
 

@@ -52,8 +52,8 @@ halo_width = 1
 {work}"""
 
 
-_ON_GPUS: Final = """\
-# .. then the GPU computes every cell; these numbers come from a profile of the kernel.
+_KERNEL: Final = """\
+# .. then the GPU, or the cores of the rank, compute every cell; these numbers come from a profile of the kernel.
 [application.phases.update]
 kind = "kernel"
 model = "roofline"
@@ -64,8 +64,8 @@ dram_size = "17 B"
 compute_fraction = 0.14         # shares of all instructions
 load_store_fraction = 0.17
 """
-_ON_CPUS: Final = """\
-# .. then the processor computes every cell; its time is measured, for the roofline of a kernel is that of a GPU.
+_MEASURED: Final = """\
+# .. then the processor computes every cell; its time is measured, as the platform does not state its rates.
 [application.phases.update]
 kind = "overhead"
 overhead_time = "10 ms"
@@ -175,8 +175,9 @@ def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:
 def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:
     """Text of a small scenario to start from: an application with a grid, a halo and its work on a platform."""
     node = load_platform(platform, folders)[0].node
-    ranks = ", one for each GPU" if node.gpu is not None else "\nranks_per_node = 16"
-    work = _ON_GPUS if node.gpu is not None else _ON_CPUS
+    device = "GPU" if node.gpu is not None else "core" if node.cpu is not None else ""
+    ranks = f", one for each {device}" if device else "\nranks_per_node = 16"
+    work = _KERNEL if device else _MEASURED
     return _TEMPLATE.format(name=toml_value(name), platform=toml_value(platform), ranks=ranks, work=work)
 
 

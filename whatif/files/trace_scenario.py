@@ -49,11 +49,6 @@ def _best(distance: Distance) -> str:
 
 
 def ranks_per_node(machine: PlatformSpec) -> dict[str, int]:
-    """Key `ranks_per_node` for a machine without GPUs: a rank for each core, or one if the count is an expression."""
+    """Key `ranks_per_node` for a machine without a default: it states neither GPUs nor cores."""
     node = machine.node
-    if node.gpu is not None:
-        return {}
-    cores, sockets = None if node.cpu is None else node.cpu.core_count, node.socket_count
-    if isinstance(cores, float) and isinstance(sockets, float):
-        return {"ranks_per_node": round(cores * sockets)}
-    return {"ranks_per_node": 1}
+    return {} if node.gpu is not None or node.cpu is not None else {"ranks_per_node": 1}

@@ -8,9 +8,10 @@ import numpy as np
 
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.gpu_rates import GpuFit
+from whatif.fitting.host_bandwidths import HostFit
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.table import Column, Table, text_column
-from whatif.units import BYTE, ONE, SECOND, Dimension, format_quantity
+from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND, Dimension, format_quantity
 
 _UNKNOWN = "not known"
 _UNITS = {"operational_intensity": "flop/s", "array_size": "B/s"}
@@ -105,6 +106,18 @@ def gpu_points(fit: GpuFit) -> Table:
             "fitted": Column(fitted, ONE),
             "unit": text_column([_UNITS[item.variable] for item in points for _ in item.x]),
             "residual": Column(fitted / measured - 1, ONE),
+        }
+    )
+
+
+def host_points(fit: HostFit) -> Table:
+    """Every triad: active cores, measured and fitted bandwidth, and the relative residual."""
+    return Table(
+        {
+            "cores": Column(fit.cores, ONE),
+            "measured": Column(fit.measured, BYTE_PER_SECOND),
+            "fitted": Column(fit.fitted, BYTE_PER_SECOND),
+            "residual": Column(fit.fitted / fit.measured - 1, ONE),
         }
     )
 

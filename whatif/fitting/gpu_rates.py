@@ -172,7 +172,8 @@ def _kind(table: Table) -> str:
     if not len(table):
         raise UsageError(f"{file}: no rows")
     if table.notes.get("tool") == "STREAM":
-        raise UsageError(f"{file}: STREAM measures the memory of a host, not of a GPU; BabelStream measures a GPU's")
+        remedy = "give it to `whatif fit host`; BabelStream measures a GPU's"
+        raise UsageError(f"{file}: STREAM measures the memory of a host, not of a GPU: {remedy}")
     return kind
 
 

@@ -113,6 +113,9 @@ def wire_hpl(context: Context) -> list[PhaseTerm]:
     """Phases of HPL, with their terms wired."""
     wiring = context.wiring
     application = context.scenario.application
+    if application.runs_on is not None:
+        wiring.problem("application.runs_on", "no effect on HPL, which runs where `[platform.kernels]` was calibrated")
+        wiring.raise_problems()
     numeric = {path: parameter for path, parameter in wiring.parameters.items() if parameter.field is not None}
     try:
         plan = plan_of(numeric, [getattr(application, name) for name in CHOICES])

@@ -88,10 +88,10 @@ def fits(needed_count: Count, available_count: Count) -> Count:
     return np.asarray(needed_count <= available_count, dtype=np.float64)
 
 
-@model("M · ranks per GPU", "definition")
-def device_memory(memory_size: Bytes, ranks_per_gpu: Count) -> Bytes:
-    """Memory required by all ranks of one device together."""
-    return memory_size * ranks_per_gpu
+@model("M r", "definition")
+def device_memory(memory_size: Bytes, ranks_per_device: Count) -> Bytes:
+    """Memory required by all ranks of one GPU, or of one node of sockets, together."""
+    return memory_size * ranks_per_device
 
 
 @model("needed ≤ available", "definition")

@@ -54,10 +54,10 @@ class CellGrid(StrictTable):
 
 
 class KernelPhase(StrictTable):
-    """A GPU kernel on the quantitative roofline, from its profiled metrics."""
+    """A kernel on the quantitative roofline of a GPU or of sockets, from its profiled metrics."""
 
     kind: Literal["kernel"]
-    """A GPU kernel."""
+    """A kernel, profiled on a GPU."""
     model: Literal["roofline", "roofline_l2"]
     """roofline: compute or DRAM bound (gpuroofperf); roofline_l2: also limited by L2 bandwidth."""
     dominant_operation: Literal["fp_32", "fp_64", "integer"]
@@ -73,6 +73,9 @@ class KernelPhase(StrictTable):
     """Bytes read from and written to device memory."""
     l2_size: Bytes = 0.0
     """Bytes between the processors and the second-level cache."""
+    working_set: Bytes | None = None
+    """Data of one rank that its launches reuse. On sockets, if it fits in the rank's share of the last-level cache, the
+    bandwidth of the cache applies instead of that of memory."""
     operation_efficiency: PositiveFraction = 1.0
     """Share of the peak rate attainable with the mix of operations (fused multiply-adds or not)."""
     compute_fraction: Fraction | None = None
@@ -339,20 +342,25 @@ class Application(StrictTable):
     name: str
     """Name of the program."""
     rank_count: Count
-    """MPI processes, one per GPU unless `ranks_per_gpu` is stated."""
+    """MPI processes, one per GPU unless `ranks_per_gpu` is stated; on sockets one per core."""
     ranks_per_gpu: Count = 1.0
     """MPI processes that share one GPU."""
     ranks_per_node: Count | None = None
-    """MPI processes on one node; by default `gpu_count` times `ranks_per_gpu`."""
+    """MPI processes on one node; by default `gpu_count` times `ranks_per_gpu`, on sockets one for each core or for each
+    `threads_per_rank` cores."""
+    runs_on: Literal["gpu", "cpu"] | None = None
+    """Where kernels run; by default on GPUs if the nodes have any, else on sockets."""
+    threads_per_rank: Count | None = None
+    """Most cores that a rank uses on sockets; by default all its cores of the node."""
     iteration_count: Count
     """Iterations (time steps) of one run."""
     memory_size: Bytes = 0.0
-    """Device memory required by one rank; checked against that of the GPU if both are stated."""
+    """Memory required by one rank; checked against that of the GPU, or on sockets of the node, if it is stated."""
     buffers: Buffers | None = None
     """Memory that holds the data of halos and collectives. host: main memory; device: memory of the GPUs, sent over
     the peer links of a link domain and without copies between nodes; staged: the same, but copied to main memory and
-    back between nodes. Default: device where the platform states peer links and no host messages inside a node, else
-    host."""
+    back between nodes. Default: device where kernels run on GPUs and the platform states peer links and no host
+    messages inside a node, else host."""
     communication: Literal["modelled", "simulated", "shared_links"] = "modelled"
     """modelled: closed forms; simulated: halos and collectives are simulated message by message; shared_links: also
     simulated, and messages between nodes share the links of `[platform.network.topology]`."""

@@ -16,8 +16,11 @@ from whatif.schema.fields import (
     Count,
     Domain,
     Measured,
+    Operations,
     OperationsPerSecond,
+    PerSecond,
     PositiveBytes,
+    PositiveFraction,
     QuantityField,
     Seconds,
     StrictTable,
@@ -112,10 +115,30 @@ class CPU(StrictTable):
     peak_double_rate: OperationsPerSecond
     """Double-precision operations per second of one socket (a fused multiply-add counts as two)."""
     peak_single_rate: OperationsPerSecond | None = None
-    """Single-precision operations per second of one socket."""
+    """Single-precision operations per second of one socket; of kernels by default twice the double-precision ones."""
+    sustained_clock: PerSecond | None = None
+    """Clock of all cores under vector load; kernels run at it where the operations per cycle are stated too, else at
+    the peak rates."""
+    double_operations_per_cycle: Operations | None = None
+    """Double-precision operations of one core in a cycle, such as `32 flop`."""
+    single_operations_per_cycle: Operations | None = None
+    """Single-precision operations of one core in a cycle."""
+    memory_bandwidth: BytesPerSecond | None = None
+    """Sustained memory bandwidth of one socket, as a triad on all its cores reaches it; by default
+    `sustained_fraction` of its peak, `node.host.memory_bandwidth`."""
+    sustained_fraction: PositiveFraction = 0.75
+    """Share of the peak memory bandwidth that a triad sustains, where `memory_bandwidth` is not stated."""
+    core_bandwidth: BytesPerSecond | None = None
+    """Memory bandwidth of one active core; by default `core_fraction` of that of the socket."""
+    core_fraction: PositiveFraction = 0.125
+    """Share of the socket's memory bandwidth that one active core draws, where `core_bandwidth` is not stated."""
+    numa_domain_count: Count = 1.0
+    """Parts of a socket with their own memory; ranks are divided evenly among them."""
+    cache_size: PositiveBytes | None = None
+    """Last-level cache of one socket, for kernels with a `working_set`."""
     cache_bandwidth: BytesPerSecond | None = None
-    """Bandwidth between the cores of one socket and the caches that hold reused data, such as the innermost columns of
-    the panels of HPL."""
+    """Bandwidth between the cores of one socket and the caches that hold reused data: a `working_set` that fits in
+    `cache_size`, or the innermost columns of the panels of HPL."""
     idle_power: Watts | None = None
     """Power of one socket when no kernel runs."""
     dynamic_power: Watts | None = None
@@ -126,7 +149,7 @@ class Host(StrictTable):
     """Host memory and the power of the rest of the node."""
 
     memory_bandwidth: BytesPerSecond | None = None
-    """Bandwidth of host memory; pageable transfers are copied once more inside it."""
+    """Peak bandwidth of the memory of one socket; pageable transfers are copied once more inside it."""
     memory_size: PositiveBytes | None = None
     """Memory of one node."""
     staging_read_pass_count: Count | None = None

@@ -25,7 +25,8 @@ from whatif.schema.application import (
 )
 from whatif.schema.correction_tables import Calibration
 from whatif.schema.fields import AnyQuantity, StrictTable
-from whatif.schema.platform_spec import FitRecord, PlatformSpec, Source
+from whatif.schema.gpu import GPU
+from whatif.schema.platform_spec import CPU, FitRecord, PlatformSpec, Source
 from whatif.units import UNITS
 
 SweepValues = Annotated[str, Field(min_length=1)] | Annotated[list[str | int | float], Field(min_length=1)]
@@ -75,6 +76,23 @@ class ScenarioSpec(StrictTable):
     """Source and grade of the values stated by this scenario, by path."""
     fits: dict[str, FitRecord] = {}
     """Uncertainty of fitted values stated by this scenario, by the path of their table."""
+
+    @property
+    def on_gpus(self) -> bool:
+        """Whether kernels run on GPUs: as the application states, else if the nodes have any."""
+        stated = self.application.runs_on
+        return self.platform.node.gpu is not None if stated is None else stated == "gpu"
+
+    @property
+    def kernels_on_sockets(self) -> bool:
+        """Whether the application has kernels, and these run on sockets."""
+        kernels = (KernelPhase, MeasuredKernelPhase)
+        return not self.on_gpus and any(isinstance(phase, kernels) for phase in self.application.phases.values())
+
+    @property
+    def kernel_device(self) -> GPU | CPU | None:
+        """Device that kernels run on; None if the platform does not describe it."""
+        return self.platform.node.gpu if self.on_gpus else self.platform.node.cpu
 
     @model_validator(mode="after")
     def _references(self) -> Self:

@@ -108,7 +108,7 @@ def isoefficiency(planner: Planner, efficiency: float, nodes: Sequence[float]) -
     whole = times.grown(np.where(np.isnan(growth), 1.0, growth))
     known = np.where(np.isnan(growth), np.nan, 1.0)
     cells = known * np.prod(whole, axis=-1)
-    memory = known * planner.memory(ranks, whole) * planner.ranks_per_gpu
+    memory = known * planner.memory(ranks, whole) * planner.ranks_per_device
     evaluation = times.evaluation(np.where(np.isnan(growth), 1.0, growth), ranks)
     time = known * column(evaluation, "iteration_time", len(ranks))
     growth = cells / np.prod(planner.whole)

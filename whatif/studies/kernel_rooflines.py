@@ -1,4 +1,4 @@
-"""The kernels of an application on the roofline of a GPU: the present one, or that of another platform."""
+"""The kernels of an application on the roofline of their device, or of the GPU of another platform."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from whatif.core.energy import GPU
 from whatif.core.evaluate import Evaluation, Values, evaluate
 from whatif.core.iteration_timeline import possible_result
 from whatif.core.scenario import Scenario
+from whatif.core.socket_share import PRECISIONS, RANK_BANDWIDTH, core_rate_term, cores_term
 from whatif.core.term import Program
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
@@ -23,6 +24,7 @@ from whatif.models.roofline import (
     roofline_time,
 )
 from whatif.schema.application import KernelPhase
+from whatif.units import counted
 
 Limit = Literal["compute", "dram", "l2"]
 
@@ -54,7 +56,7 @@ class KernelPoint:
 
 @dataclass(frozen=True, slots=True)
 class Roofs:
-    """Limits of a GPU: bandwidths in B/s, and the peak rate of each dominant operation in flop/s."""
+    """Limits of a GPU, or of one rank's cores: bandwidths in B/s, peak rates by dominant operation in flop/s."""
 
     name: str
     dram_bandwidth: float
@@ -81,20 +83,25 @@ def kernel_points(program: Program, evaluation: Evaluation) -> tuple[KernelPoint
     phases = program.loaded.scenario.application.phases.items()
     times = {phase.phase: evaluation.values[phase.term] for phase in program.phases}
     return tuple(
-        _kernel_point(evaluation.values, name, phase, times[name], iteration)
+        _kernel_point(program, evaluation.values, name, phase, times[name], iteration)
         for name, phase in phases
         if isinstance(phase, KernelPhase)
     )
 
 
-def _kernel_point(values: Values, name: str, phase: KernelPhase, time: FloatArray, iteration: float) -> KernelPoint:
-    operations, dram_size = values[f"{name}.operations"], values[f"{name}.dram_size"]
-    rate, bandwidth = values[f"{name}.attainable_rate"], values[f"{GPU}.dram_bandwidth"]
+def _kernel_point(
+    program: Program, values: Values, name: str, phase: KernelPhase, time: FloatArray, iteration: float
+) -> KernelPoint:
+    term = f"{name}.roofline" if f"{name}.roofline" in program.terms else name
+    inputs = program.terms[term].inputs
+    operations, dram_size, rate, bandwidth = (
+        values[str(inputs[key])] for key in ("operations", "dram_size", "attainable_rate", "dram_bandwidth")
+    )
+    has_l2 = "l2_bandwidth" in inputs
     intensity = operational_intensity(operations, dram_size)
     compute_bound = is_compute_bound(intensity, machine_balance(rate, bandwidth)) > 0
     # Longer than compute and device memory together allow: only a third roof does that.
-    roofline = values.get(f"{name}.roofline", values[name])
-    third = phase.model == "roofline_l2" and roofline > roofline_time(operations, dram_size, rate, bandwidth)
+    third = has_l2 and values[term] > roofline_time(operations, dram_size, rate, bandwidth)
     return KernelPoint(
         name=name,
         dominant_operation=phase.dominant_operation,
@@ -102,7 +109,7 @@ def _kernel_point(values: Values, name: str, phase: KernelPhase, time: FloatArra
         achieved_rate=float(achieved_rate(operations, time)),
         attainable_rate=float(rate),
         dram_bandwidth=float(bandwidth),
-        l2_bandwidth=float(values[f"{GPU}.l2_bandwidth"]) if phase.model == "roofline_l2" else None,
+        l2_bandwidth=float(values[f"{GPU}.l2_bandwidth"]) if has_l2 else None,
         limit="l2" if third else "compute" if compute_bound else "dram",
         time=float(time),
         share=float(time) / iteration if iteration > 0 else 0.0,
@@ -110,16 +117,28 @@ def _kernel_point(values: Values, name: str, phase: KernelPhase, time: FloatArra
 
 
 def gpu_roofs(program: Program, evaluation: Evaluation) -> Roofs:
-    """The roofs of the program's GPU, with the values that its expressions have at the point; none without a GPU."""
-    values, gpu = evaluation.values, program.loaded.scenario.platform.node.gpu
-    if gpu is None:
-        return Roofs("no GPU", math.nan, math.nan, {})
+    """Roofs of the GPU, or of one rank's cores, with the values at the point; none without a GPU or kernels."""
+    values, scenario = evaluation.values, program.loaded.scenario
+    gpu = scenario.platform.node.gpu
+    if gpu is None or not scenario.on_gpus:
+        return _socket_roofs(program, values)
     return Roofs(
         name=gpu.name,
         dram_bandwidth=float(values[f"{GPU}.dram_bandwidth"]),
         l2_bandwidth=float(values[f"{GPU}.l2_bandwidth"]),
         peaks={operation: float(values[f"{GPU}.{key}"]) for operation, key in DOMINANT_RATES.items()},
     )
+
+
+def _socket_roofs(program: Program, values: Values) -> Roofs:
+    """Roofs of the cores of one rank, as far as kernels need them."""
+    cpu = program.loaded.scenario.platform.node.cpu
+    if cpu is None or RANK_BANDWIDTH not in values:
+        return Roofs("no GPU", math.nan, math.nan, {})
+    rates = {operation: core_rate_term(precision) for operation, precision in PRECISIONS.items()}
+    cores = values[cores_term(program.parameters)]
+    peaks = {operation: float(values[term] * cores) for operation, term in rates.items() if term in values}
+    return Roofs(f"{cpu.name}, {counted(round(float(cores)), 'core')}", float(values[RANK_BANDWIDTH]), math.nan, peaks)
 
 
 def second_gpu(scenario: Scenario, platform: str) -> SecondGpu:
@@ -133,6 +152,8 @@ def second_gpu(scenario: Scenario, platform: str) -> SecondGpu:
         other = scenario.on_platform(platform).program
         if other.loaded.scenario.platform.node.gpu is None:
             raise UsageError(f"{platform} has no GPU")
+        if not scenario.program.loaded.scenario.on_gpus:
+            raise UsageError("kernels run on sockets here; only GPUs are compared")
         there = evaluate(other)
         gpu = {path: array for path, array in there.values.items() if path.startswith(f"{GPU}.")}
         here = evaluate(scenario.program, gpu)

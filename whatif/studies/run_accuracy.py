@@ -118,7 +118,7 @@ def own_cards(
         if np.isfinite(ratios).any()
     }
     if "kernel" in cards:
-        nodes = (part.loaded.scenario.platform.node for part, _, _ in runs.parts(scenario))
-        devices = list(dict.fromkeys(node.gpu.name for node in nodes if node.gpu is not None))
+        used = (part.loaded.scenario.kernel_device for part, _, _ in runs.parts(scenario))
+        devices = list(dict.fromkeys(device.name for device in used if device is not None))
         cards["kernel"] = cards["kernel"].model_copy(update={"devices": devices})
     return cards

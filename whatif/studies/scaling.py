@@ -28,7 +28,9 @@ from whatif.schema.application import CellGrid
 
 Mode = Literal["strong", "weak"]
 GRID: Final = "application.grid"
-MEMORY, RANKS, _DEVICE = "application.memory_size", "application.rank_count", "platform.node.gpu.memory_size"
+MEMORY, RANKS = "application.memory_size", "application.rank_count"
+_FITS: Final = "placement.memory_size fits"
+"""Term that compares the memory of the ranks of a device with that of the device."""
 _MOST_NODES: Final = 100_000
 _NODES: Final = "platform.node_count"
 
@@ -81,12 +83,15 @@ class Planner:
             self.now.values[stated if stated in program.parameters else "placement.ranks_per_node"]
         )
         self.memory_size = float(self.now.values[MEMORY])
-        self.ranks_per_gpu = float(self.now.values["application.ranks_per_gpu"])
+        self.ranks_per_device, self.device_memory = self._room(program)
 
-    @property
-    def device_memory(self) -> float:
-        """Memory of a device in B; NaN if the platform does not state it."""
-        return float(self.now.values.get(_DEVICE, np.nan))
+    def _room(self, program: Program) -> tuple[float, float]:
+        """Ranks that share the memory of a GPU, or of a node of sockets, and its size in B; NaN if it is not stated."""
+        if _FITS not in program.terms:
+            return float(self.now.values["application.ranks_per_gpu"]), np.nan
+        sizes = program.terms[_FITS].inputs
+        sharing = program.terms[str(sizes["needed_size"])].inputs["ranks_per_device"]
+        return float(self.now.values[str(sharing)]), float(self.now.values[str(sizes["available_size"])])
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
@@ -202,13 +207,13 @@ class Planner:
         speedup, efficiency = _gains(mode, ranks, time)
         share = np.divide(communication, time, out=np.full(len(time), np.nan), where=time > 0)
         return Scaling(mode, counts, ranks, time, speedup, efficiency, share,
-                       memory * self.ranks_per_gpu, counts * total, reasons)  # fmt: skip
+                       memory * self.ranks_per_device, counts * total, reasons)  # fmt: skip
 
     def least_nodes(self) -> float | None:
         """Fewest nodes whose devices hold the whole grid; None if too few, or memory is not stated."""
         if self.grid is None or not self.memory_size or np.isnan(self.device_memory):
             return None
-        room = self.device_memory / self.ranks_per_gpu
+        room = self.device_memory / self.ranks_per_device
         # No rank has less than its even share.
         even = self.memory_size * float(np.prod(self.whole) / np.prod(self.part)) / self.ranks_per_node / room
         start = max(int(np.ceil(even * (1 - 1e-9))), 1)

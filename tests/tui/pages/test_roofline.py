@@ -515,3 +515,18 @@ def test_the_explorer_opens_the_page_and_its_keys_work():
         assert "kernels and roofs" in driver.screen_text()
 
     drive(check)
+
+
+def test_kernels_on_sockets_have_the_roofs_of_a_rank():
+    session = Session.start(Scenario.open("minife", platform="fugaku", overrides={"application.ranks_per_node": "4"}))
+
+    async def check(main_screen, pilot):
+        assert "A64FX, 12 cores of Fugaku" in main_screen.text()
+        for picture in ("plot", "table"):
+            main_screen.show(Show("picture", picture).apply(main_screen.state))
+            await pilot.pause()
+            assert "200.8 GB/s" in main_screen.text()
+            assert "844.8 Gflop/s" in main_screen.text()
+            assert "nan" not in main_screen.text()
+
+    watch(check, session)

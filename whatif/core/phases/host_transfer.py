@@ -52,7 +52,9 @@ LINK_BANDWIDTHS: Final[Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]]]
 
 
 def wire_transfer(context: Context, name: str, phase: TransferPhase) -> list[PhaseTerm]:
-    """Transfer phase; its time is that of all transfers of one iteration."""
+    """Transfer phase; its time is that of all transfers of one iteration, 0 where kernels run on the host."""
+    if context.scenario.kernels_on_sockets:
+        return [PhaseTerm(name, context.wiring.sum(name, []), "transfer")]
     path, wiring = f"application.phases.{name}", context.wiring
     size = f"{path}.transfer_size" if phase.halo is None else f"{phase.halo}.rank_size"
     if phase.direction == "device_to_device":

@@ -6,7 +6,6 @@ from typing import Final
 
 from whatif.core.context import Context
 from whatif.core.energy import GPU, gpu_rate
-from whatif.core.phases.gpu_kernel import need_gpu
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.gemm import gemm_efficiency, gemm_operations, gemm_size, gemm_time, tile_efficiency
 from whatif.schema.gemm_phase import GemmPhase
@@ -23,7 +22,7 @@ _VECTOR_PEAKS: Final = {"fp64": "peak_double_rate", "fp32": "peak_single_rate"}
 def wire_gemm(context: Context, name: str, phase: GemmPhase) -> list[PhaseTerm]:
     """Phase of matrix products; its time is that of all launches of one iteration."""
     path, wiring = f"application.phases.{name}", context.wiring
-    need_gpu(context, path)
+    _need_gpu(context, path)
     key, note = _peak(context, path, phase.precision)
     shape: dict[str, Reference] = {item: f"{path}.{item}" for item in ("m", "n", "k", "batch_count")}
     sizes: dict[str, Reference] = {
@@ -40,6 +39,14 @@ def wire_gemm(context: Context, name: str, phase: GemmPhase) -> list[PhaseTerm]:
         "launch_time": f"{path}.launch_time",
     }
     return [PhaseTerm(name, wiring.add(name, gemm_time, inputs, note=note), "kernel")]
+
+
+def _need_gpu(context: Context, path: str) -> None:
+    """Raise `InvalidFileError` for products on a platform without GPUs, or that run on its sockets."""
+    if not context.on_gpus or context.scenario.platform.node.gpu is None:
+        reason = f"{context.scenario.platform.name} has no GPU for these products (`[platform.node.gpu]`)"
+        context.wiring.problem(path, reason)
+        context.wiring.raise_problems()
 
 
 def _peak(context: Context, path: str, precision: Precision) -> tuple[str, str]:

@@ -1,9 +1,12 @@
-"""GPU kernels: metrics of one iteration, and the quantitative roofline of the platform's device."""
+"""Kernels: metrics of one iteration, and the quantitative roofline of the platform's GPU or of a rank's cores."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from whatif.core.context import Context
 from whatif.core.energy import GPU, gpu_rate
+from whatif.core.socket_share import PRECISIONS, bandwidth_of_kernel, bandwidth_of_rank, cores_of_rank, rate_of_core
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.roofline import (
     DOMINANT_RATES,
@@ -13,6 +16,7 @@ from whatif.models.roofline import (
     roofline_l2_time,
     roofline_time,
 )
+from whatif.models.sockets import rank_rate
 from whatif.models.workload import (
     launch_scale,
     mix_fits,
@@ -28,14 +32,15 @@ from whatif.units import ONE, SECOND, Quantity
 
 def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTerm]:
     """Kernel phase; its time is that of all launches of one iteration."""
-    path, wiring = f"application.phases.{name}", context.wiring
-    need_gpu(context, path)
-    scale = _scale(context, name, phase)
-    names = ["operations", "dram_size", *(["l2_size"] if phase.model == "roofline_l2" else [])]
-    metrics: dict[str, Reference] = {
-        metric: wiring.add(f"{name}.{metric}", scaled, {"metric": f"{path}.{metric}", "scale_factor": scale})
-        for metric in names
-    }
+    _need_device(context, name)
+    time = _on_gpu(context, name, phase) if context.on_gpus else _on_sockets(context, name, phase)
+    return [PhaseTerm(name, time, "kernel")]
+
+
+def _on_gpu(context: Context, name: str, phase: KernelPhase) -> str:
+    wiring = context.wiring
+    keys = ["operations", "dram_size", *(["l2_size"] if phase.model == "roofline_l2" else [])]
+    metrics = _metrics(context, name, phase, keys)
     rate = _attainable_rate(context, name, phase)
     limits: dict[str, Reference] = {"attainable_rate": rate, "dram_bandwidth": f"{GPU}.dram_bandwidth"}
     anchored = phase.measured_factor is not None or phase.launch_time is not None
@@ -44,7 +49,31 @@ def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTe
         time = wiring.add(term, roofline_time, metrics | limits)
     else:
         time = wiring.add(term, roofline_l2_time, metrics | limits | {"l2_bandwidth": f"{GPU}.l2_bandwidth"})
-    return [PhaseTerm(name, _anchored(context, name, phase, time) if anchored else time, "kernel")]
+    return _anchored(context, name, phase, time) if anchored else time
+
+
+def _on_sockets(context: Context, name: str, phase: KernelPhase) -> str:
+    """Time on the cores of one rank; the instruction mix and measured factors of a GPU do not apply."""
+    wiring = context.wiring
+    inputs: dict[str, Reference] = {
+        "rank_core_count": cores_of_rank(context),
+        "core_rate": rate_of_core(context, PRECISIONS[phase.dominant_operation]),
+        "operation_mix_fraction": f"application.phases.{name}.operation_efficiency",
+    }
+    limits: dict[str, Reference] = {
+        "attainable_rate": wiring.add(f"{name}.attainable_rate", rank_rate, inputs),
+        "dram_bandwidth": bandwidth_of_kernel(context, name, phase),
+    }
+    return wiring.add(name, roofline_time, _metrics(context, name, phase, ["operations", "dram_size"]) | limits)
+
+
+def _metrics(context: Context, name: str, phase: KernelPhase, keys: Sequence[str]) -> dict[str, Reference]:
+    """Metrics of one iteration on one rank."""
+    path, scale = f"application.phases.{name}", _scale(context, name, phase)
+    return {
+        key: context.wiring.add(f"{name}.{key}", scaled, {"metric": f"{path}.{key}", "scale_factor": scale})
+        for key in keys
+    }
 
 
 def _attainable_rate(context: Context, name: str, phase: KernelPhase) -> str:
@@ -80,22 +109,40 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
     path, wiring = f"application.phases.{name}", context.wiring
     once = f"{path}.kernel_time"
     if phase.bound != "nothing":
-        need_gpu(context, path)
+        _need_device(context, name)
         profiled = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
         rates: dict[str, Reference] = {
             "profiled_metric": f"{path}.{profiled}",
-            "present_metric": gpu_rate(context, phase.bound),
+            "present_metric": _present_rate(context, phase.bound),
         }
         once = wiring.add(f"{name}.launch_time", rescaled_time, {"kernel_time": once} | rates)
     inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.launch_count"}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "kernel")]
 
 
-def need_gpu(context: Context, path: str) -> None:
-    """Raise `InvalidFileError` for a phase of a GPU on a platform without one."""
-    if context.scenario.platform.node.gpu is None:
-        name = context.scenario.platform.name
-        context.wiring.problem(path, f"{name} has no GPU for this kernel (`[platform.node.gpu]`)")
+def _present_rate(context: Context, bound: str) -> str:
+    """Rate of the device, or of one rank's cores, that bounds a measured kernel."""
+    if context.on_gpus:
+        return gpu_rate(context, bound)
+    if bound == "dram_bandwidth":
+        return bandwidth_of_rank(context)
+    precision = bound.split("_")[1]
+    inputs: dict[str, Reference] = {
+        "rank_core_count": cores_of_rank(context),
+        "core_rate": rate_of_core(context, precision),
+        "operation_mix_fraction": Quantity(1.0, ONE),
+    }
+    return context.once(f"node.rank_{precision}_rate", rank_rate, **inputs)
+
+
+def _need_device(context: Context, phase: str) -> None:
+    """Check that the platform describes the device that kernels run on."""
+    if context.scenario.kernel_device is None:
+        kind, table = ("GPU", "gpu") if context.on_gpus else ("processor", "cpu")
+        message = f"{context.scenario.platform.name} has no {kind} for this kernel (`[platform.node.{table}]`)"
+        if context.on_gpus:
+            message += ', but application.runs_on = "gpu"'
+        context.wiring.problem(f"application.phases.{phase}", message)
         context.wiring.raise_problems()
 
 

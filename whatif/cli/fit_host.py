@@ -1,0 +1,30 @@
+"""`whatif fit host`: outputs of STREAM or likwid-bench to the memory bandwidths of a socket and of one core."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whatif.cli.fit_options import PlatformTarget, datasheet_option, platform_options
+
+
+@click.command("host")
+@platform_options
+@datasheet_option
+@click.option("--sockets", type=click.IntRange(min=1), help="Sockets that were measured.  [default: those of a node]")
+@click.option(
+    "--binding", type=click.Choice(["spread", "compact"]), default="spread", show_default=True,
+    help="Whether active cores were divided among all NUMA domains, or filled one after another.",
+)  # fmt: skip
+def command(files: tuple[Path, ...], target: PlatformTarget, **options: Any) -> None:
+    """Fit the sustained memory bandwidths of a socket and of one core to triads by number of active cores.
+
+    FILE.. are outputs of STREAM (compiled with OpenMP) or likwid-bench, with one or several runs each, or CSV files
+    with columns cores and bandwidth [GB/s].
+    """
+    from whatif.api.fits import fit_host
+
+    platform = options.pop("platform") or target.platform()
+    target.finish(fit_host(files, platform=platform, **options))

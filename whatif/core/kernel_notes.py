@@ -1,0 +1,51 @@
+"""Remarks on kernels that run on sockets: what of their profile on a GPU was left out, and what was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from whatif.core.socket_share import CACHE, PRECISIONS, THREADS, has_cache
+from whatif.core.term import Program
+from whatif.schema.application import KernelPhase, TransferPhase
+
+_RANKS = "placement.ranks_per_node"
+
+
+def kernel_notes(program: Program) -> Iterator[str]:
+    """Remarks on the ranks of a node and on the kernels of a program; none where kernels run on GPUs."""
+    scenario = program.loaded.scenario
+    if scenario.on_gpus:
+        return
+    if _RANKS in program.terms:
+        share = "each core" if THREADS not in program.parameters else f"each `{THREADS}` cores"
+        yield f"a rank for {share} of a node, as application.ranks_per_node is not stated"
+    if not scenario.kernels_on_sockets:
+        return
+    phases = scenario.application.phases
+    kernels = {name: phase for name, phase in phases.items() if isinstance(phase, KernelPhase)}
+    assert scenario.kernel_device is not None
+    yield f"kernels run on {scenario.kernel_device.name}: a rank has the rate and the memory bandwidth of its cores"
+    if copies := [name for name, phase in phases.items() if isinstance(phase, TransferPhase)]:
+        yield f"no time for {', '.join(copies)}: the data of kernels on sockets is in the memory of the host"
+    if kernels:
+        yield f"assumed of the profiles of a GPU: {', '.join(_assumptions(kernels.values()))}"
+    if reused := [name for name, phase in kernels.items() if phase.working_set is not None]:
+        yield from _cache(program, reused)
+
+
+def _assumptions(phases: Collection[KernelPhase]) -> Iterator[str]:
+    precisions = sorted({PRECISIONS[phase.dominant_operation] for phase in phases})
+    yield f"operations at the {' and '.join(precisions)}-precision peak"
+    yield "no limit by other instructions or shared memory"
+    if any(phase.model == "roofline_l2" for phase in phases):
+        yield "no limit by the L2 cache"
+    if any(phase.measured_factor is not None for phase in phases):
+        yield "no measured_factor"
+    if any(phase.launch_time is not None for phase in phases):
+        yield "no launch_time"
+
+
+def _cache(program: Program, names: list[str]) -> Iterator[str]:
+    if not has_cache(program.parameters):
+        missing = ", ".join(path for path in CACHE if path not in program.parameters)
+        yield f"the working_set of {', '.join(names)} has no effect: the platform does not state {missing}"

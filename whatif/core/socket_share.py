@@ -1,0 +1,145 @@
+"""Sockets: cores, peak rates and memory bandwidth of one rank, where kernels run on processors."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Final
+
+from whatif.core.context import Context
+from whatif.core.term import Reference
+from whatif.models.ranks import ranks_per_socket, sharing_count
+from whatif.models.sockets import (
+    active_bandwidth,
+    active_cores,
+    cached_bandwidth,
+    clocked_rate,
+    core_rate,
+    domain_bandwidth,
+    domain_cores,
+    domain_count,
+    doubled_rate,
+    rank_bandwidth,
+    rank_cores,
+    sustained_bandwidth,
+    threaded_cores,
+    typical_core_bandwidth,
+)
+from whatif.schema.application import KernelPhase
+
+NODE: Final = "platform.node"
+CPU: Final = f"{NODE}.cpu"
+HOST_BANDWIDTH: Final = f"{NODE}.host.memory_bandwidth"
+THREADS: Final = "application.threads_per_rank"
+CORES: Final = f"{CPU}.core_count"
+DOMAINS: Final = f"{CPU}.numa_domain_count"
+CACHE: Final = (f"{CPU}.cache_size", f"{CPU}.cache_bandwidth")
+"""Parameters of the last-level cache; without them a `working_set` has no effect."""
+PRECISIONS: Final = {"fp_64": "double", "fp_32": "single", "integer": "single"}
+"""Peak that the dominant operation of a kernel is charged at; lanes of vectors hold integers as single precision."""
+RANK_BANDWIDTH: Final = "node.rank_bandwidth"
+"""Term of the memory bandwidth of one rank."""
+
+
+def cores_term(parameters: Container[str]) -> str:
+    """Name of the term of the cores that one rank uses."""
+    return "placement.rank_threads" if THREADS in parameters else "placement.rank_cores"
+
+
+def core_rate_term(precision: str) -> str:
+    """Name of the term of the peak rate of one core."""
+    return f"node.core_{precision}_rate"
+
+
+def cores_of_rank(context: Context) -> str:
+    """Cores that one rank uses."""
+    inputs: dict[str, Reference] = {"core_count": CORES, "socket_count": f"{NODE}.socket_count"}
+    found = context.once("placement.rank_cores", rank_cores, **inputs, ranks_per_node=context.ranks_per_node)
+    if THREADS not in context.wiring.parameters:
+        return found
+    return context.once("placement.rank_threads", threaded_cores, core_count=found, threads_per_rank=THREADS)
+
+
+def rate_of_core(context: Context, precision: str) -> str:
+    """Peak rate of one core, at the sustained clock where it is stated."""
+    known, clocked = context.wiring.parameters, {"sustained_clock": f"{CPU}.sustained_clock"}
+    cycle, term = f"{CPU}.{precision}_operations_per_cycle", core_rate_term(precision)
+    if {cycle, *clocked.values()} <= known.keys():
+        return context.once(term, clocked_rate, **clocked, operations_per_cycle=cycle)
+    peak = f"{CPU}.peak_{precision}_rate"
+    if peak not in known:
+        return context.once(term, doubled_rate, double_rate=rate_of_core(context, "double"))
+    return context.once(term, core_rate, peak_rate=peak, core_count=CORES)
+
+
+def bandwidth_of_rank(context: Context) -> str:
+    """Memory bandwidth of one rank: the share of its cores among the active ones of their NUMA domain."""
+    socket, active = _memory_bandwidth(context), _active_cores(context)
+    limits: dict[str, Reference] = {
+        "core_bandwidth": _core_bandwidth(context, socket),
+        "memory_bandwidth": context.once(
+            "node.numa_domain_bandwidth", domain_bandwidth, memory_bandwidth=socket, numa_domain_count=DOMAINS
+        ),
+    }
+    counts: dict[str, Reference] = {"active_count": active, "core_count": _domain_cores(context)}
+    shared = context.once("node.active_bandwidth", active_bandwidth, **counts, **limits)
+    inputs = {"active_bandwidth": shared, "active_count": active, "rank_core_count": cores_of_rank(context)}
+    return context.once(RANK_BANDWIDTH, rank_bandwidth, **inputs)
+
+
+def bandwidth_of_kernel(context: Context, name: str, phase: KernelPhase) -> str:
+    """Bandwidth of one rank for a kernel: that of the last-level cache, where its working set is stated and fits."""
+    memory = bandwidth_of_rank(context)
+    if phase.working_set is None or not has_cache(context.wiring.parameters):
+        return memory
+    inputs: dict[str, Reference] = {
+        "rank_bandwidth": memory,
+        "working_set": f"application.phases.{name}.working_set",
+        **{path.rpartition(".")[2]: path for path in CACHE},
+        "core_count": CORES,
+        "numa_domain_count": DOMAINS,
+        "active_count": _active_cores(context),
+        "rank_core_count": cores_of_rank(context),
+    }
+    return context.wiring.add(f"{name}.bandwidth", cached_bandwidth, inputs)
+
+
+def has_cache(parameters: Container[str]) -> bool:
+    """Whether a platform states size and bandwidth of the last-level cache."""
+    return all(path in parameters for path in CACHE)
+
+
+def _domain_cores(context: Context) -> str:
+    return context.once("node.numa_domain_cores", domain_cores, core_count=CORES, numa_domain_count=DOMAINS)
+
+
+def _active_cores(context: Context) -> str:
+    """Active cores of the fullest NUMA domain."""
+    sockets = f"{NODE}.socket_count"
+    domains = context.once("node.numa_domain_count", domain_count, socket_count=sockets, numa_domain_count=DOMAINS)
+    inputs = {"ranks_per_node": context.ranks_per_node, "socket_count": domains}
+    full = context.once("placement.ranks_per_numa_domain", ranks_per_socket, **inputs)
+    counted = {"rank_count": context.rank_count, "available_count": full}
+    sharing = context.once("placement.numa_sharing_count", sharing_count, **counted)
+    shared = {"core_count": _domain_cores(context), "sharing_count": sharing}
+    return context.once("placement.active_cores", active_cores, **shared, rank_core_count=cores_of_rank(context))
+
+
+def _memory_bandwidth(context: Context) -> str:
+    """Sustained memory bandwidth of one socket."""
+    stated = f"{CPU}.memory_bandwidth"
+    if stated in context.wiring.parameters:
+        return stated
+    if HOST_BANDWIDTH not in context.wiring.parameters:
+        context.wiring.problem(stated, f"missing: state it, or the peak of a socket as {HOST_BANDWIDTH}")
+        context.wiring.raise_problems()
+    inputs = {"memory_bandwidth": HOST_BANDWIDTH, "sustained_fraction": f"{CPU}.sustained_fraction"}
+    return context.once("node.memory_bandwidth", sustained_bandwidth, **inputs)
+
+
+def _core_bandwidth(context: Context, memory: str) -> str:
+    """Memory bandwidth of one core."""
+    stated = f"{CPU}.core_bandwidth"
+    if stated in context.wiring.parameters:
+        return stated
+    inputs = {"memory_bandwidth": memory, "core_fraction": f"{CPU}.core_fraction", "core_count": CORES}
+    return context.once("node.core_bandwidth", typical_core_bandwidth, **inputs)
