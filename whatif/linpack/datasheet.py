@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -82,22 +83,23 @@ class DataSheet(NamedTuple):
     """Parameters of a node's devices, or of its sockets; empty where the platform does not state one."""
 
     device_count: str
-    rate: str
-    """Peak rate of one."""
+    rates: tuple[str, ...]
+    """Parameters whose product is the rate of products of one: its peak, or that of matrix units and their share."""
     bandwidth: str
     """Memory bandwidth of one."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Paths of the stated parameters."""
-        return tuple(path for path in self if path)
+        return tuple(path for path in (self.device_count, *self.rates, self.bandwidth) if path)
 
     def charge(
         self, table: FloatArray, kernels: Sequence[str], values: Mapping[str, float], ranks_per_node: int
     ) -> None:
         """Charge kernels with a rank's share of its node: see `fill_from_datasheet`."""
         share = values[self.device_count] / ranks_per_node if self.device_count else 0.0
-        rate, bandwidth = (values[path] * share if path else np.inf for path in (self.rate, self.bandwidth))
+        rate = prod(values[path] for path in self.rates) * share if self.rates else np.inf
+        bandwidth = values[self.bandwidth] * share if self.bandwidth else np.inf
         fill_from_datasheet(table, rate, bandwidth, kernels, on_device=".gpu" in self.device_count)
 
     def in_words(self, kernels: Sequence[str]) -> tuple[str, ...]:
@@ -105,11 +107,15 @@ class DataSheet(NamedTuple):
         products = [name for name in kernels if name in ("dgemm", "dtrsm")]
         moving = [name for name in kernels if name in _BYTES]
         ways = {
-            "at the peak rate" if "dgemm" in kernels else "an operation as long as one of dgemm": products,
+            self._rate_in_words if "dgemm" in kernels else "an operation as long as one of dgemm": products,
             "by the memory bandwidth" if self.bandwidth else "free, as no memory bandwidth is stated": moving,
             "free, as the vectors stay in caches": [name for name in kernels if name not in (*products, *moving)],
         }
         return tuple(f"not calibrated, {way}: {', '.join(names)}" for way, names in ways.items() if names)
+
+    @property
+    def _rate_in_words(self) -> str:
+        return "at the peak rate" if len(self.rates) < 2 else "at the rate of matrix units (matrix_efficiency)"
 
 
 def fill_from_datasheet(
@@ -150,11 +156,18 @@ _DEVICE_BYTES: Final = {
 
 
 def datasheet_of(parameters: Mapping[str, Any]) -> DataSheet:
-    """Data sheet of a node's devices, or of its sockets."""
-    for names in (
-        (f"{_NODE}.gpu_count", f"{_NODE}.gpu.peak_double_rate", f"{_NODE}.gpu.dram_bandwidth"),
-        (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate", f"{_NODE}.host.memory_bandwidth"),
+    """Data sheet of a node's devices, with their matrix units if they have any for FP64, or of its sockets."""
+    gpu, matrix = f"{_NODE}.gpu", (f"{_NODE}.gpu.matrix_rates.fp64", f"{_NODE}.gpu.matrix_efficiency")
+    products = matrix if matrix[0] in parameters else (f"{gpu}.peak_double_rate",)
+    for count, rates, bandwidth in (
+        (f"{_NODE}.gpu_count", products, f"{gpu}.dram_bandwidth"),
+        (f"{_NODE}.socket_count", (f"{_NODE}.cpu.peak_double_rate",), f"{_NODE}.host.memory_bandwidth"),
     ):
-        if names[1] in parameters or names[2] in parameters:
-            return DataSheet(*(path if path in parameters else "" for path in names))
-    return DataSheet("", "", "")
+        if rates[0] in parameters or bandwidth in parameters:
+            stated = [path if path in parameters else "" for path in (count, bandwidth)]
+            return DataSheet(stated[0], rates if rates[0] in parameters else (), stated[1])
+    return NO_DATASHEET
+
+
+NO_DATASHEET: Final = DataSheet("", (), "")
+"""No device is described."""

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.linpack.datasheet import DataSheet, HostPlan, datasheet_of, host_plan_of
+from whatif.linpack.datasheet import NO_DATASHEET, DataSheet, HostPlan, datasheet_of, host_plan_of
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.configuration import Mapping as ProcessMapping
 from whatif.linpack.simulation.costs import (
@@ -260,7 +260,7 @@ def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     kernels = tuple(_kernel_cells(parameters))
     uncalibrated = _uncalibrated(row for _, row, _ in kernels)
     datasheet = datasheet_of(parameters)
-    if "dgemm" in uncalibrated and not datasheet.rate:
+    if "dgemm" in uncalibrated and not datasheet.rates:
         raise UsageError("the platform has neither `[kernels.dgemm]` nor a data sheet of its processors (`[node.cpu]`)")
     sides = [
         _distance(parameters, DISTANCES),
@@ -283,7 +283,7 @@ def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
         deviations,
         (adapter, *ports) if adapter in parameters else (),
         _TREE if set(_TREE) <= set(parameters) else (),
-        datasheet if uncalibrated else DataSheet("", "", ""),
+        datasheet if uncalibrated else NO_DATASHEET,
         uncalibrated,
         tuple(path for path in _FACTORS if path in parameters),
         host_plan_of(parameters) if choices[CHOICES.index("panel_on")] == "host" else None,
