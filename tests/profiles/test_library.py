@@ -45,3 +45,10 @@ def test_option_without_effect_is_refused(whatif_main, options, unused):
     code, out, error = whatif_main("import", "profile", str(TITAN_COPIES), *options)
     assert (code, out) == (2, "")
     assert f"{unused}: no effect" in error
+
+
+def test_a_profile_of_another_device_than_that_of_the_platform_is_remarked():
+    file = DATA / "profiles" / "kineto" / "a100_trace.json.gz"
+    notes = whatif.import_profile(file, platform="frontier").notes
+    assert any("the profile is of NVIDIA A100-PG509-200, not of Frontier's MI250X" in note for note in notes)
+    assert not any("the profile is of" in note for note in whatif.import_profile(file).notes)

@@ -13,8 +13,10 @@ from whatif.core.scenario import named_platform
 from whatif.errors import UsageError
 from whatif.plotting.presentable import Presentable
 from whatif.profiles.characterisation import characterise
+from whatif.profiles.copy_times import other_device
 from whatif.profiles.profile_data import Profile
 from whatif.profiles.scenario_text import scenario_toml
+from whatif.schema.platform_spec import PlatformSpec
 from whatif.table import Table
 
 TableName = Literal["totals", "classes", "sizes", "symbols", "streams", "kernels"]
@@ -40,9 +42,10 @@ class CharacterisedProfile(Presentable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings of the reader."""
-        warnings = self.profile.operations.notes.get("warnings", "")
-        return tuple(f"warning: {line}" for line in warnings.splitlines())
+        """Warnings of the reader, and of a profile of another device than that of the platform."""
+        warnings = self.profile.operations.notes.get("warnings", "").splitlines()
+        others = () if self.platform is None else other_device(self.profile, self._named[1])
+        return tuple(f"warning: {line}" for line in (*warnings, *others))
 
     def to_toml(self) -> str:
         """Scenario file that repeats the profile on its platform; see `scenario_toml`.
@@ -51,10 +54,16 @@ class CharacterisedProfile(Presentable):
         """
         if self.platform is None:
             raise UsageError("a scenario needs its machine: name the platform by --platform NAME")
+        name, spec = self._named
+        return scenario_toml(self.profile, name, self.name, spec)
+
+    @property
+    def _named(self) -> tuple[str, PlatformSpec]:
+        """Name and tables of the platform."""
         if isinstance(self.platform, Platform):
-            return scenario_toml(self.profile, self.platform.name, self.name, self.platform.spec)
+            return self.platform.name, self.platform.spec
         name, folders = named_platform(str(self.platform), self.platform_dirs)
-        return scenario_toml(self.profile, name, self.name, Platform.open(name, platform_dirs=folders).spec)
+        return name, Platform.open(name, platform_dirs=folders).spec
 
     def write(self, path: str | Path) -> None:
         """Write the scenario file, whole or not at all."""

@@ -171,6 +171,16 @@ def is_profiled_on(profile: Profile, device: str) -> bool:
     return any(name in device.casefold() or device.casefold() in name for name in names)
 
 
+def other_device(profile: Profile, platform: PlatformSpec) -> tuple[str, ...]:
+    """Warning for a profile of another device than that of the platform it is said to be taken on."""
+    names = [str(name) for name in dict.fromkeys(profile.devices.columns["name"].values.tolist()) if name]
+    device = platform.node.gpu
+    if device is None or not names or is_profiled_on(profile, device.name):
+        return ()
+    remark = f"the profile is of {', '.join(names)}, not of {platform.name}'s {device.name}"
+    return (f"{remark}: its times are not those of {platform.name}",)
+
+
 def _first(values: NDArray[np.float64]) -> float:
     known = values[np.isfinite(values)]
     return float(known[0]) if len(known) else float("nan")

@@ -14,7 +14,7 @@ from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
 from whatif.profiles.characterisation import groups, size_labels
-from whatif.profiles.copy_times import APPROACHES, RATES, Machines, classes, device_rates, is_profiled_on
+from whatif.profiles.copy_times import APPROACHES, RATES, Machines, classes, device_rates, is_profiled_on, other_device
 from whatif.profiles.operation_replay import ProfileTimeline, overlap_table, profile_timeline, total_time
 from whatif.profiles.profile_data import COPY, KERNEL, PEER, Profile
 from whatif.schema.platform_spec import PlatformSpec
@@ -188,7 +188,7 @@ def project(profile: Profile, source: PlatformSpec, target: PlatformSpec, actual
     added = {name: Column(values, SECOND) for name, values in columns.items()}
     kernel_range = (1.0, 1.0) if actual is profile else _kernel_range(profile, actual, source, target)
     table = Table({**operations.columns, **added}, operations.notes)
-    warnings = (*_other_device(profile, source), *_warnings(table, target, actual, kernel_range))
+    warnings = (*other_device(profile, source), *_warnings(table, target, actual, kernel_range))
     return Projection(table, kernel_range, profile_timeline(operations), warnings, (source.name, target.name))
 
 
@@ -238,16 +238,6 @@ def _warnings(
         "kernels keep their measured times: it is the same device, or the rates of one are not known": same,
     }
     return tuple(text for text, holds in remarks.items() if holds)
-
-
-def _other_device(profile: Profile, source: PlatformSpec) -> tuple[str, ...]:
-    """Warning for a profile of another device than that of the source."""
-    names = [str(name) for name in dict.fromkeys(profile.devices.columns["name"].values.tolist()) if name]
-    device = source.node.gpu
-    if device is None or not names or is_profiled_on(profile, device.name):
-        return ()
-    remark = f"the profile is of {', '.join(names)}, not of {source.name}'s {device.name}"
-    return (f"{remark}: its times are not those of {source.name}",)
 
 
 def _sum(values: FloatArray) -> float:
