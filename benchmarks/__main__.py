@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.calibration import calibrating
+from benchmarks.collectives import grouped_collectives
 from benchmarks.explorer import first_frame, typing
 from benchmarks.fitting import fitting
 from benchmarks.flows import sharing
@@ -18,7 +19,10 @@ from benchmarks.scaling import scaling
 from benchmarks.screen import key_to_picture, start
 from benchmarks.simulation import replaying
 
-MODEL = (million_points, million_congested_points, edit_of_a_parameter, million_ranks, decisions, ten_million_points)
+MODEL = (
+    million_points, million_congested_points, grouped_collectives, edit_of_a_parameter, million_ranks, decisions,
+    ten_million_points,
+)  # fmt: skip
 EXPLORER = (key_to_picture, typing, start, first_frame)
 MEASUREMENTS = (reading, calibrating, fitting, regressing, scaling, searching)
 SIMULATION = (replaying, patterns, sharing, high_performance_linpack)
