@@ -37,6 +37,13 @@ def test_a_ring_over_domains_by_hand():
     assert_allclose(time(1e9, 16, 8, "ring"), expected, rtol=1e-12, atol=0)
 
 
+def test_a_broadcast_sends_the_buffer_once_by_hand():
+    # Sixteen ranks in two domains: 14 steps in domains, one between them.
+    expected = 8.4e-6 + 14 * 3.4e-6 + 14e-6 + 1e9 / 200e9
+    assert_allclose(time(1e9, 16, 8, "ring_broadcast"), expected, rtol=1e-12, atol=0)
+    assert time(1e9, 16, 8, "ring_reduce_scatter") == time(1e9, 16, 8, "ring_allgather") < time(1e9, 16, 8, "ring")
+
+
 def test_a_tree_needs_fewer_steps_and_the_hierarchy_fewer_bytes_between_domains():
     assert time(8, 1024, 8, "double_binary_tree") < time(8, 1024, 8, "ring") / 10
     # Between two domains the buffer crosses once instead of 30/16 times.

@@ -58,6 +58,12 @@ def _ring(n: Bytes, group: _Group, turns: int) -> Seconds:
     return _fastest(group, RING, steps - far, far, sent, sent)
 
 
+def _chain(n: Bytes, group: _Group) -> Seconds:
+    """The whole buffer from rank to rank in a pipeline, as it is broadcast or reduced."""
+    far = np.where(group.domains > 1, group.domains - 1, 0.0)
+    return _fastest(group, RING, group.ranks - 1 - far, far, n, n)
+
+
 def _tree(n: Bytes, group: _Group) -> Seconds:
     """Two binary trees over domains, chains inside: every rank and domain passes the buffer up and down."""
     near, far = 2 * (group.in_domain - 1), 2 * np.log2(group.domains)
@@ -98,6 +104,8 @@ LIBRARY_ALGORITHMS: Final[Mapping[str, Callable[[Bytes, _Group], Seconds]]] = {
     "double_binary_tree": _tree,
     "hierarchical": _hierarchical,
     "ring_allgather": lambda n, group: _ring(n, group, 1),
+    "ring_reduce_scatter": lambda n, group: _ring(n, group, 1),
+    "ring_broadcast": _chain,
     "pairwise": _pairwise,
 }
 """Algorithms of a library by name."""
@@ -116,7 +124,7 @@ def library_time(
 ) -> Seconds:
     """Time of a collective of a GPU library on P ranks, `domain_rank_count` of them in a link domain.
 
-    `message_size` n is the buffer that is reduced or gathered, or what one rank sends to all; `link_bandwidth` B_d that
+    `message_size` n is the buffer that is reduced, gathered or broadcast, or what one rank sends to all; `link_bandwidth` B_d that
     of a rank in its domain, `network_bandwidth` B_n that of a domain to the others. s_d and s_n are the steps in and
     between domains, n_d and n_n the bytes that a rank and a domain send. `best` is the faster allreduce of ring and
     tree, and of the hierarchical one where switches reduce. Elementwise; 0 for one rank; valid for counts ≥ 1 and

@@ -140,6 +140,8 @@ class CollectivePhase(StrictTable):
         "best",
         "double_binary_tree",
         "hierarchical",
+        "ring_reduce_scatter",
+        "ring_broadcast",
         "binomial_tree",
         "recursive_doubling",
         "ring",
@@ -150,7 +152,7 @@ class CollectivePhase(StrictTable):
         "pairwise",
     ]
     """Algorithm; pairwise is an all-to-all. With `model = "nccl"` also hierarchical (in link domains, then between
-    them), double_binary_tree, and best, the fastest allreduce."""
+    them), double_binary_tree, best, which is the fastest allreduce, ring_reduce_scatter and ring_broadcast."""
     model: CollectiveModel
     """Model of the messages, or nccl: a library of GPUs, by the constants of NCCL's tuner."""
     message_size: Bytes = 0.0
