@@ -124,11 +124,11 @@ def library_time(
 ) -> Seconds:
     """Time of a collective of a GPU library on P ranks, `domain_rank_count` of them in a link domain.
 
-    `message_size` n is the buffer that is reduced, gathered or broadcast, or what one rank sends to all; `link_bandwidth` B_d that
-    of a rank in its domain, `network_bandwidth` B_n that of a domain to the others. s_d and s_n are the steps in and
-    between domains, n_d and n_n the bytes that a rank and a domain send. `best` is the faster allreduce of ring and
-    tree, and of the hierarchical one where switches reduce. Elementwise; 0 for one rank; valid for counts ≥ 1 and
-    bandwidths > 0.
+    `message_size` n is the buffer that is reduced, gathered or broadcast, or what one rank sends to all;
+    `link_bandwidth` B_d that of a rank in its domain, `network_bandwidth` B_n that of a domain to the others. s_d and
+    s_n are the steps in and between domains, n_d and n_n the bytes that a rank and a domain send. `best` is the faster
+    allreduce of ring and tree, and of the hierarchical one where switches reduce. Elementwise; 0 for one rank; valid
+    for counts ≥ 1 and bandwidths > 0.
     """
     in_domain = np.minimum(rank_count, domain_rank_count)
     group = _Group(rank_count, in_domain, np.ceil(rank_count / in_domain), link_bandwidth, network_bandwidth)
