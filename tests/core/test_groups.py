@@ -73,6 +73,15 @@ def test_a_library_divides_the_ports_among_groups_of_single_ranks() -> None:
     assert_allclose(crowded / alone, 8, rtol=0.02, atol=0)
 
 
+def test_domains_that_are_a_part_of_a_node_share_its_ports() -> None:
+    """Two domains of four on each of two nodes, eight ports: half of the ports for each domain."""
+    phase = collective("hierarchical", "16 GiB", "nccl")
+    whole = scenario("dgx_h100", 16, phase)
+    split = time(whole, platform__node__domain_gpu_count=4)
+    # Each of four domains sends 2 (D - 1) / D of the buffer through four ports of 50 GB/s.
+    assert_allclose(split, 2 * 3 / 4 * 16 * 2**30 / (4 * 50e9), rtol=0.01, atol=0)
+
+
 def test_a_group_of_one_takes_no_time() -> None:
     for phase in (doubling(), collective("best", model="nccl")):
         assert time(grouped("data", phase, (16, 1))) == 0

@@ -10,7 +10,6 @@ from typing import Final
 
 from whatif.core.term import Reference
 from whatif.core.wiring import Wiring
-from whatif.errors import did_you_mean
 from whatif.models.decomposition import (
     MOST_RANKS,
     ascending_dimensions,
@@ -22,7 +21,6 @@ from whatif.models.decomposition import (
 from whatif.models.ranks import (
     agrees,
     device_memory,
-    divides,
     fits,
     memory_fits,
     nests,
@@ -33,7 +31,6 @@ from whatif.models.ranks import (
     ranks_per_domain,
     ranks_per_node,
     ranks_per_socket,
-    ranks_together,
     sharing_count,
 )
 from whatif.models.sockets import ranks_on_cores
@@ -185,31 +182,16 @@ class Context:
         """Ranks of a full link domain: those of a node if its size is not stated."""
         if DOMAIN_GPUS not in self.wiring.parameters:
             return self.ranks_per_node
-        stated = {"domain_gpu_count": DOMAIN_GPUS, "gpu_count": "platform.node.gpu_count"}
+        if "placement.link_domain nests" not in self.wiring.terms:
+            places = f"({DOMAIN_GPUS}, {self._gpus['gpu_count']})"
+            reason = f"link domains are neither a part of a node nor whole nodes {places}"
+            self.wiring.require("placement.link_domain nests", reason, nests, {**self._gpus})
         name = "placement.ranks_per_domain"
-        return self.once(name, ranks_per_domain, ranks_per_node=self.ranks_per_node, **stated)
+        return self.once(name, ranks_per_domain, ranks_per_node=self.ranks_per_node, **self._gpus)
 
-    def group(self, phase: str, name: str | None) -> dict[str, Reference]:
-        """Size and stride of the groups that a collective phase names; all ranks without a name."""
-        if name is None:
-            return {"group_size": self.placed_count, "group_stride": Quantity(1.0, ONE)}
-        groups, stride = self.scenario.application.groups, Quantity(1.0, ONE)
-        if name not in groups:
-            known = f"; known: {', '.join(groups)}" if groups else "; state `[application.groups]`"
-            reason = f"`{name}`: no such group{did_you_mean(name, groups) or known}"
-            self.wiring.problem(f"application.phases.{phase}.group", reason)
-            self.wiring.raise_problems()
-        strides: dict[str, Reference] = {}
-        spanned: Reference = stride
-        for key in groups:
-            strides[key] = spanned
-            inputs: dict[str, Reference] = {"group_stride": spanned, "group_size": f"application.groups.{key}.size"}
-            spanned = self.once(f"groups.{key}.spanned_count", ranks_together, **inputs)
-        if not any(constraint.term == "groups divide" for constraint in self.wiring.constraints):
-            reason = "the groups do not divide the ranks (application.groups, application.rank_count)"
-            checked = {"rank_count": self.rank_count, "spanned_count": spanned}
-            self.wiring.require("groups divide", reason, divides, checked)
-        return {"group_size": f"application.groups.{name}.size", "group_stride": strides[name]}
+    @property
+    def _gpus(self) -> dict[str, str]:
+        return {"domain_gpu_count": DOMAIN_GPUS, "gpu_count": "platform.node.gpu_count"}
 
     @property
     def domains(self) -> dict[str, Reference]:
@@ -220,19 +202,13 @@ class Context:
         node = self.sharing("inter_node")
         if self.buffers == "host":
             return {"ranks_per_node": node, "ranks_per_socket": self.sharing("inter_socket")}
-        stated = {"domain_gpu_count": DOMAIN_GPUS, "gpu_count": "platform.node.gpu_count"}
         if DOMAIN_GPUS not in self.wiring.parameters:
             return {"ranks_per_node": node, "ranks_per_socket": node}
-        if "placement.nodes_per_domain" not in self.wiring.terms:
-            reason = (
-                f"link domains are neither a part of a node nor whole nodes ({DOMAIN_GPUS}, platform.node.gpu_count)"
-            )
-            self.wiring.require("placement.link_domain nests", reason, nests, {**stated})
-        domain, name = self.domain_rank_count, "placement.domain_sharing_count"
+        inner = {"rank_count": node, "available_count": self.domain_rank_count}
         return {
             "ranks_per_node": node,
-            "ranks_per_socket": self.once(name, sharing_count, rank_count=node, available_count=domain),
-            "nodes_per_domain": self.once("placement.nodes_per_domain", nodes_per_domain, **stated),
+            "ranks_per_socket": self.once("placement.domain_sharing_count", sharing_count, **inner),
+            "nodes_per_domain": self.once("placement.nodes_per_domain", nodes_per_domain, **self._gpus),
         }
 
     @property

@@ -146,12 +146,10 @@ def domain_link_bandwidth(
     return link_bandwidth * links[topology]
 
 
-@model("B_n = M B_N m / d", "definition")
-def group_bandwidth(
-    nodes_per_domain: Count, injection_bandwidth: BytesPerSecond, member_count: Count, domain_rank_count: Count
-) -> BytesPerSecond:
-    """Bandwidth at which m ranks of a group send from a link domain of M nodes and d ranks, while all groups do.
+@model("B_n = B_N m / p", "definition")
+def group_bandwidth(injection_bandwidth: BytesPerSecond, member_count: Count, ranks_per_node: Count) -> BytesPerSecond:
+    """Bandwidth at which m ranks of a group send from their link domain, each with its share of a node of p ranks.
 
-    Elementwise.
+    Elementwise; m may be more than p where a domain has several nodes.
     """
-    return nodes_per_domain * injection_bandwidth * member_count / domain_rank_count
+    return injection_bandwidth * member_count / ranks_per_node

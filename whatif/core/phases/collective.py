@@ -16,6 +16,7 @@ from whatif.core.phases.device_messages import distance_time
 from whatif.core.phases.gpu_library import wire_library
 from whatif.core.phases.link_sharing import is_congested, wire_collective_congestion, with_congestion
 from whatif.core.phases.message import PORT_COUNT, message_time
+from whatif.core.rank_groups import group_of
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.collectives import ALGORITHMS, rounds_time
 from whatif.models.workload import repeated
@@ -63,7 +64,7 @@ def _by_messages(context: Context, name: str, phase: CollectivePhase, repeats: s
 def _at_one_distance(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
     """Numbers and times of rounds whose messages all have the stated distance."""
     wiring, (sizes_of, counts_of) = context.wiring, ALGORITHMS[phase.algorithm]
-    group = context.group(name, phase.group)["group_size"] if phase.group else context.rank_count
+    group = group_of(context, name, phase.group)["group_size"] if phase.group else context.rank_count
     ranks: dict[str, Reference] = {"process_count": group}
     counts = wiring.add(f"{name}.round_counts", counts_of, ranks)
     buffer: dict[str, Reference] = {"message_size": f"application.phases.{name}.message_size"}
@@ -75,7 +76,7 @@ def _at_one_distance(context: Context, name: str, phase: CollectivePhase) -> dic
 
 def _placed(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
     """Numbers and times of the rounds of placed ranks."""
-    wiring, group = context.wiring, context.group(name, phase.group)
+    wiring, group = context.wiring, group_of(context, name, phase.group)
     placed = {"rank_count": context.placed_count, **group, **context.domains}
     rounds: dict[str, Reference] = {
         "rounds": wiring.add(f"{name}.rounds", placed_rounds, placed, options={"algorithm": phase.algorithm})

@@ -7,11 +7,11 @@ from typing import Any
 from whatif.core.context import Context
 from whatif.core.phases.host_transfer import link_bandwidth
 from whatif.core.phases.message import injection_bandwidth
+from whatif.core.rank_groups import group_of
 from whatif.core.term import Reference
 from whatif.models.gpu_collectives import LIBRARY_ALGORITHMS, domain_link_bandwidth, group_bandwidth, library_time
 from whatif.models.ranks import members_in_domain, sharing_count
 from whatif.schema.application import CollectivePhase
-from whatif.units import ONE, Quantity
 
 NAMES = (*LIBRARY_ALGORITHMS, "best")
 
@@ -22,7 +22,7 @@ def wire_library(context: Context, name: str, phase: CollectivePhase) -> str:
     wiring, node = context.wiring, context.scenario.platform.node
     domain = context.domain_rank_count
     placed = context.once("domain.rank_count", sharing_count, rank_count=context.placed_count, available_count=domain)
-    group = context.group(name, phase.group)
+    group = group_of(context, name, phase.group)
     members = wiring.add(f"{name}.domain_member_count", members_in_domain, {**group, "domain_rank_count": placed})
     stated: dict[str, Any] = {"topology": node.domain_topology}
     linked: dict[str, Reference] = {
@@ -35,20 +35,18 @@ def wire_library(context: Context, name: str, phase: CollectivePhase) -> str:
         "rank_count": group["group_size"],
         "domain_rank_count": members,
         "link_bandwidth": link,
-        "network_bandwidth": _network_bandwidth(context, name, members, placed),
+        "network_bandwidth": _network_bandwidth(context, name, members),
     }
     options = {"algorithm": phase.algorithm, "switch_reduction": node.switch_reduction}
     return wiring.add(f"{name}.operation_time", library_time, inputs, options=options)
 
 
-def _network_bandwidth(context: Context, name: str, members: str, placed: str) -> str:
+def _network_bandwidth(context: Context, name: str, members: str) -> str:
     """Bandwidth at which the ranks of a group in a link domain send to others, while all groups do."""
-    nodes = context.domains.get("nodes_per_domain", Quantity(1.0, ONE))
     inputs: dict[str, Reference] = {
-        "nodes_per_domain": nodes,
         "injection_bandwidth": injection_bandwidth(context, "rendezvous"),
         "member_count": members,
-        "domain_rank_count": placed,
+        "ranks_per_node": context.sharing("inter_node"),
     }
     return context.wiring.add(f"{name}.group_bandwidth", group_bandwidth, inputs)
 

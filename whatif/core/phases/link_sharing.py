@@ -15,6 +15,7 @@ from whatif.core.evaluate import REFUSED
 from whatif.core.phases.halo_wiring import HaloWiring
 from whatif.core.phases.message import choose_protocol, message_time, parameters_at, protocol_time
 from whatif.core.phases.node_links import by_link
+from whatif.core.rank_groups import group_of
 from whatif.core.term import Reference
 from whatif.errors import UsageError
 from whatif.models.congestion import (
@@ -286,7 +287,7 @@ def wire_exchange_congestion(exchange: HaloWiring, exchange_time: str) -> str:
 def wire_collective_congestion(context: Context, name: str, phase: CollectivePhase, message_size: Reference) -> str:
     """Wire the congestion of one operation of a collective."""
     wiring, shared = context.wiring, topology_inputs(context)
-    group = context.group(name, phase.group)
+    group = group_of(context, name, phase.group)
     inputs: dict[str, Reference] = {"rank_count": context.placed_count, **group, **context.domains}
     del inputs["ranks_per_socket"]
     if "link_counts" in shared:
