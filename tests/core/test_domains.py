@@ -162,6 +162,18 @@ def test_channels_leave_a_node_through_different_ports() -> None:
     assert eight == time(question)
 
 
+def test_channels_of_a_link_domain_do_not_help_where_every_rank_sends() -> None:
+    """Recursive doubling between two domains of 16 nodes: four messages leave each node, with one channel or many."""
+    one, all_ports = (
+        time(
+            scenario("gb200_nvl72", 128, collective("recursive_doubling", "64 MiB") + stated),
+            platform__node__domain_gpu_count=64,
+        )
+        for stated in ("channel_count = 1\n", "")
+    )
+    assert_allclose(all_ports, one, rtol=0.01, atol=0)
+
+
 def test_a_collective_takes_each_round_at_its_distance() -> None:
     """Recursive doubling on two nodes of four: two rounds in a domain, one between nodes, four messages at once."""
     question = scenario("perlmutter", 8, collective("recursive_doubling", "1 MiB") + "channel_count = 1\n")

@@ -1,4 +1,4 @@
-"""Remarks on kernels that run on sockets: what of their profile on a GPU was left out, and what was assumed."""
+"""Remarks on kernels that run on sockets: parts of the GPU profile that are not used, and assumptions."""
 
 from __future__ import annotations
 

@@ -65,7 +65,10 @@ def _chain(n: Bytes, group: _Group) -> Seconds:
 
 
 def _tree(n: Bytes, group: _Group) -> Seconds:
-    """Two binary trees over domains, chains inside: every rank and domain passes the buffer up and down."""
+    """Two binary trees over domains, chains inside: every rank, and every domain, sends 2 n, up and down.
+
+    Each tree has half the buffer; a domain is a leaf of one and an inner vertex, with two children, of the other.
+    """
     near, far = 2 * (group.in_domain - 1), 2 * np.log2(group.domains)
     sent = 2 * n / TREE_SHARE
     return _fastest(group, TREE, near, far, sent, sent)

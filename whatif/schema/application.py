@@ -164,8 +164,9 @@ class CollectivePhase(StrictTable):
     group: str | None = None
     """Group of `[application.groups]`; by default all ranks take part."""
     channel_count: Count | None = None
-    """Parallel rings or trees, each with an equal part of the buffer, that leave a node through different ports.
-    Default: the ports of a node for messages of device memory, else 1."""
+    """Parallel rings or trees, each with an equal part of the buffer, that leave a node, or a link domain of several
+    nodes, through different ports. Default: its ports for messages of device memory, else 1; not used with
+    `distance`."""
     operation_count: CountOrZero = 1.0
     """Operations in one iteration."""
 

@@ -50,7 +50,7 @@ def _annotations(model: type[BaseModel], layers: Layers, path: KeyPath) -> Itera
 
 
 def _fields(model: type[BaseModel], layers: Layers, path: KeyPath) -> list[FieldInfo]:
-    """Fields of a key in the tables that can stand at its place."""
+    """Fields of a key in the tables that can have its path."""
     tables = [table for table in types_at(model, layers.merged, path[:-1]) if get_origin(table) is not dict]
     return [table.model_fields[path[-1]] for table in tables if path[-1] in table.model_fields]
 

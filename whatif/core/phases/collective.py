@@ -95,19 +95,19 @@ def _placed(context: Context, name: str, phase: CollectivePhase) -> dict[str, Re
 
 def _of_channels(context: Context, name: str, phase: CollectivePhase, rounds: Reference, sizes: str) -> tuple[str, str]:
     """Sizes of the messages between domains, and how many of them share the ports of a node."""
-    wiring, ports = context.wiring, _channels(context, name, phase)
-    leaving = wiring.add(f"{name}.leaving_count", leaving_count, {"rounds": rounds, "channel_count": ports})
-    if isinstance(ports, Quantity):
+    wiring, channels = context.wiring, _channels(context, name, phase)
+    if channels == PORT_COUNT and DOMAIN_GPUS in wiring.parameters:
+        nodes = {"node_count": context.domains["nodes_per_domain"], "port_count": channels}
+        channels = wiring.add(f"{name}.channel_count", domain_ports, nodes)
+    leaving = wiring.add(f"{name}.leaving_count", leaving_count, {"rounds": rounds, "channel_count": channels})
+    if isinstance(channels, Quantity):
         return sizes, leaving
-    inputs: dict[str, Reference] = {"round_sizes": sizes, "channel_count": ports}
-    if ports == PORT_COUNT and DOMAIN_GPUS in wiring.parameters:
-        nodes = {"node_count": context.domains["nodes_per_domain"], "port_count": ports}
-        inputs["channel_count"] = wiring.add(f"{name}.channel_count", domain_ports, nodes)
+    inputs: dict[str, Reference] = {"round_sizes": sizes, "channel_count": channels}
     return wiring.add(f"{name}.channel_sizes", channel_sizes, inputs), leaving
 
 
 def _channels(context: Context, name: str, phase: CollectivePhase) -> Reference:
-    """Number of parallel channels of a node: as stated, or its ports for messages of device memory."""
+    """Number of parallel channels of a link domain: as stated, or the ports of a node for messages of device memory."""
     if phase.channel_count is not None:
         return f"application.phases.{name}.channel_count"
     ports = context.buffers != "host" and PORT_COUNT in context.wiring.parameters

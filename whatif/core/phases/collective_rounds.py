@@ -16,9 +16,10 @@ from whatif.models.placement import ONE_NODE, each_distinct
 from whatif.models.quantities import Bytes, Core, Count, FloatArray, model
 
 PlacedRounds = Annotated[FloatArray, units.ONE, Core("row", "round")]
-SHARE, REPEATS, INNER, OUTER, BEYOND, LEAVING = range(6)
+SHARE, REPEATS, INNER, OUTER, BEYOND, LEAVING, MEAN_LEAVING = range(7)
 """Rows: size of the largest message as a share of the buffer, how often the round occurs, whether messages stay in an
-inner domain, in an outer one, or leave it, and the messages that leave a node at once."""
+inner domain, in an outer one, or leave it, and the messages that leave a node at once: of the busiest node, and
+on average over the nodes of the busiest link domain."""
 _SOURCE: Final = "counted from the schedule that is simulated"
 
 
@@ -45,7 +46,7 @@ def placed_rounds(
         return _rounds(algorithm, *(int(number) for number in row))
 
     points: list[ArrayLike] = [rank_count, group_size, group_stride, ranks_per_node, ranks_per_socket, nodes_per_domain]
-    return each_distinct(points, rounds, (6, 1))
+    return each_distinct(points, rounds, (7, 1))
 
 
 @lru_cache(maxsize=1024)
@@ -70,8 +71,9 @@ def _rounds(
         leaves = outer[item.sender] != outer[item.receiver]
         distance = leaves + (inner[item.sender] != inner[item.receiver]).astype(int)
         at_once = np.bincount(node[item.sender[leaves]]).max(initial=0)
-        columns.append([item.share, item.repeats, *(distance == at for at in range(3)), at_once])
-    return np.array([[np.max(cell) for cell in column] for column in columns]).T if columns else np.zeros((6, 1))
+        on_average = np.bincount(outer[item.sender[leaves]]).max(initial=0) / nodes_per_domain
+        columns.append([item.share, item.repeats, *(distance == at for at in range(3)), at_once, on_average])
+    return np.array([[np.max(cell) for cell in column] for column in columns]).T if columns else np.zeros((7, 1))
 
 
 @model("c_r", "definition")
@@ -80,10 +82,16 @@ def round_repeats(rounds: PlacedRounds) -> RoundCounts:
     return np.asarray(rounds)[..., REPEATS, :]
 
 
-@model("k_r = C · messages that leave a node at once, at least C", _SOURCE)
+@model("k_r = max(k_1, C k_m, 1)", _SOURCE)
 def leaving_count(rounds: PlacedRounds, channel_count: Count) -> RoundCounts:
-    """Messages that share the ports of a node in each round, [..., round], with C channels."""
-    return np.maximum(np.asarray(rounds)[..., LEAVING, :], 1.0) * np.asarray(channel_count)[..., np.newaxis]
+    """Messages that share the ports of a node in each round, [..., round], with C channels over its link domain.
+
+    k_1 messages of one channel leave the busiest node at once, and k_m on average over the nodes of a domain: each
+    channel leaves the domain by another node.
+    """
+    rounds = np.asarray(rounds)
+    spread = rounds[..., MEAN_LEAVING, :] * np.asarray(channel_count)[..., np.newaxis]
+    return np.maximum(np.maximum(rounds[..., LEAVING, :], spread), 1.0)
 
 
 @model("C = m · ports", "definition")
