@@ -3,6 +3,7 @@
 Each set of names is defined here only; whatever lists them derives its list from these.
 """
 
+from collections.abc import Mapping
 from typing import Final, Literal, get_args
 
 DistanceName = Literal["intra_socket", "inter_socket", "inter_node"]
@@ -24,6 +25,46 @@ MESSAGE_MODELS: Final[tuple[MessageModel, ...]] = get_args(MessageModel)
 CollectiveModel = Literal[MessageModel, "nccl"]
 COLLECTIVE_MODELS: Final[tuple[CollectiveModel, ...]] = get_args(CollectiveModel)
 """Models of a collective."""
+CollectiveOperation = Literal[
+    "allreduce",
+    "reduce_scatter",
+    "allgather",
+    "alltoall",
+    "broadcast",
+    "reduce",
+    "gather",
+    "scatter",
+    "barrier",
+]
+MESSAGE_ALGORITHMS: Final[Mapping[CollectiveOperation, tuple[str, ...]]] = {
+    "allreduce": (
+        "recursive_doubling",
+        "rabenseifner",
+        "ring",
+        "bidirectional_ring",
+        "hierarchical",
+        "switch_reduction",
+    ),
+    "reduce_scatter": ("recursive_halving", "ring_reduce_scatter", "pairwise_reduce_scatter"),
+    "allgather": ("bruck_allgather", "ring_allgather"),
+    "alltoall": ("bruck_alltoall", "pairwise"),
+    "broadcast": ("binomial_tree", "scatter_ring_allgather", "linear_broadcast", "switch_multicast"),
+    "reduce": ("binomial_tree", "linear_reduce"),
+    "gather": ("binomial_gather", "linear_gather"),
+    "scatter": ("binomial_scatter", "linear_scatter"),
+    "barrier": ("dissemination",),
+}
+"""Algorithms of an operation with a model of messages."""
+LIBRARY_ALGORITHMS: Final[Mapping[CollectiveOperation, tuple[str, ...]]] = {
+    "allreduce": ("ring", "double_binary_tree", "hierarchical"),
+    "reduce_scatter": ("ring_reduce_scatter",),
+    "allgather": ("ring_allgather",),
+    "alltoall": ("pairwise",),
+    "broadcast": ("ring_broadcast",),
+}
+"""Algorithms of an operation of a library of GPUs."""
+IN_NETWORK: Final = frozenset({"switch_reduction", "switch_multicast"})
+"""Algorithms in which the switches of the network take part."""
 TraceModel = Literal[MessageModel, "k_model"]
 TRACE_MODELS: Final[tuple[TraceModel, ...]] = get_args(TraceModel)
 """Models of the messages of a trace."""

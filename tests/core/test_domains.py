@@ -187,7 +187,7 @@ def test_a_collective_takes_each_round_at_its_distance() -> None:
     [
         ("titan", halo(), 'buffers = "device"', "does not state GPUs with a `[node.peer_link]`"),
         ("fugaku", halo(), 'ranks_per_node = 4\nbuffers = "staged"', "does not state GPUs"),
-        ("dgx_h100", collective("best"), "", '`best` needs `model = "nccl"`'),
+        ("dgx_h100", collective("ring_broadcast"), "", 'no `ring_broadcast`; state `model = "nccl"`'),
         ("dgx_h100", collective("dissemination", model="nccl"), "", "`nccl` has no `dissemination`"),
         ("summit", collective("ring", model="nccl"), "", "`nccl` sends from the memory of GPUs"),
         ("dgx_h100", collective("ring", model="nccl"), 'communication = "simulated"', "cannot be simulated"),

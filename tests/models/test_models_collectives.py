@@ -171,6 +171,59 @@ def pairwise(network: Network, ranks: int, length: int) -> None:
     assert all(np.array_equal(h[i], blocks[i][rank]) for rank, h in enumerate(held) for i in range(ranks))
 
 
+def bruck_alltoall(network: Network, ranks: int, length: int) -> None:
+    """Blocks by their way still to go; those whose way has the bit of a round are sent by it."""
+    size = length // ranks
+    blocks = [data.reshape(ranks, -1) for data in contributions(ranks, size * ranks)]
+    held = [{way: blocks[rank][(rank + way) % ranks] for way in range(ranks)} for rank in range(ranks)]
+    step = 1
+    while step < ranks:
+        ways = [way for way in range(ranks) if way & step]
+        sent = {(r, (r + step) % ranks): np.concatenate([held[r][way] for way in ways]) for r in range(ranks)}
+        for rank, data in network.exchange(sent).items():
+            held[rank] |= dict(zip(ways, data.reshape(len(ways), -1), strict=True))
+        step *= 2
+    for rank in range(ranks):
+        for way, block in held[rank].items():
+            assert np.array_equal(block, blocks[(rank - way) % ranks][rank])
+
+
+def binomial_gather(network: Network, ranks: int, length: int) -> None:
+    blocks = contributions(ranks, length // ranks)
+    held = {rank: [block] for rank, block in enumerate(blocks)}
+    step = 1
+    while step < ranks:
+        senders = [rank for rank in held if rank % (2 * step) == step]
+        sent = {(rank, rank - step): np.concatenate(held.pop(rank)) for rank in senders}
+        for rank, data in network.exchange(sent).items():
+            held[rank].append(data)
+        step *= 2
+    assert np.array_equal(np.concatenate(held[0]), np.concatenate(blocks))
+
+
+def recursive_halving(network: Network, ranks: int, length: int) -> None:
+    data = contributions(ranks, length)
+    total = sum(data)
+    group = fold_surplus(network, data)
+    segments = dict.fromkeys(group, (0, length))
+    distance = len(group) // 2
+    while distance:
+        messages = {}
+        for i, rank in enumerate(group):
+            start, stop = segments[rank]
+            halves = (start, (start + stop) // 2), ((start + stop) // 2, stop)
+            segments[rank], given = halves[bool(i & distance)], halves[not i & distance]
+            messages[rank, group[i ^ distance]] = data[rank][slice(*given)]
+        for rank, message in network.exchange(messages).items():
+            data[rank][slice(*segments[rank])] += message
+        distance //= 2
+    assert all(np.array_equal(data[rank][slice(*part)], total[slice(*part)]) for rank, part in segments.items())
+    surplus = ranks - len(group)
+    if surplus:
+        # The block of a surplus rank is in the segment of its neighbour.
+        network.exchange({(2 * i + 1, 2 * i): data[2 * i + 1][: length // ranks] for i in range(surplus)})
+
+
 SIMULATIONS: dict[str, Callable[[Network, int, int], None]] = {
     simulation.__name__: simulation
     for simulation in (
@@ -182,6 +235,9 @@ SIMULATIONS: dict[str, Callable[[Network, int, int], None]] = {
         ring_allgather,
         bruck_allgather,
         pairwise,
+        bruck_alltoall,
+        binomial_gather,
+        recursive_halving,
     )
 }
 
@@ -195,7 +251,7 @@ def modelled_rounds(algorithm: str, ranks: int, length: int) -> list[float]:
 
 
 @pytest.mark.parametrize("ranks", PROCESS_COUNTS)
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", SIMULATIONS)
 def test_rounds_and_bytes_of_the_simulated_exchange(algorithm: str, ranks: int) -> None:
     length = 2 * math.lcm(ranks, power_of_two_below(ranks))
     network = Network()

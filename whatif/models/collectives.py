@@ -17,7 +17,7 @@ workstations", Journal of Parallel and Distributed Computing 69(2), 2009.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import numpy as np
@@ -191,14 +191,111 @@ def pairwise_counts(process_count: Count) -> RoundCounts:
     return _one_round(process_count - 1)
 
 
-ALGORITHMS: dict[str, tuple[Callable[[Bytes, Count], RoundSizes], Callable[[Count], RoundCounts]]] = {
+@model("n_r = Σ_(i<P) [bit r − 1 of i] n / P", _THAKUR)
+def bruck_alltoall_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
+    """Bytes per round of an all-to-all by Bruck's algorithm: blocks travel by powers of two, half of them a round."""
+    step = np.exp2(_rounds(_ceil_log2(process_count)) - 1)
+    count = _one_round(process_count)
+    whole, rest = np.divmod(count, 2 * step)
+    blocks: FloatArray = whole * step + np.maximum(rest - step, 0.0)
+    return blocks * _one_round(message_size / process_count)
+
+
+@model("c_r = [r ≤ ⌈lg P⌉]", _THAKUR)
+def bruck_alltoall_counts(process_count: Count) -> RoundCounts:
+    """Rounds of an all-to-all by Bruck's algorithm: one per size."""
+    return bruck_allgather_counts(process_count)
+
+
+@model("n_r = n / (2 P)", _RING)
+def bidirectional_ring_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
+    """Bytes per round of an allreduce around a ring in both directions: half of a block."""
+    return _one_round(message_size / (2 * process_count))
+
+
+@model("c = 4 (P − 1)", _RING)
+def bidirectional_ring_counts(process_count: Count) -> RoundCounts:
+    """Rounds of an allreduce around a ring in both directions, one after the other."""
+    return _one_round(4 * (process_count - 1))
+
+
+@model("n_0 = n,  n_1 = n / P,  n_r = n / 2^(r−1)", _THAKUR)
+def recursive_halving_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
+    """Bytes per round of a reduce-scatter by recursive halving; `message_size` is the buffer that is reduced.
+
+    Kind 0 is what surplus processes send, kind 1 the block that they receive in the end.
+    """
+    whole, halves = np.split(rabenseifner_sizes(message_size, process_count), [1], axis=-1)
+    block = _one_round(message_size / process_count)
+    return np.concatenate([whole, np.broadcast_to(block, whole.shape), halves], axis=-1)
+
+
+@model("c_0 = c_1 = [P ≠ 2^i],  c_r = [r − 1 ≤ ⌊lg P⌋]", _THAKUR)
+def recursive_halving_counts(process_count: Count) -> RoundCounts:
+    """Rounds of a reduce-scatter by recursive halving: each half once."""
+    whole, halves = np.split(rabenseifner_counts(process_count) / 2, [1], axis=-1)
+    return np.concatenate([whole, whole, halves], axis=-1)
+
+
+@model("n_r = min(2^(r−1), P − 2^(r−1)) n / P,  n_0 = n / P", _THAKUR)
+def scatter_ring_allgather_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
+    """Bytes per round of a long broadcast: the message is scattered along a tree, then gathered around a ring."""
+    block = ring_allgather_sizes(message_size, process_count)
+    return np.concatenate([block, bruck_allgather_sizes(message_size, process_count)], axis=-1)
+
+
+@model("c_0 = P − 1,  c_r = [r ≤ ⌈lg P⌉]", _THAKUR)
+def scatter_ring_allgather_counts(process_count: Count) -> RoundCounts:
+    """Rounds of a long broadcast: the ring of the allgather, and those of the tree."""
+    return np.concatenate([ring_allgather_counts(process_count), bruck_allgather_counts(process_count)], axis=-1)
+
+
+@model("c = P − 1", "definition")
+def linear_counts(process_count: Count) -> RoundCounts:
+    """Messages between the root and all others, one after the other."""
+    return _one_round(process_count - 1)
+
+
+@model("T = min over algorithms of T_a", "definition")
+def fastest_time(*times: Seconds) -> Seconds:
+    """Time of the fastest algorithm. Elementwise."""
+    return np.asarray(np.minimum.reduce(np.broadcast_arrays(*times)))
+
+
+@model("n' = f n", "definition")
+def largest_size(message_size: Bytes, imbalance: Count) -> Bytes:
+    """Buffer of an all-to-all whose messages are all as large as the largest, f ≥ 1 times the mean. Elementwise.
+
+    In every round of a pairwise exchange some rank sends to the busiest one, and the others wait for it.
+    """
+    return message_size * imbalance
+
+
+SizesAndCounts = tuple[Callable[[Bytes, Count], RoundSizes], Callable[[Count], RoundCounts]]
+_TREE: SizesAndCounts = bruck_allgather_sizes, bruck_allgather_counts
+"""Gather and scatter along a binomial tree: the messages of the root are those of Bruck's allgather."""
+_BLOCKS: SizesAndCounts = pairwise_sizes, linear_counts
+_WHOLE: SizesAndCounts = binomial_tree_sizes, linear_counts
+ALGORITHMS: Mapping[str, SizesAndCounts] = {
     "binomial_tree": (binomial_tree_sizes, binomial_tree_counts),
     "recursive_doubling": (recursive_doubling_sizes, recursive_doubling_counts),
     "ring": (ring_sizes, ring_counts),
+    "bidirectional_ring": (bidirectional_ring_sizes, bidirectional_ring_counts),
     "rabenseifner": (rabenseifner_sizes, rabenseifner_counts),
     "dissemination": (dissemination_sizes, dissemination_counts),
     "ring_allgather": (ring_allgather_sizes, ring_allgather_counts),
     "bruck_allgather": (bruck_allgather_sizes, bruck_allgather_counts),
     "pairwise": (pairwise_sizes, pairwise_counts),
+    "bruck_alltoall": (bruck_alltoall_sizes, bruck_alltoall_counts),
+    "recursive_halving": (recursive_halving_sizes, recursive_halving_counts),
+    "ring_reduce_scatter": _BLOCKS,
+    "pairwise_reduce_scatter": _BLOCKS,
+    "scatter_ring_allgather": (scatter_ring_allgather_sizes, scatter_ring_allgather_counts),
+    "linear_broadcast": _WHOLE,
+    "linear_reduce": _WHOLE,
+    "binomial_gather": _TREE,
+    "linear_gather": _BLOCKS,
+    "binomial_scatter": _TREE,
+    "linear_scatter": _BLOCKS,
 }
 """Functions (bytes, counts) for each kind of round, by name of the algorithm."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from whatif import units
 from whatif.models.phase import KindSize, KindTime
-from whatif.models.quantities import Bytes, Core, FloatArray, Seconds, model
+from whatif.models.quantities import Core, FloatArray, Seconds, model
 
 LinkBandwidths = Annotated[FloatArray, units.BYTE_PER_SECOND, Core("link")]
 LinkCounts = Annotated[FloatArray, units.ONE, Core("row", "link", "step")]
@@ -87,12 +87,6 @@ def _starts(
 def congested_time(time: Seconds, congestion_time: Seconds) -> Seconds:
     """Time of a phase with the congestion of its links. Elementwise."""
     return time + congestion_time
-
-
-@model("n_r = x_r n", "definition")
-def round_message_sizes(round_loads: RoundLoads, message_size: Bytes) -> RoundSizes:
-    """Size of the messages of each round of a collective, [..., round], from the buffer n and its shares x_r."""
-    return np.asarray(round_loads)[..., SHARE, :] * np.asarray(message_size)[..., np.newaxis]
 
 
 @model("T_c = Σ_r c_r [max(α_r + n_r / B − T_r, w_r α_r + m_r n_r / B − T_r, 0) + h_r λ]", _SOURCE)

@@ -14,6 +14,7 @@ from whatif.schema.fields import (
     BytesPerSecond,
     Count,
     CountOrZero,
+    FactorFromOne,
     Fraction,
     Operations,
     OperationsPerSecond,
@@ -26,7 +27,15 @@ from whatif.schema.fields import (
     Unit,
 )
 from whatif.schema.gemm_phase import GemmPhase
-from whatif.vocabulary import Buffers, Category, CollectiveModel, DistanceName, HaloModel, TraceModel
+from whatif.vocabulary import (
+    Buffers,
+    Category,
+    CollectiveModel,
+    CollectiveOperation,
+    DistanceName,
+    HaloModel,
+    TraceModel,
+)
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
@@ -136,28 +145,45 @@ class CollectivePhase(StrictTable):
 
     kind: Literal["collective"]
     """A collective operation."""
+    operation: CollectiveOperation | None = None
+    """Operation whose fastest algorithm `best` is (default: allreduce); otherwise that of the algorithm."""
     algorithm: Literal[
         "best",
-        "double_binary_tree",
-        "hierarchical",
-        "ring_reduce_scatter",
-        "ring_broadcast",
-        "binomial_tree",
         "recursive_doubling",
-        "ring",
         "rabenseifner",
-        "dissemination",
-        "ring_allgather",
+        "ring",
+        "bidirectional_ring",
+        "hierarchical",
+        "switch_reduction",
+        "double_binary_tree",
+        "recursive_halving",
+        "ring_reduce_scatter",
+        "pairwise_reduce_scatter",
         "bruck_allgather",
+        "ring_allgather",
         "pairwise",
+        "bruck_alltoall",
+        "binomial_tree",
+        "scatter_ring_allgather",
+        "linear_broadcast",
+        "ring_broadcast",
+        "switch_multicast",
+        "linear_reduce",
+        "binomial_gather",
+        "linear_gather",
+        "binomial_scatter",
+        "linear_scatter",
+        "dissemination",
     ]
-    """Algorithm; pairwise is an all-to-all. With `model = "nccl"` also hierarchical (in link domains, then between
-    them), double_binary_tree, best, which is the fastest allreduce, ring_reduce_scatter and ring_broadcast."""
+    """Algorithm, or best: the fastest one of the operation (docs/domains.md lists them). hierarchical: inside a node or
+    link domain, then between them; switch_reduction and switch_multicast: by the switches of the network."""
     model: CollectiveModel
     """Model of the messages, or nccl: a library of GPUs, by the constants of NCCL's tuner."""
     message_size: Bytes = 0.0
     """Size of the buffer that is broadcast, reduced or gathered, or that one rank sends in an all-to-all; not used by a
     dissemination barrier."""
+    imbalance: FactorFromOne = 1.0
+    """Largest message of an all-to-all over the mean one; the largest decides every round."""
     distance: DistanceName | None = None
     """Distance whose parameters apply to every round; by default the farthest one that a message of the round
     crosses."""

@@ -224,5 +224,7 @@ class Network(StrictTable):
     port_count: Count | None = None
     """Ports of a node, each with the rates of `inter_node`, whose `additional_bandwidth` is not used then. Without it
     `inter_node` has the rates of the whole node."""
+    switch_reduction: bool = False
+    """Whether the switches between the nodes reduce and duplicate messages, as InfiniBand switches with SHARP do."""
     topology: Topology | None = None
     """Links between the nodes, for congestion and for `communication = "shared_links"`."""

@@ -10,7 +10,7 @@ Journal of High Performance Computing Applications 19(1), 2005, and those named 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -192,6 +192,15 @@ def linear_from_root(member: Members, process_count: int, root: int) -> list[Rou
     return [Rounds(from_root, 1.0, others, 1.0, together=True)]
 
 
+def one_by_one(algorithm: Algorithm) -> Algorithm:
+    """Algorithm whose messages wait for each other, instead of all at once."""
+
+    def rounds(member: Members, process_count: int, root: int) -> list[Rounds]:
+        return [replace(part, together=False) for part in algorithm(member, process_count, root)]
+
+    return rounds
+
+
 def scatter_ring_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
     """Rounds of a long broadcast: the message is scattered in P blocks, which are then passed around a ring."""
     (scatter,) = binomial_scatter(member, process_count, root)
@@ -250,6 +259,16 @@ def ring_allreduce(member: Members, process_count: int, root: int) -> list[Round
     return [_around(member, process_count, 2 * (process_count - 1), 1 / process_count)]
 
 
+def bidirectional_ring_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """The ring with half of each block in either direction, one after the other."""
+    (there,) = ring_allreduce(member, process_count, root)
+    source, target = (
+        np.stack(ways, axis=-1).reshape(len(member), -1)
+        for ways in ((there.source, there.target), (there.target, there.source))
+    )
+    return [Rounds(source, 0.5 / process_count, target, 0.5 / process_count)]
+
+
 def ring_blocks(member: Members, process_count: int, root: int) -> list[Rounds]:
     """P - 1 rounds around a ring, a block in each: an allgather, or a reduction that is scattered."""
     return [_around(member, process_count, process_count - 1, 1.0)]
@@ -278,6 +297,14 @@ def linear_alltoall(member: Members, process_count: int, root: int) -> list[Roun
     """All messages at once."""
     (rounds,) = pairwise(member, process_count, root)
     return [Rounds(rounds.source, 1.0, rounds.target, 1.0, together=True)]
+
+
+def bruck_alltoall(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """In round r each member sends to the one 2^r further on all blocks whose way has that step."""
+    column, power = member[:, np.newaxis], _powers(process_count)
+    ways = np.arange(process_count)[:, np.newaxis]
+    share = ((ways & power) > 0).sum(axis=0).astype(np.float64)
+    return [Rounds((column - power) % process_count, share, (column + power) % process_count, share)]
 
 
 def recursive_halving(member: Members, process_count: int, root: int) -> list[Rounds]:
@@ -313,17 +340,31 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
         "binomial_tree": binomial_broadcast,
         "scatter_ring_allgather": scatter_ring_allgather,
         "linear": linear_from_root,
+        "one_by_one": one_by_one(linear_from_root),
     },
-    Kind.REDUCE: {"binomial_tree": binomial_reduce, "linear": linear_to_root},
+    Kind.REDUCE: {
+        "binomial_tree": binomial_reduce,
+        "linear": linear_to_root,
+        "one_by_one": one_by_one(linear_to_root),
+    },
     Kind.ALLREDUCE: {
         "recursive_doubling": recursive_doubling_allreduce,
         "rabenseifner": rabenseifner_allreduce,
         "ring": ring_allreduce,
+        "bidirectional_ring": bidirectional_ring_allreduce,
     },
-    Kind.GATHER: {"binomial_tree": binomial_gather, "linear": linear_to_root},
-    Kind.SCATTER: {"binomial_tree": binomial_scatter, "linear": linear_from_root},
+    Kind.GATHER: {
+        "binomial_tree": binomial_gather,
+        "linear": linear_to_root,
+        "one_by_one": one_by_one(linear_to_root),
+    },
+    Kind.SCATTER: {
+        "binomial_tree": binomial_scatter,
+        "linear": linear_from_root,
+        "one_by_one": one_by_one(linear_from_root),
+    },
     Kind.ALLGATHER: {"ring_allgather": ring_blocks, "bruck_allgather": bruck_allgather},
-    Kind.ALLTOALL: {"pairwise": pairwise, "linear": linear_alltoall},
+    Kind.ALLTOALL: {"pairwise": pairwise, "bruck": bruck_alltoall, "linear": linear_alltoall},
     Kind.REDUCE_SCATTER: {"pairwise": pairwise, "ring": ring_blocks, "recursive_halving": recursive_halving},
     Kind.SCAN: {"recursive_doubling": recursive_doubling_scan, "linear": linear_scan},
 }

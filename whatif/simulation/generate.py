@@ -5,7 +5,7 @@ Peers are relative, so that a program serves all ranks at the same place of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.models.patterns import GridPattern, message_kinds
 from whatif.models.quantities import FloatArray
+from whatif.simulation.collective_stages import Stage, contributed
 from whatif.simulation.rank_programs import COLLECTIVES, Kind, Loop, RankProgram, Trace
 
 Operation = tuple[Kind, int, float, int]
@@ -34,6 +35,30 @@ def collective_trace(
     work = [(Kind.COMPUTE, 0, compute_time, 0)] if compute_time else []
     program = _program([*work, (kind, root, message_size, 0)], count)
     return Trace((program,), np.zeros(rank_count, dtype=np.int32))
+
+
+def staged_trace(stages: Sequence[Stage], rank_count: int, buffer_size: float) -> Trace:
+    """The stages of a collective one after the other, each in all of its groups at once; the first rank is the root."""
+    ranks, communicators = np.arange(rank_count), [np.empty(0, dtype=np.int32)]
+    tags = np.zeros((rank_count, len(stages)), dtype=np.int32)
+    for column, stage in enumerate(stages):
+        if stage.size < rank_count:
+            group = ranks // (stage.size * stage.stride) * stage.stride + ranks % stage.stride
+            tags[:, column] = len(communicators) + group
+            order = np.argsort(group, kind="stable").astype(np.int32)
+            communicators += list(order.reshape(-1, stage.size))
+    distinct, which = np.unique(tags, axis=0, return_inverse=True)
+    programs = [
+        _program([_call(stage, tag, communicators, buffer_size) for stage, tag in zip(stages, row, strict=True)], 1)
+        for row in distinct.tolist()
+    ]
+    return Trace(tuple(programs), which.ravel().astype(np.int32), tuple(communicators))
+
+
+def _call(stage: Stage, communicator: int, members: Sequence[NDArray[np.int32]], buffer_size: float) -> Operation:
+    """A collective of a communicator, whose first rank is the root; communicator 0 has all ranks."""
+    size = contributed(stage.kind, stage.share * buffer_size, stage.size)
+    return stage.kind, int(members[communicator][0]) if communicator else 0, size, communicator
 
 
 def all_to_all_trace(rank_count: int, message_size: float) -> Trace:

@@ -10,12 +10,20 @@ from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 from whatif.simulation.collective_schedules import ALGORITHMS
+from whatif.simulation.collective_stages import SWITCH, contributed, stages
 from whatif.simulation.rank_programs import Kind
 
 SAMPLES: Final = 64
 """Rounds of an all-to-all whose routes are followed; each represents those around it."""
-_RINGS: Final = {"ring": 2, "ring_allgather": 1}
-"""Turns of the algorithms that pass blocks around a ring."""
+_RINGS: Final = {
+    (Kind.ALLREDUCE, "ring"): (2, (1,)),
+    (Kind.ALLREDUCE, "bidirectional_ring"): (2, (1, -1)),
+    (Kind.ALLGATHER, "ring_allgather"): (1, (1,)),
+    (Kind.REDUCE_SCATTER, "ring"): (1, (1,)),
+}
+"""Turns and directions of the algorithms that pass blocks around a ring."""
+_FIRST: Final = 512
+"""Rounds between a root and one other rank that are followed one by one; of the others `SAMPLES`."""
 
 
 class Round(NamedTuple):
@@ -34,16 +42,45 @@ class Round(NamedTuple):
 
 
 def rounds_of(kind: Kind, algorithm: str, rank_count: int) -> Iterator[Round]:
-    """Rounds of an algorithm in which there are messages; of an all-to-all between many ranks, a sample."""
-    ranks, turns, one = np.arange(rank_count), rank_count - 1, np.ones(rank_count)
-    if algorithm in _RINGS and turns:
-        yield Round(ranks, (ranks + 1) % rank_count, one, 1 / rank_count, float(_RINGS[algorithm] * turns), 0.0)
-    elif kind is Kind.ALLTOALL:
+    """Rounds of an algorithm in which there are messages; of one with many rounds that are alike, a sample."""
+    ranks, turns = np.arange(rank_count), rank_count - 1
+    if not turns:
+        return
+    if (kind, algorithm) in _RINGS:
+        yield from _around(ranks, *_RINGS[kind, algorithm])
+    elif algorithm == SWITCH:
+        sender = ranks if kind is Kind.ALLREDUCE else ranks[:1]
+        yield Round(sender, (sender + 1) % rank_count, np.ones(len(sender)), 1.0)
+    elif algorithm == "pairwise":
         count = min(turns, SAMPLES)
         for step in np.linspace(1, turns, count).astype(int):
-            yield Round(ranks, (ranks + step) % rank_count, one, 1 / rank_count, turns / count)
+            yield Round(ranks, (ranks + step) % rank_count, np.ones(rank_count), 1 / rank_count, turns / count)
+    elif algorithm == "one_by_one":
+        yield from _one_by_one(kind, rank_count)
     else:
         yield from _scheduled(kind, algorithm, ranks)
+
+
+def _around(ranks: NDArray[np.int64], turns: int, directions: tuple[int, ...]) -> Iterator[Round]:
+    """Blocks around a ring, a part of them in each direction."""
+    count = len(ranks)
+    for way in directions:
+        receiver = (ranks + way) % count
+        share = 1 / (count * len(directions))
+        yield Round(ranks, receiver, np.ones(count), share, float(turns * (count - 1)), 0.0)
+
+
+def _one_by_one(kind: Kind, rank_count: int) -> Iterator[Round]:
+    """A message between the root and each other rank in turn."""
+    steps = np.arange(1, rank_count)
+    if len(steps) > _FIRST + SAMPLES:
+        steps = np.append(steps[:_FIRST], np.linspace(_FIRST + 1, rank_count - 1, SAMPLES).astype(int))
+    repeats = np.where(steps <= _FIRST, 1.0, max(rank_count - 1 - _FIRST, 1) / max((steps > _FIRST).sum(), 1))
+    share = contributed(kind, 1.0, rank_count)
+    for step, repeat in zip(steps[:, np.newaxis], repeats.tolist(), strict=True):
+        root = np.zeros_like(step)
+        ends = (step, root) if kind in {Kind.GATHER, Kind.REDUCE} else (root, step)
+        yield Round(*ends, np.ones(1), share, repeat)
 
 
 def grouped_rounds(kind: Kind, algorithm: str, rank_count: int, group_size: int, stride: int) -> Iterator[Round]:
@@ -58,13 +95,24 @@ def grouped_rounds(kind: Kind, algorithm: str, rank_count: int, group_size: int,
         yield item._replace(sender=sender, receiver=receiver, weight=np.tile(item.weight, len(group)))
 
 
+def collective_rounds(
+    algorithm: str, rank_count: int, group_size: int, group_stride: int, domain_rank_count: int
+) -> list[Round]:
+    """Rounds of all stages of an algorithm in all groups at once, their shares those of the whole buffer."""
+    return [
+        item._replace(share=item.share * stage.share)
+        for stage in stages(algorithm, group_size, group_stride, domain_rank_count)
+        for item in grouped_rounds(stage.kind, stage.schedule, rank_count, stage.size, stage.stride)
+    ]
+
+
 def _scheduled(kind: Kind, algorithm: str, ranks: NDArray[np.int64]) -> Iterator[Round]:
     """Rounds of the schedule that is simulated."""
-    per_buffer = 1 / len(ranks) if kind is Kind.ALLGATHER else 1.0
-    for part in ALGORITHMS[kind][algorithm](ranks, len(ranks), 0) if len(ranks) > 1 else ():
+    block = contributed(kind, 1.0, len(ranks))
+    for part in ALGORITHMS[kind][algorithm](ranks, len(ranks), 0):
         shares = np.broadcast_to(part.target_share, part.target.shape)
         for target, share in zip(part.target.T, shares.T, strict=True):
             sends = target >= 0
             if sends.any():
                 most = float(share[sends].max())
-                yield Round(ranks[sends], target[sends], share[sends] / max(most, 1e-300), most * per_buffer)
+                yield Round(ranks[sends], target[sends], share[sends] / max(most, 1e-300), most * block)

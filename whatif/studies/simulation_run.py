@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.message_simulation import MachineInputs, MessageMachine, block_places, core_count, machine_of
-from whatif.core.phases.simulated_exchange import ALGORITHMS, contributed
 from whatif.core.phases.traced_run import TraceFile
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program, Term
@@ -22,8 +22,9 @@ from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
 from whatif.schema.application import CollectivePhase, HaloPhase, TracePhase
 from whatif.simulation.activity import Activity, activity
+from whatif.simulation.collective_stages import Stage, schedules_of, stages
 from whatif.simulation.exchange import exchange_trace
-from whatif.simulation.generate import collective_trace, halo_trace
+from whatif.simulation.generate import halo_trace, staged_trace
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import COLLECTIVES, Kind, Loop, RankProgram, Trace
 from whatif.simulation.replay import Replay, replay
@@ -38,6 +39,7 @@ MOST_SIMULATED: Final = 20_000_000
 """Most operations that are simulated."""
 _COMMUNICATION: Final = "application.communication"
 _COLLECTIVES: Final = list(COLLECTIVES)
+Communicators = tuple[NDArray[np.int32], ...]
 _TREES: Final = [Kind.BROADCAST, Kind.REDUCE]
 
 
@@ -250,23 +252,22 @@ def _halos(program: Program) -> Iterator[str]:
 
 def _generated(program: Program, evaluation: Evaluation, iteration_count: int) -> Schedule:
     """Operations of the phases: messages as patterns, all other phases as work of their modelled time."""
-    algorithms: dict[Kind, str] = {}
+    collectives: list[Stage] = []
     parts: list[tuple[Trace, int]] = []
     for part in program.phases:
         phase = program.loaded.scenario.application.phases.get(part.phase)
         if isinstance(phase, HaloPhase):
             parts.append((_halo(program, evaluation, part.phase), _count(evaluation, f"{part.phase}.exchange_count")))
         elif isinstance(phase, CollectivePhase):
-            kind = ALGORITHMS[phase.algorithm][0]
-            if algorithms.setdefault(kind, phase.algorithm) != phase.algorithm:
-                raise UsageError(f"two algorithms of one collective: {algorithms[kind]} and {phase.algorithm}")
-            collective = _collective(evaluation, part.phase, kind)
+            own, collective = _collective(evaluation, program.terms[f"{part.phase}.simulated_time"])
+            collectives += own
             parts.append((collective, _count(evaluation, f"{part.phase}.operation_count")))
         else:
             parts.append((_work(_number(evaluation, part.term), _rank_count(evaluation)), 1))
     if sum(_operations(trace) * count for trace, count in parts) * iteration_count > MOST_SIMULATED:
         raise UsageError(f"more than {MOST_SIMULATED:,} operations: simulate fewer ranks or iterations")
-    return lower(repeated(joined([trace for trace, count in parts for _ in range(count)]), iteration_count), algorithms)
+    whole = repeated(joined([trace for trace, count in parts for _ in range(count)]), iteration_count)
+    return lower(whole, schedules_of(collectives))
 
 
 def _rank_count(evaluation: Evaluation) -> int:
@@ -288,10 +289,18 @@ def _count(evaluation: Evaluation, parameter: str) -> int:
     return round(_number(evaluation, f"application.phases.{parameter}"))
 
 
-def _collective(evaluation: Evaluation, phase: str, kind: Kind) -> Trace:
-    rank_count = _rank_count(evaluation)
-    size = contributed(kind, _number(evaluation, f"application.phases.{phase}.message_size"), rank_count)
-    return collective_trace(kind, rank_count, size)
+def _collective(evaluation: Evaluation, term: Term) -> tuple[tuple[Stage, ...], Trace]:
+    """Stages of a collective, and their trace."""
+    names = ("group_size", "group_stride", "ranks_per_node", "nodes_per_domain")
+    size, stride, on_node, nodes = (round(_input(evaluation, term, name)) for name in names)
+    parts = stages(term.options["algorithm"], size, stride, on_node * nodes)
+    return parts, staged_trace(parts, _rank_count(evaluation), _input(evaluation, term, "message_size"))
+
+
+def _input(evaluation: Evaluation, term: Term, name: str) -> float:
+    """Number that a term is given."""
+    reference = term.inputs[name]
+    return _number(evaluation, reference) if isinstance(reference, str) else reference.value
 
 
 def _halo(program: Program, evaluation: Evaluation, phase: str) -> Trace:
@@ -318,13 +327,24 @@ def _work(time: float, rank_count: int) -> Trace:
 
 def joined(traces: Sequence[Trace]) -> Trace:
     """Traces of the same ranks, one after another; their programs must all be relative and without loops."""
+    world: Communicators = (np.empty(0, dtype=np.int32),)
+    communicators = world
+    numbered = []
+    for trace in traces:
+        numbered.append([_renumbered(program, len(communicators) - 1) for program in trace.programs])
+        communicators += trace.communicators[1:]
     choices = np.stack([trace.program_of for trace in traces], axis=1)
     distinct, which = np.unique(choices, axis=0, return_inverse=True)
     programs = [
-        _concatenated([trace.programs[number] for trace, number in zip(traces, row, strict=True)])
-        for row in distinct.tolist()
+        _concatenated([own[number] for own, number in zip(numbered, row, strict=True)]) for row in distinct.tolist()
     ]
-    return Trace(tuple(programs), which.ravel().astype(np.int32))
+    return Trace(tuple(programs), which.ravel().astype(np.int32), communicators)
+
+
+def _renumbered(program: RankProgram, before: int) -> RankProgram:
+    """Program whose communicators, but for the world, have numbers after those of other traces."""
+    moved = np.isin(program.kind, _COLLECTIVES) & (program.tag > 0)
+    return replace(program, tag=np.where(moved, program.tag + before, program.tag).astype(np.int32))
 
 
 def _concatenated(parts: Sequence[RankProgram]) -> RankProgram:

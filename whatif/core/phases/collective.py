@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from whatif.core.context import DOMAIN_GPUS, Context
-from whatif.core.phases.collective_rounds import (
-    channel_sizes,
-    domain_ports,
-    leaving_count,
-    placed_rounds,
-    round_repeats,
-    round_sizes,
-    slowest_times,
-)
+from whatif.core.phases.collective_choice import chosen_algorithms
+from whatif.core.phases.collective_rounds import placed_rounds
+from whatif.core.phases.collective_wiring import CollectiveWiring
 from whatif.core.phases.device_messages import distance_time
 from whatif.core.phases.gpu_library import wire_library
 from whatif.core.phases.link_sharing import is_congested, wire_collective_congestion, with_congestion
 from whatif.core.phases.message import PORT_COUNT, message_time
-from whatif.core.rank_groups import group_of
 from whatif.core.term import PhaseTerm, Reference
-from whatif.models.collectives import ALGORITHMS, rounds_time
+from whatif.models.collectives import ALGORITHMS, fastest_time, largest_size, rounds_time
+from whatif.models.congestion import congested_time
+from whatif.models.corrections import time_of_sharing
+from whatif.models.placed_rounds import (
+    SHARE,
+    channel_sizes,
+    domain_ports,
+    leaving_count,
+    round_repeats,
+    round_sizes,
+    slowest_times,
+)
 from whatif.models.workload import repeated
 from whatif.schema.application import CollectivePhase
 from whatif.units import ONE, Quantity
@@ -28,76 +34,114 @@ from whatif.vocabulary import DISTANCES
 def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list[PhaseTerm]:
     """The terms of a collective phase."""
     path, wiring = f"application.phases.{name}", context.wiring
-    repeats = f"{path}.operation_count"
-    library = phase.model == "nccl"
-    once = wire_library(context, name, phase) if library else _by_messages(context, name, phase, repeats)
-    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
+    algorithms = chosen_algorithms(context, name, phase)
+    size: Reference = f"{path}.message_size"
+    if phase.imbalance != 1:
+        uneven = {"message_size": size, "imbalance": f"{path}.imbalance"}
+        size = wiring.add(f"{name}.largest_size", largest_size, uneven)
+    if phase.model == "nccl":
+        once = wire_library(context, name, phase, algorithms, size)
+    else:
+        names = [name] if len(algorithms) == 1 else [f"{name}.{algorithm}" for algorithm in algorithms]
+        pairs = zip(algorithms, names, strict=True)
+        once = _by_messages([CollectiveWiring(context, name, phase, *pair, size) for pair in pairs])
+    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.operation_count"}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
 
 
-def _by_messages(context: Context, name: str, phase: CollectivePhase, repeats: str) -> str:
-    """Time of one operation from the times of its messages."""
-    size = f"application.phases.{name}.message_size"
-    if phase.algorithm not in ALGORITHMS:
-        reason = f'`{phase.algorithm}` needs `model = "nccl"`; `{phase.model}` has {", ".join(ALGORITHMS)}'
-        context.wiring.problem(f"application.phases.{name}.algorithm", reason)
-        context.wiring.raise_problems()
+def _by_messages(candidates: Sequence[CollectiveWiring]) -> str:
+    """Time of one operation by the fastest algorithm, from the times of its messages."""
+    first, context = candidates[0], candidates[0].context
     if context.scenario.application.communication != "modelled":
-        from whatif.core.phases.simulated_exchange import wire_simulated_collective
-
-        if phase.group is not None:
-            context.wiring.problem(f"application.phases.{name}.group", "groups are not simulated")
-            context.wiring.raise_problems()
-        if phase.channel_count != 1 and isinstance(channels := _channels(context, name, phase), str):
-            reason = f"parallel channels ({channels}) cannot be simulated; state `channel_count = 1`"
-            context.wiring.problem(f"application.phases.{name}.channel_count", reason)
-            context.wiring.raise_problems()
-        return wire_simulated_collective(context, name, phase.model, phase.algorithm, size)
-    rounds = _at_one_distance(context, name, phase) if phase.distance else _placed(context, name, phase)
-    once = context.wiring.add(f"{name}.operation_time", rounds_time, rounds)
-    if phase.distance in (None, "inter_node") and is_congested(context):
-        congestion = wire_collective_congestion(context, name, phase, size)
-        once = with_congestion(context, name, once, congestion, repeats)
+        return _simulated(first)
+    alone = [_operation_time(one) for one in candidates]
+    once = _fastest(first, "operation_time", alone)
+    if first.phase.distance in (None, "inter_node") and is_congested(context):
+        shared = [wire_collective_congestion(one) for one in candidates]
+        congestion = shared[0] if len(candidates) == 1 else _congestion(candidates, alone, shared, once)
+        repeats = f"application.phases.{first.phase_name}.operation_count"
+        once = with_congestion(context, first.phase_name, once, congestion, repeats)
     return once
 
 
-def _at_one_distance(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
+def _fastest(first: CollectiveWiring, name: str, times: list[str]) -> str:
+    """Least of the times of some algorithms."""
+    if len(times) == 1:
+        return times[0]
+    return first.context.wiring.add(f"{first.phase_name}.{name}", fastest_time, {time: time for time in times})
+
+
+def _congestion(candidates: Sequence[CollectiveWiring], alone: list[str], shared: list[str], once: str) -> str:
+    """Congestion of the algorithm that is the fastest with it, over the fastest one without."""
+    first, wiring = candidates[0], candidates[0].context.wiring
+    together = [
+        wiring.add(f"{one.name}.congested_time", congested_time, {"time": time, "congestion_time": congestion})
+        for one, time, congestion in zip(candidates, alone, shared, strict=True)
+    ]
+    times: dict[str, Reference] = {"time": _fastest(first, "fastest_congested_time", together), "time_alone": once}
+    return wiring.add(f"{first.phase_name}.operation_congestion", time_of_sharing, times)
+
+
+def _simulated(collective: CollectiveWiring) -> str:
+    """Time of one operation, simulated message by message."""
+    from whatif.core.phases.simulated_exchange import wire_simulated_collective
+
+    context, channels = collective.context, _channels(collective)
+    if collective.phase.channel_count != 1 and isinstance(channels, str):
+        reason = f"parallel channels ({channels}) cannot be simulated; state `channel_count = 1`"
+        context.wiring.problem(f"application.phases.{collective.phase_name}.channel_count", reason)
+        context.wiring.raise_problems()
+    return wire_simulated_collective(
+        context,
+        collective.name,
+        collective.phase.model,
+        collective.algorithm,
+        {"message_size": collective.size, **collective.group},
+    )
+
+
+def _operation_time(collective: CollectiveWiring) -> str:
+    """Time of one operation from the rounds of the algorithm."""
+    rounds = _at_one_distance(collective) if collective.phase.distance else _placed(collective)
+    return collective.context.wiring.add(f"{collective.name}.operation_time", rounds_time, rounds)
+
+
+def _at_one_distance(collective: CollectiveWiring) -> dict[str, Reference]:
     """Numbers and times of rounds whose messages all have the stated distance."""
-    wiring, (sizes_of, counts_of) = context.wiring, ALGORITHMS[phase.algorithm]
-    group = group_of(context, name, phase.group)["group_size"] if phase.group else context.rank_count
+    context, name, phase = collective.context, collective.name, collective.phase
+    wiring, (sizes_of, counts_of) = context.wiring, ALGORITHMS[collective.algorithm]
+    group = collective.group["group_size"] if phase.group else context.rank_count
     ranks: dict[str, Reference] = {"process_count": group}
     counts = wiring.add(f"{name}.round_counts", counts_of, ranks)
-    buffer: dict[str, Reference] = {"message_size": f"application.phases.{name}.message_size"}
-    sizes = wiring.add(f"{name}.round_sizes", sizes_of, ranks | buffer)
+    sizes = wiring.add(f"{name}.round_sizes", sizes_of, {**ranks, "message_size": collective.size})
     assert phase.distance is not None
     times = message_time(context, name, phase.model, phase.distance, sizes, context.sharing(phase.distance))
     return {"round_counts": counts, "round_times": times}
 
 
-def _placed(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
+def _placed(collective: CollectiveWiring) -> dict[str, Reference]:
     """Numbers and times of the rounds of placed ranks."""
-    wiring, group = context.wiring, group_of(context, name, phase.group)
-    placed = {"rank_count": context.placed_count, **group, **context.domains}
-    rounds: dict[str, Reference] = {
-        "rounds": wiring.add(f"{name}.rounds", placed_rounds, placed, options={"algorithm": phase.algorithm})
-    }
-    buffer: dict[str, Reference] = {"message_size": f"application.phases.{name}.message_size"}
-    sizes = wiring.add(f"{name}.round_sizes", round_sizes, rounds | buffer)
+    context, name, wiring = collective.context, collective.name, collective.context.wiring
+    placed = {"rank_count": context.placed_count, **collective.group, **context.domains}
+    options = {"algorithm": collective.algorithm}
+    rounds: dict[str, Reference] = {"rounds": wiring.add(f"{name}.rounds", placed_rounds, placed, options=options)}
+    sized = {**rounds, "message_size": collective.size}
+    sizes = wiring.add(f"{name}.round_sizes", round_sizes, sized, options={"row": SHARE})
     sent: dict[str, tuple[str, str]] = {distance: (sizes, context.sharing(distance)) for distance in DISTANCES}
-    sent["inter_node"] = _of_channels(context, name, phase, rounds["rounds"], sizes)
+    sent["inter_node"] = _of_channels(collective, rounds["rounds"], sizes)
     times: dict[str, Reference] = {
-        f"{distance}_time": distance_time(context, name, phase.model, distance, *sent[distance])
+        f"{distance}_time": distance_time(context, name, collective.phase.model, distance, *sent[distance])
         for distance in DISTANCES
     }
     counts = wiring.add(f"{name}.round_counts", round_repeats, rounds)
     return {"round_counts": counts, "round_times": wiring.add(f"{name}.round_times", slowest_times, rounds | times)}
 
 
-def _of_channels(context: Context, name: str, phase: CollectivePhase, rounds: Reference, sizes: str) -> tuple[str, str]:
+def _of_channels(collective: CollectiveWiring, rounds: Reference, sizes: str) -> tuple[str, str]:
     """Sizes of the messages between domains, and how many of them share the ports of a node."""
-    wiring, channels = context.wiring, _channels(context, name, phase)
+    wiring, name, channels = collective.context.wiring, collective.name, _channels(collective)
     if channels == PORT_COUNT and DOMAIN_GPUS in wiring.parameters:
-        nodes = {"node_count": context.domains["nodes_per_domain"], "port_count": channels}
+        nodes = {"node_count": collective.context.domains["nodes_per_domain"], "port_count": channels}
         channels = wiring.add(f"{name}.channel_count", domain_ports, nodes)
     leaving = wiring.add(f"{name}.leaving_count", leaving_count, {"rounds": rounds, "channel_count": channels})
     if isinstance(channels, Quantity):
@@ -106,9 +150,10 @@ def _of_channels(context: Context, name: str, phase: CollectivePhase, rounds: Re
     return wiring.add(f"{name}.channel_sizes", channel_sizes, inputs), leaving
 
 
-def _channels(context: Context, name: str, phase: CollectivePhase) -> Reference:
+def _channels(collective: CollectiveWiring) -> Reference:
     """Number of parallel channels of a link domain: as stated, or the ports of a node for messages of device memory."""
-    if phase.channel_count is not None:
-        return f"application.phases.{name}.channel_count"
+    context = collective.context
+    if collective.phase.channel_count is not None:
+        return f"application.phases.{collective.phase_name}.channel_count"
     ports = context.buffers != "host" and PORT_COUNT in context.wiring.parameters
     return PORT_COUNT if ports else Quantity(1.0, ONE)

@@ -9,15 +9,15 @@ from whatif.core.phases.host_transfer import link_bandwidth
 from whatif.core.phases.message import injection_bandwidth
 from whatif.core.rank_groups import group_of
 from whatif.core.term import Reference
-from whatif.models.gpu_collectives import LIBRARY_ALGORITHMS, domain_link_bandwidth, group_bandwidth, library_time
+from whatif.models.gpu_collectives import domain_link_bandwidth, group_bandwidth, library_time
 from whatif.models.ranks import members_in_domain, sharing_count
 from whatif.schema.application import CollectivePhase
 
-NAMES = (*LIBRARY_ALGORITHMS, "best")
 
-
-def wire_library(context: Context, name: str, phase: CollectivePhase) -> str:
-    """Wire the time of one operation."""
+def wire_library(
+    context: Context, name: str, phase: CollectivePhase, algorithms: tuple[str, ...], size: Reference
+) -> str:
+    """Wire the time of one operation by the fastest of some algorithms, with a buffer of a size."""
     _check(context, name, phase)
     wiring, node = context.wiring, context.scenario.platform.node
     domain = context.domain_rank_count
@@ -31,13 +31,16 @@ def wire_library(context: Context, name: str, phase: CollectivePhase) -> str:
     }
     link = wiring.add(f"{name}.link_bandwidth", domain_link_bandwidth, linked, options=stated)
     inputs: dict[str, Reference] = {
-        "message_size": f"application.phases.{name}.message_size",
+        "message_size": size,
         "rank_count": group["group_size"],
         "domain_rank_count": members,
         "link_bandwidth": link,
         "network_bandwidth": _network_bandwidth(context, name, members),
     }
-    options = {"algorithm": phase.algorithm, "switch_reduction": node.switch_reduction}
+    options = {
+        "algorithm": algorithms[0] if len(algorithms) == 1 else "best",
+        "switch_reduction": node.switch_reduction,
+    }
     return wiring.add(f"{name}.operation_time", library_time, inputs, options=options)
 
 
@@ -58,8 +61,6 @@ def _check(context: Context, name: str, phase: CollectivePhase) -> None:
     if context.buffers == "host":
         reason = f'`nccl` sends from the memory of GPUs: state `buffers = "device"`; {platform.name} needs peer links'
         wiring.problem(f"{path}.model", reason)
-    if phase.algorithm not in NAMES:
-        wiring.problem(f"{path}.algorithm", f"`nccl` has no `{phase.algorithm}`; it has {', '.join(NAMES)}")
     if platform.network.inter_node.injection is None:
         wiring.problem(f"{path}.model", f"{platform.name} does not state `[network.inter_node.injection]`")
     if application.communication != "modelled":

@@ -12,26 +12,26 @@ from numpy.typing import ArrayLike
 from whatif import units
 from whatif.core.context import Context
 from whatif.core.evaluate import REFUSED
+from whatif.core.phases.collective_wiring import CollectiveWiring
 from whatif.core.phases.halo_wiring import HaloWiring
 from whatif.core.phases.message import choose_protocol, message_time, parameters_at, protocol_time
 from whatif.core.phases.node_links import by_link
-from whatif.core.rank_groups import group_of
 from whatif.core.term import Reference
 from whatif.errors import UsageError
 from whatif.models.congestion import (
+    SHARE,
     LinkCounts,
     RoundLoads,
     congested_time,
     exchange_congestion,
-    round_message_sizes,
     rounds_congestion,
 )
 from whatif.models.decomposition import MOST_CELLS, PerDimension, is_count
 from whatif.models.patterns import Neighbours, Pattern, message_kinds
+from whatif.models.placed_rounds import round_sizes
 from whatif.models.placement import ONE_NODE, boxes_at, each_distinct, grid_at, pattern_at
 from whatif.models.quantities import Core, Count, FloatArray, model
 from whatif.models.workload import along_dimensions, repeated
-from whatif.schema.application import CollectivePhase
 from whatif.units import BYTE, Quantity
 from whatif.vocabulary import PROTOCOLS
 
@@ -218,14 +218,13 @@ def _round_loads(
     network: Network,
 ) -> FloatArray | None:
     """Loads, shares and repetitions [row, round] of the rounds of a collective."""
-    from whatif.core.phases.simulated_exchange import ALGORITHMS
     from whatif.simulation.link_loads import link_loads
-    from whatif.simulation.round_patterns import grouped_rounds
+    from whatif.simulation.round_patterns import collective_rounds
 
     if rank_count % (group_size * group_stride):
         return None
-    kind = ALGORITHMS[algorithm][0]
-    rounds = list(grouped_rounds(kind, algorithm, rank_count, group_size, group_stride))
+    domain = ranks_per_node * nodes_per_domain
+    rounds = collective_rounds(algorithm, rank_count, group_size, group_stride, domain)
     if not rounds:
         return np.zeros((6, 1))
     topology = _topology(network, -(-rank_count // ranks_per_node))
@@ -284,19 +283,19 @@ def wire_exchange_congestion(exchange: HaloWiring, exchange_time: str) -> str:
     )
 
 
-def wire_collective_congestion(context: Context, name: str, phase: CollectivePhase, message_size: Reference) -> str:
+def wire_collective_congestion(collective: CollectiveWiring) -> str:
     """Wire the congestion of one operation of a collective."""
-    wiring, shared = context.wiring, topology_inputs(context)
-    group = group_of(context, name, phase.group)
-    inputs: dict[str, Reference] = {"rank_count": context.placed_count, **group, **context.domains}
+    context, name, wiring = collective.context, collective.name, collective.context.wiring
+    shared = topology_inputs(context)
+    inputs: dict[str, Reference] = {"rank_count": context.placed_count, **collective.group, **context.domains}
     del inputs["ranks_per_socket"]
     if "link_counts" in shared:
         inputs["link_counts"] = shared.pop("link_counts")
-    options = {"algorithm": phase.algorithm, **_routing(context)}
+    options = {"algorithm": collective.algorithm, **_routing(context)}
     loads = wiring.add(f"{name}.round_loads", collective_round_loads, inputs, options=options)
-    sized: dict[str, Reference] = {"round_loads": loads, "message_size": message_size}
-    sizes = wiring.add(f"{name}.routed_sizes", round_message_sizes, sized)
-    single = _single_message(context, f"{name}.routed", phase.model, sizes)
+    sized: dict[str, Reference] = {"rounds": loads, "message_size": collective.size}
+    sizes = wiring.add(f"{name}.routed_sizes", round_sizes, sized, options={"row": SHARE})
+    single = _single_message(context, f"{name}.routed", collective.phase.model, sizes)
     times = {"message_sizes": sizes, "message_times": single["message_time"], "latencies": single["latency"]}
     return wiring.add(f"{name}.operation_congestion", rounds_congestion, {"round_loads": loads, **shared, **times})
 

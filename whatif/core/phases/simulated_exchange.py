@@ -19,27 +19,27 @@ from whatif.models.placement import boxes_at, grid_at
 from whatif.models.quantities import Bytes, Count, FloatArray, Seconds, model
 from whatif.models.workload import MessageSizes
 from whatif.simulation import rounds
+from whatif.simulation.collective_stages import contributed, schedules_of, stages
 from whatif.simulation.exchange import exchange_schedule
-from whatif.simulation.generate import collective_trace
+from whatif.simulation.generate import staged_trace
 from whatif.simulation.lower import lower
 from whatif.simulation.posted import halo_times
-from whatif.simulation.rank_programs import Kind
 from whatif.simulation.schedule import Places
 from whatif.units import ONE, Quantity
 from whatif.vocabulary import DISTANCES
 
 ONE_NODE: Final = Quantity(1.0, ONE)
-ALGORITHMS: Final = {
-    "binomial_tree": (Kind.BROADCAST, rounds.broadcast_times),
-    "recursive_doubling": (Kind.ALLREDUCE, rounds.recursive_doubling_times),
-    "ring": (Kind.ALLREDUCE, rounds.ring_allreduce_times),
-    "rabenseifner": (Kind.ALLREDUCE, rounds.rabenseifner_times),
-    "dissemination": (Kind.BARRIER, rounds.dissemination_times),
-    "ring_allgather": (Kind.ALLGATHER, rounds.ring_allgather_times),
-    "bruck_allgather": (Kind.ALLGATHER, rounds.bruck_allgather_times),
-    "pairwise": (Kind.ALLTOALL, rounds.pairwise_alltoall_times),
+_RECURRENCES: Final[Mapping[str, rounds.Times]] = {
+    "binomial_tree": rounds.broadcast_times,
+    "recursive_doubling": rounds.recursive_doubling_times,
+    "ring": rounds.ring_allreduce_times,
+    "rabenseifner": rounds.rabenseifner_times,
+    "dissemination": rounds.dissemination_times,
+    "ring_allgather": rounds.ring_allgather_times,
+    "bruck_allgather": rounds.bruck_allgather_times,
+    "pairwise": rounds.pairwise_alltoall_times,
 }
-"""Collective of each algorithm, and its recurrence."""
+"""Recurrences of algorithms between all ranks."""
 
 
 @model("T = end of the last rank", SOURCE)
@@ -116,6 +116,8 @@ def _exchange(pattern: Pattern, sizes: FloatArray, machine: MessageMachine) -> f
 @simulated_term()
 def simulated_collective_time(
     rank_count: Count,
+    group_size: Count,
+    group_stride: Count,
     ranks_per_node: Count,
     ranks_per_socket: Count,
     message_size: Bytes,
@@ -126,23 +128,24 @@ def simulated_collective_time(
 ) -> Seconds:
     """Time of a collective that all ranks enter at once, each message with the costs of its own distance.
 
-    `message_size` is that of the buffer; of an allgather, of the gathered one; of an all-to-all, of what a rank sends.
-    Shapes as in `simulated_halo_time`.
+    All groups of `group_size` ranks, `group_stride` apart, run at once. `message_size` is that of the buffer; of an
+    allgather, of the gathered one; of an all-to-all, of what a rank sends. Shapes as in `simulated_halo_time`.
     """
-    numbers = np.array([rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain])
-    if not is_count(numbers, most=MOST_RANKS).all():
+    numbers = np.array([rank_count, group_size, group_stride, ranks_per_node, ranks_per_socket, nodes_per_domain])
+    if not is_count(numbers, most=MOST_RANKS).all() or rank_count % (group_size * group_stride):
         return np.array(np.nan)
     return np.array(_collective(algorithm, [int(number) for number in numbers], float(message_size), machine))
 
 
 def _collective(algorithm: str, numbers: list[int], message_size: float, machine: MessageMachine) -> float:
-    kind, recurrence = ALGORITHMS[algorithm]
-    size = contributed(kind, message_size, numbers[0])
-    places = _places(numbers, machine)
-    if machine.links is None:
+    rank_count, size, stride, ranks_per_node, _, nodes_per_domain = numbers
+    parts = stages(algorithm, size, stride, ranks_per_node * nodes_per_domain)
+    places = _places([rank_count, *numbers[3:]], machine)
+    if machine.links is None and algorithm in _RECURRENCES and size == rank_count:
         with suppress(UsageError):
-            return float(recurrence(numbers[0], size, places, machine.costs).max())
-    schedule = lower(collective_trace(kind, numbers[0], size), {kind: algorithm})
+            own = contributed(parts[0].kind, message_size, rank_count)
+            return float(_RECURRENCES[algorithm](rank_count, own, places, machine.costs, None).max())
+    schedule = lower(staged_trace(parts, rank_count, message_size), schedules_of(parts))
     return machine.run_time(schedule, places)
 
 
@@ -152,13 +155,6 @@ def _places(numbers: list[int], machine: MessageMachine) -> Places:
     if nodes_per_domain == 1:
         return block_places(rank_count, ranks_per_node, ranks_per_socket)
     return block_places(rank_count, ranks_per_node * nodes_per_domain, ranks_per_node)
-
-
-def contributed(kind: Kind, message_size: float, rank_count: int) -> float:
-    """Bytes that one rank contributes to a collective with a buffer of `message_size`."""
-    if kind is Kind.BARRIER:
-        return 0.0
-    return message_size / rank_count if kind in {Kind.ALLGATHER, Kind.ALLTOALL} else message_size
 
 
 def wire_simulated_halo(exchange: HaloWiring, sharing: Mapping[str, Reference]) -> str:
@@ -174,15 +170,17 @@ def wire_simulated_halo(exchange: HaloWiring, sharing: Mapping[str, Reference]) 
     return wiring.add(f"{name}.simulated_time", function, inputs, options={**exchange.options, **simulated.options})
 
 
-def wire_simulated_collective(context: Context, name: str, model: str, algorithm: str, message_size: Reference) -> str:
-    """Wire the time of one collective operation."""
+def wire_simulated_collective(
+    context: Context, name: str, model: str, algorithm: str, buffer: Mapping[str, Reference]
+) -> str:
+    """Wire the time of one operation; `buffer` is its message size, and size and stride of its groups."""
     sharing: dict[str, Reference] = {distance: context.sharing(distance) for distance in DISTANCES}
     simulated = wire_machine(context, name, model, sharing)
     inputs: dict[str, Reference] = {
         "rank_count": context.placed_count,
         "nodes_per_domain": ONE_NODE,
         **context.domains,
-        "message_size": message_size,
+        **buffer,
         **simulated.inputs,
     }
     options = {"algorithm": algorithm, **simulated.options}

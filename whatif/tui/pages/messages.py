@@ -105,7 +105,7 @@ def facts_of(found: Gathered) -> tuple[Fact, ...]:
         return ()
     total: Fact = (f"{phase.phase} takes", duration(phase.time))
     if numbers is None:
-        return total, ("rounds", str(len(phase.messages)))
+        return (total, ("rounds", str(len(phase.messages)))) if phase.messages else (total,)
     named = (
         ("K_inter", numbers.inter_node_count),
         ("K_total", numbers.total_count),

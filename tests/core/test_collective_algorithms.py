@@ -1,0 +1,153 @@
+"""Algorithms of collectives: closed forms, simulation of their messages, hierarchy, switches, the fastest one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tests.core.test_domains import collective, reason, scenario, time
+from tests.core.test_groups import GROUPS
+from whatif.core.scenario import Scenario
+from whatif.errors import InvalidFileError
+from whatif.models.collectives import ALGORITHMS
+from whatif.schema.application import CollectivePhase
+from whatif.simulation.collective_stages import NESTED, stages
+from whatif.simulation.round_patterns import collective_rounds
+from whatif.vocabulary import IN_NETWORK, LIBRARY_ALGORITHMS, MESSAGE_ALGORITHMS
+
+FLAT = sorted(ALGORITHMS)
+
+
+def lassen(algorithm: str, ranks: int = 24, size: str = "1 MiB", more: str = "", head: str = "") -> Scenario:
+    return scenario("lassen", ranks, collective(algorithm, size, "postal") + more, head)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8, 13, 64])
+@pytest.mark.parametrize("algorithm", FLAT)
+def test_closed_form_has_the_sizes_and_counts_of_the_rounds_of_the_schedule(algorithm: str, ranks: int) -> None:
+    sizes_of, counts_of = ALGORITHMS[algorithm]
+    sizes, counts = sizes_of(np.array(1e6), np.array(float(ranks))), counts_of(np.array(float(ranks)))
+    rounds = collective_rounds(algorithm, ranks, ranks, 1, 4)
+    expected = sum(item.repeats for item in rounds), sum(item.share * 1e6 * item.repeats for item in rounds)
+    assert_allclose([counts.sum(), (sizes * counts).sum()], expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("algorithm", [*FLAT, "hierarchical"])
+@pytest.mark.parametrize("ranks", [16, 24])
+def test_simulated_messages_take_the_modelled_time(algorithm: str, ranks: int) -> None:
+    """One rank on a node: messages of one distance, so that ranks do not drift apart, by rendezvous: sends wait."""
+    question = lassen(algorithm, ranks, "64 MiB", head="ranks_per_node = 1")
+    simulated = time(question, application__communication="simulated")
+    assert_allclose(simulated, time(question), rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("algorithm", ["rabenseifner", "recursive_doubling", "ring_allgather", "linear_gather"])
+@pytest.mark.parametrize("group", ["tensor", "data"])
+def test_simulated_groups_take_the_modelled_time(algorithm: str, group: str) -> None:
+    more = f'group = "{group}"\n' + GROUPS.format(4, 6)
+    question = lassen(algorithm, 24, more=more)
+    simulated = time(question, application__communication="simulated")
+    assert_allclose(simulated, time(question), rtol=1e-9, atol=0)
+
+
+def test_hierarchical_allreduce_sends_between_nodes_what_a_rank_reduced() -> None:
+    """Nodes of four ranks: halves and quarters inside, a ring over six nodes of a quarter, and back."""
+    rounds = collective_rounds("hierarchical", 24, 24, 1, 4)
+    shares = [(item.share, item.repeats) for item in rounds]
+    assert_allclose(shares, [(0.5, 1), (0.25, 1), (1 / 24, 10), (0.25, 1), (0.5, 1)], rtol=1e-12, atol=0)
+    assert len(rounds[2].sender) == 24
+    assert (abs(rounds[2].sender - rounds[2].receiver) % 4 == 0).all()
+
+
+def test_ranks_of_a_domain_that_do_not_divide_the_group_are_taken_in_parts() -> None:
+    assert [(stage.size, stage.stride) for stage in stages("hierarchical", 10, 1, 4)] == [(2, 1), (5, 2), (2, 1)]
+    assert [stage.size for stage in stages("hierarchical", 7, 1, 4)] == [1, 7, 1]
+
+
+def test_switches_that_reduce_send_the_buffer_once() -> None:
+    reduces = lassen("switch_reduction", 64, "16 MiB", head="ranks_per_node = 1")
+    once = lassen("linear_broadcast", 2, "16 MiB", head="ranks_per_node = 1")
+    found = time(reduces, platform__network__switch_reduction="true")
+    assert_allclose(found, time(once), rtol=1e-12, atol=0)
+    with pytest.raises(InvalidFileError, match=r"Lassen does not state `\[network\] switch_reduction = true`"):
+        _ = reduces.program
+
+
+def test_multicast_takes_one_message_between_nodes_and_a_tree_inside() -> None:
+    rounds = collective_rounds("switch_multicast", 32, 32, 1, 4)
+    assert [item.share for item in rounds] == [1.0, 1.0, 1.0]
+    assert [len(item.sender) for item in rounds] == [4, 8, 16]
+
+
+@pytest.mark.parametrize("operation", [name for name in MESSAGE_ALGORITHMS if name != "barrier"])
+@pytest.mark.parametrize("size", ["8 B", "64 MiB"])
+def test_best_is_the_fastest_algorithm_of_the_operation(operation: str, size: str) -> None:
+    names = [one for one in MESSAGE_ALGORITHMS[operation] if one not in IN_NETWORK]
+    alone = [time(lassen(name, 32, size)) for name in names]
+    best = lassen("best", 32, size, f'operation = "{operation}"\n')
+    assert_allclose(time(best), min(alone), rtol=1e-12, atol=0)
+
+
+def test_best_over_shared_links_counts_their_congestion() -> None:
+    star = '[platform.network.topology]\nkind = "star"\nbandwidth = "1 GB/s"\nlatency = "1 us"\n'
+    text = collective("{}", "16 MiB", "postal") + star
+    alone = [
+        time(scenario("lassen", 32, text.format(name)), application__congestion="modelled")
+        for name in MESSAGE_ALGORITHMS["allreduce"]
+        if name not in IN_NETWORK
+    ]
+    best = time(scenario("lassen", 32, text.format("best")), application__congestion="modelled")
+    assert_allclose(best, min(alone), rtol=1e-12, atol=0)
+
+
+def test_uneven_all_to_all_waits_for_its_largest_messages() -> None:
+    even, larger = lassen("pairwise", size="1 MiB"), lassen("pairwise", size="3 MiB")
+    uneven = time(even, application__phases__phase__imbalance=3)
+    assert_allclose(uneven, time(larger), rtol=1e-12, atol=0)
+    library = scenario("dgx_h100", 16, collective("pairwise", "64 MiB", "nccl"))
+    factor = time(library, application__phases__phase__imbalance=2) / time(library)
+    assert 1.7 < factor < 2
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "more", "message"),
+    [
+        ("ring", "imbalance = 2", "applies to an all-to-all only"),
+        ("ring", 'operation = "allgather"', "`ring` is of allreduce; allgather has bruck_allgather, ring_allgather"),
+        ("double_binary_tree", "", '`postal` has no `double_binary_tree`; state `model = "nccl"`'),
+        ("hierarchical", 'distance = "inter_node"', "leave out `distance`"),
+    ],
+)
+def test_what_an_algorithm_cannot_do_is_said(algorithm: str, more: str, message: str) -> None:
+    with pytest.raises(InvalidFileError, match=message):
+        _ = lassen(algorithm, more=more).program
+
+
+def test_best_cannot_be_simulated() -> None:
+    with pytest.raises(InvalidFileError, match="name an algorithm"):
+        _ = lassen("best", head='communication = "simulated"').program
+
+
+def test_an_operation_that_a_library_does_not_have_is_refused() -> None:
+    text = collective("best", model="nccl") + 'operation = "scatter"\n'
+    with pytest.raises(InvalidFileError, match="`nccl` has no `scatter`"):
+        _ = scenario("dgx_h100", 8, text).program
+
+
+def test_every_algorithm_of_a_file_is_one_of_an_operation() -> None:
+    named = set(CollectivePhase.model_fields["algorithm"].annotation.__args__) - {"best"}  # type: ignore[union-attr]
+    offered = [*MESSAGE_ALGORITHMS.values(), *LIBRARY_ALGORITHMS.values()]
+    assert named == {one for names in offered for one in names}
+    assert {one for names in MESSAGE_ALGORITHMS.values() for one in names} == set(ALGORITHMS) | NESTED
+
+
+def test_many_ranks_of_a_linear_gather_are_a_sample_with_their_number() -> None:
+    rounds = collective_rounds("linear_gather", 5000, 5000, 1, 4)
+    assert len(rounds) < 600
+    assert_allclose(sum(item.repeats for item in rounds), 4999, rtol=1e-12, atol=0)
+
+
+def test_groups_of_a_collective_that_do_not_divide_the_ranks_are_infeasible() -> None:
+    more = 'group = "tensor"\n' + GROUPS.format(5, 2)
+    assert "do not divide" in reason(lassen("hierarchical", 24, more=more))

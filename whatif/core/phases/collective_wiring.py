@@ -1,0 +1,27 @@
+"""Collective phase during wiring, as its parts share it: its algorithm, group and buffer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whatif.core.context import Context
+from whatif.core.rank_groups import group_of
+from whatif.core.term import Reference
+from whatif.schema.application import CollectivePhase
+
+
+@dataclass(frozen=True)
+class CollectiveWiring:
+    """Algorithm of a collective phase during wiring; the names of its terms begin with `name`."""
+
+    context: Context
+    phase_name: str
+    phase: CollectivePhase
+    algorithm: str
+    name: str
+    size: Reference
+
+    @property
+    def group(self) -> dict[str, Reference]:
+        """Size and stride of the groups."""
+        return group_of(self.context, self.phase_name, self.phase.group)
