@@ -116,6 +116,7 @@ def test_uneven_all_to_all_waits_for_its_largest_messages() -> None:
         ("ring", "imbalance = 2", "applies to an all-to-all only"),
         ("ring", 'operation = "allgather"', "`ring` is of allreduce; allgather has bruck_allgather, ring_allgather"),
         ("double_binary_tree", "", '`postal` has no `double_binary_tree`; state `model = "nccl"`'),
+        ("ring", 'channel_count = 4\ndistance = "inter_node"', "channel_count: not used with `distance`"),
         ("hierarchical", 'distance = "inter_node"', "leave out `distance`"),
     ],
 )

@@ -7,8 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.core.test_domains import collective, reason, scenario, time
+from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
+from whatif.core.sweep import grid_of
 from whatif.errors import InvalidFileError
+from whatif.models.patterns import GridPattern
 from whatif.simulation.rank_programs import Kind
 from whatif.simulation.round_patterns import grouped_rounds, rounds_of
 
@@ -106,3 +109,58 @@ def test_wrong_groups_are_named() -> None:
 def test_a_group_needs_the_table_of_groups() -> None:
     with pytest.raises(InvalidFileError, match=r"state `\[application.groups\]`"):
         _ = scenario("dgx_h100", 16, doubling() + 'group = "tensor"\n').program
+
+
+def ensemble(group: str, sizes: tuple[int, int], ranks: int, scaling: str = "weak", **grid: str) -> Scenario:
+    keys = "".join(f'{key} = "{value}"\n' for key, value in {"scaling": scaling, "group": group, **grid}.items())
+    text = GRID + keys + GROUPS.format(*sizes)
+    return scenario("lassen", ranks, text.replace('group = ""\n', ""))
+
+
+GRID = """
+[application.phases.phase]
+kind = "halo"
+model = "k_model"
+neighbours = "all"
+
+[application.grid]
+cells = { x = 1024, y = 1024 }
+"""
+
+
+def test_grids_of_groups_that_fill_nodes_are_as_fast_as_one_alone() -> None:
+    assert time(ensemble("tensor", (16, 4), 64)) == time(ensemble("", (16, 1), 16))
+
+
+def test_grids_of_groups_over_all_nodes_send_more_between_nodes() -> None:
+    """Lassen: four ranks a node; of four groups of 16, 16 apart in turn, each node has one rank of each."""
+    near, far = ensemble("tensor", (16, 4), 64), ensemble("data", (4, 16), 64)
+    assert time(far) > 1.3 * time(near)
+    counts = far.program.terms["phase.inter_node_count"]
+    assert "group_count" in counts.inputs
+    found = run_whole(far, grid_of([], 1))
+    assert np.isfinite(float(found.columns["iteration_time"]))
+
+
+@pytest.mark.parametrize("group", ["tensor", "data"])
+@pytest.mark.parametrize("scaling", ["weak", "strong"])
+def test_simulated_halos_of_groups_take_the_modelled_time(group: str, scaling: str) -> None:
+    question = ensemble(group, (8, 6), 48, scaling)
+    simulated = time(question, application__communication="simulated")
+    assert_allclose(simulated, time(question), rtol=1e-9, atol=0)
+
+
+def test_messages_of_groups_stay_in_their_group() -> None:
+    pattern = GridPattern((2, 3), 4, 2, group_stride=4, group_count=8)
+    messages = [(s, r) for _, sender, receiver in pattern.messages() for s, r in zip(sender, receiver, strict=True)]
+    assert len(messages) == 8 * 14
+    group = [(rank // 24, rank % 4) for rank in range(48)]
+    assert all(group[sender] == group[receiver] for sender, receiver in messages)
+    assert sorted(pattern.grid_of(45).ravel()) == [25, 29, 33, 37, 41, 45]
+
+
+@pytest.mark.parametrize("choice", ["decomposition", "mapping"])
+def test_choices_that_need_one_grid_of_all_ranks_are_refused_for_groups(choice: str) -> None:
+    value = {"decomposition": "bisection", "mapping": "tiles"}[choice]
+    with pytest.raises(InvalidFileError, match=f"application.grid.{choice}: does not apply to the grids of groups"):
+        _ = ensemble("tensor", (8, 2), 16, "strong", **{choice: value}).program

@@ -351,17 +351,6 @@ def test_a_collective_but_a_barrier_states_its_size():
         point(text.format("ring"))
 
 
-def test_every_algorithm_can_be_named_in_a_file():
-    from typing import get_args
-
-    from whatif.models.collectives import ALGORITHMS
-    from whatif.models.gpu_collectives import LIBRARY_ALGORITHMS
-    from whatif.schema.application import CollectivePhase
-
-    named = set(get_args(CollectivePhase.model_fields["algorithm"].annotation))
-    assert named == {*ALGORITHMS, *LIBRARY_ALGORITHMS, "best"}
-
-
 def test_a_platform_next_to_the_scenario_may_extend_the_shipped_one_of_its_name(tmp_path):
     (tmp_path / "summit.toml").write_text('extends = "summit"\n[node]\ngpu_count = 8\n')
     text = head() + transfer('direction = "device_to_host"')

@@ -12,7 +12,7 @@ import whatif
 from tests.paths import ROOT
 
 PAGE = (ROOT / "docs" / "domains.md").read_text(encoding="utf-8")
-HALO, ALLREDUCE, LAYER = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+HALO, ALLREDUCE, LAYER, ENSEMBLE = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 OTHER_NETWORKS = ("Polaris", "Alps", "AWS p4de", "AWS p5")
 
@@ -20,7 +20,7 @@ OTHER_NETWORKS = ("Polaris", "Alps", "AWS p4de", "AWS p5")
 @pytest.mark.parametrize("line", COMMANDS)
 def test_commands_run_and_give_the_times_of_the_page(line, whatif_main, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, text in (("halo", HALO), ("allreduce", ALLREDUCE), ("layer", LAYER)):
+    for name, text in (("halo", HALO), ("allreduce", ALLREDUCE), ("layer", LAYER), ("ensemble", ENSEMBLE)):
         (tmp_path / f"{name}.toml").write_text(text)
     command, _, remark = line.partition("#")
     code, _, err = whatif_main(*shlex.split(command)[1:], "--format", "json")

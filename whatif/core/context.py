@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from whatif.core.rank_groups import group_of
 from whatif.core.term import Reference
 from whatif.core.wiring import Wiring
 from whatif.models.decomposition import (
@@ -22,12 +23,14 @@ from whatif.models.ranks import (
     agrees,
     device_memory,
     fits,
+    group_count,
     memory_fits,
     nests,
     nodes_needed,
     nodes_per_domain,
     pair_count,
     placed_count,
+    placed_members,
     ranks_per_domain,
     ranks_per_node,
     ranks_per_socket,
@@ -212,6 +215,44 @@ class Context:
         }
 
     @property
+    def grid_group(self) -> dict[str, Reference]:
+        """Size and stride of the groups that have a grid each; empty if all ranks share one."""
+        name = self.grid.group
+        if name is None:
+            return {}
+        if self.grid.decomposition == "bisection" or self.grid.mapping == "tiles":
+            choice = "decomposition" if self.grid.decomposition == "bisection" else "mapping"
+            self.wiring.problem(f"application.grid.{choice}", "does not apply to the grids of groups")
+            self.wiring.raise_problems()
+        return group_of(self, "application.grid.group", name)
+
+    @property
+    def grid_rank_count(self) -> Reference:
+        """Ranks of a grid: all, or those of a group."""
+        return self.grid_group.get("group_size", self.rank_count)
+
+    @property
+    def placed_grid_count(self) -> str:
+        """Ranks of a grid whose messages are counted."""
+        group = self.grid_group
+        if not group:
+            return self.placed_count
+        inputs = {"group_size": group["group_size"], "rank_count": self.placed_count}
+        return self.once("grid.rank_count", placed_members, **inputs)
+
+    @property
+    def grid_groups(self) -> dict[str, Reference]:
+        """Stride and number of the groups that have a grid each; empty if all ranks share one."""
+        group = self.grid_group
+        if not group:
+            return {}
+        sizes = {"rank_count": self.rank_count, "group_size": group["group_size"]}
+        return {
+            "group_stride": group["group_stride"],
+            "group_count": self.once("grid.group_count", group_count, **sizes),
+        }
+
+    @property
     def rank_dimensions(self) -> str:
         """Ranks along each dimension of the grid."""
         name = "grid.ranks"
@@ -219,14 +260,15 @@ class Context:
             return name
         if self.grid.decomposition == "given":
             given = self._stack(name, "application.grid.ranks", list(self.grid.ranks))
-            product = self.once("grid.rank_count", cell_count, cells=given)
-            reason = "the ranks along the dimensions do not multiply to application.rank_count"
-            inputs = {"first_count": product, "second_count": self.rank_count}
+            product = self.once("grid.given_count", cell_count, cells=given)
+            size = "application.rank_count" if self.grid.group is None else "the size of application.grid.group"
+            reason = f"the ranks along the dimensions do not multiply to {size}"
+            inputs: dict[str, Reference] = {"first_count": product, "second_count": self.grid_rank_count}
             self.wiring.require("grid.rank_count agrees", reason, agrees, inputs)
             return given
         function = DIMENSIONS[self.grid.decomposition]
         options = {"dimension_count": len(self.grid.cells)}
-        return self.wiring.add(name, function, {"rank_count": self.placed_count}, options=options)
+        return self.wiring.add(name, function, {"rank_count": self.placed_grid_count}, options=options)
 
     @property
     def stated_cells(self) -> str:
@@ -258,9 +300,13 @@ class Context:
     def total_cell_count(self) -> str:
         """Number of cells of all ranks together."""
         stated = self.once("grid.cell_count", cell_count, cells=self.stated_cells)
+        parts: Reference = self.rank_count
         if self.grid.scaling == "strong":
-            return stated
-        return self.once("grid.total_cell_count", repeated_cells, cell_count=stated, rank_count=self.rank_count)
+            groups = self.grid_groups
+            if not groups:
+                return stated
+            parts = groups["group_count"]
+        return self.once("grid.total_cell_count", repeated_cells, cell_count=stated, rank_count=parts)
 
     @cached_property
     def mapping(self) -> str | tuple[int, ...]:

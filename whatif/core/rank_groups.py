@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from whatif.core.context import Context
+from typing import TYPE_CHECKING
+
 from whatif.core.term import Reference
 from whatif.errors import did_you_mean
 from whatif.models.ranks import divides, ranks_together
 from whatif.units import ONE, Quantity
 
+if TYPE_CHECKING:
+    from whatif.core.context import Context
+
 _DIVIDE = "groups divide"
 
 
-def group_of(context: Context, phase: str, name: str | None) -> dict[str, Reference]:
-    """Size and stride of the groups that a collective phase names; all ranks without a name."""
+def group_of(context: Context, path: str, name: str | None) -> dict[str, Reference]:
+    """Size and stride of the groups that the parameter at a path names; all ranks without a name."""
     if name is None:
         return {"group_size": context.placed_count, "group_stride": Quantity(1.0, ONE)}
     groups = context.scenario.application.groups
     if name not in groups:
         known = f"; known: {', '.join(groups)}" if groups else "; state `[application.groups]`"
         reason = f"`{name}`: no such group{did_you_mean(name, groups) or known}"
-        context.wiring.problem(f"application.phases.{phase}.group", reason)
+        context.wiring.problem(path, reason)
         context.wiring.raise_problems()
     return {"group_size": f"application.groups.{name}.size", "group_stride": _strides(context)[name]}
 

@@ -47,6 +47,8 @@ class GridPattern:
 
     Under every mapping the ranks of a node fill its sockets in rank order, `ranks_per_socket` at a time. With device
     buffers a socket stands for a link domain in a node; a domain of several nodes has `nodes_per_domain`.
+
+    Each of `group_count` groups has such a grid, whose ranks are `group_stride` apart; all exchange at once.
     """
 
     dims: tuple[int, ...]
@@ -57,22 +59,36 @@ class GridPattern:
     mapping: Mapping = "block"
     order: Order = "c"
     nodes_per_domain: int = 1
+    group_stride: int = 1
+    group_count: int = 1
 
     @property
     def rank_count(self) -> int:
         """Number of ranks."""
-        return prod(self.dims)
+        return prod(self.dims) * self.group_count
 
     def nodes(self) -> Ranks:
         """Node of each rank [rank]."""
-        if self.mapping == "tiles":
+        if self.mapping == "tiles" and self.group_count == 1:
             return decomposition.tile_nodes(self.dims, self.ranks_per_node, _NUMPY_ORDER[self.order])
         return _nodes(self.rank_count, self.ranks_per_node, self.mapping)
 
     def messages(self) -> Iterator[Batch]:
         """Messages in batches (kind, sender, receiver)."""
-        ranks = np.arange(self.rank_count, dtype=np.int32).reshape(self.dims, order=_NUMPY_ORDER[self.order])
-        return grid_messages(ranks, self.neighbours, self.periodic)
+        for kind, sender, receiver in grid_messages(self.grid_of(0), self.neighbours, self.periodic):
+            yield kind, self._in_groups(sender), self._in_groups(receiver)
+
+    def grid_of(self, rank: int) -> Ranks:
+        """Ranks of the grid that holds a rank, in its shape."""
+        members = np.arange(prod(self.dims), dtype=np.int32).reshape(self.dims, order=_NUMPY_ORDER[self.order])
+        span = members.size * self.group_stride
+        return members * np.int32(self.group_stride) + np.int32(rank // span * span + rank % self.group_stride)
+
+    def _in_groups(self, ranks: Ranks) -> Ranks:
+        """Ranks of the first group, and those in the same places of the others."""
+        group = np.arange(self.group_count, dtype=np.int32)[:, np.newaxis]
+        within = group % np.int32(self.group_stride)
+        return (ranks + (group - within) * np.int32(prod(self.dims)) + within).ravel()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ PAPER = "Choi et al. 2020, section 3.1"
 # Counts of whole nodes do not depend on sockets; with equal sockets, all four counts of a pattern share a cache entry.
 ANY_SOCKET: Count = np.ones(())
 ONE_NODE: Count = np.ones(())
+ONE_GROUP: Count = np.ones(())
 
 
 class Choices(TypedDict, total=False):
@@ -99,19 +100,21 @@ def pattern_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]
 
 def _on_grid(
     dims: FloatArray,
-    domains: tuple[FloatArray, FloatArray, FloatArray],
+    places: tuple[FloatArray, ...],
     choices: Choices,
     part: Callable[[MessageCounts], ArrayLike],
     least_shape: tuple[int, ...] = (),
 ) -> FloatArray:
-    """`_evaluate` for grids; `domains` are the ranks per node and per socket, and the nodes per link domain."""
-    points = [*np.moveaxis(np.asarray(dims, dtype=np.float64), -1, 0), *domains]
+    """`_evaluate` for grids; `places` are what follows the extents in `grid_at`."""
+    points = [*np.moveaxis(np.asarray(dims, dtype=np.float64), -1, 0), *places]
     return _evaluate(points, lambda row: grid_at(row, choices), part, least_shape)
 
 
 def grid_at(row: tuple[int, ...], choices: Named[str, Any]) -> GridPattern:
-    """Grid of a row: its extents, ranks per node and per socket, nodes per link domain."""
-    return GridPattern(row[:-3], row[-3], row[-2], nodes_per_domain=row[-1], **choices)
+    """Grid of a row: its extents, ranks per node and per socket, nodes per link domain, stride and number of groups."""
+    dims, (on_node, on_socket, nodes, stride, count) = row[:-5], row[-5:]
+    places: dict[str, Any] = {"nodes_per_domain": nodes, "group_stride": stride, "group_count": count}
+    return GridPattern(dims, on_node, on_socket, **places, **choices)
 
 
 def boxes_at(row: tuple[int, ...]) -> BoxPattern:
@@ -129,18 +132,25 @@ def rank_message_counts(
     ranks_per_node: Count,
     ranks_per_socket: Count,
     nodes_per_domain: Count = ONE_NODE,
+    group_stride: Count = ONE_GROUP,
+    group_count: Count = ONE_GROUP,
     **choices: Unpack[Choices],
 ) -> RankCounts:
     """Messages sent by the ranks that can be the slowest (see `MessageCounts`; options as in `GridPattern`).
 
     `dims` [..., dimension] and two arrays that broadcast with its leading axes give
     [..., class, distance, kind], padded with classes of no messages to the largest number of classes.
+    `group_count` groups have such a grid each, with ranks `group_stride` apart.
     NaN where no such grid exists: numbers that are not whole or below 1, more than `MOST_RANKS` ranks, an
     explicit mapping of another length.
     """
     least = (1, 3, _kind_count(dims, choices))
     return _on_grid(
-        dims, (ranks_per_node, ranks_per_socket, nodes_per_domain), choices, lambda counts: counts.rank_counts, least
+        dims,
+        (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count),
+        choices,
+        lambda counts: counts.rank_counts,
+        least,
     )
 
 
@@ -150,6 +160,8 @@ def node_message_counts(
     ranks_per_node: Count,
     ranks_per_socket: Count = ANY_SOCKET,
     nodes_per_domain: Count = ONE_NODE,
+    group_stride: Count = ONE_GROUP,
+    group_count: Count = ONE_GROUP,
     **choices: Unpack[Choices],
 ) -> NodeCounts:
     """Inter-node messages of the nodes that can be the slowest, [..., node_class, kind].
@@ -158,7 +170,11 @@ def node_message_counts(
     """
     least = (1, _kind_count(dims, choices))
     return _on_grid(
-        dims, (ranks_per_node, ranks_per_socket, nodes_per_domain), choices, lambda counts: counts.node_counts, least
+        dims,
+        (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count),
+        choices,
+        lambda counts: counts.node_counts,
+        least,
     )
 
 
@@ -168,11 +184,16 @@ def inter_node_count(
     ranks_per_node: Count,
     ranks_per_socket: Count = ANY_SOCKET,
     nodes_per_domain: Count = ONE_NODE,
+    group_stride: Count = ONE_GROUP,
+    group_count: Count = ONE_GROUP,
     **choices: Unpack[Choices],
 ) -> Count:
     """Most messages that any node sends to other nodes, [...]; options as in `rank_message_counts`."""
     return _on_grid(
-        dims, (ranks_per_node, ranks_per_socket, nodes_per_domain), choices, lambda counts: counts.inter_node_count
+        dims,
+        (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count),
+        choices,
+        lambda counts: counts.inter_node_count,
     )
 
 
@@ -182,18 +203,23 @@ def total_count(
     ranks_per_node: Count,
     ranks_per_socket: Count = ANY_SOCKET,
     nodes_per_domain: Count = ONE_NODE,
+    group_stride: Count = ONE_GROUP,
+    group_count: Count = ONE_GROUP,
     **choices: Unpack[Choices],
 ) -> Count:
     """Most messages that any node sends, including those inside it, [...]; options as in `rank_message_counts`."""
     return _on_grid(
-        dims, (ranks_per_node, ranks_per_socket, nodes_per_domain), choices, lambda counts: counts.total_count
+        dims,
+        (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count),
+        choices,
+        lambda counts: counts.total_count,
     )
 
 
 def _on_boxes(
     points: tuple[FloatArray, ...], cells: FloatArray, part: Callable[[MessageCounts], ArrayLike]
 ) -> FloatArray:
-    """`_evaluate` for bisections with block mapping; `points` are boxes, then as `domains` of `_on_grid`."""
+    """`_evaluate` for bisections with block mapping; `points` and `cells` are those of `boxes_at`."""
     columns = [*points, *np.moveaxis(np.asarray(cells, dtype=np.float64), -1, 0)]
     least = np.shape(part(message_counts(BoxPattern(1, (1,) * np.shape(cells)[-1], 1, 1))))
     return _evaluate(columns, boxes_at, part, least)

@@ -52,6 +52,18 @@ def ranks_together(group_stride: Count, group_size: Count) -> Count:
     return group_stride * group_size
 
 
+@model("P / s", "definition")
+def group_count(rank_count: Count, group_size: Count) -> Count:
+    """Groups of s ranks."""
+    return rank_count / group_size
+
+
+@model("s if all ranks are placed", "definition")
+def placed_members(group_size: Count, rank_count: Count) -> Count:
+    """Ranks of a group to place; NaN where the machine has too few nodes for all `rank_count` ranks."""
+    return group_size + 0.0 * rank_count
+
+
 @model("P mod Π s = 0", "definition")
 def divides(rank_count: Count, spanned_count: Count) -> Count:
     """1 where the groups divide the ranks, else 0."""

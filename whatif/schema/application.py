@@ -58,6 +58,9 @@ class CellGrid(StrictTable):
     """Numbering of the ranks: c: last dimension fastest, as MPI_Cart_create; fortran: first dimension fastest."""
     mapping: Literal["block", "round_robin", "tiles", "file"] = "block"
     """Placement of ranks on nodes: consecutive ranks, round-robin, compact tiles, or from `mapping_file`."""
+    group: str | None = None
+    """Group of `[application.groups]` whose ranks share a grid; every group has a grid of its own. By default all ranks
+    share one."""
     mapping_file: str | None = None
     """File in the folder of the scenario with the node number of every rank, one per line."""
 
@@ -191,8 +194,8 @@ class CollectivePhase(StrictTable):
     """Group of `[application.groups]`; by default all ranks take part."""
     channel_count: Count | None = None
     """Parallel rings or trees, each with an equal part of the buffer, that leave a node, or a link domain of several
-    nodes, through different ports. Default: its ports for messages of device memory, else 1; not used with
-    `distance`."""
+    nodes, through different ports. Default: its ports for messages of device memory, else 1. Not with `distance`,
+    whose messages all leave main memory."""
     operation_count: CountOrZero = 1.0
     """Operations in one iteration."""
 

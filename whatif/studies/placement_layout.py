@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,11 @@ from whatif.core.term import Program
 from whatif.errors import InfeasiblePointError, UsageError, WhatifError, did_you_mean
 from whatif.models import decomposition, placement
 from whatif.models.decomposition import Boxes
-from whatif.models.patterns import INTER_NODE, BoxPattern, GridPattern, Order, Pattern, Ranks, domains, sockets
+from whatif.models.patterns import INTER_NODE, BoxPattern, GridPattern, Pattern, Ranks, domains, sockets
 from whatif.schema.application import HaloPhase
 from whatif.vocabulary import DISTANCES
 
 MOST_RANKS_SHOWN: Final = 2**20
-_NUMPY_ORDER: Final[Mapping[Order, Literal["C", "F"]]] = {"c": "C", "fortran": "F"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,10 +79,12 @@ def halo_pattern(program: Program, evaluation: Evaluation, phase: str) -> Patter
     term = program.terms[f"{phase}.rank_counts"]
     arrays = {key: evaluation.values[name] for key, name in term.inputs.items() if isinstance(name, str)}
     numbers = {key: tuple(int(number) for number in np.ravel(array)) for key, array in arrays.items()}
-    sizes = (*numbers["ranks_per_node"], *numbers["ranks_per_socket"], *numbers.get("nodes_per_domain", (1,)))
+    names = ("ranks_per_node", "ranks_per_socket", "nodes_per_domain")
+    sizes = [numbers.get(name, (1,))[0] for name in names]
     if term.function is placement.box_rank_message_counts:
         return placement.boxes_at((*numbers["rank_count"], *sizes, *numbers["cells"]))
-    return placement.grid_at((*numbers["dims"], *sizes), term.options)
+    groups = [numbers.get(name, (1,))[0] for name in ("group_stride", "group_count")]
+    return placement.grid_at((*numbers["dims"], *sizes, *groups), term.options)
 
 
 def placement_picture(
@@ -161,8 +162,7 @@ class _View:
 def _grid(pattern: GridPattern, view: _View) -> GridPart:
     """A window on a plane of a Cartesian grid."""
     extents = _at_least_two(pattern.dims)
-    order = _NUMPY_ORDER[pattern.order]
-    planes = np.arange(pattern.rank_count, dtype=np.int32).reshape(extents, order=order).reshape(-1, *extents[-2:])
+    planes = pattern.grid_of(view.centre).reshape(-1, *extents[-2:])
     centre_plane, row, column = (int(place[0]) for place in np.nonzero(planes == view.centre))
     plane = view.plane_of(centre_plane, len(planes))
     ranks = planes[plane, _window(row, view.height, extents[-2]), _window(column, view.width, extents[-1])]

@@ -27,6 +27,8 @@ def chosen_algorithms(context: Context, name: str, phase: CollectivePhase) -> tu
         chosen, reason = (phase.algorithm,), _obstacle(context, phase, phase.algorithm)
     if not reason and phase.imbalance != 1 and chosen[0] not in _UNEVEN:
         key, reason = "imbalance", f"applies to an all-to-all only, not to `{chosen[0]}`"
+    if not reason and phase.distance is not None and phase.channel_count is not None:
+        key, reason = "channel_count", "not used with `distance`"
     if reason:
         context.wiring.problem(f"application.phases.{name}.{key}", reason)
         context.wiring.raise_problems()

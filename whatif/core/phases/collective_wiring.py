@@ -24,4 +24,4 @@ class CollectiveWiring:
     @property
     def group(self) -> dict[str, Reference]:
         """Size and stride of the groups."""
-        return group_of(self.context, self.phase_name, self.phase.group)
+        return group_of(self.context, f"application.phases.{self.phase_name}.group", self.phase.group)

@@ -22,7 +22,7 @@ def wire_library(
     wiring, node = context.wiring, context.scenario.platform.node
     domain = context.domain_rank_count
     placed = context.once("domain.rank_count", sharing_count, rank_count=context.placed_count, available_count=domain)
-    group = group_of(context, name, phase.group)
+    group = group_of(context, f"application.phases.{name}.group", phase.group)
     members = wiring.add(f"{name}.domain_member_count", members_in_domain, {**group, "domain_rank_count": placed})
     stated: dict[str, Any] = {"topology": node.domain_topology}
     linked: dict[str, Reference] = {

@@ -66,7 +66,7 @@ def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference]
         return ranks | {"rank_count": context.placed_count, "cells": context.all_cells}, {}
     grid = context.grid
     choices = {"periodic": grid.periodic, "neighbours": phase.neighbours, "order": grid.order}
-    return ranks | {"dims": context.rank_dimensions}, choices | {"mapping": context.mapping}
+    return ranks | context.grid_groups | {"dims": context.rank_dimensions}, choices | {"mapping": context.mapping}
 
 
 def _by_rank(exchange: HaloWiring, counts: str) -> str:

@@ -29,7 +29,7 @@ from whatif.models.congestion import (
 from whatif.models.decomposition import MOST_CELLS, PerDimension, is_count
 from whatif.models.patterns import Neighbours, Pattern, message_kinds
 from whatif.models.placed_rounds import round_sizes
-from whatif.models.placement import ONE_NODE, boxes_at, each_distinct, grid_at, pattern_at
+from whatif.models.placement import ONE_GROUP, ONE_NODE, boxes_at, each_distinct, grid_at, pattern_at
 from whatif.models.quantities import Core, Count, FloatArray, model
 from whatif.models.workload import along_dimensions, repeated
 from whatif.units import BYTE, Quantity
@@ -83,6 +83,8 @@ def halo_link_counts(
     ranks_per_node: Count,
     ranks_per_socket: Count,
     nodes_per_domain: Count = ONE_NODE,
+    group_stride: Count = ONE_GROUP,
+    group_count: Count = ONE_GROUP,
     link_counts: TopologyCounts = NO_COUNTS,
     *,
     topology: str,
@@ -95,7 +97,8 @@ def halo_link_counts(
     `spread` kind and routing of the topology. Rows are those of `models.congestion`. NaN for an infeasible placement,
     and with a reason for nodes that the topology does not have.
     """
-    points = [*np.moveaxis(dims, -1, 0), ranks_per_node, ranks_per_socket, nodes_per_domain]
+    places = [ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count]
+    points = [*np.moveaxis(dims, -1, 0), *places]
     slots = step_kinds(dims.shape[-1], choices.get("neighbours", "faces"))
 
     return _exchange_counts(points, link_counts, partial(grid_at, choices=choices), (topology, spread, slots))

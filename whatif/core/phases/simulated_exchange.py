@@ -15,7 +15,7 @@ from whatif.core.term import Reference
 from whatif.errors import UsageError
 from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
 from whatif.models.patterns import GridPattern, Pattern, domains, message_kinds
-from whatif.models.placement import boxes_at, grid_at
+from whatif.models.placement import boxes_at, grid_at, pattern_at
 from whatif.models.quantities import Bytes, Count, FloatArray, Seconds, model
 from whatif.models.workload import MessageSizes
 from whatif.simulation import rounds
@@ -28,7 +28,7 @@ from whatif.simulation.schedule import Places
 from whatif.units import ONE, Quantity
 from whatif.vocabulary import DISTANCES
 
-ONE_NODE: Final = Quantity(1.0, ONE)
+_ONE: Final = Quantity(1.0, ONE)
 _RECURRENCES: Final[Mapping[str, rounds.Times]] = {
     "binomial_tree": rounds.broadcast_times,
     "recursive_doubling": rounds.recursive_doubling_times,
@@ -50,6 +50,8 @@ def simulated_halo_time(
     ranks_per_socket: Count,
     message_size: MessageSizes,
     nodes_per_domain: Count,
+    group_stride: Count,
+    group_count: Count,
     machine: MessageMachine,
     **choices: Any,
 ) -> Seconds:
@@ -59,7 +61,8 @@ def simulated_halo_time(
     [..., kind], the others [...]; `choices` are those of `GridPattern`. NaN for an infeasible placement. With the
     times of one model it is `serialised_time`, except where a neighbour sends late.
     """
-    pattern = _grid(np.append(dims, (ranks_per_node, ranks_per_socket, nodes_per_domain)), choices)
+    places = (ranks_per_node, ranks_per_socket, nodes_per_domain, group_stride, group_count)
+    pattern = pattern_at(np.append(dims, places), lambda row: grid_at(row, choices))
     return np.array(np.nan if pattern is None else _exchange(pattern, message_size, machine))
 
 
@@ -85,13 +88,6 @@ def simulated_box_time(
     return np.array(_exchange(pattern, message_size, machine))
 
 
-def _grid(row: FloatArray, choices: Mapping[str, Any]) -> GridPattern | None:
-    """Pattern of the extents of a grid, ranks of a node and of a socket, nodes of a domain; None if infeasible."""
-    if not is_count(row, most=MOST_RANKS).all() or np.prod(row[:-3]) > MOST_RANKS:
-        return None
-    return grid_at(tuple(int(number) for number in row), choices)
-
-
 def _require_alone(nodes_per_domain: int, machine: MessageMachine) -> None:
     """Raise `UsageError` for nodes of one link domain that share adapters or links with others."""
     if nodes_per_domain > 1 and (machine.links is not None or machine.costs.node_gap > 0):
@@ -102,7 +98,7 @@ def _require_alone(nodes_per_domain: int, machine: MessageMachine) -> None:
 
 def _exchange(pattern: Pattern, sizes: FloatArray, machine: MessageMachine) -> float:
     _require_alone(pattern.nodes_per_domain, machine)
-    if isinstance(pattern, GridPattern) and machine.links is None:
+    if isinstance(pattern, GridPattern) and pattern.group_count == 1 and machine.links is None:
         # Recurrences that do not hold raise; then messages are simulated one by one.
         with suppress(UsageError):
             return float(halo_times(pattern, sizes, machine.costs).max())
@@ -165,8 +161,11 @@ def wire_simulated_halo(exchange: HaloWiring, sharing: Mapping[str, Reference]) 
         wiring.problem(f"application.phases.{name}.model", reason)
         wiring.raise_problems()
     simulated = wire_machine(exchange.context, name, exchange.phase.model, sharing)
-    function = simulated_box_time if "rank_count" in exchange.placed else simulated_halo_time
-    inputs = {"nodes_per_domain": ONE_NODE, **exchange.placed, "message_size": exchange.sizes, **simulated.inputs}
+    boxes = "rank_count" in exchange.placed
+    function = simulated_box_time if boxes else simulated_halo_time
+    alone: dict[str, Reference] = {} if boxes else {"group_stride": _ONE, "group_count": _ONE}
+    places = {"nodes_per_domain": _ONE, **alone, **exchange.placed}
+    inputs = {**places, "message_size": exchange.sizes, **simulated.inputs}
     return wiring.add(f"{name}.simulated_time", function, inputs, options={**exchange.options, **simulated.options})
 
 
@@ -178,7 +177,7 @@ def wire_simulated_collective(
     simulated = wire_machine(context, name, model, sharing)
     inputs: dict[str, Reference] = {
         "rank_count": context.placed_count,
-        "nodes_per_domain": ONE_NODE,
+        "nodes_per_domain": _ONE,
         **context.domains,
         **buffer,
         **simulated.inputs,
