@@ -61,12 +61,12 @@ def _time_of_sharing(exchange: HaloWiring, once: str, counts: str, repeats: str)
 
 def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference], dict[str, Any]]:
     """Inputs and structural choices of the functions that count the messages."""
-    ranks = context.domains
+    ranks, groups = context.domains, context.grid_groups
     if context.grid.decomposition == "bisection":
         return ranks | {"rank_count": context.placed_count, "cells": context.all_cells}, {}
     grid = context.grid
     choices = {"periodic": grid.periodic, "neighbours": phase.neighbours, "order": grid.order}
-    return ranks | context.grid_groups | {"dims": context.rank_dimensions}, choices | {"mapping": context.mapping}
+    return ranks | groups | {"dims": context.rank_dimensions}, choices | {"mapping": context.mapping}
 
 
 def _by_rank(exchange: HaloWiring, counts: str) -> str:
