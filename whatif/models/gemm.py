@@ -90,6 +90,6 @@ def gemm_time(
     `launch_count` n, `launch_time` t_l. Elementwise over any broadcastable shapes; valid for `peak_rate` > 0,
     `dram_bandwidth` > 0, `efficiency` > 0.
     """
-    compute_time = operations / (peak_rate * np.where(efficiency > 0, efficiency, 1.0))
+    compute_time = operations / (peak_rate * efficiency)
     time: Seconds = launch_count * (np.maximum(compute_time, operand_size / dram_bandwidth) + launch_time)
     return time
