@@ -25,7 +25,7 @@ from whatif.importers.dumpi_binary import BINARY_START, read_binary_rank
 from whatif.importers.dumpi_calls import RankCalls
 from whatif.importers.dumpi_communicators import Communicators
 from whatif.importers.operations import MOST_OPERATIONS, refuse_missing_ranks, rows, sequential_trace
-from whatif.importers.text import chunks, open_unpacked, refuse
+from whatif.importers.text import chunks, open_unpacked, read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
@@ -40,6 +40,7 @@ _CALL = re.compile(
 _ENTERED = re.compile(r"^(\w+) (?:entering|returning) at walltime", re.MULTILINE)
 _ELSE = re.compile(r"(?:Perfcounters: .*|\w+=.*|Total keyvals: .*|\w+ called \d+ times and ignored \d+ times|\s*)\n?")
 _IGNORED = re.compile(r"^(\w+) called \d+ times and ignored ([1-9]\d*) times", re.MULTILINE)
+_NUMBER_OF_RANKS = re.compile(r"^numprocs=(\d{1,9})$", re.MULTILINE)
 _NAME = re.compile(r"(?s)(.*?)(\d+)(\.\w+(?:\.gz)?)?")
 
 
@@ -60,6 +61,9 @@ def read_dumpi(path: Path) -> Trace:
     except OSError as error:
         raise refuse(shown_path(path), f"cannot be read: {error.strerror}") from None
     refuse_missing_ranks(shown_path(path), files, max(files) + 1, "the numbers of the files")
+    stated = _NUMBER_OF_RANKS.search(read_text(path)) if path.suffix == ".meta" else None
+    if stated:
+        refuse_missing_ranks(shown_path(path), files, int(stated[1]), "numprocs")
     ranks = [_rank(files[number]) for number in sorted(files)]
     _refuse_others(path, ranks)
     communicators = Communicators(shown_path(path), [rank.creations for rank in ranks])

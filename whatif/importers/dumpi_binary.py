@@ -89,7 +89,9 @@ class _RankFile:
                     raise refuse(self.file, f"too large: more than {MOST_OPERATIONS:,} operations")
         except error:
             if self.is_whole:
-                raise refuse(self.file, f"the record at byte {start:,} is damaged: it reaches into the header") from None
+                raise refuse(
+                    self.file, f"the record at byte {start:,} is damaged: it reaches into the header"
+                ) from None
         self._warn(rank, start)
         return rank
 

@@ -23,7 +23,7 @@ Format = Literal["dumpi", "goal", "otf2", "simgrid", ""]
 
 _HEAD: Final = 2**16
 _KNOWN: Final = (
-    "readable formats: DUMPI (binary, or text of `dumpi2ascii`), SimGrid's time-independent traces, GOAL and OTF2 archives"
+    "readable formats: DUMPI (binary, or text of `dumpi2ascii`), SimGrid's time-independent traces, GOAL and OTF2"
 )
 _STARTS: Final[tuple[tuple[bytes, Format], ...]] = (
     (MAGIC, "goal"),
