@@ -185,15 +185,21 @@ class Facts(Picture):
 
 
 class MessagesPage(Page[PageView]):
-    """Time over message size, the messages of one phase, the placement of its ranks, and the domains that they cross."""
+    """Time over message size, the messages of a phase, the placement of its ranks, and the domains that they cross."""
 
     NAME: ClassVar[str] = "messages"
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("phase", "y", "phase(1)", "phase", "The next phase that sends messages"),
         PageKey("plane", "x", "plane(1)", "plane", "The next plane of a grid with three dimensions"),
         PageKey("table", "v", "table", "table", "The curves, or the table of their numbers"),
-        PageKey("half", "m", "half", "picture", "The domains of the machine, and curves and placement each alone"),
-        PageKey("message", "d", "message(1)", "message", "The next message of the phase, whose path the domains show"),
+        PageKey("half", "m", "half", "picture", "Curves or placement, where there is no room for both"),
+        PageKey(
+            "message",
+            "d",
+            "message(1)",
+            "message",
+            "The domains that a message of the phase crosses; again: those of the next one",
+        ),
     )
     DEFAULT_CSS = """
     MessagesPage Facts, MessagesPage .panel { border: round $primary 40%; border-title-color: $text-primary; }
@@ -307,20 +313,19 @@ class MessagesPage(Page[PageView]):
                 self.post_message(JobRequested())
 
     def action_message(self, steps: int) -> None:
-        """Mark the path of another message of the phase."""
-        if self._found is None or self._found.phase is None or self._found.domains.chosen is None:
-            return
-        messages = self._found.phase.messages
-        self._message = (messages.index(self._found.domains.chosen) + steps) % len(messages)
-        self._half = "domains"
-        self._arrange()
-        self.post_message(JobRequested())
+        """Show the domains; where they are shown, mark the path of another message of the phase."""
+        if self._half != "domains":
+            self._half = "domains"
+            self._arrange()
+        elif self._found is not None and self._found.phase is not None and self._found.domains.chosen is not None:
+            messages = self._found.phase.messages
+            self._message = (messages.index(self._found.domains.chosen) + steps) % len(messages)
+            self.post_message(JobRequested())
 
     def action_half(self) -> None:
-        """Show the other half; where there is room for both, both of them, then each alone; then the domains."""
+        """Show the other half; where there is room for both, both of them, then each alone."""
         # Without room for both, the curves are what is seen of them.
-        placed = ["ranks"] if self._found is not None and self._found.placed is not None else []
-        halves = ["both", *(["curves"] if self._both and placed else []), *placed, "domains"]
+        halves = ["both", "curves", "ranks"] if self._both else ["both", "ranks"]
         at = halves.index(self._half) if self._half in halves else 0
-        self._half = halves[(at + 1) % len(halves)]
+        self._half = "both" if self._half == "domains" else halves[(at + 1) % len(halves)]
         self._arrange()
