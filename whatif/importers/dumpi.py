@@ -103,7 +103,7 @@ def _set_of(path: Path) -> tuple[str, str]:
 
 
 def meta_files(path: Path) -> Iterator[Path]:
-    """Files of the ranks beside a `.meta` file, binary ones first: the texts are made from them."""
+    """Files of the ranks next to a `.meta` file, binary ones first: the texts are made from them."""
     for ending in ("bin", "bin.gz", "txt", "txt.gz"):
         yield from sorted(path.parent.glob(f"{escape(path.stem)}-*.{ending}"))
 

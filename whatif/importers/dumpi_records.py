@@ -10,7 +10,7 @@ from struct import Struct, calcsize, error
 from typing import Any, Final, NamedTuple
 
 STATUSES: Final = 3
-"""Bits of the mask of a record, of which one says that it has statuses."""
+"""Bits of the mask of a record; with one of them it has statuses."""
 
 _COUNT: Final = Struct(">I")
 _STATUS_SIZE: Final = 14

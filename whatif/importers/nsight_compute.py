@@ -166,7 +166,7 @@ def _untitled(title: str, unit: str) -> str:
 
 
 def _as_sums(launch: Mapping[str, Any]) -> dict[str, Any]:
-    """A launch with its time and its sums, also those of which it has rates."""
+    """A launch with its time and its sums; rates become sums."""
     known = {name: value for name, value in launch.items() if isinstance(value, str) or math.isfinite(value)}
     cycles, frequency = (_first(known, _CYCLES + end, _MOST + end) for end in ("", ".per_second"))
     time = _first(known, TIME, "gpu__time_duration.avg", "gpu__time_duration.max")

@@ -101,7 +101,7 @@ def _sum(metrics: Mapping[str, float], ways: Sums) -> float | None:
 
 
 def _recorded(metrics: Mapping[str, float]) -> dict[str, list[float]]:
-    """Additions, multiplications and multiply-adds of the precisions of which all three were recorded."""
+    """Additions, multiplications and multiply-adds of the precisions that have all three."""
     return {
         kind: [metrics[name] for name in names] for kind, names in _OPERATIONS.items() if metrics.keys() >= {*names}
     }

@@ -52,7 +52,7 @@ class DomainLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class MachineDomain:
     """A domain of a machine: how many there are in the one around it, and what it holds.
 
     `messages` are those of a phase whose two ranks it holds, but none of the domains inside; `crossed` says whether
@@ -67,7 +67,7 @@ class Domain:
     """Devices that it holds, such as `4 GPUs`."""
     link: DomainLink | None = None
     shared: str = ""
-    inside: tuple[Domain, ...] = ()
+    inside: tuple[MachineDomain, ...] = ()
     messages: tuple[SentMessage, ...] = ()
     crossed: bool = False
 
@@ -77,7 +77,7 @@ class DomainPicture:
     """Domains of a machine, the outermost first, with the messages of a phase."""
 
     platform: str
-    machine: Domain
+    machine: MachineDomain
     phase: str
     chosen: SentMessage | None
     """The message whose path is marked."""
@@ -86,7 +86,7 @@ class DomainPicture:
 def domain_picture(
     program: Program, evaluation: Evaluation, sent: PhaseMessages | None = None, chosen: int | None = None
 ) -> DomainPicture:
-    """Domains of the platform of a program at one point, with the messages of a phase, of which one is marked.
+    """Domains of the platform of a program at one point, with the messages of a phase; the path of one is marked.
 
     `chosen` is its index, counted on from the end to the start; without it, it is the farthest, and of several the one
     that takes longest.
@@ -124,14 +124,14 @@ class _Machine:
         whole = replace(program, parameters=wiring.parameters, terms=wiring.terms, constraints=())
         self.values = evaluate(whole, values).values
 
-    def machine(self) -> Domain:
+    def machine(self) -> MachineDomain:
         """The machine with all domains inside."""
         nodes, node = self._value("platform.node_count"), self._node()
         inside = replace(node, count=nodes)
         if self._spanned > 1:
             domain = self._link_domain(nodes / self._spanned, self._value(DOMAIN_GPUS))
             inside = replace(domain, inside=(replace(node, count=self._spanned),))
-        return Domain("machine", 1.0, "nodes", "", self._link("inter_node"), self._ports(), (inside,))
+        return MachineDomain("machine", 1.0, "nodes", "", self._link("inter_node"), self._ports(), (inside,))
 
     def start(self) -> str:
         """Kind of the innermost domain in which messages start."""
@@ -149,23 +149,23 @@ class _Machine:
         """Nodes of a link domain; 1 where it is the GPUs of a node, or a part of them if less."""
         return self._value(DOMAIN_GPUS) / self._gpu_count if self._peer and DOMAIN_GPUS in self.values else 1.0
 
-    def _node(self) -> Domain:
+    def _node(self) -> MachineDomain:
         sockets, cores = self._value("platform.node.socket_count"), "platform.node.cpu.core_count"
         held = _number_of(self._value(cores) / sockets, "core") if cores in self.values else ""
         shared = f"its memory, by {self._processes('intra_socket', 'pair')}"
-        inside = [Domain("socket", sockets, "cores", held, self._link("intra_socket"), shared)]
+        inside = [MachineDomain("socket", sockets, "cores", held, self._link("intra_socket"), shared)]
         if self._peer and self._gpu_count > 1 and self._spanned <= 1:
             inside.append(self._link_domain(1 / self._spanned, self._gpu_count * self._spanned))
         gpus = _number_of(self._gpu_count, "GPU") if self._gpu_count and len(inside) == 1 else ""
         shared = f"the way between sockets, by {self._processes('inter_socket', 'process')} of a socket"
         link = self._link("inter_socket") if sockets > 1 else None
-        return Domain("node", 1.0, "sockets", gpus, link, shared, tuple(inside))
+        return MachineDomain("node", 1.0, "sockets", gpus, link, shared, tuple(inside))
 
-    def _link_domain(self, count: float, gpu_count: float) -> Domain:
+    def _link_domain(self, count: float, gpu_count: float) -> MachineDomain:
         paths = (_LATENCY, "platform.node.peer_link.lane_bandwidth")
         link = DomainLink("node.peer_link", False, self._value(_LATENCY), self._value(self._peer), self._grade(paths))
         shared = f"nothing: each GPU has {_TOPOLOGIES[self.platform.node.domain_topology]}"
-        return Domain("link domain", count, "GPUs", _number_of(gpu_count, "GPU"), link, shared)
+        return MachineDomain("link domain", count, "GPUs", _number_of(gpu_count, "GPU"), link, shared)
 
     def _link(self, distance: DistanceName) -> DomainLink | None:
         """Parameters that messages of a distance are charged with, those of the next farther one where it has none."""
@@ -202,12 +202,12 @@ def _number_of(number: float, word: str) -> str:
     return f"{format_quantity(number, ONE)} {word if number == 1 else many}"
 
 
-def _with_messages(domain: Domain, by_kind: Mapping[str, list[SentMessage]]) -> Domain:
+def _with_messages(domain: MachineDomain, by_kind: Mapping[str, list[SentMessage]]) -> MachineDomain:
     inside = tuple(_with_messages(inner, by_kind) for inner in domain.inside)
     return replace(domain, inside=inside, messages=tuple(by_kind.get(domain.kind, ())))
 
 
-def _marked(domain: Domain, holder: str, start: str, within: bool = False) -> Domain:
+def _marked(domain: MachineDomain, holder: str, start: str, within: bool = False) -> MachineDomain:
     """The domain with those crossed that a message passes from where it starts to the one that holds both ranks."""
     within = within or domain.kind == holder
     inside = tuple(_marked(inner, holder, start, within) for inner in domain.inside)
@@ -220,7 +220,7 @@ def domain_boxes(picture: DomainPicture) -> Box:
     return _box(picture.machine, picture.platform, picture.chosen)
 
 
-def _box(domain: Domain, name: str, chosen: SentMessage | None) -> Box:
+def _box(domain: MachineDomain, name: str, chosen: SentMessage | None) -> Box:
     count = f" × {format_quantity(domain.count, ONE)}" if domain.count != 1 else ""
     holds = f", {domain.holds}{' each' if count else ''}" if domain.holds else ""
     title = f"{name}{count}{holds}"
