@@ -33,7 +33,14 @@ def test_words_of_higher_ranks_give_way_first_and_then_the_frames():
     assert [("second" in line, "third" in line) for line in ("\n".join(text(40, height)) for height in (9, 8, 7))] == [
         (True, True), (True, False), (False, False),
     ]  # fmt: skip
-    assert text(40, 6) == ["  outer", "    first", "  ▶ inner × 2", "      words that are long enough to be …"]
+    assert text(40, 5) == [
+        "  outer",
+        "    first",
+        "    second",
+        "  ▶ inner × 2",
+        "      words that are long enough to be …",
+    ]
+    assert text(40, 4) == ["  outer", "    first", "  ▶ inner × 2", "      words that are long enough to be …"]
     assert text(40, 2) == ["  outer", "    first"]
 
 

@@ -37,15 +37,17 @@ class Box:
 
 
 def box_runs(box: Box, width: int, height: int) -> list[Line]:
-    """Lines of a box: all words, or those that there is room for, then without frames; at most `height` lines."""
+    """Lines of a box, with as many words as there is room for; without frames where they do not fit `height` lines."""
     if width <= 0 or height <= 0:
         return []
     highest = max((words.rank for words in _all_words(box)), default=0)
-    for rank in range(highest, -1, -1):
-        lines = list(_framed(_without(box, rank), width))
+    shown = [_without(box, rank) for rank in range(highest, -1, -1)]
+    drawn = (*(_framed(one, width) for one in shown), *(_listed(one, width, 0) for one in shown))
+    lines: list[Line] = []
+    for lines in map(list, drawn):
         if len(lines) <= height:
-            return lines
-    return [*_listed(_without(box, 0), width, 0)][:height]
+            break
+    return lines[:height]
 
 
 def _all_words(box: Box) -> Iterator[BoxText]:
