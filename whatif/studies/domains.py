@@ -107,7 +107,7 @@ def domain_picture(
 
 
 def _distance_and_time(message: SentMessage) -> tuple[int, float]:
-    return (*DISTANCES, LINK_DOMAIN).index(message.distance) % len(DISTANCES), message.time
+    return (LINK_DOMAIN, *DISTANCES).index(message.distance), message.time
 
 
 class _Machine:
@@ -137,7 +137,7 @@ class _Machine:
         """Kind of the innermost domain in which messages start."""
         if self.context.buffers == "host":
             return "socket"
-        return "node" if self._spanned > 1 or self._gpu_count == 1 else "link domain"
+        return "node" if self._spanned > 1 else "link domain"
 
     @property
     def _gpu_count(self) -> float:
@@ -154,7 +154,7 @@ class _Machine:
         held = _number_of(self._value(cores) / sockets, "core") if cores in self.values else ""
         shared = f"its memory, by {self._processes('intra_socket', 'pair')}"
         inside = [MachineDomain("socket", sockets, "cores", held, self._link("intra_socket"), shared)]
-        if self._peer and self._gpu_count > 1 and self._spanned <= 1:
+        if self._peer and self._spanned <= 1:
             inside.append(self._link_domain(1 / self._spanned, self._gpu_count * self._spanned))
         gpus = _number_of(self._gpu_count, "GPU") if self._gpu_count and len(inside) == 1 else ""
         shared = f"the way between sockets, by {self._processes('inter_socket', 'process')} of a socket"
