@@ -73,6 +73,7 @@ SCENES = [
     Scene("explore-crosshair", keys=("tab", *["right"] * 9)),
     Scene("explore-table", lines=(*STORY, "show picture = table")),
     Scene("explore-mistake", theme="whatif-light", keys=("enter", *"1600", "enter")),
+    Scene("domains", lines=("show screen = messages",), keys=("d",)),
     Scene("help", keys=("f1",)),
 ]
 GALLERY = [Scene(theme, (96, 28), theme) for theme in THEMES]

@@ -81,7 +81,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     there are none."""
     known = list(known)
     same = [name for name in known if name.casefold() == word.casefold()]
-    near = same or difflib.get_close_matches(word, known, n=2, cutoff=0.6)
+    near = same or difflib.get_close_matches(word, known, n=2, cutoff=0.65)
     if not near and len(word) >= _BEGINNING:
         near = [name for name in known if name.casefold().startswith(word.casefold())][:2]
     return f"; did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""

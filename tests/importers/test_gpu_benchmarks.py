@@ -23,7 +23,7 @@ from whatif.importers.gpuroofperf import GPU_RATES, parse_gpu_rates, read_gpu_ra
 from whatif.importers.kernel_anchors import with_anchors
 from whatif.importers.kernel_phases import KERNEL_COLUMNS, kernels_toml
 from whatif.importers.mixbench import parse_mixbench
-from whatif.importers.nsight_compute import kernel_metrics
+from whatif.importers.nsight_kernels import kernel_metrics
 from whatif.importers.rows import joined
 from whatif.schema.application import KernelPhase
 from whatif.schema.gpu import GPU

@@ -15,7 +15,8 @@ from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.importers.gpu_benchmarks import read_kernels
 from whatif.importers.kernel_phases import kernels_toml
-from whatif.importers.nsight_compute import METRICS, kernel_metrics, parse_nsight_compute
+from whatif.importers.nsight_compute import parse_nsight_compute
+from whatif.importers.nsight_kernels import METRICS, kernel_metrics
 from whatif.schema.toml import parse_document
 from whatif.table import Table
 
@@ -117,13 +118,95 @@ def test_phases_are_named_like_their_kernels(kernel: str, name: str):
     assert name in tomli.loads(kernels_toml(kernel_metrics(parse_nsight_compute(text))))["application"]["phases"]
 
 
-def test_metrics_that_were_not_recorded_are_named_with_the_command_that_records_them():
-    lines = [line for line in long_form().split("\n") if "dram__" not in line and "memory_pred_on" not in line]
+def without(*words: str) -> str:
+    """The long form without the rows of some metrics."""
+    return "\n".join(line for line in long_form().split("\n") if not any(word in line for word in words))
+
+
+@pytest.mark.parametrize(
+    ("left_out", "effect", "names", "key", "roof"),
+    [
+        (["dram__"], "no roof of DRAM", "`dram__bytes.sum` is", "dram_size", "operations"),
+        (["lts__"], "no roof of L2", "`lts__t_bytes.sum` is", "l2_size", "dram_size"),
+        (["dadd", "fadd"], "no roof of compute", "`smsp__sass_thread_inst_executed_op_dadd_pred_on.sum` is",
+         "operations", "dram_size"),
+        (["inst_executed.sum", "memory_pred_on"], "the mix of instructions does not lower the roof of compute",
+         "`smsp__inst_executed.sum`, `smsp__sass_thread_inst_executed_op_memory_pred_on.sum` are", "compute_fraction",
+         "operations"),
+        (["gpu__time"], "no measured time", "`gpu__time_duration.sum` is", "reference_time", "dram_size"),
+    ],
+)  # fmt: skip
+def test_a_missing_metric_costs_one_roof_and_is_named(left_out, effect, names, key, roof):
+    table = kernel_metrics(parse_nsight_compute(without(*left_out), "a.csv"))
+    assert f"a.csv: {effect}: {names} not in the file\n" in table.notes["warnings"] + "\n"
+    row = row_of(table, kernel=LAUNCHES[0][1])
+    assert row[key] is None
+    assert row[roof] is not None
+    point = run_whole(Scenario(parse_document(HEAD + kernels_toml(table), "t.toml")), Grid())
+    assert float(point.terms["waxpby"]) > 0
+
+
+def test_a_metric_that_some_kernels_lack_is_reported_for_them():
+    text = raw_page().replace('"64,000.00"', '"n/a"', 1)
+    warnings = kernel_metrics(parse_nsight_compute(text.replace('"64,000.00"', '"n/a"', 1), "a.csv")).notes["warnings"]
+    assert "no roof of DRAM: `dram__bytes.sum` is not in the file for pack(double*)" in warnings
+
+
+def test_a_kernel_with_traffic_of_l2_alone_is_limited_by_it():
+    """By hand: 200 MB at 2878.6151 GB/s of the second-level cache of Summit's V100."""
+    text = kernels_toml(kernel_metrics(parse_nsight_compute(without("dram__", "op_d", "op_f"))))
+    point = run_whole(Scenario(parse_document(HEAD + text, "t.toml")), Grid())
+    assert_allclose(float(point.terms["waxpby"]), 200e6 / 2878.6151e9, rtol=1e-14, atol=0)
+
+
+def test_without_any_roof_the_file_is_refused_with_the_command_that_records_all():
     with pytest.raises(InvalidFileError) as error:
-        kernel_metrics(parse_nsight_compute("\n".join(lines), "a.csv"))
-    message = str(error.value)
-    assert "not recorded: dram__bytes.sum, smsp__sass_thread_inst_executed_op_memory_pred_on.sum;" in message
-    assert f"--metrics {','.join(METRICS)}" in message
+        kernel_metrics(parse_nsight_compute(without("dram__", "op_d", "op_f", "lts__"), "a.csv"))
+    assert "a.csv: no kernel that could be used:" in str(error.value)
+    assert "no roof of L2: `lts__t_bytes.sum` is not in the file" in str(error.value)
+    assert f"--metrics {','.join(METRICS)}" in str(error.value)
+
+
+def test_rates_of_the_section_of_rooflines_become_sums():
+    """By hand: 8e6 and 8e6 instructions and 192.25 MB in 1,250.5 us, at 1.4 GHz in 1.7507e6 cycles."""
+    cycles = 1.4e9 * 1250.5e-6
+    rates = {
+        "gpu__time_duration.sum": ("us", "1,250.50"),
+        "smsp__cycles_elapsed.avg.per_second": ("Ghz", "1.4"),
+        "dram__bytes.sum.per_second": ("Gbyte/s", f"{192.25e6 / 1250.5e-6 / 1e9!r}"),
+        "dram__bytes.sum.peak_sustained": ("Kbyte/cycle", "1.2"),
+        "sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained": ("inst/cycle", "2,560"),
+    }
+    for operation, count in (("dadd", 0), ("dmul", 8e6), ("dfma", 8e6)):
+        metric = f"smsp__sass_thread_inst_executed_op_{operation}_pred_on.sum.per_cycle_elapsed"
+        rates[metric] = ("inst/cycle", repr(count / cycles))
+    lines = [quoted("Kernel Name", *rates), quoted("", *(unit for unit, _ in rates.values()))]
+    lines.append(quoted("k", *(value for _, value in rates.values())))
+    row = row_of(kernel_metrics(parse_nsight_compute("\n".join([*lines, ""]))), kernel="k")
+    expected = {"operations": 24e6, "dram_size": 192.25e6, "operation_efficiency": 0.75, "reference_time": 1250.5e-6}
+    assert_allclose([row[key] for key in expected], list(expected.values()), rtol=1e-12, atol=0)
+    assert (row["compute_fraction"], row["dominant_operation"]) == (None, "fp_64")
+
+
+def test_cycles_and_their_frequency_give_the_time_as_in_the_hierarchical_roofline():
+    heads = ["Kernel Name", "sm__cycles_elapsed.avg", "sm__cycles_elapsed.avg.per_second", "dram__bytes.sum"]
+    lines = [quoted(*heads), quoted("", "cycle", "cycle/nsecond", "Mbyte"), quoted("k", "2,800", "1.40", "8.00"), ""]
+    row = row_of(kernel_metrics(parse_nsight_compute("\n".join(lines))), kernel="k")
+    assert_allclose([row["reference_time"], row["dram_size"]], [2e-6, 8e6], rtol=1e-14, atol=0)
+
+
+def test_titles_of_the_details_page_are_the_metrics_that_they_show():
+    """By hand: 150 GB/s for 8,992 ns; a share in per cent is another metric of the same title."""
+    rows = [
+        ("GPU Speed Of Light", "Memory Throughput", "%", "46.47"),
+        ("GPU Speed Of Light", "Duration", "nsecond", "8,992"),
+        ("Memory Workload Analysis", "Memory Throughput", "Gbyte/second", "150.00"),
+        ("Launch Statistics", "Registers Per Thread", "register/thread", "32"),
+    ]
+    head = quoted("ID", "Kernel Name", "Section Name", "Metric Name", "Metric Unit", "Metric Value")
+    text = "\n".join([head, *(quoted("0", "k(int)", *row) for row in rows), ""])
+    row = row_of(kernel_metrics(parse_nsight_compute(text)), kernel="k(int)")
+    assert_allclose([row["reference_time"], row["dram_size"]], [8992e-9, 150e9 * 8992e-9], rtol=1e-14, atol=0)
 
 
 def test_without_levels_and_times_a_kernel_still_is_a_phase():

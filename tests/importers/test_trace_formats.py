@@ -160,16 +160,9 @@ def test_a_damaged_dumpi_file_is_refused_with_the_line(tmp_path, words, message)
     assert message in refused(read_dumpi, ring(tmp_path, rank=1, words=words))
 
 
-def test_a_rank_without_a_file_and_a_binary_trace_are_refused_with_a_hint(tmp_path):
+def test_a_rank_without_a_file_is_refused(tmp_path):
     (ring(tmp_path) / "ring-0002.txt").unlink()
     assert "rank 2 of 4" in refused(read_dumpi, tmp_path / "ring-0000.txt")
-    alone = tmp_path / "alone"
-    alone.mkdir()
-    (alone / "t-0000.bin").write_bytes(b"\xff\xaa\xddDUMPI" + bytes(20))
-    (alone / "t.meta").write_text("hostname=a\nnumprocs=1\n")
-    for path in (alone, alone / "t-0000.bin", alone / "t.meta"):
-        assert is_trace(path)
-        assert "dumpi2ascii FILE-0000.bin" in refused(read_trace, path)
 
 
 NAMES = {"comm": "MPI_Comm", "oldcomm": "MPI_Comm", "newcomm": "MPI_Comm", "request": "MPI_Request"}

@@ -17,6 +17,7 @@ from whatif.fitting.input_checks import ONE_KIND, POOR
 from whatif.fitting.linear import covariance
 from whatif.fitting.points import WEIGHTINGS, MessagePoints, Weighting, choose
 from whatif.fitting.protocols import ProtocolLimits, Segmentation, find_limits, next_size, protocol_limits, segmentation
+from whatif.fitting.same_node import on_one_node
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, format_quantity
@@ -198,6 +199,7 @@ def fit_network(
     if weighting not in WEIGHTINGS:
         raise UsageError(f"unknown weighting `{weighting}`; there are {', '.join(WEIGHTINGS)}")
     chosen = choose(table, test, buffers)
+    placed = on_one_node(table, chosen) if distance == "inter_node" else ""
     points = chosen.points.alone()
     found, *lines = find_limits(chosen.points)
     tried = [found]
@@ -219,7 +221,7 @@ def fit_network(
         _with_lone_latencies(fits) if chosen.lone_latency else fits,
         chosen.why_unshared,
         chosen.lone_latency,
-        chosen.warnings,
+        (*chosen.warnings, *([placed] if placed else [])),
     )
 
 

@@ -21,6 +21,7 @@ from whatif.fitting.pairs import (
 )
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
+from whatif.units import BYTE, format_quantity
 
 Weighting = Literal["relative", "uniform", "sqrt_size"]
 WEIGHTINGS: Final = ("relative", "uniform", "sqrt_size")
@@ -28,6 +29,8 @@ WINDOWED: Final = ("bandwidth",)
 """Tests with several messages in flight: their time is that of a message in a stream."""
 MESSAGE_TESTS: Final = ("ping_pong", "ping_ping", "sendrecv", "exchange", *WINDOWED)
 """Tests whose times are those of messages between two processes; all others are of collectives or both ways."""
+LONG_TAIL: Final = 2.0
+"""99th percentile of the times of a size over their mean from which on it is reported."""
 NOT_STATED: Final = "not stated"
 """Name of rows without a kind of buffers."""
 
@@ -132,6 +135,7 @@ def _choice_warnings(table: Table, choice: Choice, used: Mapping[str, Mask]) -> 
     for chosen in used.values():
         if warning := _mixed(table, chosen):
             yield warning
+        yield from _tails(table, chosen)
 
 
 def _countable(table: Table, rows: Mapping[str, Mask]) -> tuple[dict[str, Mask], list[str]]:
@@ -153,6 +157,19 @@ def _mixed(table: Table, mask: NDArray[np.bool_]) -> str:
     count = np.nan_to_num(keys[1], nan=1.0)
     text = disagreement(files, {"message_size": keys[0], "pair_count": count}, time, POOR)
     return text and f"{text}; {ONE_KIND}"
+
+
+def _tails(table: Table, mask: Mask) -> Iterator[str]:
+    """Warning about messages that take much longer than the mean, which is fitted, where percentiles are known."""
+    worst, mean, size = (table.columns[name].values[mask] for name in ("p99_time", "time", "message_size"))
+    with np.errstate(invalid="ignore"):
+        ratio = np.nan_to_num(worst / mean)
+    if ratio.max(initial=0.0) > LONG_TAIL:
+        at = int(ratio.argmax())
+        told = (
+            f"one message in a hundred of {format_quantity(float(size[at]), BYTE)} takes {ratio[at]:.2g} times the mean"
+        )
+        yield f"{told} or more; the parameters are those of the mean"
 
 
 def _streamed(test: str) -> str:

@@ -1,4 +1,4 @@
-"""DUMPI traces as `dumpi2ascii` writes them: one text for each rank, `PREFIX-0000.txt`, `PREFIX-0001.txt`, ..
+"""DUMPI traces, one file for each rank: binary (`dumpi_binary`), or as `dumpi2ascii` writes them, `PREFIX-0000.txt`, ..
 
     MPI_Isend entering at walltime 1131670.479006880, cputime 0.142411026 seconds in thread 0.
     int count=16384
@@ -15,19 +15,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from glob import escape
 from pathlib import Path
 from typing import Final
 
+from whatif.importers.dumpi_arguments import TextArguments
+from whatif.importers.dumpi_binary import BINARY_START, read_binary_rank
 from whatif.importers.dumpi_calls import RankCalls
 from whatif.importers.dumpi_communicators import Communicators
 from whatif.importers.operations import MOST_OPERATIONS, refuse_missing_ranks, rows, sequential_trace
-from whatif.importers.text import chunks, open_unpacked, refuse
+from whatif.importers.text import chunks, open_unpacked, read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
-BINARY_START: Final = b"\xff\xaa\xddDUMPI"
-"""First bytes of a binary DUMPI file."""
 LONGEST_CALL: Final = 8 * 2**20
 """Characters of a call with its arguments."""
 
@@ -39,6 +40,7 @@ _CALL = re.compile(
 _ENTERED = re.compile(r"^(\w+) (?:entering|returning) at walltime", re.MULTILINE)
 _ELSE = re.compile(r"(?:Perfcounters: .*|\w+=.*|Total keyvals: .*|\w+ called \d+ times and ignored \d+ times|\s*)\n?")
 _IGNORED = re.compile(r"^(\w+) called \d+ times and ignored ([1-9]\d*) times", re.MULTILINE)
+_NUMBER_OF_RANKS = re.compile(r"^numprocs=(\d{1,9})$", re.MULTILINE)
 _NAME = re.compile(r"(?s)(.*?)(\d+)(\.\w+(?:\.gz)?)?")
 
 
@@ -52,13 +54,16 @@ def read_dumpi(path: Path) -> Trace:
 
     Sizes follow from the datatypes, derived ones included. Peers are ranks of the world, whatever the communicator.
     If a file is cut off, the calls before are kept, with a warning.
-    Raise `InvalidFileError` for a binary trace, a rank without a file, ranks that disagree, or a damaged file.
+    Raise `InvalidFileError` for a rank without a file, ranks that disagree, or a damaged file.
     """
     try:
         files = _rank_files(path)
     except OSError as error:
         raise refuse(shown_path(path), f"cannot be read: {error.strerror}") from None
     refuse_missing_ranks(shown_path(path), files, max(files) + 1, "the numbers of the files")
+    stated = _NUMBER_OF_RANKS.search(read_text(path)) if path.suffix == ".meta" else None
+    if stated:
+        refuse_missing_ranks(shown_path(path), files, int(stated[1]), "numprocs")
     ranks = [_rank(files[number]) for number in sorted(files)]
     _refuse_others(path, ranks)
     communicators = Communicators(shown_path(path), [rank.creations for rank in ranks])
@@ -75,11 +80,12 @@ def read_dumpi(path: Path) -> Trace:
 
 def _rank_files(path: Path) -> dict[int, Path]:
     """The file of each rank."""
-    own = None if path.is_dir() else _set_of(path.with_name(f"{path.stem}-0.txt") if path.suffix == ".meta" else path)
+    named = next(meta_files(path), path) if path.suffix == ".meta" else path
+    own = None if path.is_dir() else _set_of(named)
     sets: dict[tuple[str, str], dict[int, Path]] = {}
     for file in sorted(path.iterdir() if path.is_dir() else path.parent.iterdir()):
         name, kind = _NAME.fullmatch(file.name), _set_of(file)
-        if name is None or own not in (None, kind) or (own is None and not is_dumpi(_head(file))):
+        if name is None or own not in (None, kind) or (own is None and not _is_rank(file)):
             continue
         files = sets.setdefault(kind, {})
         if files.setdefault(int(name[2]), file) != file:
@@ -96,11 +102,23 @@ def _set_of(path: Path) -> tuple[str, str]:
     return (name[1], name[3] or "") if name else (path.name, "")
 
 
-def _head(file: Path) -> str:
-    if not file.is_file():
-        return ""
+def meta_files(path: Path) -> Iterator[Path]:
+    """Files of the ranks next to a `.meta` file, binary ones first: the texts are made from them."""
+    for ending in ("bin", "bin.gz", "txt", "txt.gz"):
+        yield from sorted(path.parent.glob(f"{escape(path.stem)}-*.{ending}"))
+
+
+def _is_rank(file: Path) -> bool:
+    return file.is_file() and (_is_binary(file) or is_dumpi(_start(file, 2**16).decode("utf-8", "replace")))
+
+
+def _is_binary(file: Path) -> bool:
+    return _start(file, len(BINARY_START)) == BINARY_START
+
+
+def _start(file: Path, size: int) -> bytes:
     with open_unpacked(file) as opened:
-        return opened.read(2**16).decode("utf-8", "replace")
+        return opened.read(size)
 
 
 def _refuse_others(path: Path, ranks: Sequence[RankCalls]) -> None:
@@ -120,6 +138,8 @@ def _refuse_others(path: Path, ranks: Sequence[RankCalls]) -> None:
 
 def _rank(path: Path) -> RankCalls:
     """The calls of the rank of one file."""
+    if _is_binary(path):
+        return read_binary_rank(path)
     rank, text, line = RankCalls(shown_path(path)), "", 1
     for piece in chunks(path):
         text += piece
@@ -138,7 +158,8 @@ def _take(rank: RankCalls, text: str, line: int) -> tuple[int, int]:
         if match.start() > end:
             line = _between(rank, text[end : match.start()], line)
         name, second, nanosecond, arguments, last_second, last_nanosecond = match.groups()
-        rank.call(name, int(second + nanosecond), arguments, int(last_second + last_nanosecond), line)
+        entered, returned = int(second + nanosecond), int(last_second + last_nanosecond)
+        rank.call(TextArguments(rank.file, name, line, arguments), entered, returned)
         end = match.end()
         line += 2 + arguments.count("\n")
     return end, line
@@ -170,4 +191,4 @@ def _end(rank: RankCalls, text: str, line: int) -> None:
     elif not rank.ended:
         rank.warnings[f"{rank.file}: ends before MPI_Finalize: what followed is missing"] += 1
     for name, count in _IGNORED.findall(text):
-        rank.warnings[f"{rank.file}: {count} calls of {name} were not recorded"] += 1
+        rank.warn_of_ignored(name, int(count))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from math import prod
 from typing import Final
 
+from whatif.importers.dumpi_arguments import Arguments
 from whatif.importers.dumpi_communicators import ALONE, NONE, WORLD, Creation
 from whatif.importers.mpi_names import COLLECTIVE_KINDS, DATATYPE_SIZES, is_local, is_outside
-from whatif.importers.operations import LARGEST_TAG, NANOSECOND, Operations, valid_size
-from whatif.importers.text import refuse
+from whatif.importers.operations import LARGEST_TAG, NANOSECOND, Operations
 from whatif.simulation.rank_programs import ANY, Kind
 
-_ARGUMENT = re.compile(r"^\w+ ([\w.]+)(?:\[-?\d+\])*=(.*)$", re.MULTILINE)
-_NUMBER = re.compile(r"-?\d{1,18}(?!\d)", re.ASCII)
 _NULL_COMMUNICATOR, _WORLD, _SELF = 1, 2, 3
 _DATATYPES: Final = dict(enumerate(DATATYPE_SIZES.values(), 1))
 _MESSAGES: Final = {
@@ -30,36 +27,6 @@ _PERSISTENT: Final = {
 }
 _CREATIONS: Final = ("Comm_dup", "Comm_split", "Comm_create", "Cart_create", "Graph_create", "Cart_sub")
 _Message = tuple[Kind, int, float, int, int]
-
-
-class Arguments:
-    """The arguments of one call by name."""
-
-    def __init__(self, file: str, line: int, call: str, text: str) -> None:
-        self.file, self.line, self.call = file, line, call
-        self._words = dict(_ARGUMENT.findall(text))
-
-    def refuse(self, message: str) -> Exception:
-        """Error about this call."""
-        return refuse(self.file, f"{self.call}: {message}", self.line)
-
-    def has(self, name: str) -> bool:
-        """Whether an argument is stated."""
-        return name in self._words
-
-    def numbers(self, *names: str) -> list[int]:
-        """Whole numbers of the first argument that is stated; an ignored argument has none."""
-        word = next((self._words[name] for name in names if name in self._words), None)
-        if word is None:
-            raise self.refuse(f"the argument `{names[0]}` is missing")
-        return [int(number) for number in _NUMBER.findall(word.partition(" (")[0])]
-
-    def number(self, *names: str) -> int:
-        """A whole number."""
-        values = self.numbers(*names)
-        if len(values) != 1:
-            raise self.refuse(f"the argument `{names[0]}` is no number")
-        return values[0]
 
 
 class RankCalls:
@@ -83,24 +50,27 @@ class RankCalls:
         self._requests: dict[int, int] = {}
         self._persistent: dict[int, _Message] = {}
         self._datatypes: dict[int, int] = {}
-        self._known: dict[tuple[str, str], _Message] = {}
+        self._known: dict[tuple[str, Hashable], _Message] = {}
 
-    def call(self, name: str, entered: int, text: str, returned: int, line: int) -> None:
-        """Take one call with its arguments as text; times are in ns. Raise `InvalidFileError` for one without sense."""
+    def call(self, arguments: Arguments, entered: int, returned: int) -> None:
+        """Take one call; times are in ns. Raise `InvalidFileError` for one without sense."""
+        name = arguments.call
         self.calls[name] += 1
         handler = _HANDLERS.get(name)
         if handler is None:
-            self._unknown(name, entered, text, returned, line)
+            self._unknown(arguments, entered, returned)
             return
         self._compute_until(entered)
-        if name in _MESSAGES:  # the most frequent calls, mostly repetitions of an earlier text
-            self._message(name, text, line)
-        else:
-            handler(self, Arguments(self.file, line, name, text))
+        handler(self, arguments)
         self._last = returned
 
-    def _unknown(self, name: str, entered: int, text: str, returned: int, line: int) -> None:
-        arguments = Arguments(self.file, line, name, text)
+    def warn_of_ignored(self, name: str, count: int) -> None:
+        """Add a warning about the calls of a function that the trace only counts, if there are any."""
+        if count:
+            self.warnings[f"{self.file}: {count} calls of {name} were not recorded"] += 1
+
+    def _unknown(self, arguments: Arguments, entered: int, returned: int) -> None:
+        name = arguments.call
         if name.startswith("MPI_Type_") and arguments.has("newtype"):
             self._set_size(arguments.number("newtype"), self._made_size(arguments))
         elif name == "MPI_Type_free":
@@ -166,20 +136,17 @@ class RankCalls:
     def _finalise(self, arguments: Arguments) -> None:
         self.ended = True
 
-    def _nothing(self, arguments: Arguments) -> None:
-        """Ignore a call that takes time in MPI and sends nothing."""
-
-    def _message(self, name: str, text: str, line: int) -> None:
-        words, _, request = text.rpartition("MPI_Request ") if name.startswith("MPI_I") else (text, "", "")
-        message = self._known.get((name, words))
+    def _message(self, arguments: Arguments) -> None:
+        """Add a message; most repeat an earlier one, so that their description is kept."""
+        key = arguments.call, arguments.description()
+        message = self._known.get(key)
         if message is None:
-            arguments = Arguments(self.file, line, name, text)
-            message = self._described(arguments, _MESSAGES[name], "")
+            message = self._described(arguments, _MESSAGES[arguments.call], "")
             if len(self._known) < 10_000:
-                self._known[name, words] = message
+                self._known[key] = message
         index = self._add(message)
-        if request and index is not None:
-            self._requests[Arguments(self.file, line, name, "MPI_Request " + request).number("request")] = index
+        if index is not None and message[0] in (Kind.ISEND, Kind.IRECEIVE):
+            self._requests[arguments.request()] = index
 
     def _described(self, arguments: Arguments, kind: Kind, prefix: str) -> _Message:
         """Kind, peer, size, tag and communicator of a message; `prefix` is `send` or `recv` where there are both."""
@@ -196,7 +163,7 @@ class RankCalls:
     def _size(self, arguments: Arguments, count: str, datatype: str) -> float:
         number = arguments.number(datatype, "datatype")
         size = arguments.number(count, "count") * self._datatype(arguments, number)
-        return valid_size(self.file, arguments.line, arguments.call, float(size))
+        return arguments.valid_size(float(size))
 
     def _communicator(self, arguments: Arguments, name: str = "comm") -> int:
         handle = arguments.number(name)
@@ -254,7 +221,7 @@ class RankCalls:
         root = arguments.number("root") if arguments.has("root") else 0
         if root < 0:
             raise arguments.refuse("collectives between two communicators cannot be read")
-        size = valid_size(self.file, arguments.line, arguments.call, self._contribution(arguments))
+        size = arguments.valid_size(self._contribution(arguments))
         self.operations.add(COLLECTIVE_KINDS[arguments.call], root, size, 0, communicator)
 
     def _contribution(self, arguments: Arguments) -> float:
@@ -316,7 +283,7 @@ class RankCalls:
 
 
 _HANDLERS: Final[dict[str, Callable[[RankCalls, Arguments], None]]] = {
-    **dict.fromkeys(_MESSAGES, RankCalls._nothing),
+    **dict.fromkeys(_MESSAGES, RankCalls._message),
     **dict.fromkeys(_PERSISTENT, RankCalls._prepare),
     **dict.fromkeys(COLLECTIVE_KINDS, RankCalls._collective),
     **{f"MPI_{call}": RankCalls._create for call in _CREATIONS},

@@ -24,6 +24,7 @@ from whatif.table import Table
 _BANNER = re.compile(r"#.*MPI Benchmark\w*(?: Suite)?\s+V?(\d[\w. ]*?)\s*(?:,.*)?", re.IGNORECASE)
 _DATE = re.compile(r"# Date\s*:\s*(.+?)\s*")
 _COMMAND = re.compile(r"#\s+(\S*IMB-\S+.*?)\s*")
+_PINNED = re.compile(r"\[\d+\] MPI startup\(\):\s+([01])\s+\d+\s+([A-Za-z][\w.-]*)\s.*")
 _TEST = re.compile(r"#\s*Benchmarking\s+(\S+).*")
 _PROCESSES = re.compile(r"#\s*#processes = (\d+).*")
 _GROUPS = re.compile(r"#\s*\(\s*(\d+) groups of (\d+) processes.*")
@@ -121,7 +122,7 @@ def _read_line(section: Section, line: str) -> Section:
         words = re.findall(r"#?[^\s#]+", line.lower())
         return Section(tuple(_COLUMNS.get(word, ("", 1.0)) for word in words), section.constants)
     if not line.startswith("#"):
-        return section
+        return _placed(section, line)
     if test := _TEST.fullmatch(line):
         return _titled(section, test[1])
     if count := _PROCESSES.fullmatch(line):
@@ -132,9 +133,19 @@ def _read_line(section: Section, line: str) -> Section:
     return section.having(**{name: match[1] for name, match in notes if match})
 
 
+def _placed(section: Section, line: str) -> Section:
+    """Section with the node of one of the first two processes, if Intel MPI prints it in a line (I_MPI_DEBUG=4)."""
+    pinned = _PINNED.match(line)
+    if pinned is None:
+        return section
+    section = section.having(**{f"node_{pinned[1]}": pinned[2]})
+    first, second = section.constant("node_0"), section.constant("node_1")
+    return section.having(nodes=f"{first}, {second}") if first and second else section
+
+
 def _titled(section: Section, name: str) -> Section:
     test = name.lower().removeprefix("multi-")
-    kept: dict[str, Any] = {note: section.constant(note) for note in ("version", "date", "command")}
+    kept: dict[str, Any] = {note: section.constant(note) for note in ("version", "date", "command", "nodes")}
     fresh = Section().having(tool="Intel MPI Benchmarks", **kept)
     meaning = _TESTS.get(test, test)
     fresh = fresh.having(test=meaning, message_count=_MESSAGES.get(meaning, 1.0), group_count=1.0)

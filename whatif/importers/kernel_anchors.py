@@ -12,7 +12,7 @@ import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.importers.kernel_phases import phase_names
-from whatif.models.roofline import DOMINANT_RATES, attainable_rate
+from whatif.models.roofline import DOMINANT_RATES, attainable_rate, plain_rate
 from whatif.schema.gpu import GPU
 from whatif.schema.load import load_part
 from whatif.schema.shipped import is_file, names_in
@@ -101,16 +101,14 @@ def _gpu(name: str) -> GPU:
 
 
 def anchors_of(table: Table, gpu: GPU) -> tuple[KernelAnchor | None, ...]:
-    """Comparison of each kernel of a table; None for one without a measured time."""
+    """Comparison of each kernel of a table; None for one without a measured time or a roof of compute or DRAM."""
     return tuple(_anchor(dict(zip(table.columns, row, strict=True)), gpu) for row in table.rows())
 
 
 def _anchor(row: Mapping[str, Any], gpu: GPU) -> KernelAnchor | None:
-    if not row["reference_time"]:
+    if not row["reference_time"] or row["operations"] is None or row["dram_size"] is None:
         return None
-    mix = (row["compute_fraction"], row["load_store_fraction"], row["operation_efficiency"])
-    rates = map(gpu.rate, (DOMINANT_RATES[row["dominant_operation"]], "peak_add_rate", "peak_shared_rate"))
-    rate = float(attainable_rate(*(np.asarray(value, dtype=np.float64) for value in (*mix, *rates))))
+    rate = _compute_roof(row, gpu)
     roofs = {
         "compute": row["operations"] / rate if rate > 0 else 0.0,
         "dram": row["dram_size"] / gpu.rate("dram_bandwidth"),
@@ -118,6 +116,19 @@ def _anchor(row: Mapping[str, Any], gpu: GPU) -> KernelAnchor | None:
     }
     count = row["profiled_launch_count"] if row["metrics_per"] == "profile" else 1.0
     return KernelAnchor(row["reference_time"], roofs, count)
+
+
+def _compute_roof(row: Mapping[str, Any], gpu: GPU) -> float:
+    """Operations per second of a kernel that its mix of instructions allows, or its peak where the mix is not known."""
+    efficiency, peak = (
+        np.asarray(row["operation_efficiency"]),
+        np.asarray(gpu.rate(DOMINANT_RATES[row["dominant_operation"]])),
+    )
+    if row["compute_fraction"] is None:
+        return float(plain_rate(efficiency, peak))
+    compute, memory = (np.asarray(row[name]) for name in ("compute_fraction", "load_store_fraction"))
+    add, shared = (np.asarray(gpu.rate(name)) for name in ("peak_add_rate", "peak_shared_rate"))
+    return float(attainable_rate(compute, memory, efficiency, peak, add, shared))
 
 
 def with_anchors(table: Table, stated: str = "") -> Table:
@@ -134,12 +145,16 @@ def with_anchors(table: Table, stated: str = "") -> Table:
     device = table.notes.get("device", "")
     found = part_of_device(device, stated)
     if found is None:
-        line = f"measured times are not used: no part is the GPU `{device}`; state the nearest one by --gpu PART"
+        reason = f"no part is the GPU `{device}`" if device else "the file does not name its GPU"
+        line = f"measured times are not used: {reason}; state the nearest one by --gpu PART"
         return Table(table.columns, {**table.notes, COMPARED: line})
     name, gpu = found
     anchors = anchors_of(table, gpu)
     phases = phase_names(table.columns["kernel"].values.tolist())
     lines = [f"{phase} on {name}: {anchor.text}" for phase, anchor in zip(phases, anchors, strict=True) if anchor]
+    rows = (dict(zip(table.columns, row, strict=True)) for row in table.rows())
+    if unused := sum(1 for row, anchor in zip(rows, anchors, strict=True) if row["reference_time"] and not anchor):
+        lines.append(f"measured times of {unused} kernels are not used: a roof of compute or DRAM is missing")
     if device not in ("", gpu.name):
         lines.insert(0, f"warning: the times were measured on `{device}`, the roofs are those of {gpu.name}")
     return Table({**table.columns, **_columns(anchors)}, {**table.notes, COMPARED: "\n".join(lines)})

@@ -26,7 +26,8 @@ KERNEL_COLUMNS: Final[Mapping[str, Dimension | None]] = {
 """Columns of a table of profiled kernels: the kernel's full name, parameters of a kernel phase, and the measured time.
 
 `operations`, `dram_size`, `l2_size` and `reference_time` are those of `metrics_per`: the whole `profile`
-of `profiled_launch_count` launches, or the mean of one `launch`. NaN if not measured (`l2_size`, `reference_time`).
+of `profiled_launch_count` launches, or the mean of one `launch`. NaN for a number that was not measured;
+`dominant_operation` is empty if `operations` were not.
 """
 DOMINANT_OPERATIONS: Final = ("fp_32", "fp_64", "integer")
 
@@ -56,8 +57,8 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
         f"\n# {_one_line(row['kernel'])}: {count:g} launches profiled{time} per {row['metrics_per']}",
         f"[application.phases.{name}]",
         'kind = "kernel"',
-        f'model = "{"roofline_l2" if row.get("highest_roof") == "l2" else "roofline"}"',
-        f'dominant_operation = "{row["dominant_operation"]}"',
+        f'model = "{"roofline_l2" if _needs_l2(row) else "roofline"}"',
+        f'dominant_operation = "{row["dominant_operation"] or "fp_32"}"',
         f'metrics_per = "{row["metrics_per"]}"',
     ]
     if row["metrics_per"] == "profile":
@@ -65,9 +66,12 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
     for parameter, unit in (("operations", "flop"), ("dram_size", "B"), ("l2_size", "B")):
         if row[parameter] is not None:
             lines.append(f'{parameter} = "{_number(row[parameter])} {unit}"')
+        elif parameter != "l2_size":
+            lines.append(f'{parameter} = "0 {unit}"  # not recorded: this roof is missing')
     lines += [
         f"{parameter} = {row[parameter]!r}"
         for parameter in ("operation_efficiency", "compute_fraction", "load_store_fraction")
+        if row[parameter] is not None
     ]
     lines.append("launch_count = 1")
     if row.get("measured_factor") is not None:
@@ -75,6 +79,10 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
     if row.get("launch_time") is not None:
         lines.append(f'launch_time = "{format_quantity(row["launch_time"], SECOND, 6)}"')
     return "\n".join([*lines, ""])
+
+
+def _needs_l2(row: Mapping[str, Any]) -> bool:
+    return row.get("highest_roof") == "l2" or (row["operations"] is None and row["dram_size"] is None)
 
 
 def _number(value: float) -> str:

@@ -20,6 +20,9 @@ COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "time": SECOND,
     "minimum_time": SECOND,
     "maximum_time": SECOND,
+    "p50_time": SECOND,
+    "p90_time": SECOND,
+    "p99_time": SECOND,
     "bandwidth": BYTE_PER_SECOND,
     "message_rate": PER_SECOND,
     "repetition_count": ONE,
@@ -31,7 +34,8 @@ COLUMNS: Final[Mapping[str, Dimension | None]] = {
 `test` is `ping_pong`, `bandwidth`, `bidirectional_bandwidth`, `ping_ping`, `sendrecv`, `exchange` or the name of a
 collective in lower case (`allreduce`). `time` is the one-way time of a ping-pong, the time for each message of a
 windowed test (`window_size` messages in flight; 1 for all others), the duration of a collective. `pair_count` is
-the number of pairs that communicate at the same time. `bandwidth` is that of all pairs together. Missing
+the number of pairs that communicate at the same time. `p90_time` is the one that 90 % of the messages do not exceed.
+`bandwidth` is that of all pairs together. Missing
 values are NaN, or an empty text. `buffers` is `host`, `device`, `host to device` or `device to host`.
 """
 

@@ -1,14 +1,13 @@
 """Nsight Compute: kernel metrics from `ncu --csv`, in the long form, the raw page, or the summary per kernel.
 
 The long form has a row a launch and metric: `"ID",..,"Kernel Name",..,"Metric Name","Metric Unit","Metric Value"`; the
-summary (`--print-summary per-kernel`) has `"Invocations",..,"Average"` instead. The raw page (`--page raw`) has a
-column a metric and the units in its second line. Lines of the tool and of the program around them are skipped.
-Values have thousands separators and scaled, decimal units (`usecond` or `us`, `Mbyte`), or are `n/a`.
+summary (`--print-summary per-kernel`) has `"Invocations",..,"Average"` instead. The details page (`--page details`) is
+a long form with titles of metrics, as `Duration`. The raw page (`--page raw`) has a column a metric and the units in
+its second line. Lines of the tool and of the program around them are skipped. Values have thousands separators and
+scaled, decimal units (`usecond` or `us`, `Mbyte`), or are `n/a`.
 
-A kernel phase needs those that gpuroofperf took from nvprof, which does not run on GPUs after Volta:
-operations W = add + mul + 2 fma of the dominant precision (or the integer operations, where there are no others),
-operation efficiency = W / (2 (W - fma)), and as shares of all 32 lanes of all instructions the add + mul + fma and
-the loads and stores. Source: NVIDIA, Nsight Compute documentation (its comparison with nvprof's metrics).
+A rate, as in the section of rooflines (`dram__bytes.sum.per_second`, `..dfma_pred_on.sum.per_cycle_elapsed`), becomes
+the sum that it is the rate of, by the time or the cycles of the launch. Source: NVIDIA, Nsight Compute documentation.
 """
 
 from __future__ import annotations
@@ -16,65 +15,44 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
-from whatif.errors import InvalidFileError, Problem, UsageError
-from whatif.importers.kernel_phases import KERNEL_COLUMNS
 from whatif.importers.rows import row_table
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
-from whatif.units import BYTE, ONE, SECOND, Dimension
-
-_THREADS = "sass_thread_inst_executed_op_{}_pred_on.sum"
-_LETTERS: Final = {"fp_64": "d", "fp_32": "f", "fp_16": "h"}
-_OPERATIONS: Final = {
-    kind: [_THREADS.format(f"{x}{op}") for op in ("add", "mul", "fma")] for kind, x in _LETTERS.items()
-}
-_INTEGER: Final = _THREADS.format("integer")
-Sums = Sequence[Mapping[str, float]]
-"""Sources of one quantity: metrics with their factors; the first one with all metrics recorded is used."""
-_TIME: Final[Sums] = ({"gpu__time_duration.sum": 1},)
-_DRAM: Final[Sums] = (
-    {"dram__bytes.sum": 1},
-    {"dram__bytes_read.sum": 1, "dram__bytes_write.sum": 1},
-    {"dram__bytes_op_read.sum": 1, "dram__bytes_op_write.sum": 1},
-    {"dram__sectors_read.sum": 32, "dram__sectors_write.sum": 32},
-)
-_L2: Final[Sums] = (
-    {"lts__t_bytes.sum": 1},
-    {"lts__t_sectors.sum": 32},
-    {"lts__t_sectors_op_read.sum": 32, "lts__t_sectors_op_write.sum": 32},
-)
-_INSTRUCTIONS: Final[Sums] = ({"inst_executed.sum": 32}, {"thread_inst_executed.sum": 1})
-_LOADS_STORES: Final[Sums] = (
-    {_THREADS.format("memory"): 1},
-    {"sass_inst_executed_op_ld.sum": 32, "sass_inst_executed_op_st.sum": 32},
-)
-METRICS: Final = (
-    *next(iter(_TIME)), *next(iter(_DRAM)), *next(iter(_L2)), "smsp__inst_executed.sum",
-    *(f"smsp__{name}" for names in _OPERATIONS.values() for name in names),
-    *(f"smsp__{_THREADS.format(kind)}" for kind in ("integer", "memory")),
-)  # fmt: skip
-"""The metrics to record, for `ncu --csv --page raw --metrics`."""
+from whatif.units import BYTE, BYTE_PER_SECOND, ONE, PER_SECOND, SECOND, Dimension
 
 _USED = re.compile(
-    r"(gpu__time_duration|dram__(bytes|sectors)\w*|lts__t_(bytes|sectors)\w*|sm(sp)?__(sass_)?(thread_)?inst_executed\w*"
-    r"|sm__ops_path_tensor\w*)\.sum"
+    r"gpu__time_duration\.(sum|avg|max)|sm(sp)?__cycles_elapsed\.(avg|max)(\.per_second)?"
+    r"|((dram__(bytes|sectors)\w*|lts__t_(bytes|sectors)\w*|sm(sp)?__(sass_)?(thread_)?inst_executed\w*"
+    r"|sm__ops_path_tensor\w*)\.sum)(\.per_second|\.per_cycle_elapsed)?"
 )
+_TITLES: Final[Mapping[str, tuple[str, Dimension]]] = {
+    "Duration": ("gpu__time_duration.sum", SECOND),
+    "Elapsed Cycles": ("sm__cycles_elapsed.max", ONE),
+    "SM Frequency": ("sm__cycles_elapsed.avg.per_second", PER_SECOND),
+    "Memory Throughput": ("dram__bytes.sum.per_second", BYTE_PER_SECOND),  # in % it is a share of several peaks
+    "Executed Instructions": ("smsp__inst_executed.sum", ONE),
+}
+"""Metrics that the details page shows by a title: their names, and the dimensions that they have."""
+TIME: Final = "gpu__time_duration.sum"
+_CYCLES: Final = "cycles_elapsed.avg"
+_MOST: Final = "cycles_elapsed.max"
 _DEVICE_NAME: Final = "device__attribute_display_name"
 _NUMBER = re.compile(r"-?(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?")
+_PREFIXES: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNITS: Final[Mapping[str, tuple[Dimension, float]]] = {
-    "nsecond": (SECOND, 1e-9), "usecond": (SECOND, 1e-6), "msecond": (SECOND, 1e-3), "second": (SECOND, 1.0),
-    "ns": (SECOND, 1e-9), "us": (SECOND, 1e-6), "ms": (SECOND, 1e-3), "s": (SECOND, 1.0),
-    "byte": (BYTE, 1.0), "Kbyte": (BYTE, 1e3), "Mbyte": (BYTE, 1e6), "Gbyte": (BYTE, 1e9), "Tbyte": (BYTE, 1e12),
-    "": (ONE, 1.0), "inst": (ONE, 1.0), "sector": (ONE, 1.0), "op": (ONE, 1.0),
+    **{name: (SECOND, size) for size, *names in ((1e-9, "nsecond", "ns"), (1e-6, "usecond", "us"),
+                                                 (1e-3, "msecond", "ms"), (1.0, "second", "s")) for name in names},
+    **{f"{prefix}byte": (BYTE, size) for prefix, size in _PREFIXES.items()},
+    **{f"{prefix}hz": (PER_SECOND, size) for prefix, size in _PREFIXES.items()},
+    **dict.fromkeys(("", "inst", "sector", "op", "cycle"), (ONE, 1.0)),
 }  # fmt: skip
+_NO_UNIT: Final[tuple[Dimension | None, float]] = (None, math.nan)
 
 
 def read_nsight_compute(path: Path) -> Table:
@@ -85,9 +63,9 @@ def read_nsight_compute(path: Path) -> Table:
 def parse_nsight_compute(text: str, file: str = "<text>") -> Table:
     """One row a launch (in a summary: a kernel): `kernel`, `launch_count`, and a column in base units a metric.
 
-    Only metrics that `kernel_metrics` uses are kept; `sm__` and `smsp__`, whose sums are the same, are left out of
-    their names. NaN for `n/a`. Raise `InvalidFileError` for no table, a row that is cut off, a value that is no number
-    or an unknown unit.
+    Only metrics that `kernel_metrics` uses are kept, as sums; `sm__` and `smsp__`, whose sums are the same, are left
+    out of their names. NaN for `n/a`. Raise `InvalidFileError` for no table, a row that is cut off, a value that is no
+    number or an unknown unit.
     """
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.startswith('"')]
     rows = [(number, _cells(file, number, line)) for number, line in lines]
@@ -104,6 +82,7 @@ def parse_nsight_compute(text: str, file: str = "<text>") -> Table:
     launches = (_long if "Metric Name" in headings else _wide)(file, headings, table, notes)
     if not launches:
         raise refuse(file, "no kernel under the heading", rows[start][0])
+    launches = [_as_sums(launch) for launch in launches]
     names = dict.fromkeys(name for launch in launches for name in launch)
     dimensions = {"kernel": None, "launch_count": ONE} | {name: _dimension(name) for name in names if "." in name}
     missing = dict.fromkeys(dimensions, math.nan)
@@ -132,7 +111,7 @@ def _long(file: str, headings: Sequence[str], rows: Rows, notes: dict[str, str])
         key = tuple(row[:identity])
         if key not in launches:
             launches[key] = _launch(file, number, cells)
-        name = cells["Metric Name"]
+        name = _untitled(cells["Metric Name"], cells["Metric Unit"])
         if plain := _plain(name):
             launches[key][plain] = _value(file, number, name, cells["Metric Unit"], cells[value_heading])
         elif name == _DEVICE_NAME:
@@ -180,8 +159,48 @@ def _plain(name: str) -> str:
     return re.sub(r"^sm(sp)?__(?!ops)", "", name) if _USED.fullmatch(name) else ""
 
 
+def _untitled(title: str, unit: str) -> str:
+    """Name of a metric that the details page shows by a title."""
+    name, dimension = _TITLES.get(title, (title, None))
+    return name if dimension == _unit(unit)[0] else title
+
+
+def _as_sums(launch: Mapping[str, Any]) -> dict[str, Any]:
+    """A launch with its time and its sums; rates become sums."""
+    known = {name: value for name, value in launch.items() if isinstance(value, str) or math.isfinite(value)}
+    cycles, frequency = (_first(known, _CYCLES + end, _MOST + end) for end in ("", ".per_second"))
+    time = _first(known, TIME, "gpu__time_duration.avg", "gpu__time_duration.max")
+    if time is None and cycles and frequency:
+        time = cycles / frequency
+    if time and frequency and not cycles:
+        cycles = time * frequency
+    sums = {name: value for name, value in launch.items() if "." not in name or name.endswith(".sum")}
+    for end, factor in ((".per_second", time), (".per_cycle_elapsed", cycles)):
+        for name, value in known.items():
+            base = name.removesuffix(end)
+            # DRAM and the second-level cache have clocks of their own.
+            if base.endswith(".sum") and base not in known and factor and (end == ".per_second" or "__" not in base):
+                sums[base] = value * factor
+    return sums | ({} if time is None else {TIME: time})
+
+
+def _first(values: Mapping[str, Any], *names: str) -> float | None:
+    return next((float(values[name]) for name in names if name in values), None)
+
+
 def _dimension(name: str) -> Dimension:
-    return SECOND if "time_duration" in name else BYTE if "bytes" in name else ONE
+    whole = SECOND if "time_duration" in name else BYTE if "bytes" in name else ONE
+    return whole / SECOND if name.endswith(".per_second") else whole
+
+
+@lru_cache(maxsize=256)
+def _unit(text: str) -> tuple[Dimension | None, float]:
+    """Dimension and size of a unit as `Gbyte/second` or `inst/cycle`; None for an unknown one."""
+    above, _, below = text.partition("/")
+    (dimension, size), (divisor, divisor_size) = _UNITS.get(above, _NO_UNIT), _UNITS.get(below, _NO_UNIT)
+    if dimension is None or divisor is None:
+        return _NO_UNIT
+    return dimension / divisor, size / divisor_size
 
 
 def _value(file: str, number: int, name: str, unit: str, text: str) -> float:
@@ -189,116 +208,9 @@ def _value(file: str, number: int, name: str, unit: str, text: str) -> float:
         return math.nan
     if not _NUMBER.fullmatch(text):
         raise refuse(file, f"`{text}` is not a number such as 1,234.5; run ncu with LC_ALL=C", number, name)
-    dimension, size = _UNITS.get(unit, (None, math.nan))
+    dimension, size = _unit(unit)
     if dimension != _dimension(name):
         raise refuse(file, f"unexpected unit `{unit}`; run ncu with --print-units base", number, name)
     if text.startswith("-"):
         raise refuse(file, f"`{text}` is negative: nothing of a kernel is less than 0", number, name)
     return float(text.replace(",", "")) * size
-
-
-def kernel_metrics(table: Table) -> Table:
-    """Kernels with `KERNEL_COLUMNS`, mean of their launches, from a table of `parse_nsight_compute`.
-
-    `metrics_per` is `launch`. Kernels dominated by half precision are left out with a warning, and there is a warning
-    for work of tensor cores, which is in none of the counts. `l2_size` and `reference_time` may be missing. Raise
-    `InvalidFileError` for other metrics that were not recorded, with the command that records them.
-    """
-    file = table.notes.get("file", "")
-    if "kernel" not in table.columns or "launch_count" not in table.columns:
-        raise UsageError("not a table of kernel launches from Nsight Compute")
-    rows: list[dict[str, Any]] = []
-    warnings: list[str] = []
-    missing: dict[str, None] = {}
-    for kernel, metrics in _means(table):
-        absent = _missing(metrics)
-        if absent:
-            missing |= dict.fromkeys(absent)
-            continue
-        row = _phase(metrics)
-        warnings += _doubts(kernel, row, metrics)
-        if row["dominant_operation"] != "fp_16":
-            rows.append({"kernel": kernel, **row})
-    if missing:
-        raise InvalidFileError([Problem(file, 0, 0, "", _advice(list(missing)))])
-    if not rows:
-        raise refuse(file, "no kernel that could be used:\n" + "\n".join(warnings))
-    notes = {key: value for key, value in table.notes.items() if key != "warnings"}
-    return row_table(rows, KERNEL_COLUMNS, notes, [f"{file}: {warning}" for warning in warnings])
-
-
-def _means(table: Table) -> Iterator[tuple[str, dict[str, float]]]:
-    """Recorded metrics of each kernel, mean over its launches, and `launch_count`."""
-    kernels = table.columns["kernel"].values
-    counts = table.columns["launch_count"].values
-    for kernel in dict.fromkeys(kernels.tolist()):
-        chosen = kernels == kernel
-        means = {"launch_count": float(counts[chosen].sum())}
-        for name, column in table.columns.items():
-            known = chosen & np.isfinite(column.values) if column.dimension is not None else chosen[:0]
-            if name != "launch_count" and known.any():
-                means[name] = float(np.average(column.values[known], weights=counts[known]))
-        yield kernel, means
-
-
-def _sum(metrics: Mapping[str, float], ways: Sums) -> float | None:
-    for way in ways:
-        if way.keys() <= metrics.keys():
-            return sum(factor * metrics[name] for name, factor in way.items())
-    return None
-
-
-def _missing(metrics: Mapping[str, float]) -> list[str]:
-    needed = {"dram__bytes.sum": _DRAM, "smsp__inst_executed.sum": _INSTRUCTIONS}
-    needed[f"smsp__{_THREADS.format('memory')}"] = _LOADS_STORES
-    absent = [name for name, ways in needed.items() if _sum(metrics, ways) is None]
-    if _sum(metrics, _INSTRUCTIONS) == 0:
-        absent.append("smsp__inst_executed.sum")
-    floating = [names for names in _OPERATIONS.values() if metrics.keys() >= set(names)]
-    if not floating:
-        absent += [f"smsp__{name}" for name in _OPERATIONS["fp_64"]]
-    if not any(metrics[name] for names in floating for name in names) and _INTEGER not in metrics:
-        absent.append(f"smsp__{_INTEGER}")
-    return absent
-
-
-def _advice(missing: Sequence[str]) -> str:
-    command = f"ncu --csv --page raw --metrics {','.join(METRICS)} PROGRAM"
-    return f"not recorded: {', '.join(missing)}; record the metrics of a kernel phase with\n{command}"
-
-
-def _phase(metrics: Mapping[str, float]) -> dict[str, Any]:
-    recorded = {
-        kind: [metrics[name] for name in names] for kind, names in _OPERATIONS.items() if metrics.keys() >= {*names}
-    }
-    dominant = max(recorded, key=lambda kind: sum(recorded[kind]))
-    add, multiply, fused = recorded[dominant]
-    if add + multiply + fused == 0:
-        dominant, add, multiply, fused = "integer", metrics[_INTEGER], 0.0, 0.0
-    compute_count = add + multiply + fused
-    operations = compute_count + fused
-    instruction_count = _sum(metrics, _INSTRUCTIONS) or math.nan
-    l2_size, time = _sum(metrics, _L2), _sum(metrics, _TIME)
-    return {
-        "dominant_operation": dominant,
-        "metrics_per": "launch",
-        "profiled_launch_count": metrics["launch_count"],
-        "operations": operations,
-        "dram_size": _sum(metrics, _DRAM),
-        "l2_size": math.nan if l2_size is None else l2_size,
-        "operation_efficiency": operations / (2 * compute_count) if compute_count else 1.0,
-        "compute_fraction": compute_count / instruction_count,
-        "load_store_fraction": (_sum(metrics, _LOADS_STORES) or 0.0) / instruction_count,
-        "reference_time": math.nan if time is None else time,
-    }
-
-
-def _doubts(kernel: str, row: Mapping[str, Any], metrics: Mapping[str, float]) -> Iterator[str]:
-    absent = [kind for kind, names in _OPERATIONS.items() if not metrics.keys() >= {*names}]
-    if row["dominant_operation"] == "fp_16":
-        yield f"left out, half-precision operations dominate: {kernel}"
-    elif "fp_32" in absent or "fp_64" in absent:
-        told = f"{' and '.join(absent)} operations were not recorded"
-        yield f"{told}, {row['dominant_operation']} may not dominate: {kernel}"
-    if any("tensor" in name and count > 0 for name, count in metrics.items()):
-        yield f"work of tensor cores is not in these counts: {kernel}"

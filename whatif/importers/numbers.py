@@ -23,8 +23,8 @@ from whatif.table import Table
 
 MOST_ROWS: Final = 4_000_000
 """Rows of one file, or of several read together."""
-NOTES: Final = ("tool", "version", "command", "date")
-"""Constants of a section that describe the file, not its rows."""
+NOTES: Final = ("tool", "version", "command", "date", "nodes")
+"""Constants of a section that describe the file, not its rows; `nodes` are those of processes 0 and 1."""
 _MOST_VALUES: Final = 20
 _REMEMBERED: Final = 4096
 

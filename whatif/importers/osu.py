@@ -1,8 +1,10 @@
 """Output of the OSU micro-benchmarks, versions 3 to 7: point-to-point tests and collectives.
 
 A test starts with `# OSU MPI Latency Test v5.6`, may name buffers (`# Send Buffer on DEVICE (D) and ..`), pairs and
-window (`# [ pairs: 2 ] [ window size: 64 ]`), and lists rows under `# Size  Latency (us)`. A file may hold
-several outputs, with other lines between them, and each line may carry the name of a process (`0: `, `[1,0]<stdout>:`).
+window (`# [ pairs: 2 ] [ window size: 64 ]`), and lists rows under `# Size  Latency (us)`, from version 7.2 on with
+percentiles of the times if asked (`P99 Tail Lat(us)`; others than 50, 90 and 99 are left out, and those of bandwidths).
+A file may hold several outputs, with other lines between them, and each line may carry the name of a process (`0: `,
+`[1,0]<stdout>:`).
 OSU's MB is 10^6 B. Source: https://mvapich.cse.ohio-state.edu/benchmarks/.
 """
 
@@ -82,7 +84,7 @@ def _table(texts: Iterable[str], file: str) -> Table:
         "window_size": rows.constant("window_size"),
         "time": np.where(np.isnan(time), streamed, time),
         "minimum_time": rows.column("minimum_time"),
-        "maximum_time": rows.column("maximum_time"),
+        **{name: rows.column(name) for name in ("maximum_time", *_PERCENTILES.values())},
         "bandwidth": bandwidth,
         "message_rate": rows.column("message_rate"),
         "repetition_count": rows.column("repetition_count"),
@@ -176,9 +178,11 @@ def _column(name: str, unit: str) -> tuple[str, float] | None:
     return (meaning, scale) if scale and meaning else ("", 1.0)
 
 
+_PERCENTILES: Final = {percentile: f"{percentile}_time" for percentile in ("p50", "p90", "p99")}
 _MEANINGS: Final = (
     (r"min .*", "minimum_time"),
     (r"max .*", "maximum_time"),
+    *((rf"{percentile} tail lat", name) for percentile, name in _PERCENTILES.items()),
     (r"(?:avg )?lat(?:ency)?|pure comm\.?", "time"),
     (r"bandwidth", "bandwidth"),
 )

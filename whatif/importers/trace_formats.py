@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from whatif.errors import InvalidFileError
-from whatif.importers.dumpi import BINARY_START, is_dumpi, read_dumpi
+from whatif.importers.dumpi import is_dumpi, meta_files, read_dumpi
+from whatif.importers.dumpi_binary import BINARY_START
 from whatif.importers.goal import is_goal, read_goal
 from whatif.importers.goal_binary import MAGIC
 from whatif.importers.otf2_archive import START, anchor_of, read_otf2
@@ -18,16 +19,16 @@ from whatif.importers.text import chunks, open_unpacked, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
-Format = Literal["dumpi", "dumpi binary", "goal", "otf2", "simgrid", ""]
+Format = Literal["dumpi", "goal", "otf2", "simgrid", ""]
 
 _HEAD: Final = 2**16
 _KNOWN: Final = (
-    "readable formats: DUMPI (text of `dumpi2ascii`), SimGrid's time-independent traces, GOAL and OTF2 archives"
+    "readable formats: DUMPI (binary, or text of `dumpi2ascii`), SimGrid's time-independent traces, GOAL and OTF2"
 )
 _STARTS: Final[tuple[tuple[bytes, Format], ...]] = (
     (MAGIC, "goal"),
     (START, "otf2"),
-    (BINARY_START, "dumpi binary"),
+    (BINARY_START, "dumpi"),
 )
 
 
@@ -60,11 +61,6 @@ def read_trace(path: Path, flop_rate: float | None = None) -> Trace:
             return read_goal(_only_file(path, "goal"))
         case "otf2":
             return read_otf2(path)
-        case "dumpi binary":
-            message = (
-                "a binary DUMPI trace: write the text of each rank with `dumpi2ascii FILE-0000.bin > FILE-0000.txt`"
-            )
-            raise refuse(name, message)
     raise refuse(name, f"no trace: {_what_it_is(path)}; {_KNOWN}")
 
 
@@ -81,7 +77,7 @@ def trace_format(path: Path) -> Format:
         return ""
     head = _read(path)
     if path.suffix == ".meta" and b"numprocs=" in head:
-        return next((kind for file in _siblings(path) if (kind := _file_format(file, _read(file)))), "")
+        return next((kind for file in meta_files(path) if (kind := _file_format(file, _read(file)))), "")
     return _file_format(path, head) or ("simgrid" if _is_index(path, head) else "")
 
 
@@ -97,10 +93,10 @@ def trace_files(path: Path) -> list[Path]:
 def _other_files(path: Path) -> Iterator[Path]:
     """Other files of the trace at a path: ranks, definitions, files of an index."""
     match trace_format(path):
+        case "dumpi" if path.suffix == ".meta":
+            yield from meta_files(path)
         case "dumpi":
-            is_meta = path.suffix == ".meta"
-            start, end = (f"{path.stem}-", ".txt") if is_meta else (path.stem.rstrip("0123456789"), path.suffix)
-            yield from path.parent.glob(f"{escape(start)}*{escape(end)}")
+            yield from path.parent.glob(f"{escape(path.stem.rstrip('0123456789'))}*{escape(path.suffix)}")
         case "otf2":
             yield path.with_suffix(".def")
             yield from path.with_suffix("").glob("*")
@@ -123,11 +119,6 @@ def _only_file(path: Path, wanted: Format) -> Path:
 def _read(path: Path) -> bytes:
     with open_unpacked(path) as file:
         return file.read(_HEAD)
-
-
-def _siblings(path: Path) -> Iterator[Path]:
-    yield from sorted(path.parent.glob(f"{path.stem}-*.txt"))
-    yield from sorted(path.parent.glob(f"{path.stem}-*.bin"))
 
 
 def _file_format(path: Path, head: bytes) -> Format:

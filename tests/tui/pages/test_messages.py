@@ -735,3 +735,31 @@ def test_the_curves_take_the_focus_and_their_crosshair_reads_them():
         assert driver.app.focused is driver.app.query_one("#numbers")
 
     drive(check)
+
+
+def test_the_domains_show_what_a_message_crosses_and_step_through_the_messages():
+    async def check(driver):
+        assert "▶" not in driver.words()
+        await driver.press("message", 1)
+        seen = driver.words()
+        assert "domains: halo x across nodes" in seen
+        assert "┏━ Summit ━" in seen
+        assert "shared: the network adapter of a node, by 6 processes" in seen
+        for _ in range(2):
+            await driver.press("message", 1)
+        assert "domains: halo y in a socket" in driver.words()
+        assert "┌─ Summit ─" in driver.words()
+        await driver.press("half")
+        assert "domains" not in driver.words()
+
+    drive(check, size=(100, 40))
+
+
+@pytest.mark.parametrize("size", [(80, 22), (60, 14), (44, 10)])
+def test_the_domains_fit_small_screens(size):
+    async def check(driver):
+        await driver.press("message", 1)
+        assert "Summit" in driver.words()
+        assert "between nodes: 1.24 us" in driver.words()
+
+    drive(check, size=size)

@@ -1,4 +1,4 @@
-"""What a message costs by its size, distance and model; the messages of a phase; the ranks that share a node."""
+"""What a message costs by its size, distance and model; the messages of a phase; ranks that share a node; domains."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from whatif.core.term import Program
 from whatif.errors import WhatifError
 from whatif.plotting.cells import TextRun
 from whatif.schema.application import CollectivePhase, HaloPhase
+from whatif.studies.domains import DomainPicture, domain_boxes, domain_picture
 from whatif.studies.message_curves import KCounts, MessageCurves, PhaseMessages, counts, message_curves
 from whatif.studies.placement_layout import placement_picture
 from whatif.tui.events import JobRequested
@@ -27,7 +28,8 @@ from whatif.tui.pages.fit import FitView
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.message_costs import MessageCosts
+from whatif.tui.widgets.domain_map import DomainMap
+from whatif.tui.widgets.message_costs import DISTANCE_LABELS, MessageCosts
 from whatif.tui.widgets.placement_map import Placed, PlacementMap, flowing, node_colours, room_for_ranks
 from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import ONE, format_quantity
@@ -49,16 +51,24 @@ class Gathered:
     counts: KCounts | None
     placed: Placed | None
     reason: str
+    domains: DomainPicture
     measured: MeasuredPoints | None = None
 
 
 def gather(
-    inputs: SessionInputs, phase: str | None, width: int, height: int, plane: int | None, view: FitView | None = None
+    inputs: SessionInputs,
+    phase: str | None,
+    width: int,
+    height: int,
+    plane: int | None,
+    view: FitView | None = None,
+    message: int | None = None,
 ) -> Gathered:
-    """Curves, messages, k and placement of the point as it stands; the latter two of a halo phase.
+    """Curves, messages, k, domains and placement of the point as it stands; k and placement of a halo phase.
 
     The measurements of the fit page are drawn over the curves. The placement has at most `width` columns and `height`
-    rows of ranks; `plane` is the one to show, None for that of the busiest node.
+    rows of ranks; `plane` is the one to show, None for that of the busiest node. `message` is the one whose path is
+    marked, None for the farthest.
     """
     program = inputs.program
     evaluation = evaluate(program)
@@ -66,14 +76,15 @@ def gather(
     curves = message_curves(program, evaluation, phase if halo else None)
     sent = next((item for item in curves.phases if item.phase == phase), None)
     points = points_of_view(view) if view is not None else None
+    domains = domain_picture(program, evaluation, sent, message)
     if phase is None or not halo or curves.infeasible:
-        return Gathered(curves, sent, None, None, _why_no_placement(curves, phase), points)
+        return Gathered(curves, sent, None, None, _why_no_placement(curves, phase), domains, points)
     found = counts(program, evaluation, phase)
     try:
         picture = placement_picture(program, evaluation, phase, width, height, plane)
     except WhatifError as problem:
-        return Gathered(curves, sent, found, None, f"There is no placement to draw: {problem}.", points)
-    return Gathered(curves, sent, found, Placed(picture, node_colours(picture.nodes)), "", points)
+        return Gathered(curves, sent, found, None, f"There is no placement to draw: {problem}.", domains, points)
+    return Gathered(curves, sent, found, Placed(picture, node_colours(picture.nodes)), "", domains, points)
 
 
 def _why_no_placement(curves: MessageCurves, phase: str | None) -> str:
@@ -132,6 +143,14 @@ def _ranks_headed(placed: Placed | None) -> str:
     return f"ranks that share a node{sides}"
 
 
+def _domains_headed(domains: DomainPicture) -> str:
+    """What the picture of domains shows."""
+    message = domains.chosen
+    return (
+        "domains" if message is None else f"domains: {domains.phase} {message.kind} {DISTANCE_LABELS[message.distance]}"
+    )
+
+
 class Facts(Picture):
     """Shows facts side by side and a sentence below them, in as few lines as they fit in."""
 
@@ -166,7 +185,7 @@ class Facts(Picture):
 
 
 class MessagesPage(Page[PageView]):
-    """Time over message size, the messages of one phase, and the placement of its ranks."""
+    """Time over message size, the messages of a phase, the placement of its ranks, and the domains that they cross."""
 
     NAME: ClassVar[str] = "messages"
     KEYS: ClassVar[tuple[PageKey, ...]] = (
@@ -174,12 +193,19 @@ class MessagesPage(Page[PageView]):
         PageKey("plane", "x", "plane(1)", "plane", "The next plane of a grid with three dimensions"),
         PageKey("table", "v", "table", "table", "The curves, or the table of their numbers"),
         PageKey("half", "m", "half", "picture", "Curves or placement, where there is no room for both"),
+        PageKey(
+            "message",
+            "d",
+            "message(1)",
+            "message",
+            "The domains that a message of the phase crosses; again: those of the next one",
+        ),
     )
     DEFAULT_CSS = """
     MessagesPage Facts, MessagesPage .panel { border: round $primary 40%; border-title-color: $text-primary; }
     MessagesPage Facts { padding: 0 1; max-height: 50%; }
     MessagesPage Horizontal { height: 1fr; }
-    MessagesPage MessageCosts, MessagesPage #ranks { width: 1fr; height: 1fr; }
+    MessagesPage MessageCosts, MessagesPage .panel { width: 1fr; height: 1fr; }
     MessagesPage.-low Facts { border: none; padding: 0; }
     MessagesPage.-low .panel { border: none; border-top: round $primary 40%; }
     MessagesPage.-flat .panel { border: none; }
@@ -190,6 +216,7 @@ class MessagesPage(Page[PageView]):
         self._found: Gathered | None = None
         self._half = "both"
         self._plane: int | None = None
+        self._message: int | None = None
         self._room = (0, 0)
 
     def compose(self) -> ComposeResult:
@@ -199,6 +226,8 @@ class MessagesPage(Page[PageView]):
             yield MessageCosts()
             with Vertical(id="ranks", classes="panel"):
                 yield PlacementMap()
+            with Vertical(id="domains", classes="panel"):
+                yield DomainMap()
 
     def on_resize(self) -> None:
         """Small screens have room for one half, and for no frames."""
@@ -213,16 +242,16 @@ class MessagesPage(Page[PageView]):
     def show(self, state: ExplorerState) -> None:
         """Show the last picture in the way that is asked for."""
         if self._state is not None and chosen_phase(state) != chosen_phase(self._state):
-            self._plane = None
+            self._plane = self._message = None
         self._state = state
         self._arrange()
 
     def job(self, state: ExplorerState) -> Job:
         """Evaluate the point anew for its curves, messages and placement."""
         self._room = self._present_room()
-        return Job(
-            gather, (state.session.inputs, chosen_phase(state), *self._room, self._plane, state.view.of(FitView))
-        )
+        points = state.view.of(FitView)
+        chosen = chosen_phase(state)
+        return Job(gather, (state.session.inputs, chosen, *self._room, self._plane, points, self._message))
 
     def take(self, value: Gathered) -> None:
         """Show another point."""
@@ -233,6 +262,8 @@ class MessagesPage(Page[PageView]):
         self.query_one(MessageCosts).show(value.curves, value.phase, value.measured)
         self.query_one(PlacementMap).show(value.placed)
         ranks.border_title = Content(_ranks_headed(value.placed))
+        self.query_one(DomainMap).show(domain_boxes(value.domains))
+        self.query_one("#domains").border_title = Content(_domains_headed(value.domains))
         self._arrange()
 
     @property
@@ -250,11 +281,13 @@ class MessagesPage(Page[PageView]):
         """Show the halves that are wanted and have room."""
         tabular = self._state is not None and self._state.view.picture == "table"
         placed = self._found is not None and self._found.placed is not None
-        alone = self._half if placed and not tabular and self._half != "both" else "curves"
+        drawn = self._half == "domains" or (placed and self._half != "both")
+        alone = self._half if drawn and not tabular else "curves"
         shown = ("curves", "ranks") if placed and self._both and self._half == "both" else (alone,)
         costs = self.query_one(MessageCosts)
         costs.display = "curves" in shown
         self.query_one("#ranks").display = "ranks" in shown
+        self.query_one("#domains").display = "domains" in shown
         costs.turn(tabular=tabular, messages=self.size.height >= _ROOMY or (tabular and self.size.height >= _LOW))
 
     @on(PlacementMap.Resized)
@@ -279,10 +312,20 @@ class MessagesPage(Page[PageView]):
                 self._plane = (part.plane + steps) % part.plane_count
                 self.post_message(JobRequested())
 
+    def action_message(self, steps: int) -> None:
+        """Show the domains; where they are shown, mark the path of another message of the phase."""
+        if self._half != "domains":
+            self._half = "domains"
+            self._arrange()
+        elif self._found is not None and self._found.phase is not None and self._found.domains.chosen is not None:
+            messages = self._found.phase.messages
+            self._message = (messages.index(self._found.domains.chosen) + steps) % len(messages)
+            self.post_message(JobRequested())
+
     def action_half(self) -> None:
         """Show the other half; where there is room for both, both of them, then each alone."""
         # Without room for both, the curves are what is seen of them.
         halves = ["both", "curves", "ranks"] if self._both else ["both", "ranks"]
         at = halves.index(self._half) if self._half in halves else 0
-        self._half = halves[(at + 1) % len(halves)]
+        self._half = "both" if self._half == "domains" else halves[(at + 1) % len(halves)]
         self._arrange()
