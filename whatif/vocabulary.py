@@ -24,6 +24,13 @@ MESSAGE_MODELS: Final[tuple[MessageModel, ...]] = get_args(MessageModel)
 CollectiveModel = Literal[MessageModel, "nccl"]
 COLLECTIVE_MODELS: Final[tuple[CollectiveModel, ...]] = get_args(CollectiveModel)
 """Models of a collective."""
+CollectiveOperation = Literal[
+    "allreduce", "allgather", "reduce_scatter", "alltoall", "broadcast", "reduce", "gather", "scatter", "barrier"
+]
+COLLECTIVE_OPERATIONS: Final[tuple[CollectiveOperation, ...]] = get_args(CollectiveOperation)
+"""Operations whose times are measured."""
+Library = Literal["mpi", "nccl"]
+"""Libraries of collectives; nccl stands for those of GPUs."""
 TraceModel = Literal[MessageModel, "k_model"]
 TRACE_MODELS: Final[tuple[TraceModel, ...]] = get_args(TraceModel)
 """Models of the messages of a trace."""

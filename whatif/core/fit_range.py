@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation
 from whatif.core.term import Program, Reference, Term
+from whatif.models.measured_collectives import TimesBySize, tabulated_time
 from whatif.models.protocol import by_protocol
 from whatif.models.quantities import FloatArray
-from whatif.units import Dimension, Quantity, format_quantity
+from whatif.units import BYTE, Dimension, Quantity, format_quantity
 
 Points = NDArray[np.bool_] | np.bool_
 _WORDS: Final = {
     "message_size": "sizes",
     "process_count": "process counts",
+    "rank_count": "numbers of ranks",
     "cell_count": "cell counts",
     "halo_cell_count": "halo cell counts",
 }
@@ -47,8 +49,18 @@ def fitted_ranges(program: Program) -> Iterator[FittedRange]:
             # Whatever the protocol: its limits keep each within its own range, but for the ends.
             parts = [program.terms[str(item)] for item in term.inputs.values() if item in program.terms]
             yield from _ranges_of(program, term.name, [term, *parts], keys=2)
+        elif term.function is tabulated_time:
+            yield _tabulated_range(term)
         elif term.name not in chosen:
             yield from _ranges_of(program, term.name, [term], keys=1)
+
+
+def _tabulated_range(term: Term) -> FittedRange:
+    """Sizes that the tables of all numbers of ranks have."""
+    tables: tuple[TimesBySize, ...] = term.options["tables"]
+    low, high = max(table.sizes[0] for table in tables), min(table.sizes[-1] for table in tables)
+    table, size = "network.collectives.measured", "message_size"
+    return FittedRange(term.name, table, size, term.inputs[size], BYTE, low, high)
 
 
 def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) -> Iterator[FittedRange]:

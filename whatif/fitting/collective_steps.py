@@ -15,7 +15,8 @@ import numpy as np
 
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.library_points import (
-    LibraryPoints,
+    SCALES,
+    CollectivePoints,
     LibrarySheet,
     Scale,
     choices,
@@ -31,17 +32,21 @@ from whatif.models.library_steps import (
     short_tree_time,
 )
 from whatif.models.quantities import FloatArray
-from whatif.units import BYTE_PER_SECOND, ONE, SECOND
+from whatif.units import BYTE_PER_SECOND, ONE, SECOND, Dimension
 from whatif.vocabulary import PROTOCOLS
 
 PATH: Final = "network.collectives"
 _PRIOR_WEIGHT: Final = 0.1
 _FEWEST: Final = 3
 """Points of a protocol."""
-_MOST_LIMITS: Final = 48
+_MOST_LIMITS: Final = 32
 """Sizes that are tried as limits."""
 _UNSEEN: Final = 1e-3
 """Largest slope of a residual by the logarithm of a parameter that the points do not show."""
+_PER_LIMIT: Final = 3
+"""Parameters of one more protocol: its limit, start and gap."""
+_MOST_STEPS: Final = 60
+_LEAST_COST: Final = 1e-12
 _MICROSECOND: Final = 1e-6
 _GAPS: Final[Mapping[Scale, tuple[float, ...]]] = {
     "in_domain": RING.in_domain,
@@ -70,7 +75,7 @@ class StepsFit:
     limits: FloatArray
     """Of shape (protocols - 1,)."""
     solution: Solution
-    points: LibraryPoints
+    points: CollectivePoints
 
     @property
     def protocol_count(self) -> int:
@@ -96,12 +101,14 @@ class StepsFit:
             yield self._fit(path, {"start": SECOND, "gap": SECOND}, [at, count + at], borrowed)
         yield self._fit(self.path, {"bandwidth_share": ONE}, [-1], "")
 
-    def texts(self) -> dict[str, float]:
+    def limits_by_path(self) -> dict[str, float]:
         """Limits in B by their paths; 0 for a protocol without points."""
         limits = [0.0] * (2 - len(self.limits)) + list(self.limits)
-        return {f"{self.path}.{name}": limit for name, limit in zip(("short_limit", "eager_limit"), limits, strict=True)}
+        return {
+            f"{self.path}.{name}": limit for name, limit in zip(("short_limit", "eager_limit"), limits, strict=True)
+        }
 
-    def _fit(self, path: str, dimensions: Mapping[str, object], at: list[int], borrowed: str) -> Fit:
+    def _fit(self, path: str, dimensions: Mapping[str, Dimension], at: list[int], borrowed: str) -> Fit:
         return _fit_of(path, dimensions, at, self.solution, self.points, borrowed)
 
 
@@ -111,7 +118,7 @@ class TreeFit:
 
     path: str
     solution: Solution
-    points: LibraryPoints
+    points: CollectivePoints
 
     def fits(self) -> Iterator[Fit]:
         """Parameters for a platform file."""
@@ -120,7 +127,12 @@ class TreeFit:
 
 
 def _fit_of(
-    path: str, dimensions: Mapping[str, object], at: list[int], solution: Solution, points: LibraryPoints, borrowed: str
+    path: str,
+    dimensions: Mapping[str, Dimension],
+    at: list[int],
+    solution: Solution,
+    points: CollectivePoints,
+    borrowed: str,
 ) -> Fit:
     ranges = {
         name: (float(values.min()), float(values.max()))
@@ -130,7 +142,7 @@ def _fit_of(
     return Fit(
         path, dimensions, solution.values[at], solution.covariance[np.ix_(at, at)],
         ranges, len(points), solution.error, borrowed=borrowed, undetermined=unseen,
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,21 +155,27 @@ class LibraryFit:
 
     def fits(self) -> Iterator[Fit]:
         """Parameters for a platform file."""
-        for part in (*self.steps.values(), *self.trees.values()):
-            yield from part.fits()
+        for steps in self.steps.values():
+            yield from steps.fits()
+        for tree in self.trees.values():
+            yield from tree.fits()
 
-    def time(self, points: LibraryPoints) -> FloatArray:
+    def limits(self) -> dict[str, float]:
+        """Limits of protocols in B, by their paths."""
+        return {path: limit for part in self.steps.values() for path, limit in part.limits_by_path().items()}
+
+    def time(self, points: CollectivePoints) -> FloatArray:
         """Times in s of the operations, sizes and ranks of points."""
         found = np.empty(len(points))
         far = points.ranks > self.sheet.domain_rank_count
         for operation in dict.fromkeys(points.operations):
-            for scale, here in (("in_domain", ~far), ("between_domains", far)):
-                rows = here & (points.operations == operation)
+            for scale in SCALES:
+                rows = (far if scale == "between_domains" else ~far) & (points.operations == operation)
                 if rows.any():
                     found[rows] = self._time(operation, scale, points.at(rows))
         return found
 
-    def _time(self, operation: str, scale: Scale, points: LibraryPoints) -> FloatArray:
+    def _time(self, operation: str, scale: Scale, points: CollectivePoints) -> FloatArray:
         name = "pairwise" if operation == "alltoall" else "ring"
         if operation == "allreduce" and self.sheet.switch_reduction:
             name = "switch"
@@ -170,18 +188,18 @@ class LibraryFit:
         short, long = self._tree_times(steps, tree, points)
         return chosen_allreduce_time(choices(points, self.sheet), once, short, long)
 
-    def _tree_times(self, ring: StepsFit, tree: TreeFit, points: LibraryPoints) -> tuple[FloatArray, FloatArray]:
+    def _tree_times(self, ring: StepsFit, tree: TreeFit, points: CollectivePoints) -> tuple[FloatArray, FloatArray]:
         domain, _, network = self.sheet.bandwidths(points.ranks)
         group = points.sizes, points.ranks, domain
         short = short_tree_time(*group, *map(np.asarray, tree.solution.values))
         return short, long_tree_time(*group, network, *map(np.asarray, ring.of_last()))
 
 
-def fit_library(points: LibraryPoints, sheet: LibrarySheet) -> LibraryFit:
+def fit_library(points: CollectivePoints, sheet: LibrarySheet) -> LibraryFit:
     """Messages of all algorithms that the points show, in a link domain and between domains."""
     steps: dict[tuple[Scale, str], StepsFit] = {}
     trees: dict[Scale, TreeFit] = {}
-    for scale in ("in_domain", "between_domains"):
+    for scale in SCALES:
         own = points.at_scale(sheet, scale)
         for name, (shown, traffic) in points_by_algorithm(own, sheet).items():
             steps[scale, name] = _fit_steps(f"{PATH}.{scale}.{name}", shown, traffic, _GAPS[scale])
@@ -190,17 +208,22 @@ def fit_library(points: LibraryPoints, sheet: LibrarySheet) -> LibraryFit:
     return LibraryFit(sheet, steps, trees)
 
 
-def _fit_steps(path: str, points: LibraryPoints, traffic: Traffic, gaps: tuple[float, ...]) -> StepsFit:
+def _fit_steps(path: str, points: CollectivePoints, traffic: Traffic, gaps: tuple[float, ...]) -> StepsFit:
     """Protocols and limits of the least BIC."""
-    best: tuple[float, FloatArray, Solution] | None = None
-    for limits in _divisions(traffic.size):
-        prior = _prior(gaps, len(limits) + 1)
-        solution = _solve(_residuals(traffic, points.times, limits), _start(traffic, points.times, limits, prior), prior)
-        score = len(points) * np.log(max(solution.cost, 1e-12) / len(points)) + np.log(len(points)) * 3 * len(limits)
-        if best is None or score < best[0]:
-            best = score, limits, solution
-    assert best is not None
-    return StepsFit(path, best[1], best[2], points)
+    found = [_with_limits(points, traffic, limits, gaps) for limits in _divisions(traffic.size)]
+    _, limits, solution = min(found, key=lambda item: item[0])
+    return StepsFit(path, limits, solution, points)
+
+
+def _with_limits(
+    points: CollectivePoints, traffic: Traffic, limits: FloatArray, gaps: tuple[float, ...]
+) -> tuple[float, FloatArray, Solution]:
+    """BIC, limits, and parameters of protocols with given limits."""
+    prior = _prior(gaps, len(limits) + 1)
+    start = _start(traffic, points.times, limits, prior)
+    solution, count = _solve(_residuals(traffic, points.times, limits), start, prior), len(points)
+    score = count * np.log(max(solution.cost, _LEAST_COST) / count) + np.log(count) * _PER_LIMIT * len(limits)
+    return float(score), limits, solution
 
 
 def _divisions(sizes: FloatArray) -> Iterator[FloatArray]:
@@ -254,13 +277,14 @@ def _solve(residuals: Residuals, start: FloatArray, prior: FloatArray) -> Soluti
 
     pull, towards = _PRIOR_WEIGHT * np.eye(len(prior)), np.log(prior)
     pull[-1] = 0.0
-    found = least_squares(
-        lambda x: np.concatenate([residuals(x)[0], pull @ (x - towards)]),
-        np.log(start),
-        lambda x: np.vstack([residuals(x)[1], pull]),
-        method="lm",
-        max_nfev=60,
-    )
+
+    def values_at(x: FloatArray) -> FloatArray:
+        return np.concatenate([residuals(x)[0], pull @ (x - towards)])
+
+    def slopes_at(x: FloatArray) -> FloatArray:
+        return np.vstack([residuals(x)[1], pull])
+
+    found = least_squares(values_at, np.log(start), slopes_at, method="lm", max_nfev=_MOST_STEPS)
     rest, slopes = residuals(found.x)
     values, freedom = np.exp(found.x), max(len(rest) - len(prior), 1)
     curvature = slopes.T @ slopes + pull.T @ pull
@@ -270,7 +294,7 @@ def _solve(residuals: Residuals, start: FloatArray, prior: FloatArray) -> Soluti
     return Solution(values, covariance, seen, float(2 * found.cost), error)
 
 
-def _solve_tree(points: LibraryPoints, sheet: LibrarySheet) -> Solution:
+def _solve_tree(points: CollectivePoints, sheet: LibrarySheet) -> Solution:
     domain = np.asarray(sheet.domain_rank_count)
 
     def residuals(logarithms: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -279,7 +303,7 @@ def _solve_tree(points: LibraryPoints, sheet: LibrarySheet) -> Solution:
     return _solve(residuals, _TREE_PRIOR, _TREE_PRIOR)
 
 
-def _tree_residuals(logarithms: FloatArray, points: LibraryPoints, domain: FloatArray) -> FloatArray:
+def _tree_residuals(logarithms: FloatArray, points: CollectivePoints, domain: FloatArray) -> FloatArray:
     values = map(np.asarray, np.exp(logarithms))
     return np.log(short_tree_time(points.sizes, points.ranks, domain, *values) / points.times)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.models.gpu_collectives import domain_link_bandwidth, library_time
 from whatif.models.library_steps import TRAFFIC, Traffic, ranks_of
@@ -22,6 +23,8 @@ ALGORITHMS: Final[Mapping[str, str]] = {
 """Algorithms by the names of operations in tables of measurements."""
 _RINGS: Final = {"allreduce": "ring", "allgather": "ring_allgather", "reduce_scatter": "ring_reduce_scatter"}
 Scale = Literal["in_domain", "between_domains"]
+SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,10 @@ class LibrarySheet:
 
 
 @dataclass(frozen=True, eq=False)
-class LibraryPoints:
+class CollectivePoints:
     """Measured times, as arrays of shape (points,), in base units."""
 
-    operations: FloatArray
+    operations: NDArray[Any]
     sizes: FloatArray
     ranks: FloatArray
     times: FloatArray
@@ -62,18 +65,18 @@ class LibraryPoints:
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def at(self, rows: FloatArray) -> LibraryPoints:
+    def at(self, rows: Mask) -> CollectivePoints:
         """Some of the points, by a mask."""
-        return LibraryPoints(self.operations[rows], self.sizes[rows], self.ranks[rows], self.times[rows])
+        return CollectivePoints(self.operations[rows], self.sizes[rows], self.ranks[rows], self.times[rows])
 
-    def at_scale(self, sheet: LibrarySheet, scale: Scale) -> LibraryPoints:
+    def at_scale(self, sheet: LibrarySheet, scale: Scale) -> CollectivePoints:
         """Points in one link domain, or over several."""
         far = self.ranks > sheet.domain_rank_count
         return self.at(far if scale == "between_domains" else ~far)
 
-    def largest_scales(self) -> FloatArray:
+    def largest_scales(self) -> Mask:
         """Mask of the largest number of ranks of each operation that has several."""
-        held = np.zeros(len(self), dtype=bool)
+        held: Mask = np.zeros(len(self), dtype=bool)
         for operation in dict.fromkeys(self.operations):
             own = self.operations == operation
             if len(np.unique(self.ranks[own])) > 1:
@@ -81,7 +84,7 @@ class LibraryPoints:
         return held
 
 
-def points_by_algorithm(points: LibraryPoints, sheet: LibrarySheet) -> dict[str, tuple[LibraryPoints, Traffic]]:
+def points_by_algorithm(points: CollectivePoints, sheet: LibrarySheet) -> dict[str, tuple[CollectivePoints, Traffic]]:
     """Points that show the messages of ring, pairwise and switch, with these messages."""
     found = {}
     for name, operations in (("ring", _RINGS), ("pairwise", ("alltoall",)), ("switch", ("allreduce",))):
@@ -91,27 +94,27 @@ def points_by_algorithm(points: LibraryPoints, sheet: LibrarySheet) -> dict[str,
     return found
 
 
-def _uses(name: str, points: LibraryPoints, sheet: LibrarySheet) -> FloatArray:
+def _uses(name: str, points: CollectivePoints, sheet: LibrarySheet) -> Mask:
     """Mask of the points that an algorithm moved, as far as it is a choice."""
-    reduced = points.operations == "allreduce"
-    if name == "switch":
-        return reduced & sheet.switch_reduction
-    return ~reduced | ((choices(points, sheet) == RING_CHOSEN) & (not sheet.switch_reduction))
+    reduced: Mask = points.operations == "allreduce"
+    if name == "switch" or sheet.switch_reduction:
+        return reduced if name == "switch" and sheet.switch_reduction else ~reduced
+    return np.asarray(~reduced | (choices(points, sheet) == RING_CHOSEN))
 
 
-def choices(points: LibraryPoints, sheet: LibrarySheet) -> FloatArray:
+def choices(points: CollectivePoints, sheet: LibrarySheet) -> FloatArray:
     """Algorithms that NCCL's tuner chooses for an allreduce of these sizes."""
     domain, _, network = sheet.bandwidths(points.ranks)
     return tuner_choice(points.sizes, points.ranks, domain, network)
 
 
-def short_tree_points(points: LibraryPoints, sheet: LibrarySheet) -> LibraryPoints:
+def short_tree_points(points: CollectivePoints, sheet: LibrarySheet) -> CollectivePoints:
     """Points of an allreduce along trees with LL."""
     rows = (points.operations == "allreduce") & (choices(points, sheet) == SHORT_TREE_CHOSEN)
     return points.at(rows & (not sheet.switch_reduction))
 
 
-def traffic_of(name: str, points: LibraryPoints, sheet: LibrarySheet) -> Traffic:
+def traffic_of(name: str, points: CollectivePoints, sheet: LibrarySheet) -> Traffic:
     """Messages of points by one algorithm: a ring turns twice for an allreduce."""
     domain, link, network = sheet.bandwidths(points.ranks)
     group = ranks_of(points.ranks, domain, link, network)

@@ -26,7 +26,15 @@ from whatif.schema.fields import (
     Unit,
 )
 from whatif.schema.gemm_phase import GemmPhase
-from whatif.vocabulary import Buffers, Category, CollectiveModel, DistanceName, HaloModel, TraceModel
+from whatif.vocabulary import (
+    Buffers,
+    Category,
+    CollectiveModel,
+    CollectiveOperation,
+    DistanceName,
+    HaloModel,
+    TraceModel,
+)
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
@@ -150,9 +158,11 @@ class CollectivePhase(StrictTable):
         "ring_allgather",
         "bruck_allgather",
         "pairwise",
+        "measured",
     ]
-    """Algorithm; pairwise is an all-to-all. With `model = "nccl"` also hierarchical (in link domains, then between
-    them), double_binary_tree, best, which is the fastest allreduce, ring_reduce_scatter and ring_broadcast."""
+    """Algorithm; pairwise is an all-to-all, measured takes times of `[platform.network.collectives.measured]`. With
+    `model = "nccl"` also hierarchical (in link domains, then between them), double_binary_tree, best, which is the
+    fastest allreduce, ring_reduce_scatter and ring_broadcast."""
     model: CollectiveModel
     """Model of the messages, or nccl: a library of GPUs, by the constants of NCCL's tuner."""
     message_size: Bytes = 0.0
@@ -167,6 +177,8 @@ class CollectivePhase(StrictTable):
     """Parallel rings or trees, each with an equal part of the buffer, that leave a node, or a link domain of several
     nodes, through different ports. Default: its ports for messages of device memory, else 1; not used with
     `distance`."""
+    operation: CollectiveOperation | None = None
+    """Operation, for `algorithm = "measured"` only."""
     operation_count: CountOrZero = 1.0
     """Operations in one iteration."""
 

@@ -15,6 +15,7 @@ from whatif.core.phases.collective_rounds import (
 from whatif.core.phases.device_messages import distance_time
 from whatif.core.phases.gpu_library import wire_library
 from whatif.core.phases.link_sharing import is_congested, wire_collective_congestion, with_congestion
+from whatif.core.phases.measured_times import wire_measured_times
 from whatif.core.phases.message import PORT_COUNT, message_time
 from whatif.core.rank_groups import group_of
 from whatif.core.term import PhaseTerm, Reference
@@ -29,10 +30,19 @@ def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list
     """The terms of a collective phase."""
     path, wiring = f"application.phases.{name}", context.wiring
     repeats = f"{path}.operation_count"
-    library = phase.model == "nccl"
-    once = wire_library(context, name, phase) if library else _by_messages(context, name, phase, repeats)
+    once = _once(context, name, phase, repeats)
     inputs: dict[str, Reference] = {"once_time": once, "repeat_count": repeats}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+
+
+def _once(context: Context, name: str, phase: CollectivePhase, repeats: str) -> str:
+    """Time of one operation: measured, of a library of GPUs, or from its messages."""
+    if phase.algorithm == "measured":
+        return wire_measured_times(context, name, phase)
+    if phase.operation is not None:
+        context.wiring.problem(f"application.phases.{name}.operation", 'no effect without `algorithm = "measured"`')
+        context.wiring.raise_problems()
+    return wire_library(context, name, phase) if phase.model == "nccl" else _by_messages(context, name, phase, repeats)
 
 
 def _by_messages(context: Context, name: str, phase: CollectivePhase, repeats: str) -> str:
