@@ -7,7 +7,7 @@ that few points show stay near the constants of NCCL's tuner: each is one more p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
@@ -123,7 +123,9 @@ class TreeFit:
     def fits(self) -> Iterator[Fit]:
         """Parameters for a platform file."""
         dimensions = {"start": SECOND, "gap": SECOND, "bandwidth": BYTE_PER_SECOND}
-        yield _fit_of(self.path, dimensions, [0, 1, 2], self.solution, self.points, "")
+        fit = _fit_of(self.path, dimensions, [0, 1, 2], self.solution, self.points, "")
+        # The tuner chooses the sizes.
+        yield replace(fit, ranges={"rank_count": fit.ranges["rank_count"]})
 
 
 def _fit_of(

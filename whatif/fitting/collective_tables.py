@@ -16,7 +16,13 @@ from whatif.table import Table
 from whatif.units import BYTE, ONE, SECOND
 from whatif.vocabulary import COLLECTIVE_OPERATIONS, CollectiveOperation
 
-_ALIASES: Final = {"bcast": "broadcast"}
+_ALIASES: Final = {
+    "bcast": "broadcast",
+    "all_reduce": "allreduce",
+    "all_gather": "allgather",
+    "all_to_all": "alltoall",
+    "reducescatter": "reduce_scatter",
+}
 MOST_POINTS: Final = 20_000
 LARGE: Final = 2**20
 """Bytes from which bandwidth decides, mostly."""

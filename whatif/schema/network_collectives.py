@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from whatif.schema.fields import Bytes, BytesPerSecond, Measured, PositiveFactor, Seconds, StrictTable
-from whatif.units import BYTE, SECOND
+from whatif.schema.fields import Bytes, BytesPerSecond, PositiveFactor, Seconds, StrictTable
+from whatif.units import BYTE, SECOND, Dimension, UnitError, parse_quantity
 from whatif.vocabulary import CollectiveOperation, Library
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 _Whole = Annotated[int, Field(ge=1, le=2**53)]
-MOST_SIZES = 10_000
+MOST_SIZES: Final = 10_000
+
+
+def _error(message: str) -> PydanticCustomError:
+    return PydanticCustomError("collectives", "{message}", {"message": message})
+
+
+def _number(text: str, dimension: Dimension, example: str) -> float:
+    """Number of a text in base units. Raise an error for another unit."""
+    try:
+        quantity = parse_quantity(text)
+    except UnitError as error:
+        raise _error(str(error)) from None
+    if quantity.dimension != dimension:
+        raise _error(f"`{text}` is not allowed; state it as `{example}`")
+    return quantity.value
+
+
+def _size(text: str) -> str:
+    _number(text, BYTE, "64 KiB")
+    return text
+
+
+def _time(text: str) -> str:
+    _number(text, SECOND, "12 us")
+    return text
+
+
+_Texts = Field(min_length=1, max_length=MOST_SIZES)
 
 
 class StepParameters(StrictTable):
@@ -72,18 +100,21 @@ class MeasuredTimes(StrictTable):
     """Ranks that took part."""
     ranks_per_node: _Whole | None = None
     """Ranks of a node, if known; ranks placed in another way are refused."""
-    sizes: list[Measured] = Field(min_length=1, max_length=MOST_SIZES)
+    sizes: Annotated[list[Annotated[str, AfterValidator(_size)]], _Texts]
     """Sizes of the buffer, ascending."""
-    times: list[Measured] = Field(min_length=1, max_length=MOST_SIZES)
+    times: Annotated[list[Annotated[str, AfterValidator(_time)]], _Texts]
     """Time at each size."""
+
+    def numbers(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Sizes in B and times in s."""
+        sizes, times = (tuple(parse_quantity(text).value for text in texts) for texts in (self.sizes, self.times))
+        return sizes, times
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        sizes, times = ([item.value for item in items] for items in (self.sizes, self.times))
-        if len(sizes) != len(times):
-            raise _error(f"`sizes` has {len(sizes)} entries, `times` {len(times)}")
-        if any(item.dimension != BYTE for item in self.sizes) or any(item.dimension != SECOND for item in self.times):
-            raise _error("`sizes` must be sizes such as `8 B`, `times` such as `12 us`")
+        if len(self.sizes) != len(self.times):
+            raise _error(f"`sizes` has {len(self.sizes)} entries, `times` {len(self.times)}")
+        sizes, times = self.numbers()
         if sizes[0] < 0 or any(low >= high for low, high in pairwise(sizes)) or min(times) <= 0:
             raise _error("`sizes` must ascend, and `times` must be greater than 0")
         return self
@@ -98,7 +129,3 @@ class Collectives(StrictTable):
     """Messages of a library of GPUs over several link domains."""
     measured: dict[Key, MeasuredTimes] = {}
     """Tables of times, by name, for `algorithm = "measured"`."""
-
-
-def _error(message: str) -> PydanticCustomError:
-    return PydanticCustomError("collectives", "{message}", {"message": message})

@@ -55,8 +55,7 @@ def _tables(context: Context, name: str, phase: CollectivePhase) -> list[Measure
 
 
 def _by_size(table: MeasuredTimes) -> TimesBySize:
-    sizes, times = (tuple(item.value for item in items) for items in (table.sizes, table.times))
-    return TimesBySize(float(table.rank_count), float(table.ranks_per_node or 0), sizes, times)
+    return TimesBySize(float(table.rank_count), float(table.ranks_per_node or 0), *table.numbers())
 
 
 def _placement(table: MeasuredTimes) -> str:
