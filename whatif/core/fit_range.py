@@ -120,4 +120,5 @@ def _words(item: FittedRange, beyond: FloatArray) -> str:
     )
     reach = least if least == most else f"{least} to {most}"
     phase = item.term.partition(".")[0]
-    return f"{phase}: {words} of {reach} {lie} outside the {low} to {high} that {item.table} was fitted to"
+    known = "was measured at" if item.table.endswith(".measured") else "was fitted to"
+    return f"{phase}: {words} of {reach} {lie} outside the {low} to {high} that {item.table} {known}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from whatif.files.fitted_platform import FittedPlatform
 from whatif.files.platform_file import PlatformChange, change_of, source_text
-from whatif.fitting.collective_steps import PATH, LibraryFit, fit_library
+from whatif.fitting.collective_steps import PATH, LibraryFit, fit_library, held_out_errors, relative_errors
 from whatif.fitting.collective_tables import (
     CollectiveTable,
     collective_tables,
@@ -61,19 +61,7 @@ def fit_points(
     if sheet is None or not len(own):
         return CollectivesFit(None, tables, own, np.empty(0), np.empty(0))
     fit = fit_library(own, sheet)
-    return CollectivesFit(fit, tables, own, _errors(fit, own), held_out_errors(own, sheet))
-
-
-def held_out_errors(points: CollectivePoints, sheet: LibrarySheet) -> FloatArray:
-    """Errors at the largest numbers of ranks, of a fit to the smaller ones; NaN at these."""
-    held, errors = points.largest_scales(), np.full(len(points), np.nan)
-    if held.any():
-        errors[held] = _errors(fit_library(points.at(~held), sheet), points.at(held))
-    return errors
-
-
-def _errors(fit: LibraryFit, points: CollectivePoints) -> FloatArray:
-    return fit.time(points) / points.times - 1
+    return CollectivesFit(fit, tables, own, relative_errors(fit, own), held_out_errors(own, sheet))
 
 
 def fitted_collectives(

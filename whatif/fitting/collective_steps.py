@@ -183,7 +183,7 @@ class LibraryFit:
             name = "switch"
         steps, tree = self.steps.get((scale, name)), self.trees.get(scale)
         if steps is None:
-            return self.sheet.datasheet_time(operation, points.sizes, points.ranks)
+            return self.sheet.time(points)
         once = steps.time(traffic_of(name, points, self.sheet))
         if operation != "allreduce" or name == "switch" or tree is None:
             return once
@@ -208,6 +208,19 @@ def fit_library(points: CollectivePoints, sheet: LibrarySheet) -> LibraryFit:
         if len(short := short_tree_points(own, sheet)) >= _FEWEST:
             trees[scale] = TreeFit(f"{PATH}.{scale}.tree", _solve_tree(short, sheet), short)
     return LibraryFit(sheet, steps, trees)
+
+
+def relative_errors(model: LibraryFit | LibrarySheet, points: CollectivePoints) -> FloatArray:
+    """(predicted - measured) / measured of points."""
+    return model.time(points) / points.times - 1
+
+
+def held_out_errors(points: CollectivePoints, sheet: LibrarySheet) -> FloatArray:
+    """Errors at the largest number of ranks of each operation that has several, of a fit to the others; else NaN."""
+    held, errors = points.largest_scales(), np.full(len(points), np.nan)
+    if held.any():
+        errors[held] = relative_errors(fit_library(points.at(~held), sheet), points.at(held))
+    return errors
 
 
 def _fit_steps(path: str, points: CollectivePoints, traffic: Traffic, gaps: tuple[float, ...]) -> StepsFit:

@@ -44,13 +44,17 @@ class LibrarySheet:
         link = domain_link_bandwidth(np.asarray(self.link_bandwidth), members, topology=self.topology)
         return domain, link, self.network_bandwidth * members / domain
 
-    def datasheet_time(self, operation: str, sizes: FloatArray, ranks: FloatArray) -> FloatArray:
-        """Times in s from the data sheet alone."""
-        domain, link, network = self.bandwidths(ranks)
-        return library_time(
-            sizes, ranks, domain, link, network,
-            algorithm=ALGORITHMS[operation], switch_reduction=self.switch_reduction,
-        )  # fmt: skip
+    def time(self, points: CollectivePoints) -> FloatArray:
+        """Times in s of points from the data sheet alone."""
+        domain, link, network = self.bandwidths(points.ranks)
+        found = np.empty(len(points))
+        for operation in dict.fromkeys(points.operations):
+            times = library_time(
+                points.sizes, points.ranks, domain, link, network,
+                algorithm=ALGORITHMS[operation], switch_reduction=self.switch_reduction,
+            )  # fmt: skip
+            found = np.where(points.operations == operation, times, found)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
