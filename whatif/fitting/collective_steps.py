@@ -1,7 +1,8 @@
 """Messages of collectives of a GPU library, fitted: starts and gaps by protocol, limits, and the share of bandwidth.
 
 The residuals are logarithms of times. Protocols (one to three) and their limits have the least BIC. Starts and gaps
-that few points show stay near the constants of NCCL's tuner: each is one more point of a tenth of the weight.
+that no point shows stay near the constants of NCCL's tuner: a factor of e from them weighs as much as the scatter of
+one point, at most as 10 %.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ from whatif.units import BYTE_PER_SECOND, ONE, SECOND, Dimension
 from whatif.vocabulary import PROTOCOLS
 
 PATH: Final = "network.collectives"
-_PRIOR_WEIGHT: Final = 0.1
+_SCATTER: Final = 0.1
+"""Largest weight of the tuner's constants, that of the search of limits; a fit that scatters less takes its scatter."""
+_LEAST_SCATTER: Final = 1e-4
+_REFINEMENTS: Final = 3
 _FEWEST: Final = 3
 """Points of a protocol."""
 _MOST_LIMITS: Final = 32
@@ -64,7 +68,10 @@ class Solution:
     covariance: FloatArray
     seen: FloatArray
     cost: float
+    scatter: float
+    """Standard deviation of the residuals."""
     error: float
+    """Root mean square of (fitted - measured) / measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +234,8 @@ def _fit_steps(path: str, points: CollectivePoints, traffic: Traffic, gaps: tupl
     """Protocols and limits of the least BIC."""
     found = [_with_limits(points, traffic, limits, gaps) for limits in _divisions(traffic.size)]
     _, limits, solution = min(found, key=lambda item: item[0])
-    return StepsFit(path, limits, solution, points)
+    refined = _refined(_residuals(traffic, points.times, limits), solution, _prior(gaps, len(limits) + 1))
+    return StepsFit(path, limits, refined, points)
 
 
 def _with_limits(
@@ -286,11 +294,18 @@ def _residuals(traffic: Traffic, measured: FloatArray, limits: FloatArray) -> Re
     return residuals
 
 
-def _solve(residuals: Residuals, start: FloatArray, prior: FloatArray) -> Solution:
-    """Least squares of logarithms, with a weak pull towards `prior`."""
+def _refined(residuals: Residuals, solution: Solution, prior: FloatArray) -> Solution:
+    """Solution with the weight of `prior` that the scatter of its own residuals has."""
+    for _ in range(_REFINEMENTS):
+        solution = _solve(residuals, solution.values, prior, float(np.clip(solution.scatter, _LEAST_SCATTER, _SCATTER)))
+    return solution
+
+
+def _solve(residuals: Residuals, start: FloatArray, prior: FloatArray, scatter: float = _SCATTER) -> Solution:
+    """Least squares of logarithms, with those of `prior` as further points of the weight `scatter`."""
     from scipy.optimize import least_squares
 
-    pull, towards = _PRIOR_WEIGHT * np.eye(len(prior)), np.log(prior)
+    pull, towards = scatter * np.eye(len(prior)), np.log(prior)
     pull[-1] = 0.0
 
     def values_at(x: FloatArray) -> FloatArray:
@@ -303,10 +318,11 @@ def _solve(residuals: Residuals, start: FloatArray, prior: FloatArray) -> Soluti
     rest, slopes = residuals(found.x)
     values, freedom = np.exp(found.x), max(len(rest) - len(prior), 1)
     curvature = slopes.T @ slopes + pull.T @ pull
-    covariance = np.linalg.pinv(curvature) * float(rest @ rest) / freedom * np.outer(values, values)
+    variance = float(rest @ rest) / freedom
+    covariance = np.linalg.pinv(curvature) * variance * np.outer(values, values)
     seen = np.abs(slopes).max(axis=0) > _UNSEEN
     error = float(np.sqrt(np.mean((np.exp(rest) - 1) ** 2)))
-    return Solution(values, covariance, seen, float(2 * found.cost), error)
+    return Solution(values, covariance, seen, float(2 * found.cost), variance**0.5, error)
 
 
 def _solve_tree(points: CollectivePoints, sheet: LibrarySheet) -> Solution:
@@ -315,7 +331,7 @@ def _solve_tree(points: CollectivePoints, sheet: LibrarySheet) -> Solution:
     def residuals(logarithms: FloatArray) -> tuple[FloatArray, FloatArray]:
         return _with_slopes(lambda x: _tree_residuals(x, points, domain), logarithms)
 
-    return _solve(residuals, _TREE_PRIOR, _TREE_PRIOR)
+    return _refined(residuals, _solve(residuals, _TREE_PRIOR, _TREE_PRIOR), _TREE_PRIOR)
 
 
 def _tree_residuals(logarithms: FloatArray, points: CollectivePoints, domain: FloatArray) -> FloatArray:
