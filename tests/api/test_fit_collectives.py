@@ -9,7 +9,7 @@ import pytest
 
 import whatif
 from tests.paths import DATA
-from whatif.errors import InfeasiblePointError, UsageError
+from whatif.errors import UsageError
 from whatif.validation.tables import rows_of
 
 ALPS = DATA / "importers" / "network" / "nccl" / "alps_all_reduce_2_nodes.txt"
@@ -32,6 +32,11 @@ def polaris(tmp_path_factory):
     fit = whatif.fit_collectives(folder / "polaris.csv", columns=COLUMNS, library="nccl", platform="polaris")
     fit.write(folder / "measured.toml", "polaris")
     return folder, fit
+
+
+def outside(result):
+    """Notes on inputs outside of fitted ranges."""
+    return [note.removeprefix("warning: ") for note in result.notes if "outside" in note]
 
 
 def scenario(folder, platform, **phase):
@@ -71,18 +76,15 @@ def test_a_scale_without_measurements_follows_from_the_data_sheet(polaris):
         sheet = whatif.run(asked.on("polaris"), overrides={"application.rank_count": 4})
         here = whatif.run(asked, overrides={"application.rank_count": 4})
         assert float(here["iteration_time"]) == float(sheet["iteration_time"])
-    assert not whatif.run(asked, overrides={"application.rank_count": 4}).extrapolations
+    assert not outside(whatif.run(asked, overrides={"application.rank_count": 4}))
 
 
 def test_ranks_and_sizes_outside_of_the_fit_are_told(polaris):
     folder, _ = polaris
     asked = scenario(folder, "measured.toml", algorithm="ring_allgather", message_size="4 GiB")
-    told = whatif.run(asked, overrides={"application.rank_count": 2048}).extrapolations
+    told = outside(whatif.run(asked, overrides={"application.rank_count": 2048}))
     table = "network.collectives.between_domains.ring was fitted to"
-    assert told == {
-        f"all: sizes of 4 GiB lie outside the 4 B to 1 GiB that {table}",
-        f"all: numbers of ranks of 2048 lie outside the 8 to 1024 that {table}",
-    } or set(told) == {
+    assert set(told) == {
         f"all: sizes of 4 GiB lie outside the 128 B to 1 GiB that {table}",
         f"all: numbers of ranks of 2048 lie outside the 8 to 1024 that {table}",
     }
@@ -129,13 +131,13 @@ def test_tables_have_the_measured_times(fugaku):
 def test_other_ranks_and_placements_than_the_measured_are_refused(fugaku):
     folder, _ = fugaku
     for change in ({"application.rank_count": 1024}, {"application.ranks_per_node": 8}):
-        with pytest.raises(InfeasiblePointError, match="allreduce was measured on 1536 ranks, 4 of a node"):
-            whatif.run(measured(folder), overrides=change).require_feasible()
+        (reason,) = whatif.run(measured(folder), overrides=change).reasons
+        assert "allreduce was measured on 1536 ranks, 4 of a node" in reason
 
 
 def test_sizes_beyond_a_table_are_told(fugaku):
     folder, _ = fugaku
-    told = list(whatif.run(measured(folder, message_size="1 GiB")).extrapolations)
+    told = outside(whatif.run(measured(folder, message_size="1 GiB")))
     assert told == [
         "all: sizes of 1 GiB lie outside the 4 B to 1 MiB that network.collectives.measured was measured at"
     ]
@@ -144,7 +146,7 @@ def test_sizes_beyond_a_table_are_told(fugaku):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"operation": "allgather"}, "no measured allgather of mpi; did you mean .*it has allreduce"),
+        ({"operation": "allgather"}, "no measured allgather of mpi; it has allreduce"),
         ({"operation": None}, "needs the operation; .* has allreduce"),
         ({"model": "nccl"}, "no measured allreduce of nccl"),
         ({"distance": "inter_node"}, "no effect with"),
