@@ -213,6 +213,37 @@ def test_missing_ranks_must_be_stated(tmp_path):
     assert table["ranks"].tolist() == [64]
 
 
+OSU = """# OSU MPI {} Latency Test v7.2
+# Size       Avg Latency(us)
+1                       5.00
+1024                   20.00
+"""
+IMB = """# Benchmarking Allgather
+# #processes = 4
+#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+1024         1000        9.00        11.00        10.00
+"""
+
+
+@pytest.mark.parametrize(("name", "smallest"), [("Allgather", 64.0), ("All-to-All", 64.0), ("Allreduce", 1.0)])
+def test_osu_prints_the_part_of_one_rank(tmp_path, name, smallest):
+    (tmp_path / "osu.txt").write_text(OSU.format(name))
+    table = whatif.fit_collectives(tmp_path / "osu.txt", ranks=64).to_pandas()
+    assert table[["smallest", "largest", "ranks"]].to_numpy().tolist() == [[smallest, 1024 * smallest, 64]]
+
+
+def test_imb_states_ranks_and_prints_the_part_of_one(tmp_path):
+    (tmp_path / "imb.txt").write_text(IMB)
+    (row,) = whatif.fit_collectives(tmp_path / "imb.txt").to_pandas().to_dict("records")
+    assert (row["operation"], row["library"], row["ranks"], row["smallest"]) == ("allgather", "mpi", 4, 4096)
+
+
+def test_files_of_several_tools_are_refused(tmp_path):
+    (tmp_path / "osu.txt").write_text(OSU.format("Allreduce"))
+    with pytest.raises(UsageError, match="several tools"):
+        whatif.fit_collectives([tmp_path / "osu.txt", ALPS], ranks=8)
+
+
 def test_the_command_prints_parameters_and_writes_the_platform(tmp_path, whatif_main):
     path = tmp_path / "ours.toml"
     code, out, err = whatif_main(

@@ -23,6 +23,9 @@ _ALIASES: Final = {
     "all_to_all": "alltoall",
     "reducescatter": "reduce_scatter",
 }
+_PRINT_PARTS: Final = ("OSU", "Intel")
+_DIVIDED: Final = ("allgather", "alltoall", "gather", "scatter")
+"""Operations whose buffer has a part for each rank."""
 MOST_POINTS: Final = 20_000
 LARGE: Final = 2**20
 """Bytes from which bandwidth decides, mostly."""
@@ -66,7 +69,19 @@ def collective_points(measured: Table, operation: str | None, ranks: int | None)
     if used.sum() > MOST_POINTS:
         raise UsageError(f"{used.sum():,} measured times are more than {MOST_POINTS:,}: read fewer files")
     _refuse_wrong(counts)
-    return CollectivePoints(tests[used], columns["message_size"][used], counts, columns["time"][used])
+    sizes = columns["message_size"][used] * _buffers(measured, tests[used], counts)
+    return CollectivePoints(tests[used], sizes, counts, columns["time"][used])
+
+
+def _buffers(measured: Table, operations: NDArray[Any], ranks: FloatArray) -> FloatArray:
+    """Factors from printed sizes to buffers: OSU and IMB print the part of one rank where others print the whole."""
+    tool = measured.notes.get("tool", "")
+    if "; " in tool:
+        raise UsageError(
+            f"these files are of several tools ({tool}), which count sizes in other ways: fit them one by one"
+        )
+    parts = tool.startswith(_PRINT_PARTS) & np.isin(operations, _DIVIDED)
+    return np.where(parts, ranks, 1.0)
 
 
 def _operation(text: str) -> str:
@@ -80,9 +95,8 @@ def _refuse_without_rows(tests: NDArray[Any]) -> None:
     found = [test for test in dict.fromkeys(map(str, tests)) if test]
     if not found:
         raise UsageError("the operation is not known: state it by --operation, such as alltoall")
-    raise UsageError(
-        f"no collective was measured, only {', '.join(found)}; known are {', '.join(COLLECTIVE_OPERATIONS)}"
-    )
+    known = f"known are {', '.join(COLLECTIVE_OPERATIONS)}; a CSV file without names needs `test=NAME` in --columns"
+    raise UsageError(f"no collective was measured, only {', '.join(found)}; {known}")
 
 
 def _refuse_wrong(counts: FloatArray) -> None:
