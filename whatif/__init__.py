@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from whatif.api.evaluation import run as run
     from whatif.api.evaluation import sweep as sweep
     from whatif.api.evaluation import sweep_parts as sweep_parts
+    from whatif.api.fits import fit_collectives as fit_collectives
     from whatif.api.fits import fit_gpu as fit_gpu
     from whatif.api.fits import fit_grid as fit_grid
     from whatif.api.fits import fit_host as fit_host
@@ -72,6 +73,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
     "whatif.api.fits": (
+        "fit_collectives",
         "fit_gpu",
         "fit_host",
         "fit_grid",

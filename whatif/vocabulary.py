@@ -36,6 +36,8 @@ CollectiveOperation = Literal[
     "scatter",
     "barrier",
 ]
+COLLECTIVE_OPERATIONS: Final[tuple[CollectiveOperation, ...]] = get_args(CollectiveOperation)
+"""Operations of a collective."""
 MESSAGE_ALGORITHMS: Final[Mapping[CollectiveOperation, tuple[str, ...]]] = {
     "allreduce": (
         "recursive_doubling",
@@ -65,6 +67,8 @@ LIBRARY_ALGORITHMS: Final[Mapping[CollectiveOperation, tuple[str, ...]]] = {
 """Algorithms of an operation of a library of GPUs."""
 IN_NETWORK: Final = frozenset({"switch_reduction", "switch_multicast"})
 """Algorithms in which the switches of the network take part."""
+Library = Literal["mpi", "nccl"]
+"""Libraries of collectives; nccl stands for those of GPUs."""
 TraceModel = Literal[MessageModel, "k_model"]
 TRACE_MODELS: Final[tuple[TraceModel, ...]] = get_args(TraceModel)
 """Models of the messages of a trace."""

@@ -6,16 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 from whatif.api.measurements import ImportedTable
 from whatif.core.protocol_limits import parse_limits
 from whatif.errors import UsageError
+from whatif.files.fitted_collectives import FittedCollectives, fit_points, fitted_collectives
 from whatif.files.fitted_grid import FittedGrid
 from whatif.files.fitted_kernels import CalibrationFit, CalibrationModels, ProcessorChoice, fit_calibrations
 from whatif.files.fitted_platform import FittedPlatform
 from whatif.files.fitted_regression import FittedRegression
+from whatif.files.library_sheet import library_sheet
 from whatif.files.platform_file import change_of, network_change, source_text, target_platform
 from whatif.fitting import gpu_rates, host_bandwidths, message_parameters
+from whatif.fitting.collective_tables import collective_points
 from whatif.fitting.fit_tables import gpu_points, host_points, limits_in_words, network_notes, point_table
 from whatif.fitting.gpu_rates import GpuFit
 from whatif.fitting.grid import Weighting as GridWeighting
@@ -47,7 +51,7 @@ from whatif.schema.load import load_platform
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.table_writers import column_lines
 from whatif.units import BYTE, format_quantity
-from whatif.vocabulary import DISTANCES
+from whatif.vocabulary import DISTANCES, Library
 
 
 def fit_network(
@@ -110,6 +114,47 @@ def with_limits(found: FittedPlatform[NetworkFit], limits: tuple[float, float]) 
         table_notes=notes,
         notes=_warned(fit.warnings),
     )
+
+
+def fit_collectives(
+    files: Files | ImportedTable,
+    *,
+    platform: str | None = None,
+    operation: str | None = None,
+    ranks: int | None = None,
+    ranks_per_node: int | None = None,
+    library: str | None = None,
+    tables: bool = False,
+    columns: ColumnNames | None = None,
+    where: RowFilter = (),
+) -> FittedCollectives:
+    """Messages of collectives of a library of GPUs, or tables of the times of collectives.
+
+    `files` are outputs of nccl-tests, rccl-tests, OSU or IMB, or CSV, read as by `import_network`. `platform` (a name
+    or a file) has the link domains and bandwidths of the machine. `operation` and `ranks` are those of outputs that do
+    not state them, `ranks_per_node` those of a node. `library` is nccl or mpi (default: nccl for nccl-tests and
+    rccl-tests). Times of nccl become starts and gaps of messages, unless `tables` is true, those of mpi tables. Raise
+    `UsageError` where the rows allow no fit.
+
+    >>> import whatif
+    >>> file = "tests/data/importers/network/nccl/alps_all_reduce_2_nodes.txt"
+    >>> fit = whatif.fit_collectives(file, platform="alps")
+    >>> fit.to_pandas()["parameter"].iloc[-1]
+    'network.collectives.between_domains.tree.bandwidth'
+    """
+    times = _message_times(files, columns, where)
+    points = collective_points(times.values, operation, ranks)
+    used = library or ("nccl" if times.values.notes.get("tool") == "nccl-tests" else "mpi")
+    if used not in get_args(Library):
+        raise UsageError(f"--library {used}: expected one of {', '.join(get_args(Library))}")
+    sheet = None
+    if used == "nccl" and not tables:
+        if platform is None:
+            remedy = "name a platform with GPUs by --platform, or write times as they are with --tables"
+            raise UsageError(f"the links and ports of the machine are not known; {remedy}")
+        sheet = library_sheet(platform)
+    fit = fit_points(points, sheet, used, ranks_per_node)
+    return fitted_collectives(fit, times.files, times.values, times.warnings)
 
 
 def fit_gpu(files: Files, *, platform: str | PlatformSpec | None = None) -> FittedPlatform[GpuFit]:

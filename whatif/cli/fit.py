@@ -10,6 +10,7 @@ from whatif.cli.lazy_group import LazyGroup
 from whatif.plugins import Verb
 
 VERBS: Final = {
+    "collectives": Verb("whatif.cli.fit_collectives", "Times of collectives: nccl-tests, rccl-tests, OSU, IMB, CSV."),
     "gpu": Verb("whatif.cli.fit_gpu", "Peaks and bandwidths: mixbench, BabelStream, gpuroofperf."),
     "grid": Verb("whatif.cli.fit_grid", "Structured grids: runs with computation, communication and total times."),
     "host": Verb("whatif.cli.fit_host", "Memory bandwidths of sockets: STREAM, likwid-bench, CSV."),

@@ -76,6 +76,11 @@ class PlatformTarget:
 
         return output_platform(self.output, self.extends)
 
+    @property
+    def machine(self) -> str | None:
+        """Name or file of the platform that is extended or written."""
+        return self.extends or (None if self.output is None else str(self.output))
+
     def finish(self, result: FittedPlatform[Any]) -> None:
         """Write the platform, and print the parameters or the points."""
         tell(result.notes)

@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation
 from whatif.core.term import Program, Reference, Term
+from whatif.models.library_steps import by_domain_count, library_steps_time, long_tree_time
+from whatif.models.measured_collectives import TimesBySize, tabulated_time
 from whatif.models.protocol import by_protocol
 from whatif.models.quantities import FloatArray
-from whatif.units import Dimension, Quantity, format_quantity
+from whatif.units import BYTE, Dimension, Quantity, format_quantity
 
 Points = NDArray[np.bool_] | np.bool_
 _WORDS: Final = {
     "message_size": "sizes",
     "process_count": "process counts",
+    "rank_count": "numbers of ranks",
     "cell_count": "cell counts",
     "halo_cell_count": "halo cell counts",
 }
@@ -47,8 +50,20 @@ def fitted_ranges(program: Program) -> Iterator[FittedRange]:
             # Whatever the protocol: its limits keep each within its own range, but for the ends.
             parts = [program.terms[str(item)] for item in term.inputs.values() if item in program.terms]
             yield from _ranges_of(program, term.name, [term, *parts], keys=2)
-        elif term.name not in chosen:
+        elif term.function is tabulated_time:
+            yield _tabulated_range(term)
+        elif term.function is library_steps_time:
+            yield from _ranges_of(program, term.name, [term], keys=2)
+        elif term.name not in chosen and term.function is not long_tree_time:
             yield from _ranges_of(program, term.name, [term], keys=1)
+
+
+def _tabulated_range(term: Term) -> FittedRange:
+    """Sizes that the tables of all numbers of ranks have."""
+    tables: tuple[TimesBySize, ...] = term.options["tables"]
+    low, high = max(table.sizes[0] for table in tables), min(table.sizes[-1] for table in tables)
+    table, size = "network.collectives.measured", "message_size"
+    return FittedRange(term.name, table, size, term.inputs[size], BYTE, low, high)
 
 
 def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) -> Iterator[FittedRange]:
@@ -80,13 +95,22 @@ def extrapolations(evaluation: Evaluation) -> dict[str, Points]:
     for item in fitted_ranges(evaluation.program):
         reference = item.reference
         array = np.asarray(reference.value if isinstance(reference, Quantity) else evaluation.values[reference])
-        beyond = (array < item.low) | (array > item.high)
+        beyond = ((array < item.low) | (array > item.high)) & _applies(evaluation, item)
         if beyond.any():
             text = _words(item, array[beyond])
             term = evaluation.program.terms.get(reference) if isinstance(reference, str) else None
             axes = tuple(range(-len(term.core), 0)) if term is not None else ()
             found[text] = found.get(text, np.False_) | beyond.any(axis=axes)
     return found
+
+
+def _applies(evaluation: Evaluation, item: FittedRange) -> Points:
+    """Points that parameters of a library of GPUs decide: those in one link domain, or over several."""
+    choice = evaluation.program.terms.get(f"{item.term.partition('.')[0]}.operation_time")
+    if choice is None or choice.function is not by_domain_count:
+        return np.True_
+    ranks, members = (evaluation.values[str(choice.inputs[key])] for key in ("rank_count", "domain_rank_count"))
+    return np.asarray((ranks > members) == (".between_domains." in item.table))
 
 
 def _words(item: FittedRange, beyond: FloatArray) -> str:
@@ -96,4 +120,5 @@ def _words(item: FittedRange, beyond: FloatArray) -> str:
     )
     reach = least if least == most else f"{least} to {most}"
     phase = item.term.partition(".")[0]
-    return f"{phase}: {words} of {reach} {lie} outside the {low} to {high} that {item.table} was fitted to"
+    known = "was measured at" if item.table.endswith(".measured") else "was fitted to"
+    return f"{phase}: {words} of {reach} {lie} outside the {low} to {high} that {item.table} {known}"

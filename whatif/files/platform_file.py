@@ -23,11 +23,12 @@ from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import toml_value
 from whatif.table import Table
 from whatif.units import BYTE, ONE, Dimension, format_quantity
-from whatif.vocabulary import MESSAGE_MODELS
+from whatif.vocabulary import DISTANCES, MESSAGE_MODELS
 
 _DIGITS: Final = 6
 _TABLE: Final = 2
 """Keys of the smallest table that has a source: `node.gpu`, `network.inter_node`."""
+_DISTANCES: Final = tuple(f"network.{distance}." for distance in DISTANCES)
 # Dimensions of the variables of the points, for the range of a fit.
 _VARIABLES: Final[Mapping[str, Dimension]] = {"message_size": BYTE, "array_size": BYTE}
 
@@ -41,6 +42,13 @@ class PlatformChange:
     fits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     assumed: Mapping[str, str] = field(default_factory=dict)
     """Sources of values that were not measured, by the path of a table or of a parameter."""
+    lists: Mapping[str, list[str]] = field(default_factory=dict)
+    """Values of tables of measurements, by path."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths of all values."""
+        return *self.values, *self.lists
 
     def source_of(self, parameter: str) -> str:
         """Text of `[sources]` for a value."""
@@ -124,6 +132,7 @@ def platform_text(document: Document, change: PlatformChange) -> str:
     """The text of a platform file with a change; everything else stays as it is, to the byte."""
     old_fits: Mapping[str, Any] = document.data.get("fits", {})
     values: dict[KeyPath, str | None] = {tuple(path.split(".")): _literal(text) for path, text in change.values.items()}
+    values |= {tuple(path.split(".")): toml_value(items) for path, items in change.lists.items()}
     entry = toml_value({"grade": "measured", "source": change.source})
     values |= {("sources", pattern): entry for pattern in _patterns(change, document.data)}
     for path, source in change.assumed.items():
@@ -144,7 +153,7 @@ def _literal(text: str) -> str:
 def _patterns(change: PlatformChange, data: Mapping[str, Any]) -> list[str]:
     """The `[sources]` entries that values need: each covers as much as it can without other values of the file."""
     patterns: dict[str, None] = {}
-    fitted = {tuple(path.split(".")) for path in change.values if change.source_of(path) == change.source}
+    fitted = {tuple(path.split(".")) for path in change.paths if change.source_of(path) == change.source}
     others = [path for path, _ in walk(data) if path not in fitted and path[0] not in ("sources", "fits")]
     present = [tuple(pattern.split(".")) for pattern in data.get("sources", {})]
     for keys in fitted:
@@ -202,7 +211,7 @@ def unfitted_tables(path: Path, change: PlatformChange, folders: Sequence[Path] 
     for distance in dict.fromkeys(
         ".".join(parameter.split(".")[:2])
         for parameter in change.values
-        if parameter.startswith("network.") and parameter.split(".")[2] != "pieces"
+        if parameter.startswith(_DISTANCES) and parameter.split(".")[2] != "pieces"
     ):
         for model in MESSAGE_MODELS:
             table = f"{distance}.{model}"
@@ -239,6 +248,6 @@ def _verify(path: Path, document: Document, text: str, change: PlatformChange, f
         _, layers = load_platform_document(parse_document(text, document.name, path.parent), folders)
     except InvalidFileError as error:
         raise UsageError(f"{path}: not written: it would not load: {error}") from None
-    for parameter in change.values:
+    for parameter in change.paths:
         if provenance(tuple(parameter.split(".")), layers)[0] != change.source_of(parameter):
             raise UsageError(f"{path}: not written: `{parameter}` is written in a way that only an editor can change")

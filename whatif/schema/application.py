@@ -149,7 +149,8 @@ class CollectivePhase(StrictTable):
     kind: Literal["collective"]
     """A collective operation."""
     operation: CollectiveOperation | None = None
-    """Operation whose fastest algorithm `best` is (default: allreduce); otherwise that of the algorithm."""
+    """Operation whose fastest algorithm `best` is (default: allreduce), or that was measured; otherwise that of the
+    algorithm."""
     algorithm: Literal[
         "best",
         "recursive_doubling",
@@ -177,8 +178,10 @@ class CollectivePhase(StrictTable):
         "binomial_scatter",
         "linear_scatter",
         "dissemination",
+        "measured",
     ]
-    """Algorithm, or best: the fastest one of the operation (docs/domains.md lists them). hierarchical: inside a node or
+    """Algorithm, or best: the fastest one of the operation (docs/domains.md lists them), or measured: by the times of
+    `[platform.network.collectives.measured]`. hierarchical: inside a node or
     link domain, then between them; switch_reduction and switch_multicast: by the switches of the network."""
     model: CollectiveModel
     """Model of the messages, or nccl: a library of GPUs, by the constants of NCCL's tuner."""

@@ -19,6 +19,7 @@ from whatif.schema.fields import (
     StrictTable,
     Value,
 )
+from whatif.schema.network_collectives import Collectives
 from whatif.units import ONE
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
@@ -228,3 +229,5 @@ class Network(StrictTable):
     """Whether the switches between the nodes reduce and duplicate messages, as InfiniBand switches with SHARP do."""
     topology: Topology | None = None
     """Links between the nodes, for congestion and for `communication = "shared_links"`."""
+    collectives: Collectives | None = None
+    """Measured collectives; without them `model = "nccl"` uses data sheets and the constants of NCCL's tuner."""

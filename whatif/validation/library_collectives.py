@@ -1,21 +1,21 @@
-"""Collectives of GPU libraries predicted from data sheets, against measured ones."""
+"""Collectives of GPU libraries predicted from data sheets and from fits, against measured ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from whatif.models.gpu_collectives import domain_link_bandwidth, library_time
-from whatif.models.quantities import FloatArray
+from whatif.fitting.collective_steps import fit_library, held_out_errors, relative_errors
+from whatif.fitting.collective_tables import LARGE, mean_and_bias
+from whatif.fitting.library_points import CollectivePoints, LibrarySheet
 from whatif.models.transfer import nvlink_write_size
 from whatif.table import Table
 from whatif.units import ONE, Dimension
 
-_ALGORITHMS: Final = {"all_reduce": "best", "all_gather": "ring_allgather", "alltoall": "pairwise"}
-_LARGE: Final = 2**20
-"""Bytes from which bandwidth decides, mostly."""
+_OPERATIONS: Final = {"all_reduce": "allreduce", "all_gather": "allgather", "alltoall": "alltoall"}
+_MICROSECOND: Final = 1e-6
 _GB: Final = 1e9
 _PAYLOAD: Final = 256.0 / float(nvlink_write_size(np.array(256.0), np.array(256.0), np.array(16.0)))
 Rows = list[dict[str, str]]
@@ -52,41 +52,44 @@ _MACHINES: Final[Mapping[str, _Machine]] = {
 
 
 def library_collectives(rows: Rows) -> Table:
-    """Errors of collectives by machine, from 1 MiB on and below; nothing is fitted."""
-    series: dict[tuple[str, str, float], list[tuple[float, float]]] = {}
-    for row in rows:
-        key = (row["machine"], row["collective"], float(row["ranks"]))
-        series.setdefault(key, []).append((float(row["size_B"]), float(row["time_us"]) * 1e-6))
+    """Errors of collectives by machine, from 1 MiB on and below: from data sheets, fitted, and held out.
+
+    The fit is to all numbers of ranks of a machine; held out are the largest one of each operation that has several.
+    """
+    machines = {machine: _points(rows, machine) for machine in dict.fromkeys(row["machine"] for row in rows)}
     columns: dict[str, Dimension | None] = {"machine": None, "collective": None, "ranks": ONE}
-    parts = ("from 1 MiB", "error", "bias", "below", "error below", "bias below")
-    columns |= dict.fromkeys(parts, ONE)
-    table = [(*key, *_errors(key, np.array(points))) for key, points in series.items()]
-    return Table.of_rows(columns, table, {"title": "collectives of GPU libraries, from data sheets"})
+    for part in ("", " below"):
+        names = [f"{what}{part}" for what in ("error", "bias", "fitted", "fitted bias", "held out", "held out bias")]
+        columns |= dict.fromkeys(["below" if part else "from 1 MiB", *names], ONE)
+    cells = [cell for machine, points in machines.items() for cell in _errors(machine, points)]
+    return Table.of_rows(columns, cells, {"title": "collectives of GPU libraries: from data sheets, fitted, held out"})
 
 
-def predicted(machine: str, collective: str, ranks: float, sizes: FloatArray) -> FloatArray:
-    """Times in s of a collective at some sizes in B."""
+def sheet_of(machine: str) -> LibrarySheet:
+    """Data sheet of a machine in B/s; links carry the headers of their packets too."""
     known = _MACHINES[machine]
-    here = np.array(min(known.domain, ranks))
-    link = domain_link_bandwidth(np.array(known.link * _PAYLOAD * _GB), here, topology=known.topology)
-    return library_time(
-        sizes,
-        np.array(ranks),
-        np.array(known.domain),
-        link,
-        np.array(known.ports * _GB),
-        algorithm=_ALGORITHMS[collective],
-        switch_reduction=known.reduces,
+    return LibrarySheet(known.domain, known.link * _PAYLOAD * _GB, known.ports * _GB, known.topology, known.reduces)
+
+
+def _points(rows: Rows, machine: str) -> CollectivePoints:
+    own = [row for row in rows if row["machine"] == machine]
+    names = np.array([_OPERATIONS[row["collective"]] for row in own], dtype=object)
+    sizes, ranks, times = (np.array([float(row[key]) for row in own]) for key in ("size_B", "ranks", "time_us"))
+    return CollectivePoints(names, sizes, ranks, times * _MICROSECOND)
+
+
+def _errors(machine: str, points: CollectivePoints) -> Iterator[tuple[Any, ...]]:
+    """Numbers, mean absolute errors and biases of the operations of a machine, by number of ranks."""
+    sheet = sheet_of(machine)
+    errors = (
+        relative_errors(sheet, points),
+        relative_errors(fit_library(points, sheet), points),
+        held_out_errors(points, sheet),
     )
-
-
-def _errors(key: tuple[str, str, float], points: FloatArray) -> list[float]:
-    """Number, mean absolute error and bias of the large messages, then of the small ones."""
-    sizes, times = points.T
-    errors = predicted(*key, sizes) / times - 1
-    parts = errors[sizes >= _LARGE], errors[sizes < _LARGE]
-    return [number for part in parts for number in (float(len(part)), _mean(np.abs(part)), _mean(part))]
-
-
-def _mean(errors: FloatArray) -> float:
-    return float(errors.mean()) if len(errors) else np.nan
+    for operation, ranks in dict.fromkeys(zip(points.operations, points.ranks, strict=True)):
+        own = (points.operations == operation) & (points.ranks == ranks)
+        parts = own & (points.sizes >= LARGE), own & (points.sizes < LARGE)
+        numbers = [
+            (float(part.sum()), *(each for error in errors for each in mean_and_bias(error[part]))) for part in parts
+        ]
+        yield machine, operation, ranks, *numbers[0], *numbers[1]

@@ -11,6 +11,7 @@ from whatif.core.phases.collective_wiring import CollectiveWiring
 from whatif.core.phases.device_messages import distance_time
 from whatif.core.phases.gpu_library import wire_library
 from whatif.core.phases.link_sharing import is_congested, wire_collective_congestion, with_congestion
+from whatif.core.phases.measured_times import wire_measured_times
 from whatif.core.phases.message import PORT_COUNT, message_time
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.collectives import ALGORITHMS, fastest_time, largest_size, rounds_time
@@ -34,19 +35,30 @@ from whatif.vocabulary import DISTANCES
 def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list[PhaseTerm]:
     """The terms of a collective phase."""
     path, wiring = f"application.phases.{name}", context.wiring
-    algorithms = chosen_algorithms(context, name, phase)
-    size: Reference = f"{path}.message_size"
-    if phase.imbalance != 1:
-        uneven = {"message_size": size, "imbalance": f"{path}.imbalance"}
-        size = wiring.add(f"{name}.largest_size", largest_size, uneven)
-    if phase.model == "nccl":
-        once = wire_library(context, name, phase, algorithms, size)
-    else:
-        names = [name] if len(algorithms) == 1 else [f"{name}.{algorithm}" for algorithm in algorithms]
-        pairs = zip(algorithms, names, strict=True)
-        once = _by_messages([CollectiveWiring(context, name, phase, *pair, size) for pair in pairs])
+    once = _once(context, name, phase)
     inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.operation_count"}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+
+
+def _once(context: Context, name: str, phase: CollectivePhase) -> str:
+    """Time of one operation: measured, of a library of GPUs, or from its messages."""
+    if phase.algorithm == "measured":
+        return wire_measured_times(context, name, phase)
+    algorithms, size = chosen_algorithms(context, name, phase), _buffer_size(context, name, phase)
+    if phase.model == "nccl":
+        return wire_library(context, name, phase, algorithms, size)
+    names = [name] if len(algorithms) == 1 else [f"{name}.{algorithm}" for algorithm in algorithms]
+    pairs = zip(algorithms, names, strict=True)
+    return _by_messages([CollectiveWiring(context, name, phase, *pair, size) for pair in pairs])
+
+
+def _buffer_size(context: Context, name: str, phase: CollectivePhase) -> Reference:
+    """Size of the buffer, or of one whose messages are all as large as the largest of an uneven all-to-all."""
+    size = f"application.phases.{name}.message_size"
+    if phase.imbalance == 1:
+        return size
+    uneven: dict[str, Reference] = {"message_size": size, "imbalance": f"application.phases.{name}.imbalance"}
+    return context.wiring.add(f"{name}.largest_size", largest_size, uneven)
 
 
 def _by_messages(candidates: Sequence[CollectiveWiring]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from whatif.core.context import Context
 from whatif.core.phases.host_transfer import link_bandwidth
+from whatif.core.phases.library_parameters import measured_operation
 from whatif.core.phases.message import injection_bandwidth
 from whatif.core.rank_groups import group_of
 from whatif.core.term import Reference
@@ -17,31 +18,44 @@ from whatif.schema.application import CollectivePhase
 def wire_library(
     context: Context, name: str, phase: CollectivePhase, algorithms: tuple[str, ...], size: Reference
 ) -> str:
-    """Wire the time of one operation by the fastest of some algorithms, with a buffer of a size."""
+    """Wire the time of one operation, with a buffer of a size, by the fastest of some algorithms.
+
+    Measured parameters apply where the platform has them, else data sheets.
+    """
     _check(context, name, phase)
-    wiring, node = context.wiring, context.scenario.platform.node
-    domain = context.domain_rank_count
+    inputs = {"message_size": size, **_ranks_and_bandwidths(context, name, phase)}
+    algorithm = algorithms[0] if len(algorithms) == 1 else "best"
+    options = {"algorithm": algorithm, "switch_reduction": context.scenario.platform.node.switch_reduction}
+
+    def datasheet(term: str) -> str:
+        return context.wiring.add(term, library_time, inputs, options=options)
+
+    measured = measured_operation(context, name, algorithm, inputs, datasheet)
+    return measured or datasheet(f"{name}.operation_time")
+
+
+def _ranks_and_bandwidths(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
+    """Ranks and those of them in a link domain, and bandwidths of one in it and of the domain to others."""
+    wiring, domain = context.wiring, context.domain_rank_count
     placed = context.once("domain.rank_count", sharing_count, rank_count=context.placed_count, available_count=domain)
     group = group_of(context, f"application.phases.{name}.group", phase.group)
     members = wiring.add(f"{name}.domain_member_count", members_in_domain, {**group, "domain_rank_count": placed})
-    stated: dict[str, Any] = {"topology": node.domain_topology}
+    return {
+        "rank_count": group["group_size"],
+        "domain_rank_count": members,
+        "link_bandwidth": _link_bandwidth(context, name, members),
+        "network_bandwidth": _network_bandwidth(context, name, members),
+    }
+
+
+def _link_bandwidth(context: Context, name: str, members: str) -> str:
+    """Bandwidth at which a rank sends to the others of its domain."""
     linked: dict[str, Reference] = {
         "link_bandwidth": link_bandwidth(context, "peer_link"),
         "domain_rank_count": members,
     }
-    link = wiring.add(f"{name}.link_bandwidth", domain_link_bandwidth, linked, options=stated)
-    inputs: dict[str, Reference] = {
-        "message_size": size,
-        "rank_count": group["group_size"],
-        "domain_rank_count": members,
-        "link_bandwidth": link,
-        "network_bandwidth": _network_bandwidth(context, name, members),
-    }
-    options = {
-        "algorithm": algorithms[0] if len(algorithms) == 1 else "best",
-        "switch_reduction": node.switch_reduction,
-    }
-    return wiring.add(f"{name}.operation_time", library_time, inputs, options=options)
+    stated: dict[str, Any] = {"topology": context.scenario.platform.node.domain_topology}
+    return context.wiring.add(f"{name}.link_bandwidth", domain_link_bandwidth, linked, options=stated)
 
 
 def _network_bandwidth(context: Context, name: str, members: str) -> str:
