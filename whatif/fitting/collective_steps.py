@@ -147,7 +147,7 @@ def _fit_of(
         name: (float(values.min()), float(values.max()))
         for name, values in (("message_size", points.sizes), ("rank_count", points.ranks))
     }
-    unseen = tuple(name for name, place in zip(dimensions, at, strict=True) if not solution.seen[place])
+    unseen = tuple(name for name, place in zip(dimensions, at, strict=True) if not (borrowed or solution.seen[place]))
     return Fit(
         path, dimensions, solution.values[at], solution.covariance[np.ix_(at, at)],
         ranges, len(points), solution.error, borrowed=borrowed, undetermined=unseen,
