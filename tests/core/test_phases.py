@@ -359,7 +359,7 @@ def test_every_algorithm_can_be_named_in_a_file():
     from whatif.schema.application import CollectivePhase
 
     named = set(get_args(CollectivePhase.model_fields["algorithm"].annotation))
-    assert named == {*ALGORITHMS, *LIBRARY_ALGORITHMS, "best"}
+    assert named == {*ALGORITHMS, *LIBRARY_ALGORITHMS, "best", "measured"}
 
 
 def test_a_platform_next_to_the_scenario_may_extend_the_shipped_one_of_its_name(tmp_path):
