@@ -261,3 +261,23 @@ def test_the_command_writes_tables_of_a_library_of_gpus(tmp_path, whatif_main):
     assert code == 0, err
     asked = scenario(tmp_path, "ours.toml", algorithm="measured", operation="allreduce", message_size="128 MiB")
     assert float(whatif.run(asked)["iteration_time"]) == pytest.approx(1916.4e-6, rel=1e-5)
+
+
+def test_one_large_size_is_written_with_what_it_does_not_show_graded_assumed(tmp_path):
+    (tmp_path / "times.csv").write_text(
+        "operation,size [B],ranks,time [us]\nall_reduce,0,8,15\nall_reduce,17179869184,8,70000\n"
+    )
+    fit = whatif.fit_collectives(tmp_path / "times.csv", columns=COLUMNS, library="nccl", platform="mi300x_node")
+    assert len(fit.points()) == 1
+    fit.write(tmp_path / "ours.toml", "mi300x_node")
+    asked = scenario(tmp_path, "ours.toml", algorithm="best", message_size="17179869184 B")
+    assert float(whatif.run(asked)["iteration_time"]) == pytest.approx(70e-3, rel=1e-3)
+    table = "platform.network.collectives.in_domain.ring"
+    grades = {key: asked.program.parameters[f"{table}.{key}"].grade for key in ("bandwidth_share", "rendezvous.gap")}
+    assert grades == {"bandwidth_share": "measured", "rendezvous.gap": "assumed"}
+
+
+def test_empty_buffers_alone_are_refused(tmp_path):
+    (tmp_path / "times.csv").write_text("operation,size [B],ranks,time [us]\nall_reduce,0,8,15\n")
+    with pytest.raises(UsageError, match="no times of buffers"):
+        whatif.fit_collectives(tmp_path / "times.csv", columns=COLUMNS, library="nccl", platform="mi300x_node")

@@ -28,6 +28,7 @@ NO_VERBS = {"load"}
 _PLATFORM_FILE = {"extends", "points", "source"}
 _MODEL_FILE = {"platform", "scenario", "source"}
 WRITING = {
+    "fit_collectives": _PLATFORM_FILE,
     "fit_gpu": _PLATFORM_FILE,
     "fit_grid": _MODEL_FILE | {"case"},
     "fit_host": _PLATFORM_FILE,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from whatif.errors import UsageError
 from whatif.files.fitted_platform import FittedPlatform
 from whatif.files.platform_file import PlatformChange, change_of, source_text
 from whatif.fitting.collective_steps import PATH, LibraryFit, fit_library, held_out_errors, relative_errors
@@ -55,9 +56,12 @@ def fit_points(
     points: CollectivePoints, sheet: LibrarySheet | None, library: str, ranks_per_node: int | None
 ) -> CollectivesFit:
     """Parameters of the operations that have a form, if there is a data sheet, and tables of the others."""
-    formed = np.isin(points.operations, list(ALGORITHMS)) & (sheet is not None) & (points.ranks > 1)
-    own = points.at(formed)
+    formed = np.isin(points.operations, list(ALGORITHMS)) & (sheet is not None)
+    # An empty buffer, or one rank, sends nothing.
+    own = points.at(formed & (points.ranks > 1) & (points.sizes > 0))
     tables = tuple(collective_tables(points.at(~formed), library, ranks_per_node))
+    if not len(own) and not tables:
+        raise UsageError("no times of buffers that are larger than 0 B, on more than one rank")
     if sheet is None or not len(own):
         return CollectivesFit(None, tables, own, np.empty(0), np.empty(0))
     fit = fit_library(own, sheet)

@@ -50,6 +50,7 @@ _UNSEEN: Final = 1e-3
 _PER_LIMIT: Final = 3
 """Parameters of one more protocol: its limit, start and gap."""
 _MOST_STEPS: Final = 60
+_MOSTLY: Final = 0.8
 _LEAST_COST: Final = 1e-12
 _MICROSECOND: Final = 1e-6
 _GAPS: Final[Mapping[Scale, tuple[float, ...]]] = {
@@ -147,7 +148,7 @@ def _fit_of(
         name: (float(values.min()), float(values.max()))
         for name, values in (("message_size", points.sizes), ("rank_count", points.ranks))
     }
-    unseen = tuple(name for name, place in zip(dimensions, at, strict=True) if not solution.seen[place])
+    unseen = tuple(name for name, place in zip(dimensions, at, strict=True) if not (borrowed or solution.seen[place]))
     return Fit(
         path, dimensions, solution.values[at], solution.covariance[np.ix_(at, at)],
         ranges, len(points), solution.error, borrowed=borrowed, undetermined=unseen,
@@ -234,7 +235,9 @@ def _fit_steps(path: str, points: CollectivePoints, traffic: Traffic, gaps: tupl
     """Protocols and limits of the least BIC."""
     found = [_with_limits(points, traffic, limits, gaps) for limits in _divisions(traffic.size)]
     _, limits, solution = min(found, key=lambda item: item[0])
-    refined = _refined(_residuals(traffic, points.times, limits), solution, _prior(gaps, len(limits) + 1))
+    residuals, prior = _residuals(traffic, points.times, limits), _prior(gaps, len(limits) + 1)
+    other = _solve(residuals, _mostly_starts(solution, traffic, points.times, limits), prior)
+    refined = min((_refined(residuals, found, prior) for found in (solution, other)), key=lambda item: item.scatter)
     return StepsFit(path, limits, refined, points)
 
 
@@ -272,6 +275,14 @@ def _start(traffic: Traffic, times: FloatArray, limits: FloatArray, prior: Float
     longest = traffic.size >= np.sort(traffic.size)[-min(4, len(times))]
     share = np.median((traffic.busy_time / times)[longest])
     return np.array([*prior[:count], *gaps, share])
+
+
+def _mostly_starts(solution: Solution, traffic: Traffic, times: FloatArray, limits: FloatArray) -> FloatArray:
+    """Values of a solution with nearly all of the least time of each protocol as its start: gaps and starts compete."""
+    protocol, count = np.searchsorted(limits, traffic.size), len(limits) + 1
+    least = np.array([times[protocol == at].min() for at in range(count)])
+    messages = np.array([traffic.message_count[protocol == at].max() for at in range(count)])
+    return np.array([*(_MOSTLY * least), *((1 - _MOSTLY) * least / messages), solution.values[-1]])
 
 
 def _times(logarithms: FloatArray, traffic: Traffic, limits: FloatArray) -> tuple[FloatArray, FloatArray]:
