@@ -26,48 +26,79 @@ _LARGE_SIZE: Final = 2.0**30
 
 
 @dataclass(frozen=True, slots=True)
-class HostPlan:
-    """Parameters of the cost of panels on the host; hashable, as the `Plan` that it is part of."""
+class LinkPlan:
+    """Parameters of copies of pinned memory over a link of a node; hashable, as the `Plan` that it is part of."""
 
-    processors: tuple[str, ...]
-    """Parameters of the sockets of a node, and of a socket's peak rate and bandwidth: that of its caches where it is
-    stated, for the columns that are factored stay there while each core keeps its rows, or else its memory's."""
     link: str
-    """Kind of the link between the host and one device."""
+    """Path of the link."""
+    kind: str
 
     @property
     def parameters(self) -> list[str]:
         """Paths of all parameters."""
-        named = [*LINK_BANDWIDTHS[self.link][1], *(f"pinned_{way}_latency" for way in _WAYS)]
-        named += [parameter for way in _WAYS for parameter in LINK_SIZES[self.link, way][1].values()]
-        return [*self.processors, *(f"{_LINK}.{name}" for name in named), _SPLIT_FRACTION]
+        named = [*LINK_BANDWIDTHS[self.kind][1], *(f"pinned_{way}_latency" for way in _WAYS)]
+        named += [parameter for way in _WAYS for parameter in LINK_SIZES[self.kind, way][1].values()]
+        return [f"{self.link}.{name}" for name in named]
 
-    def host(self, values: Mapping[str, float]) -> HostProcessors:
-        """Costs of panels at one point: kernels at the rates of all sockets, copies of pinned memory over the link.
+    def copies(self, values: Mapping[str, float]) -> list[list[float]]:
+        """[write or read by the device, 2]: latency and time per byte of large copies.
 
         t = L + n / BW_eff, with BW_eff that of large copies (Abdelhafez et al., Eq. 2 and 10).
         """
-        table = np.zeros((len(KERNELS), KERNEL_COLUMNS))
-        table[DGEMM_LIMITS] = np.inf
-        count_path, *rates = self.processors
-        socket_count = values[count_path]
-        rate, bandwidth = (values[path] * socket_count for path in rates)
-        fill_from_datasheet(table, rate, bandwidth)
-        copies = [[values[f"{_LINK}.pinned_{way}_latency"], 1 / self._bandwidth(values, way)] for way in _WAYS]
-        return HostProcessors(table, np.array(copies), values[_SPLIT_FRACTION])
+        return [[values[f"{self.link}.pinned_{way}_latency"], 1 / self._bandwidth(values, way)] for way in _WAYS]
 
     def _bandwidth(self, values: Mapping[str, float], way: str) -> float:
-        bandwidth, names = LINK_BANDWIDTHS[self.link]
-        size, parts = LINK_SIZES[self.link, way]
-        raw = bandwidth(**{name: values[f"{_LINK}.{name}"] for name in names})
+        bandwidth, names = LINK_BANDWIDTHS[self.kind]
+        size, parts = LINK_SIZES[self.kind, way]
+        raw = bandwidth(**{name: values[f"{self.link}.{name}"] for name in names})
         sent = size(
-            message_size=_LARGE_SIZE, **{name: values[f"{_LINK}.{parameter}"] for name, parameter in parts.items()}
+            message_size=_LARGE_SIZE, **{name: values[f"{self.link}.{parameter}"] for name, parameter in parts.items()}
         )
         return float(effective_bandwidth(np.asarray(_LARGE_SIZE), sent, raw))
 
 
-def host_plan_of(parameters: Mapping[str, Any]) -> HostPlan:
-    """Plan of the parameters of a platform. Raise `UsageError` where required ones are missing."""
+def link_plan_of(link: str, parameters: Mapping[str, Any]) -> LinkPlan:
+    """Plan of a link of a node, which the platform states."""
+    return LinkPlan(link, "pcie" if f"{link}.generation" in parameters else "nvlink")
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPlan:
+    """Parameters of the cost of panels beside updates on GPUs; hashable, as the `Plan` that it is part of."""
+
+    processors: tuple[str, ...]
+    """Parameters: number of processors of a node, and the peak rate and bandwidth of one. GPUs factor at their vector
+    peak and memory's bandwidth. Sockets at that of their caches where it is stated, for the columns that are factored
+    stay there while each core keeps its rows, or else at their memory's."""
+    host_link: LinkPlan | None
+    """Link between the host and one device; None: panels stay on the devices."""
+
+    @property
+    def parameters(self) -> list[str]:
+        """Paths of all parameters."""
+        return [*self.processors, *([] if self.host_link is None else self.host_link.parameters), _SPLIT_FRACTION]
+
+    def host(self, values: Mapping[str, float], ranks_per_node: int) -> HostProcessors:
+        """Costs of panels at one point: on a rank's share of the GPUs, or at the rates of all sockets, with copies."""
+        table = np.zeros((len(KERNELS), KERNEL_COLUMNS))
+        table[DGEMM_LIMITS] = np.inf
+        on_device = self.host_link is None
+        count_path, *rates = self.processors
+        count = values[count_path] / (ranks_per_node if on_device else 1)
+        rate, bandwidth = (values[path] * count for path in rates)
+        fill_from_datasheet(table, rate, bandwidth, on_device=on_device)
+        copies = np.zeros((len(_WAYS), 2)) if self.host_link is None else np.array(self.host_link.copies(values))
+        return HostProcessors(table, copies, values[_SPLIT_FRACTION], is_shared=not on_device)
+
+
+def panel_plan_of(parameters: Mapping[str, Any], place: str) -> PanelPlan | None:
+    """Plan of panels on the host or the device; None on a platform without GPUs.
+
+    Raise `UsageError` where parameters of panels on the host are missing.
+    """
+    device = (f"{_NODE}.gpu_count", f"{_NODE}.gpu.peak_double_rate", f"{_NODE}.gpu.dram_bandwidth")
+    if place == "device":
+        return PanelPlan(device, None) if set(device) <= set(parameters) else None
     cache = f"{_NODE}.cpu.cache_bandwidth"
     bandwidth = cache if cache in parameters else f"{_NODE}.host.memory_bandwidth"
     processors = (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate", bandwidth)
@@ -76,7 +107,7 @@ def host_plan_of(parameters: Mapping[str, Any]) -> HostPlan:
     if missing:
         wanted = ", ".join(f"`{path}`" for path in missing)
         raise UsageError(f'`application.panel_on = "host"` needs {wanted}')
-    return HostPlan(processors, "pcie" if f"{_LINK}.generation" in parameters else "nvlink")
+    return PanelPlan(processors, link_plan_of(_LINK, parameters))
 
 
 class DataSheet(NamedTuple):

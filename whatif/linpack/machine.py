@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.linpack.datasheet import NO_DATASHEET, DataSheet, HostPlan, datasheet_of, host_plan_of
+from whatif.linpack.datasheet import NO_DATASHEET, DataSheet, LinkPlan, PanelPlan, datasheet_of, link_plan_of, panel_plan_of
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.configuration import Mapping as ProcessMapping
 from whatif.linpack.simulation.costs import (
@@ -105,8 +105,10 @@ class Plan:
     """Kernels without a calibration."""
     factors: tuple[str, ...]
     """Parameters of the relative time of all kernels, and of its deviation from run to run."""
-    host: HostPlan | None
-    """Parameters of the cost of panels on the host; None: panels are factored on the device."""
+    host: PanelPlan | None
+    """Parameters of the cost of panels beside updates on GPUs; None: there are no GPUs."""
+    peer_link: LinkPlan | None
+    """Link of messages between the GPUs of a node; None: those of `pieces`."""
     choices: tuple[str, ...]
     """`CHOICES` of the application."""
 
@@ -118,7 +120,7 @@ class Plan:
         named += [path for side in self.limits for path in side]
         named += [*self.processors, *self.deviations, *self.adapter, *self.tree]
         named += [*self.datasheet.parameters, *self.factors]
-        named += [] if self.host is None else self.host.parameters
+        named += [path for part in (self.host, self.peer_link) if part is not None for path in part.parameters]
         named += [*(f"application.{name}" for name in NUMBERS), SEED]
         return tuple(dict.fromkeys(named))
 
@@ -151,6 +153,8 @@ class Plan:
         sides = [self._pieces(values, side) for side in range(2)]
         longest = max(len(side) for side in sides)
         pieces = np.stack([_padded(side, longest) for side in sides])
+        if self.peer_link is not None:
+            pieces[0, :, [PieceColumn.LATENCY, PieceColumn.PER_BYTE]] = np.array(self.peer_link.copies(values)[:1]).T
         ranks = np.arange(rank_count)
         nodes = ranks // ranks_per_node
         socket = self._processors(ranks, ranks_per_node, socket_count)
@@ -171,7 +175,7 @@ class Plan:
             _of_processors([values[path] for path in self.deviations], socket),
             shared.groups,
             shared.links,
-            None if self.host is None else self.host.host(values),
+            None if self.host is None else self.host.host(values, ranks_per_node),
         ).slowed(values.get(CORRECTION, 1.0))
 
     def _kernels(self, values: Mapping[str, float], ranks_per_node: int) -> FloatArray:
@@ -286,9 +290,17 @@ def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
         datasheet if uncalibrated else NO_DATASHEET,
         uncalibrated,
         tuple(path for path in _FACTORS if path in parameters),
-        host_plan_of(parameters) if choices[CHOICES.index("panel_on")] == "host" else None,
+        panel_plan_of(parameters, choices[CHOICES.index("panel_on")]),
+        _peer_link(parameters),
         tuple(choices),
     )
+
+
+def _peer_link(parameters: Mapping[str, Any]) -> LinkPlan | None:
+    """Link between the GPUs of a node, unless messages inside a node are stated."""
+    link = "platform.node.peer_link"
+    stated = _distance(parameters, DISTANCES) != "platform.network.inter_node"
+    return None if stated or f"{link}.pinned_write_latency" not in parameters else link_plan_of(link, parameters)
 
 
 def _uncalibrated(rows: Iterable[int]) -> tuple[str, ...]:

@@ -63,15 +63,17 @@ _MOST_SETTLED: Final = 500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostProcessors:
-    """Processors of a node that factor panels on the host, with the matrix on accelerators."""
+    """Processors that factor panels beside updates on accelerators: those of a node's host, or the accelerators."""
 
     kernels: FloatArray
-    """[row of `KERNELS`, 5], with all of the node's cores; processes of one process column divide them, while those of
-    the node's other process columns lend theirs, as in rocHPL."""
+    """[row of `KERNELS`, 5], on the host with all of the node's cores."""
     copies: FloatArray
     """[to the host or back, 2]: latency, and time per byte."""
     split_fraction: float
     """Share of a process's columns whose rows are swapped a step ahead, at most."""
+    is_shared: bool = True
+    """Whether processes of one process column divide the processors of their node, while those of the node's other
+    process columns lend theirs, as in rocHPL."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +97,7 @@ class HPLMachine:
     links: IntArray | None = None
     """[rank]: the one of a group's links that messages to it take (D-mod-k); None: each group has one."""
     host: HostProcessors | None = None
-    """None: panels are factored on the device."""
+    """None: there are no accelerators, panels and updates follow one another."""
 
     def slowed(self, factor: float) -> HPLMachine:
         """Machine on which all kernels, also those of the host, take so many times as long, and deviate as much."""
@@ -179,7 +181,7 @@ def _simulate(
 ) -> None:  # fmt: skip
     count, messages, host = configuration.step_count, _messages(configuration), machine.host
     width = configuration.matrix_size - (count - 1) * configuration.block_size
-    kernels = machine.kernels if host is None else host.kernels * _sharing(configuration, machine)
+    kernels = machine.kernels if host is None else _of_panels(configuration, machine, host)
     lines = panel_lines(configuration, min(configuration.block_size, configuration.matrix_size), kernels)
     charges = machine.kernels, machine.pieces, lines, panel_lines(configuration, width, kernels)
     modules, entry = (_MODULES, "steps") if host is None else (_ACCELERATED, "accelerated_steps")
@@ -200,10 +202,12 @@ def _slowed(kernels: FloatArray, factor: float) -> FloatArray:
     return found
 
 
-def _sharing(configuration: Configuration, machine: HPLMachine) -> int:
-    """Most processes of a node that are in one process column."""
+def _of_panels(configuration: Configuration, machine: HPLMachine, host: HostProcessors) -> FloatArray:
+    """Kernels of panels: those of the host divided among the most processes of a node in one process column."""
+    if not host.is_shared:
+        return host.kernels
     nodes = machine.nodes[rank_of_process(configuration)].reshape(configuration.process_rows, -1)
-    return max(int(np.unique(column, return_counts=True)[1].max()) for column in nodes.T)
+    return host.kernels * max(int(np.unique(column, return_counts=True)[1].max()) for column in nodes.T)
 
 
 def _run(configuration: Configuration, machine: HPLMachine) -> RunNumbers:
