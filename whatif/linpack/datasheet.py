@@ -11,7 +11,17 @@ import numpy as np
 
 from whatif.core.phases.host_transfer import LINK_BANDWIDTHS, LINK_SIZES
 from whatif.errors import UsageError
-from whatif.linpack.simulation.costs import DGEMM, DGEMM_LIMITS, DTRSM, KERNEL_COLUMNS, KERNELS, PER_MNK, SIZE_SLOPE
+from whatif.linpack.simulation.costs import (
+    DGEMM,
+    DGEMM_LIMITS,
+    DTRSM,
+    KERNEL_COLUMNS,
+    KERNELS,
+    MULTIPROCESSORS,
+    PER_MNK,
+    SIZE_SLOPE,
+    TILE_EXTENT,
+)
 from whatif.linpack.simulation.simulator import HostProcessors
 from whatif.models.quantities import FloatArray
 from whatif.models.transfer import effective_bandwidth
@@ -118,11 +128,13 @@ class DataSheet(NamedTuple):
     """Parameters whose product is the rate of products of one: its peak, or that of matrix units and their share."""
     bandwidth: str
     """Memory bandwidth of one."""
+    tiles: tuple[str, ...] = ()
+    """Parameters of the tiles of products: their extent, and the multiprocessors of one."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Paths of the stated parameters."""
-        return tuple(path for path in (self.device_count, *self.rates, self.bandwidth) if path)
+        return tuple(path for path in (self.device_count, *self.rates, self.bandwidth, *self.tiles) if path)
 
     def charge(
         self, table: FloatArray, kernels: Sequence[str], values: Mapping[str, float], ranks_per_node: int
@@ -132,6 +144,9 @@ class DataSheet(NamedTuple):
         rate = prod(values[path] for path in self.rates) * share if self.rates else np.inf
         bandwidth = values[self.bandwidth] * share if self.bandwidth else np.inf
         fill_from_datasheet(table, rate, bandwidth, kernels, on_device=".gpu" in self.device_count)
+        if self.tiles and "dgemm" in kernels:
+            extent, count = (values[path] for path in self.tiles)
+            table[DGEMM_LIMITS, [TILE_EXTENT, MULTIPROCESSORS]] = extent, count * share
 
     def in_words(self, kernels: Sequence[str]) -> tuple[str, ...]:
         """How kernels without a calibration are charged: a sentence for each way."""
@@ -190,13 +205,14 @@ def datasheet_of(parameters: Mapping[str, Any]) -> DataSheet:
     """Data sheet of a node's devices, with their matrix units if they have any for FP64, or of its sockets."""
     gpu, matrix = f"{_NODE}.gpu", (f"{_NODE}.gpu.matrix_rates.fp64", f"{_NODE}.gpu.matrix_efficiency")
     products = matrix if matrix[0] in parameters else (f"{gpu}.peak_double_rate",)
-    for count, rates, bandwidth in (
-        (f"{_NODE}.gpu_count", products, f"{gpu}.dram_bandwidth"),
-        (f"{_NODE}.socket_count", (f"{_NODE}.cpu.peak_double_rate",), f"{_NODE}.host.memory_bandwidth"),
+    tiles = (f"{gpu}.tile_extent", f"{gpu}.multiprocessor_count")
+    for count, rates, bandwidth, parts in (
+        (f"{_NODE}.gpu_count", products, f"{gpu}.dram_bandwidth", tiles),
+        (f"{_NODE}.socket_count", (f"{_NODE}.cpu.peak_double_rate",), f"{_NODE}.host.memory_bandwidth", ()),
     ):
         if rates[0] in parameters or bandwidth in parameters:
             stated = [path if path in parameters else "" for path in (count, bandwidth)]
-            return DataSheet(stated[0], rates if rates[0] in parameters else (), stated[1])
+            return DataSheet(stated[0], rates if rates[0] in parameters else (), stated[1], parts)
     return NO_DATASHEET
 
 

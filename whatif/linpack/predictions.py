@@ -100,7 +100,7 @@ class HPLRuns:
         if self.program.loaded.scenario.platform.node.gpu is None:
             return ""
         if self.plan.host is None or self.plan.host.host_link is None:
-            return "panels are factored on the GPUs while they update, without copies to the host"
+            return "panels are factored on the GPUs, without copies to the host, while they update"
         return "panels are copied to the host and factored on its cores while the GPUs update"
 
     @property
