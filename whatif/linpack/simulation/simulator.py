@@ -27,6 +27,8 @@ from whatif.linpack.simulation.broadcasts import paths_of
 from whatif.linpack.simulation.configuration import Configuration, Mapping, RowSwap
 from whatif.linpack.simulation.layout import RunNumbers
 from whatif.linpack.simulation.panel import panel_lines
+from whatif.linpack.simulation.rolling import rolled_rows
+from whatif.linpack.simulation.sampling import RECORDED_EVERY, Window, play_windows, simulated_steps, windows_of
 from whatif.linpack.simulation.sharing_kernel import NOTED_COLUMNS, Adapters
 from whatif.linpack.simulation.step_kernel import HPLState, PanelMessages, Room
 from whatif.linpack.simulation.swaps import exchanges_of
@@ -144,19 +146,21 @@ def simulate(
     noisy: bool = False,
     panels_seen: int = 0,
     progress: Progress | None = None,
+    sampled: bool = False,
 ) -> HPLOutcome:
     """Outcome of one run; `seed` draws the pivots and, if `noisy`, the deviations of kernels.
 
-    The first `panels_seen` panels are recorded for every process. Raise `UsageError` where the numbers of ranks of
-    the machine and of the grid differ.
+    The first `panels_seen` panels are recorded for every process. Of a `sampled` run windows of steps are simulated,
+    see `sampling`. Raise `UsageError` where the numbers of ranks of the machine and of the grid differ.
     """
     if len(machine.nodes) != configuration.rank_count:
         wanted = f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count}"
         raise UsageError(f"the grid needs {wanted} ranks; the machine has {len(machine.nodes)}")
-    run = _run(configuration, machine)
-    state = _state(configuration, machine, run.depth, panels_seen)
+    windows = windows_of(configuration.step_count, _ranks_per_node(machine)) if sampled else []
+    run = _run(configuration, machine, rolls_at_once=bool(windows))
+    state = _state(configuration, machine, run, panels_seen, windows)
     random = np.random.Generator(np.random.PCG64(seed))
-    _simulate(configuration, run, state, machine, bool(noisy), random, progress)
+    _simulate(configuration, run, state, machine, bool(noisy), random, progress, windows)
     shape = (run.p, run.q)
     return HPLOutcome(
         configuration,
@@ -177,9 +181,9 @@ def replicate(
 
 def _simulate(
     configuration: Configuration, run: RunNumbers, state: HPLState, machine: HPLMachine, noisy: bool, random: Any,
-    progress: Progress | None,
+    progress: Progress | None, windows: Sequence[Window],
 ) -> None:  # fmt: skip
-    count, messages, host = configuration.step_count, _messages(configuration), machine.host
+    count, messages, host = configuration.step_count, _messages(configuration, run), machine.host
     width = configuration.matrix_size - (count - 1) * configuration.block_size
     kernels = machine.kernels if host is None else _of_panels(configuration, machine, host)
     lines = panel_lines(configuration, min(configuration.block_size, configuration.matrix_size), kernels)
@@ -187,11 +191,21 @@ def _simulate(
     modules, entry = (_MODULES, "steps") if host is None else (_ACCELERATED, "accelerated_steps")
     host_costs = () if host is None else (host.copies, host.split_fraction)
     steps, back_substitute = jitted_or_plain(modules, (entry, "back_substitute"), borrowing=True, inlined=_INLINED)
-    for first in range(0, count, _STEPS_AT_ONCE):
-        behind = min(first + _STEPS_AT_ONCE, count)
-        steps(first, behind, state, run, messages, *charges, *host_costs, noisy, random)
-        if progress is not None:
-            progress(behind, count)
+    simulated, wanted = 0, simulated_steps(windows, count) if windows else count
+
+    def play(start: int, end: int) -> None:
+        nonlocal simulated
+        for first in range(start, end, _STEPS_AT_ONCE):
+            behind = min(first + _STEPS_AT_ONCE, end)
+            steps(first, behind, state, run, messages, *charges, *host_costs, noisy, random)
+            simulated += behind - first
+            if progress is not None:
+                progress(simulated, wanted)
+
+    if windows:
+        play_windows(windows, play, state, run)
+    else:
+        play(0, count)
     back_substitute(state.times, state.marks, machine.kernels, machine.pieces, run, noisy, random)
 
 
@@ -210,7 +224,11 @@ def _of_panels(configuration: Configuration, machine: HPLMachine, host: HostProc
     return host.kernels * max(int(np.unique(column, return_counts=True)[1].max()) for column in nodes.T)
 
 
-def _run(configuration: Configuration, machine: HPLMachine) -> RunNumbers:
+def _ranks_per_node(machine: HPLMachine) -> int:
+    return int(np.unique(machine.nodes, return_counts=True)[1].max())
+
+
+def _run(configuration: Configuration, machine: HPLMachine, *, rolls_at_once: bool = False) -> RunNumbers:
     """Numbers of a run; HPL does not look ahead with a single process column, or further than a panel on the host."""
     p, q, depth = configuration.process_rows, configuration.process_columns, configuration.depth
     if machine.host is not None and depth > 1:
@@ -219,23 +237,27 @@ def _run(configuration: Configuration, machine: HPLMachine) -> RunNumbers:
         depth = 0
     n, nb = configuration.matrix_size, configuration.block_size
     depth = min(depth, configuration.step_count)
-    return RunNumbers(n, nb, p, q, depth, int(configuration.swap), configuration.swap_threshold)
+    roll_rows = rolled_rows(p, nb) if rolls_at_once and machine.host is not None else 0.0
+    return RunNumbers(n, nb, p, q, depth, int(configuration.swap), configuration.swap_threshold, roll_rows)
 
 
-def _messages(configuration: Configuration) -> PanelMessages:
+def _messages(configuration: Configuration, run: RunNumbers) -> PanelMessages:
     paths = paths_of(configuration.broadcast, configuration.process_columns)
     exchanges = exchanges_of(configuration.process_rows)
     targets = np.column_stack([paths.targets, paths.sources])
-    return PanelMessages(
-        targets, paths.spread, paths.roll, paths.chunk_count, exchanges.binary, exchanges.roll, exchanges.cube
-    )
+    roll = exchanges.roll[:0] if run.roll_rows > 0 else exchanges.roll
+    return PanelMessages(targets, paths.spread, paths.roll, paths.chunk_count, exchanges.binary, roll, exchanges.cube)
 
 
-def _state(configuration: Configuration, machine: HPLMachine, depth: int, panels_seen: int) -> HPLState:
-    p, q = configuration.process_rows, configuration.process_columns
+def _state(
+    configuration: Configuration, machine: HPLMachine, run: RunNumbers, panels_seen: int, windows: Sequence[Window]
+) -> HPLState:
+    p, q, depth = run.p, run.q, run.depth
     exchanges = exchanges_of(p)
     # To even rows out (HPL_equil) no more than 2 P pieces move, each over log2 P messages, and to the left twice.
-    rolling = 0 if configuration.swap is RowSwap.BINARY_EXCHANGE else len(exchanges.roll) + 4 * p * p.bit_length()
+    # All at once they are one piece of each process.
+    rolled = p if run.roll_rows > 0 else len(exchanges.roll)
+    rolling = 0 if configuration.swap is RowSwap.BINARY_EXCHANGE else rolled + 4 * p * p.bit_length()
     capacity = max(len(exchanges.binary), rolling, 1)
     place = rank_of_process(configuration)
     deviations = np.ones(p * q) if machine.deviations is None else machine.deviations
@@ -245,7 +267,8 @@ def _state(configuration: Configuration, machine: HPLMachine, depth: int, panels
     groups = machine.nodes if machine.groups is None else machine.groups
     marks[:, layout.GROUP] = np.unique(groups[place], return_inverse=True)[1]
     marks[:, layout.LINK] = 0 if machine.links is None else machine.links[place]
-    adapters = _adapters(configuration, machine, marks, capacity)
+    interval = RECORDED_EVERY if windows else max(1, configuration.step_count // _MOST_SETTLED)
+    adapters = _adapters(configuration, machine, marks, capacity, interval)
     room = Room(
         np.zeros((layout.COLUMN_DEVIATION + 1, p)), np.zeros((layout.ROW_TAKEN + 1, q)), np.zeros((p.bit_length(), p)),
         np.zeros((2, 2, layout.CHARGE_SIZE + 1)), np.zeros((q, layout.CHUNK_SIZE + 1)),
@@ -260,7 +283,9 @@ def _state(configuration: Configuration, machine: HPLMachine, depth: int, panels
     )  # fmt: skip
 
 
-def _adapters(configuration: Configuration, machine: HPLMachine, marks: IntArray, capacity: int) -> Adapters:
+def _adapters(
+    configuration: Configuration, machine: HPLMachine, marks: IntArray, capacity: int, interval: int
+) -> Adapters:
     process_count, p, q = len(marks), configuration.process_rows, configuration.process_columns
     pivots = capacity * q
     panels = pivots + p * p.bit_length()
@@ -273,7 +298,7 @@ def _adapters(configuration: Configuration, machine: HPLMachine, marks: IntArray
     return Adapters(
         machine.adapter_gap, link_count, np.ones(lane_count), np.ones(places), pivots, panels,
         np.zeros((most, NOTED_COLUMNS)), np.zeros(1, dtype=np.int64), machine.groups is None,
-        max(1, configuration.step_count // _MOST_SETTLED),
+        interval,
         np.zeros(lane_count + 1, dtype=np.int64), np.zeros(4 * most, dtype=np.int64), np.zeros(most),
         np.zeros((4, most)), np.zeros((3, most + 1), dtype=np.int64),
     )  # fmt: skip
