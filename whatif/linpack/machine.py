@@ -33,6 +33,7 @@ from whatif.linpack.simulation.costs import (
     WHEN_RECEIVED,
     PieceColumn,
 )
+from whatif.linpack.simulation.sampling import LEAST_WORK
 from whatif.linpack.simulation.simulator import HPLMachine
 from whatif.models.quantities import FloatArray
 from whatif.vocabulary import DISTANCES, MATRIX_TERMS, PROTOCOLS
@@ -51,7 +52,7 @@ WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
     "process_mapping": ("mapping", ProcessMapping),
 }
 """Fields of a `Configuration` whose values are words, with their type, by parameter."""
-CHOICES: Final = (*WORDS, "binding", "noise", "panel_on")
+CHOICES: Final = (*WORDS, "binding", "noise", "panel_on", "steps")
 """Structural parameters of the application."""
 NOISES: Final = {
     "none": "none",
@@ -144,6 +145,15 @@ class Plan:
     def kernels_deviate(self) -> bool:
         """Whether kernel calls deviate."""
         return self.noise in ("kernels", "both")
+
+    def samples(self, configuration: Configuration) -> bool:
+        """Whether windows of steps are simulated. Raise `UsageError` where they are wanted and cannot be."""
+        steps = self.choices[CHOICES.index("steps")]
+        alike = self.noise == "none" and not self.processors
+        if steps == "sampled" and not alike:
+            raise UsageError('`application.steps = "sampled"` needs processors that are alike, and no noise')
+        many = configuration.step_count * configuration.rank_count >= LEAST_WORK
+        return steps == "sampled" or (steps == "auto" and alike and many)
 
     def machine(
         self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int

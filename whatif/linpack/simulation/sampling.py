@@ -2,12 +2,14 @@
 
 The time of a step changes slowly with the matrix that remains. Short windows of steps are simulated. From the end of
 one to the start of the next the state is carried over: each process takes the place of the one that was as far from
-the pivot block. Periods between windows are interpolated linearly. This holds for processors that are all alike.
+the pivot block. Periods between windows are interpolated: their roots linearly, as products are quadratic in what
+remains. This holds for processors that are all alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import lcm
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,9 +30,10 @@ from whatif.models.quantities import FloatArray
 
 LEAST_WORK: Final = 3e7
 """Steps times processes from which on steps are sampled where nothing else is stated."""
-RECORDED_EVERY: Final = 2
+RECORDED_EVERY: Final = 4
 """Steps from one to the next whose messages determine how many share the adapters."""
-_WINDOW_COUNT: Final = 40
+_WINDOW_COUNT, _LEAST_WINDOWS = 24, 16
+"""Windows of a run, about and at least."""
 _SETTLING, _MEASURED = 8, 16
 """Steps of a window before those that count, and that count, at least."""
 _FIRST, _LAST = 48, 128
@@ -49,16 +52,26 @@ class Window(NamedTuple):
     behind: int
 
 
-def windows_of(step_count: int, ranks_per_node: int) -> list[Window]:
-    """Windows of a run; empty where they would be about all of it. From one to the next processes move whole nodes."""
+def windows_of(step_count: int, p: int, q: int, ranks_per_node: int) -> list[Window]:
+    """Windows of a run on P x Q processes; empty where they would be about all of it."""
     settling, measured = (-(-least // ranks_per_node) * ranks_per_node for least in (_SETTLING, _MEASURED))
-    starts = np.linspace(_FIRST + measured, step_count - _LAST - settling - measured, _WINDOW_COUNT + 1)[1:]
-    found = [Window(0, _FIRST, -(-(_FIRST + measured) // ranks_per_node) * ranks_per_node)]
-    for start in starts // ranks_per_node * ranks_per_node:
-        settled = int(start) + settling
-        found.append(Window(int(start), settled, settled + measured))
-    gaps = [after.first - before.behind for before, after in zip(found, found[1:], strict=False)]
-    return found if min(gaps) > settling + measured else []
+    last = step_count - _LAST - settling - measured
+    unit = _unit(p, q, ranks_per_node, step_count // _LEAST_WINDOWS)
+    distance = max(last // _WINDOW_COUNT, 2 * (settling + measured)) // unit * unit
+    found = [Window(0, _FIRST, _FIRST + measured)]
+    while distance > 0 and (left := (last - found[-1].behind) // unit * unit) > 0:
+        start = found[-1].behind + min(left, distance)
+        found.append(Window(start, start + settling, start + settling + measured))
+    return found if len(found) > _LEAST_WINDOWS else []
+
+
+def _unit(p: int, q: int, ranks_per_node: int, most: int) -> int:
+    """Steps that processes move by between windows: after these the same ones have the most rows and columns left.
+
+    For grids with no such small number it is that of the rows, or just that of a node's ranks.
+    """
+    return next(unit for unit in (lcm(p, q, ranks_per_node), lcm(p, ranks_per_node), ranks_per_node)
+                if unit <= most or unit == ranks_per_node)  # fmt: skip
 
 
 def simulated_steps(windows: Sequence[Window], step_count: int) -> int:
@@ -111,7 +124,7 @@ def _interpolate(windows: Sequence[Window], shares: Sequence[FloatArray], state:
     steps = np.flatnonzero(missing)
     centres = [(window.settled + window.behind - 1) / 2 for window in windows]
     durations, end = np.diff(state.ends, prepend=0.0), state.ends[-1]
-    durations[steps] = np.interp(steps, centres, [_period(window, state.ends) for window in windows])
+    durations[steps] = np.interp(steps, centres, [_period(window, state.ends) ** 0.5 for window in windows]) ** 2
     state.ends[:] = np.cumsum(durations)
     state.times[:, _CLOCKS] += state.ends[-1] - end
     for share, own in zip(shares, np.eye(len(windows)), strict=True):

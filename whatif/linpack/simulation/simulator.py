@@ -156,7 +156,7 @@ def simulate(
     if len(machine.nodes) != configuration.rank_count:
         wanted = f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count}"
         raise UsageError(f"the grid needs {wanted} ranks; the machine has {len(machine.nodes)}")
-    windows = windows_of(configuration.step_count, _ranks_per_node(machine)) if sampled else []
+    windows = _windows(configuration, machine) if sampled else []
     run = _run(configuration, machine, rolls_at_once=bool(windows))
     state = _state(configuration, machine, run, panels_seen, windows)
     random = np.random.Generator(np.random.PCG64(seed))
@@ -224,15 +224,17 @@ def _of_panels(configuration: Configuration, machine: HPLMachine, host: HostProc
     return host.kernels * max(int(np.unique(column, return_counts=True)[1].max()) for column in nodes.T)
 
 
-def _ranks_per_node(machine: HPLMachine) -> int:
-    return int(np.unique(machine.nodes, return_counts=True)[1].max())
+def _windows(configuration: Configuration, machine: HPLMachine) -> list[Window]:
+    ranks_per_node = int(np.unique(machine.nodes, return_counts=True)[1].max())
+    grid = configuration.process_rows, configuration.process_columns
+    return windows_of(configuration.step_count, *grid, ranks_per_node)
 
 
 def _run(configuration: Configuration, machine: HPLMachine, *, rolls_at_once: bool = False) -> RunNumbers:
     """Numbers of a run; HPL does not look ahead with a single process column, or further than a panel on the host."""
     p, q, depth = configuration.process_rows, configuration.process_columns, configuration.depth
     if machine.host is not None and depth > 1:
-        raise UsageError(f"depth is {depth}; with panels on the host HPL looks ahead one panel, or none")
+        raise UsageError(f"depth is {depth}; on GPUs HPL looks ahead one panel, or none")
     if machine.host is None and q == 1:
         depth = 0
     n, nb = configuration.matrix_size, configuration.block_size
