@@ -161,7 +161,10 @@ class DataSheet(NamedTuple):
 
     @property
     def _rate_in_words(self) -> str:
-        return "at the peak rate" if len(self.rates) < 2 else "at the rate of matrix units (matrix_efficiency)"
+        if len(self.rates) < 2:
+            return "at the peak rate"
+        efficiency = self.rates[1].rpartition(".")[2]
+        return f"at the rate of {efficiency.partition('_')[0]} units ({efficiency})"
 
 
 def fill_from_datasheet(
@@ -204,7 +207,8 @@ _DEVICE_BYTES: Final = {
 def datasheet_of(parameters: Mapping[str, Any]) -> DataSheet:
     """Data sheet of a node's devices, with their matrix units if they have any for FP64, or of its sockets."""
     gpu, matrix = f"{_NODE}.gpu", (f"{_NODE}.gpu.matrix_rates.fp64", f"{_NODE}.gpu.matrix_efficiency")
-    products = matrix if matrix[0] in parameters else (f"{gpu}.peak_double_rate",)
+    vectors = (f"{gpu}.peak_double_rate", f"{gpu}.vector_efficiency")
+    products = matrix if matrix[0] in parameters else vectors
     tiles = (f"{gpu}.tile_extent", f"{gpu}.multiprocessor_count")
     for count, rates, bandwidth, parts in (
         (f"{_NODE}.gpu_count", products, f"{gpu}.dram_bandwidth", tiles),

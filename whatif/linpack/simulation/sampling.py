@@ -56,8 +56,9 @@ def windows_of(step_count: int, p: int, q: int, ranks_per_node: int) -> list[Win
     """Windows of a run on P x Q processes; empty where they would be about all of it."""
     settling, measured = (-(-least // ranks_per_node) * ranks_per_node for least in (_SETTLING, _MEASURED))
     last = step_count - _LAST - settling - measured
-    unit = _unit(p, q, ranks_per_node, step_count // _LEAST_WINDOWS)
-    distance = max(last // _WINDOW_COUNT, 2 * (settling + measured)) // unit * unit
+    distance = max(last // _WINDOW_COUNT, 2 * (settling + measured))
+    unit = _unit(p, q, ranks_per_node, distance)
+    distance = distance // unit * unit
     found = [Window(0, _FIRST, _FIRST + measured)]
     while distance > 0 and (left := (last - found[-1].behind) // unit * unit) > 0:
         start = found[-1].behind + min(left, distance)
