@@ -14,7 +14,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.linpack.datasheet import NO_DATASHEET, DataSheet, LinkPlan, PanelPlan, datasheet_of, link_plan_of, panel_plan_of
+from whatif.linpack.datasheet import (
+    NO_DATASHEET,
+    DataSheet,
+    LinkPlan,
+    PanelPlan,
+    datasheet_of,
+    link_plan_of,
+    panel_plan_of,
+)
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.configuration import Mapping as ProcessMapping
 from whatif.linpack.simulation.costs import (

@@ -74,7 +74,9 @@ def predicted_run(row: Row) -> HPLOutcome:
     configuration = _configuration(row, example, int(row["nodes"]) * runs.ranks_per_node)
     if not row["matrix_size"]:
         largest = int(runs.largest_matrix(configuration, FILLED))
-        configuration = replace(configuration, matrix_size=largest // configuration.block_size * configuration.block_size)
+        configuration = replace(
+            configuration, matrix_size=largest // configuration.block_size * configuration.block_size
+        )
     refusal = runs.refusal(configuration)
     if refusal is not None:
         raise UsageError(f"{row['platform']}: {refusal.message}")
