@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def test_sampling_is_refused_where_processors_differ_or_calls_deviate():
 def test_windows_follow_one_another_by_whole_nodes_and_are_fewer_than_the_steps(case):
     windows = windows_of(*case)
     assert windows[0].first == 0
-    for before, after in zip(windows, windows[1:], strict=False):
+    for before, after in pairwise(windows):
         assert before.behind < after.first < after.settled < after.behind <= case[0]
         assert (after.first - before.behind) % case[3] == 0
     assert simulated_steps(windows, case[0]) < 0.5 * case[0]

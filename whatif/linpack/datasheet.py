@@ -74,7 +74,7 @@ def link_plan_of(link: str, parameters: Mapping[str, Any]) -> LinkPlan:
 
 @dataclass(frozen=True, slots=True)
 class PanelPlan:
-    """Parameters of the cost of panels beside updates on GPUs; hashable, as the `Plan` that it is part of."""
+    """Parameters of the cost of panels during updates on GPUs; hashable, as the `Plan` that it is part of."""
 
     processors: tuple[str, ...]
     """Parameters: number of processors of a node, and the peak rate and bandwidth of one. GPUs factor at their vector

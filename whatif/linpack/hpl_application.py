@@ -59,7 +59,7 @@ class HPLApplication(Application):
     binding: Literal["by_core", "by_socket"] = "by_core"
     """Whether the consecutive ranks of a node fill one socket after the other, or take the sockets in turn."""
     panel_on: Literal["device", "host"] = "device"
-    """device: panels are factored on the GPUs, beside the updates; host: on the cores of their node (rocHPL)."""
+    """device: panels are factored on the GPUs while they update; host: on the cores of their node (rocHPL)."""
     split_fraction: Fraction = 0.3
     """On GPUs: share of a process's columns whose rows are swapped a step ahead (rocHPL's -f)."""
     matrix_on: Literal["device", "host"] = "device"

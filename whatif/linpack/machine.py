@@ -115,7 +115,7 @@ class Plan:
     factors: tuple[str, ...]
     """Parameters of the relative time of all kernels, and of its deviation from run to run."""
     host: PanelPlan | None
-    """Parameters of the cost of panels beside updates on GPUs; None: there are no GPUs."""
+    """Parameters of the cost of panels during updates on GPUs; None: there are no GPUs."""
     peer_link: LinkPlan | None
     """Link of messages between the GPUs of a node; None: those of `pieces`."""
     choices: tuple[str, ...]

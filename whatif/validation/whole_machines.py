@@ -1,4 +1,4 @@
-"""HPL on whole machines, predicted from their data sheets, beside the rates that TOP500 lists publish.
+"""HPL on whole machines, predicted from their data sheets and compared with the rates on TOP500 lists.
 
 What a list does not state follows by rule: a process on each GPU, or on each node without GPUs; the most processes with
 a grid P ≤ Q ≤ 2 P; N fills 80 % of the memory; NB = 512; panels are factored on the GPUs.

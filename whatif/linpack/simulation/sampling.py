@@ -45,7 +45,7 @@ Play = Callable[[int, int], None]
 
 
 class Window(NamedTuple):
-    """Steps [first, behind) that are simulated, of which those from `settled` on count."""
+    """Steps [first, behind) that are simulated; those from `settled` on count."""
 
     first: int
     settled: int

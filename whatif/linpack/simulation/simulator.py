@@ -65,7 +65,7 @@ _MOST_SETTLED: Final = 500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostProcessors:
-    """Processors that factor panels beside updates on accelerators: those of a node's host, or the accelerators."""
+    """Processors that factor panels during updates on accelerators: those of a node's host, or the accelerators."""
 
     kernels: FloatArray
     """[row of `KERNELS`, 5], on the host with all of the node's cores."""
