@@ -21,15 +21,15 @@ def table():
 
 
 def test_the_mean_error_is_bounded(table):
-    errors = table["error"].values
+    errors = table.columns["error"].values
     assert len(errors) == len(MACHINES) + 1
     assert 0.05 < np.abs(errors).mean() < 0.15
     assert np.abs(errors.mean()) < 0.05
 
 
 def test_errors_are_those_of_the_columns(table):
-    expected = table["predicted"].values / table["published"].values - 1
-    assert_allclose(table["error"].values, expected, rtol=1e-12, atol=0)
+    expected = table.columns["predicted"].values / table.columns["published"].values - 1
+    assert_allclose(table.columns["error"].values, expected, rtol=1e-12, atol=0)
     assert f"{np.abs(expected).mean():.1%}" in table.notes["title"]
 
 
