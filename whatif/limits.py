@@ -15,7 +15,8 @@ MAXIMUM_ARCHIVE_SIZE = 20_000_000
 PICTURES: Final = (".svg", ".png", ".pdf")
 """File extensions of pictures."""
 VALIDATION_TOPICS: Final = (
-    "schedules", "links", "counts", "transfers", "hpl", "power", "power_caps", "kernels", "gemm", "collectives",
+    "schedules", "links", "counts", "transfers", "hpl", "top500", "power", "power_caps", "kernels", "gemm",
+    "collectives",
 )  # fmt: skip
 """Comparisons with measurements and other simulators."""
 LISTED: Final = ("platforms", "parts", "scenarios", "parameters")

@@ -245,14 +245,14 @@ def test_only_an_update_ahead_hides_the_panel():
 
 
 def test_hpl_looks_no_further_ahead_than_a_panel():
-    with pytest.raises(UsageError, match="depth is 2; with panels on the host"):
+    with pytest.raises(UsageError, match="depth is 2; on GPUs"):
         simulate(Configuration(100, 16, 2, 2, depth=2), machine(4, HostProcessors(kernels(), COPIES, 0.5)))
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["hpl", "HPL.dat"], "HPL.dat:25:1: DEPTH: with panels on the host HPL looks ahead one panel, or none"),
+        (["hpl", "HPL.dat"], "HPL.dat:25:1: DEPTH: on GPUs HPL looks ahead one panel, or none"),
         (["tune", "hpl", "--ranks", "8", "--matrix-sizes", "6000", "--depths", "0, 2"], "one panel, or none"),
     ],
 )

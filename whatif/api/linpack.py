@@ -92,6 +92,8 @@ def hpl(
     scenario, runs, notes = _runs(next(asked.configurations()), platform, platform_dirs, overrides, placement)
     require_feasible(asked, Path(input_file), runs)
     notes += link_notes(fleet, runs, max(run.rank_count for run in asked.configurations()))
+    sampling = next(filter(None, map(runs.sampling, asked.configurations())), "")
+    notes += (f"{sampling} (--set application.steps=all)",) if sampling else ()
     count = replicates or (NOISY_REPLICATES if runs.is_noisy else 1)
     known = by_key(measured_runs(measured))
     return HPLPredictions(

@@ -31,8 +31,9 @@ def command(scenario: str | None, topics: tuple[str, ...], output: Output, **opt
 
     Topics, by default all: schedules: end times of LogGOPSim; links: flow-level times of SimGrid; counts: K of Table 5
     of Choi et al.; transfers: the released sweeps of AHEAD; hpl: HPL, SimGrid's emulation and real runs (two minutes);
-    power: whole machines of TOP500; power_caps: training under power limits (Zeus); kernels: kernels measured on one
-    GPU and predicted on another (RAJA Performance Suite). Their data are in the folder `validation` of the program.
+    top500: HPL on whole machines (some minutes); power: whole machines of TOP500; power_caps: training under power
+    limits (Zeus); kernels: kernels measured on one GPU and predicted on another (RAJA Performance Suite). Their data
+    are in the folder `validation` of the program.
     """
     if scenario is None or scenario in VALIDATION_TOPICS:
         _compare(() if scenario is None else (scenario, *topics), options, output)

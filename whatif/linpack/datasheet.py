@@ -11,7 +11,17 @@ import numpy as np
 
 from whatif.core.phases.host_transfer import LINK_BANDWIDTHS, LINK_SIZES
 from whatif.errors import UsageError
-from whatif.linpack.simulation.costs import DGEMM, DGEMM_LIMITS, DTRSM, KERNEL_COLUMNS, KERNELS, PER_MNK, SIZE_SLOPE
+from whatif.linpack.simulation.costs import (
+    DGEMM,
+    DGEMM_LIMITS,
+    DTRSM,
+    KERNEL_COLUMNS,
+    KERNELS,
+    MULTIPROCESSORS,
+    PER_MNK,
+    SIZE_SLOPE,
+    TILE_EXTENT,
+)
 from whatif.linpack.simulation.simulator import HostProcessors
 from whatif.models.quantities import FloatArray
 from whatif.models.transfer import effective_bandwidth
@@ -26,48 +36,79 @@ _LARGE_SIZE: Final = 2.0**30
 
 
 @dataclass(frozen=True, slots=True)
-class HostPlan:
-    """Parameters of the cost of panels on the host; hashable, as the `Plan` that it is part of."""
+class LinkPlan:
+    """Parameters of copies of pinned memory over a link of a node; hashable, as the `Plan` that it is part of."""
 
-    processors: tuple[str, ...]
-    """Parameters of the sockets of a node, and of a socket's peak rate and bandwidth: that of its caches where it is
-    stated, for the columns that are factored stay there while each core keeps its rows, or else its memory's."""
     link: str
-    """Kind of the link between the host and one device."""
+    """Path of the link."""
+    kind: str
 
     @property
     def parameters(self) -> list[str]:
         """Paths of all parameters."""
-        named = [*LINK_BANDWIDTHS[self.link][1], *(f"pinned_{way}_latency" for way in _WAYS)]
-        named += [parameter for way in _WAYS for parameter in LINK_SIZES[self.link, way][1].values()]
-        return [*self.processors, *(f"{_LINK}.{name}" for name in named), _SPLIT_FRACTION]
+        named = [*LINK_BANDWIDTHS[self.kind][1], *(f"pinned_{way}_latency" for way in _WAYS)]
+        named += [parameter for way in _WAYS for parameter in LINK_SIZES[self.kind, way][1].values()]
+        return [f"{self.link}.{name}" for name in named]
 
-    def host(self, values: Mapping[str, float]) -> HostProcessors:
-        """Costs of panels at one point: kernels at the rates of all sockets, copies of pinned memory over the link.
+    def copies(self, values: Mapping[str, float]) -> list[list[float]]:
+        """[write or read by the device, 2]: latency and time per byte of large copies.
 
         t = L + n / BW_eff, with BW_eff that of large copies (Abdelhafez et al., Eq. 2 and 10).
         """
-        table = np.zeros((len(KERNELS), KERNEL_COLUMNS))
-        table[DGEMM_LIMITS] = np.inf
-        count_path, *rates = self.processors
-        socket_count = values[count_path]
-        rate, bandwidth = (values[path] * socket_count for path in rates)
-        fill_from_datasheet(table, rate, bandwidth)
-        copies = [[values[f"{_LINK}.pinned_{way}_latency"], 1 / self._bandwidth(values, way)] for way in _WAYS]
-        return HostProcessors(table, np.array(copies), values[_SPLIT_FRACTION])
+        return [[values[f"{self.link}.pinned_{way}_latency"], 1 / self._bandwidth(values, way)] for way in _WAYS]
 
     def _bandwidth(self, values: Mapping[str, float], way: str) -> float:
-        bandwidth, names = LINK_BANDWIDTHS[self.link]
-        size, parts = LINK_SIZES[self.link, way]
-        raw = bandwidth(**{name: values[f"{_LINK}.{name}"] for name in names})
+        bandwidth, names = LINK_BANDWIDTHS[self.kind]
+        size, parts = LINK_SIZES[self.kind, way]
+        raw = bandwidth(**{name: values[f"{self.link}.{name}"] for name in names})
         sent = size(
-            message_size=_LARGE_SIZE, **{name: values[f"{_LINK}.{parameter}"] for name, parameter in parts.items()}
+            message_size=_LARGE_SIZE, **{name: values[f"{self.link}.{parameter}"] for name, parameter in parts.items()}
         )
         return float(effective_bandwidth(np.asarray(_LARGE_SIZE), sent, raw))
 
 
-def host_plan_of(parameters: Mapping[str, Any]) -> HostPlan:
-    """Plan of the parameters of a platform. Raise `UsageError` where required ones are missing."""
+def link_plan_of(link: str, parameters: Mapping[str, Any]) -> LinkPlan:
+    """Plan of a link of a node, which the platform states."""
+    return LinkPlan(link, "pcie" if f"{link}.generation" in parameters else "nvlink")
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPlan:
+    """Parameters of the cost of panels during updates on GPUs; hashable, as the `Plan` that it is part of."""
+
+    processors: tuple[str, ...]
+    """Parameters: number of processors of a node, and the peak rate and bandwidth of one. GPUs factor at their vector
+    peak and memory's bandwidth. Sockets at that of their caches where it is stated, for the columns that are factored
+    stay there while each core keeps its rows, or else at their memory's."""
+    host_link: LinkPlan | None
+    """Link between the host and one device; None: panels stay on the devices."""
+
+    @property
+    def parameters(self) -> list[str]:
+        """Paths of all parameters."""
+        return [*self.processors, *([] if self.host_link is None else self.host_link.parameters), _SPLIT_FRACTION]
+
+    def host(self, values: Mapping[str, float], ranks_per_node: int) -> HostProcessors:
+        """Costs of panels at one point: on a rank's share of the GPUs, or at the rates of all sockets, with copies."""
+        table = np.zeros((len(KERNELS), KERNEL_COLUMNS))
+        table[DGEMM_LIMITS] = np.inf
+        on_device = self.host_link is None
+        count_path, *rates = self.processors
+        count = values[count_path] / (ranks_per_node if on_device else 1)
+        rate, bandwidth = (values[path] * count for path in rates)
+        fill_from_datasheet(table, rate, bandwidth, on_device=on_device)
+        copies = np.zeros((len(_WAYS), 2)) if self.host_link is None else np.array(self.host_link.copies(values))
+        return HostProcessors(table, copies, values[_SPLIT_FRACTION], is_shared=not on_device)
+
+
+def panel_plan_of(parameters: Mapping[str, Any], place: str) -> PanelPlan | None:
+    """Plan of panels on the host or the device; None on a platform without GPUs.
+
+    Raise `UsageError` where parameters of panels on the host are missing.
+    """
+    device = (f"{_NODE}.gpu_count", f"{_NODE}.gpu.peak_double_rate", f"{_NODE}.gpu.dram_bandwidth")
+    if place == "device":
+        return PanelPlan(device, None) if set(device) <= set(parameters) else None
     cache = f"{_NODE}.cpu.cache_bandwidth"
     bandwidth = cache if cache in parameters else f"{_NODE}.host.memory_bandwidth"
     processors = (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate", bandwidth)
@@ -76,7 +117,7 @@ def host_plan_of(parameters: Mapping[str, Any]) -> HostPlan:
     if missing:
         wanted = ", ".join(f"`{path}`" for path in missing)
         raise UsageError(f'`application.panel_on = "host"` needs {wanted}')
-    return HostPlan(processors, "pcie" if f"{_LINK}.generation" in parameters else "nvlink")
+    return PanelPlan(processors, link_plan_of(_LINK, parameters))
 
 
 class DataSheet(NamedTuple):
@@ -87,11 +128,13 @@ class DataSheet(NamedTuple):
     """Parameters whose product is the rate of products of one: its peak, or that of matrix units and their share."""
     bandwidth: str
     """Memory bandwidth of one."""
+    tiles: tuple[str, ...] = ()
+    """Parameters of the tiles of products: their extent, and the multiprocessors of one."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Paths of the stated parameters."""
-        return tuple(path for path in (self.device_count, *self.rates, self.bandwidth) if path)
+        return tuple(path for path in (self.device_count, *self.rates, self.bandwidth, *self.tiles) if path)
 
     def charge(
         self, table: FloatArray, kernels: Sequence[str], values: Mapping[str, float], ranks_per_node: int
@@ -101,6 +144,9 @@ class DataSheet(NamedTuple):
         rate = prod(values[path] for path in self.rates) * share if self.rates else np.inf
         bandwidth = values[self.bandwidth] * share if self.bandwidth else np.inf
         fill_from_datasheet(table, rate, bandwidth, kernels, on_device=".gpu" in self.device_count)
+        if self.tiles and "dgemm" in kernels:
+            extent, count = (values[path] for path in self.tiles)
+            table[DGEMM_LIMITS, [TILE_EXTENT, MULTIPROCESSORS]] = extent, count * share
 
     def in_words(self, kernels: Sequence[str]) -> tuple[str, ...]:
         """How kernels without a calibration are charged: a sentence for each way."""
@@ -115,7 +161,10 @@ class DataSheet(NamedTuple):
 
     @property
     def _rate_in_words(self) -> str:
-        return "at the peak rate" if len(self.rates) < 2 else "at the rate of matrix units (matrix_efficiency)"
+        if len(self.rates) < 2:
+            return "at the peak rate"
+        efficiency = self.rates[1].rpartition(".")[2]
+        return f"at the rate of {efficiency.partition('_')[0]} units ({efficiency})"
 
 
 def fill_from_datasheet(
@@ -158,14 +207,16 @@ _DEVICE_BYTES: Final = {
 def datasheet_of(parameters: Mapping[str, Any]) -> DataSheet:
     """Data sheet of a node's devices, with their matrix units if they have any for FP64, or of its sockets."""
     gpu, matrix = f"{_NODE}.gpu", (f"{_NODE}.gpu.matrix_rates.fp64", f"{_NODE}.gpu.matrix_efficiency")
-    products = matrix if matrix[0] in parameters else (f"{gpu}.peak_double_rate",)
-    for count, rates, bandwidth in (
-        (f"{_NODE}.gpu_count", products, f"{gpu}.dram_bandwidth"),
-        (f"{_NODE}.socket_count", (f"{_NODE}.cpu.peak_double_rate",), f"{_NODE}.host.memory_bandwidth"),
+    vectors = (f"{gpu}.peak_double_rate", f"{gpu}.vector_efficiency")
+    products = matrix if matrix[0] in parameters else vectors
+    tiles = (f"{gpu}.tile_extent", f"{gpu}.multiprocessor_count")
+    for count, rates, bandwidth, parts in (
+        (f"{_NODE}.gpu_count", products, f"{gpu}.dram_bandwidth", tiles),
+        (f"{_NODE}.socket_count", (f"{_NODE}.cpu.peak_double_rate",), f"{_NODE}.host.memory_bandwidth", ()),
     ):
         if rates[0] in parameters or bandwidth in parameters:
             stated = [path if path in parameters else "" for path in (count, bandwidth)]
-            return DataSheet(stated[0], rates if rates[0] in parameters else (), stated[1])
+            return DataSheet(stated[0], rates if rates[0] in parameters else (), stated[1], parts)
     return NO_DATASHEET
 
 

@@ -59,9 +59,15 @@ class HPLApplication(Application):
     binding: Literal["by_core", "by_socket"] = "by_core"
     """Whether the consecutive ranks of a node fill one socket after the other, or take the sockets in turn."""
     panel_on: Literal["device", "host"] = "device"
-    """device: panels are factored on the device of the matrix; host: on the cores of its node (rocHPL)."""
+    """device: panels are factored on the GPUs while they update; host: on the cores of their node (rocHPL)."""
     split_fraction: Fraction = 0.3
-    """For panels on the host: share of a process's columns whose rows are swapped a step ahead (rocHPL's -f)."""
+    """On GPUs: share of a process's columns whose rows are swapped a step ahead (rocHPL's -f)."""
+    matrix_on: Literal["device", "host"] = "device"
+    """Memory that must hold the matrix on a machine with GPUs: theirs, or that of the hosts. Copies of a matrix on the
+    hosts are taken to hide behind the updates."""
+    steps: Literal["auto", "all", "sampled"] = "auto"
+    """Whether all steps are simulated, or windows of them; auto: windows from 3e7 steps times processes on, where
+    processors are alike and there is no noise."""
     noise: Literal["none", "kernels", "network", "both"] = "none"
     """kernels: every call deviates as `platform.kernels` states; network: every message takes the time of one of the
     modes of its piece; drawn from `seed`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -76,7 +76,10 @@ def run_at(
     seed, noisy = int(values[SEED]), plan.kernels_deviate
     if noisy and values.get(RUN_DEVIATION, 0.0) > 0:
         machine = machine.slowed(_factor_of_run(values[RUN_DEVIATION], seed))
-    return simulate(configuration, machine, seed=seed, noisy=noisy, panels_seen=panels_seen, progress=progress)
+    return simulate(
+        configuration, machine, seed=seed, noisy=noisy, panels_seen=panels_seen, progress=progress,
+        sampled=plan.samples(configuration),
+    )  # fmt: skip
 
 
 def _factor_of_run(deviation: float, seed: int) -> float:
@@ -91,9 +94,15 @@ def memory_per_node(matrix_size: Count, nodes_needed: Count) -> Bytes:
     return 8 * matrix_size * (matrix_size + 1) / nodes_needed
 
 
+@model("n_GPU V", "definition")
+def device_memory_per_node(gpu_count: Count, memory_size: Bytes) -> Bytes:
+    """Bytes of the memories of the GPUs of one node."""
+    return gpu_count * memory_size
+
+
 @model("DEPTH ≤ 1", "ROCm/rocHPL, HPL_pdgesv")
 def one_panel_ahead(depth: Count) -> Count:
-    """1 where HPL with panels on the host looks so far ahead, else 0."""
+    """1 where HPL on GPUs looks so far ahead, else 0."""
     return np.asarray(depth <= 1, dtype=np.float64)
 
 
@@ -123,22 +132,11 @@ def wire_hpl(context: Context) -> list[PhaseTerm]:
         wiring.problem("platform", str(error))
         wiring.raise_problems()
         raise
-    if "platform.node.host.memory_size" in numeric:
-        needed: dict[str, Reference] = {
-            "matrix_size": "application.matrix_size",
-            "nodes_needed": context.nodes_needed,
-        }
-        size = wiring.add("hpl.memory_size", memory_per_node, needed)
-        wiring.require(
-            "hpl.memory_size fits",
-            "the matrix does not fit the memory of its nodes (platform.node.host.memory_size)",
-            memory_fits,
-            {"needed_size": size, "available_size": "platform.node.host.memory_size"},
-        )
+    _wire_memory(context, numeric)
     if plan.host is not None:
         wiring.require(
             "hpl.depth fits",
-            "with panels on the host HPL looks ahead one panel, or none (application.look_ahead_depth)",
+            "on GPUs HPL looks ahead one panel, or none (application.look_ahead_depth)",
             one_panel_ahead,
             {"depth": "application.look_ahead_depth"},
         )
@@ -153,3 +151,31 @@ def wire_hpl(context: Context) -> list[PhaseTerm]:
     update = wiring.add("hpl.update", update_part, {"times": times})
     rest = wiring.add("hpl.rest", rest_part, {"times": times})
     return [PhaseTerm("hpl.update", update, "kernel"), PhaseTerm("hpl.rest", rest, "communication")]
+
+
+def memory_of(application: Any, parameters: Container[str]) -> tuple[str, ...]:
+    """Parameters whose product is the memory of a node for the matrix; empty where the platform does not state it."""
+    on_device = ("platform.node.gpu_count", "platform.node.gpu.memory_size")
+    if application.matrix_on == "device" and all(path in parameters for path in on_device):
+        return on_device
+    host = "platform.node.host.memory_size"
+    return (host,) if host in parameters else ()
+
+
+def _wire_memory(context: Context, parameters: Container[str]) -> None:
+    """Require that the matrix fits the memory that is to hold it."""
+    wiring, memory = context.wiring, memory_of(context.scenario.application, parameters)
+    if not memory:
+        return
+    needed: dict[str, Reference] = {"matrix_size": "application.matrix_size", "nodes_needed": context.nodes_needed}
+    size = wiring.add("hpl.memory_size", memory_per_node, needed)
+    available: Reference = memory[-1]
+    if len(memory) > 1:
+        parts: dict[str, Reference] = {"gpu_count": memory[0], "memory_size": memory[1]}
+        available = wiring.add("hpl.device_memory_size", device_memory_per_node, parts)
+    wiring.require(
+        "hpl.memory_size fits",
+        f"the matrix does not fit the memory of its nodes ({' x '.join(memory)})",
+        memory_fits,
+        {"needed_size": size, "available_size": available},
+    )

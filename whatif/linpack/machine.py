@@ -14,7 +14,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.linpack.datasheet import NO_DATASHEET, DataSheet, HostPlan, datasheet_of, host_plan_of
+from whatif.linpack.datasheet import (
+    NO_DATASHEET,
+    DataSheet,
+    LinkPlan,
+    PanelPlan,
+    datasheet_of,
+    link_plan_of,
+    panel_plan_of,
+)
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.configuration import Mapping as ProcessMapping
 from whatif.linpack.simulation.costs import (
@@ -33,6 +41,7 @@ from whatif.linpack.simulation.costs import (
     WHEN_RECEIVED,
     PieceColumn,
 )
+from whatif.linpack.simulation.sampling import LEAST_WORK
 from whatif.linpack.simulation.simulator import HPLMachine
 from whatif.models.quantities import FloatArray
 from whatif.vocabulary import DISTANCES, MATRIX_TERMS, PROTOCOLS
@@ -51,7 +60,7 @@ WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
     "process_mapping": ("mapping", ProcessMapping),
 }
 """Fields of a `Configuration` whose values are words, with their type, by parameter."""
-CHOICES: Final = (*WORDS, "binding", "noise", "panel_on")
+CHOICES: Final = (*WORDS, "binding", "noise", "panel_on", "steps")
 """Structural parameters of the application."""
 NOISES: Final = {
     "none": "none",
@@ -105,8 +114,10 @@ class Plan:
     """Kernels without a calibration."""
     factors: tuple[str, ...]
     """Parameters of the relative time of all kernels, and of its deviation from run to run."""
-    host: HostPlan | None
-    """Parameters of the cost of panels on the host; None: panels are factored on the device."""
+    host: PanelPlan | None
+    """Parameters of the cost of panels during updates on GPUs; None: there are no GPUs."""
+    peer_link: LinkPlan | None
+    """Link of messages between the GPUs of a node; None: those of `pieces`."""
     choices: tuple[str, ...]
     """`CHOICES` of the application."""
 
@@ -118,7 +129,7 @@ class Plan:
         named += [path for side in self.limits for path in side]
         named += [*self.processors, *self.deviations, *self.adapter, *self.tree]
         named += [*self.datasheet.parameters, *self.factors]
-        named += [] if self.host is None else self.host.parameters
+        named += [path for part in (self.host, self.peer_link) if part is not None for path in part.parameters]
         named += [*(f"application.{name}" for name in NUMBERS), SEED]
         return tuple(dict.fromkeys(named))
 
@@ -143,6 +154,15 @@ class Plan:
         """Whether kernel calls deviate."""
         return self.noise in ("kernels", "both")
 
+    def samples(self, configuration: Configuration) -> bool:
+        """Whether windows of steps are simulated. Raise `UsageError` where they are wanted and cannot be."""
+        steps = self.choices[CHOICES.index("steps")]
+        alike = self.noise == "none" and not self.processors
+        if steps == "sampled" and not alike:
+            raise UsageError('`application.steps = "sampled"` needs processors that are alike, and no noise')
+        many = configuration.step_count * configuration.rank_count >= LEAST_WORK
+        return steps == "sampled" or (steps == "auto" and alike and many)
+
     def machine(
         self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int
     ) -> HPLMachine:
@@ -151,6 +171,8 @@ class Plan:
         sides = [self._pieces(values, side) for side in range(2)]
         longest = max(len(side) for side in sides)
         pieces = np.stack([_padded(side, longest) for side in sides])
+        if self.peer_link is not None:
+            pieces[0, :, [PieceColumn.LATENCY, PieceColumn.PER_BYTE]] = np.array(self.peer_link.copies(values)[:1]).T
         ranks = np.arange(rank_count)
         nodes = ranks // ranks_per_node
         socket = self._processors(ranks, ranks_per_node, socket_count)
@@ -171,7 +193,7 @@ class Plan:
             _of_processors([values[path] for path in self.deviations], socket),
             shared.groups,
             shared.links,
-            None if self.host is None else self.host.host(values),
+            None if self.host is None else self.host.host(values, ranks_per_node),
         ).slowed(values.get(CORRECTION, 1.0))
 
     def _kernels(self, values: Mapping[str, float], ranks_per_node: int) -> FloatArray:
@@ -286,9 +308,17 @@ def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
         datasheet if uncalibrated else NO_DATASHEET,
         uncalibrated,
         tuple(path for path in _FACTORS if path in parameters),
-        host_plan_of(parameters) if choices[CHOICES.index("panel_on")] == "host" else None,
+        panel_plan_of(parameters, choices[CHOICES.index("panel_on")]),
+        _peer_link(parameters),
         tuple(choices),
     )
+
+
+def _peer_link(parameters: Mapping[str, Any]) -> LinkPlan | None:
+    """Link between the GPUs of a node, unless messages inside a node are stated."""
+    link = "platform.node.peer_link"
+    stated = _distance(parameters, DISTANCES) != "platform.network.inter_node"
+    return None if stated or f"{link}.pinned_write_latency" not in parameters else link_plan_of(link, parameters)
 
 
 def _uncalibrated(rows: Iterable[int]) -> tuple[str, ...]:

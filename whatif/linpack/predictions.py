@@ -20,14 +20,13 @@ from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.executors import Place
 from whatif.core.term import Program
 from whatif.core.uncertainty import distribution_of, parameter_samples
-from whatif.linpack.hpl_terms import run_at
+from whatif.linpack.hpl_terms import memory_of, run_at
 from whatif.linpack.machine import CHOICES, CORRECTION, NUMBERS, PROCESSORS, RUN_DEVIATION, SEED, WORDS, Plan
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.simulation.simulator import HPLOutcome, Progress
 from whatif.schema.distributions import Distribution
 from whatif.units import BYTE, counted, format_quantity
 
-_MEMORY: Final = "platform.node.host.memory_size"
 _NODES_NEEDED: Final = "placement.nodes_needed"
 _TERM: Final = "hpl.times"
 _PARTS: Final = 2
@@ -73,10 +72,9 @@ class HPLRuns:
 
         Infinite where the platform does not state its memory.
         """
-        values = self._at(configuration).values
-        if _MEMORY not in values:
+        available = fraction * self._memory * float(self._at(configuration).values[_NODES_NEEDED])
+        if available == math.inf:
             return math.inf
-        available = fraction * float(values[_MEMORY] * values[_NODES_NEEDED])
         return float(math.floor((math.sqrt(1 + available / 2) - 1) / 2))
 
     @property
@@ -99,9 +97,15 @@ class HPLRuns:
         """Sentence on where panels are factored on a machine with GPUs; empty for one without."""
         if self.program.loaded.scenario.platform.node.gpu is None:
             return ""
-        if self.plan.host is None:
-            return "panels are factored on the GPUs, without copies to the host"
+        if self.plan.host is None or self.plan.host.host_link is None:
+            return "panels are factored on the GPUs, without copies to the host, while they update"
         return "panels are copied to the host and factored on its cores while the GPUs update"
+
+    def sampling(self, configuration: Configuration) -> str:
+        """Sentence on the share of the steps that are simulated; empty where all of them are."""
+        if not self.plan.samples(configuration):
+            return ""
+        return "of long runs windows of steps are simulated, those between are interpolated"
 
     @property
     def idle_cores(self) -> str:
@@ -222,6 +226,16 @@ class HPLRuns:
     def _input(self, name: str) -> str:
         return str(self.program.terms[_TERM].inputs[name])
 
+    @property
+    def _memory_parts(self) -> tuple[str, ...]:
+        return memory_of(self.program.loaded.scenario.application, self.base.values)
+
+    @property
+    def _memory(self) -> float:
+        """Bytes of a node for the matrix; infinite where the platform does not state them."""
+        parts = self._memory_parts
+        return math.prod(float(self.base.values[path]) for path in parts) if parts else math.inf
+
     def _too_many_ranks(self, configuration: Configuration, evaluation: Evaluation) -> str:
         needed, available = evaluation.values[_NODES_NEEDED], evaluation.values["platform.node_count"]
         name = self.program.loaded.scenario.platform.name
@@ -232,10 +246,11 @@ class HPLRuns:
         )
 
     def _too_large(self, configuration: Configuration, evaluation: Evaluation, largest: float) -> str:
-        size, nodes = float(evaluation.values[_MEMORY]), float(evaluation.values[_NODES_NEEDED])
+        size, nodes = self._memory, float(evaluation.values[_NODES_NEEDED])
         order = configuration.matrix_size
         needed = 8.0 * order * (order + 1)
-        on = f"{nodes:,.0f} node{'s' * (nodes != 1)} of {format_quantity(size, BYTE)}"
+        gpus = " of GPU memory" if len(self._memory_parts) > 1 else ""
+        on = f"{nodes:,.0f} node{'s' * (nodes != 1)} of {format_quantity(size, BYTE)}{gpus}"
         return (
             f"N = {order:,} needs {_size(needed)} on {on} ({_size(nodes * size)}): {_size(needed - nodes * size)} "
             f"too much; the largest N that fits is {largest:,.0f}"

@@ -106,6 +106,9 @@ class GPU(StrictTable):
     matrix_rates: MatrixRates = MatrixRates()
     matrix_efficiency: PositiveFraction = 0.72
     """Share of a peak that large products of matrices sustain: 0.72 as on an A100; AMD's MI300X 0.40."""
+    vector_efficiency: PositiveFraction = 0.91
+    """Share of the vector peak that large products of matrices of HPL sustain on a device without matrix units for
+    FP64: 10 of 11 Tflop/s as measured on a tile of Aurora's GPUs."""
     multiprocessor_count: Count = _default(f"= ceil({_GPU}.peak_single_rate / {_RATE_OF_MULTIPROCESSOR})")
     """Multiprocessors or compute units; by default from the single-precision rate, 128 lanes at 1.875 GHz each."""
     tile_extent: Count = 128.0

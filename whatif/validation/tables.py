@@ -36,6 +36,7 @@ from whatif.validation.library_collectives import library_collectives
 from whatif.validation.matrix_products import matrix_products
 from whatif.validation.power_models import machine_power, power_caps
 from whatif.validation.shared_links import simulated_time
+from whatif.validation.whole_machines import whole_machines
 
 _NANOSECOND: Final = 1e-9
 # By the pattern's name in LogGOPSim's generator.
@@ -253,6 +254,7 @@ TABLES: Final[Mapping[str, Callable[[], Table]]] = {
     "counts": k_counts,
     "transfers": transfers,
     "hpl": hpl,
+    "top500": lambda: whole_machines(rows_of("top500.csv")),
     "power": lambda: machine_power(rows_of("top500_power.csv")),
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
     "kernels": lambda: anchored_kernels(rows_of("rajaperf_kernels.csv")),

@@ -13,7 +13,7 @@ goes on; RENDEZVOUS: it leaves when both sides are ready, and keeps both until i
 from __future__ import annotations
 
 from enum import IntEnum
-from math import pi, sqrt
+from math import ceil, inf, pi, sqrt
 from typing import Any, Final
 
 from whatif.models.quantities import FloatArray
@@ -30,8 +30,9 @@ DGEMM, DGEMM_DEVIATION, DGEMM_OFFLOADED, DGEMM_OFFLOADED_DEVIATION, DGEMM_LIMITS
 """Rows of dgemm; those of the deviations follow those of the means."""
 CONSTANT, PER_MNK, PER_MN, PER_MK, PER_NK = range(5)
 """Columns of the first four rows of dgemm."""
-LEAST_M, LEAST_N, LEAST_K = range(3)
-"""Columns of `DGEMM_LIMITS`."""
+LEAST_M, LEAST_N, LEAST_K, TILE_EXTENT, MULTIPROCESSORS = range(5)
+"""Columns of `DGEMM_LIMITS`: the least sizes to offload; extent of a tile, infinite: no tiles, and their number at a
+time."""
 SIZE_CONSTANT, SIZE_SLOPE, SPREAD_CONSTANT, SPREAD_SLOPE = range(4)
 """Columns of the other kernels: mean, then deviation."""
 KERNEL_COLUMNS: Final = 5
@@ -88,7 +89,19 @@ def matrix_row(kernels: FloatArray, rows: float, columns: float, depth: float) -
 
 def matrix_mean(kernels: FloatArray, rows: float, columns: float, depth: float) -> float:
     """Mean time of dgemm(M = rows, N = columns, K = depth) on a processor that is as the model."""
-    return max(terms(kernels, matrix_row(kernels, rows, columns, depth), rows, columns, depth), 0.0)
+    time = max(terms(kernels, matrix_row(kernels, rows, columns, depth), rows, columns, depth), 0.0)
+    if kernels[DGEMM_LIMITS, TILE_EXTENT] < inf and rows * columns > 0:
+        time /= filled(rows, columns, kernels[DGEMM_LIMITS, TILE_EXTENT], kernels[DGEMM_LIMITS, MULTIPROCESSORS])
+    return time
+
+
+def filled(rows: float, columns: float, extent: float, count: float) -> float:
+    """`whatif.models.gemm.tile_efficiency` of one product."""
+    best = 0.0
+    for tile in (extent, extent / 2):
+        waves = ceil(ceil(rows / tile) * ceil(columns / tile) / count)
+        best = max(best, rows * columns / (waves * count * tile * tile))
+    return best
 
 
 def matrix_deviation(kernels: FloatArray, rows: float, columns: float, depth: float) -> float:

@@ -72,6 +72,8 @@ class RunNumbers(NamedTuple):
     depth: int
     swap: int
     threshold: int
+    roll_rows: float = 0.0
+    """Rows of a message by which spread-roll rolls the rows of all processes round at once; 0: message by message."""
 
 
 def owned(extent: int, block: int, place: int, count: int) -> int:

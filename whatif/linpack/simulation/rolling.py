@@ -50,3 +50,13 @@ def _turn(place: int, step: int, count: int) -> tuple[int, int]:
     if (place + step) % 2:
         return (place - 1) % count, (place + half) % count
     return (place + 1) % count, (place - half) % count
+
+
+def rolled_rows(count: int, rows: int) -> float:
+    """Rows of messages of equal size that take as long to roll round `count` processes as those of `rows` rows."""
+    least, extra = divmod(rows, count)
+    done = [0.0] * count
+    for first, second, there, back in roll_pairs(count).tolist():
+        taken = max(done[first], done[second]) + least + (1 if min(there, back) < extra else 0)
+        done[first] = done[second] = taken
+    return max(done) / max(count - 1, 1)

@@ -27,6 +27,8 @@ from whatif.linpack.simulation.broadcasts import paths_of
 from whatif.linpack.simulation.configuration import Configuration, Mapping, RowSwap
 from whatif.linpack.simulation.layout import RunNumbers
 from whatif.linpack.simulation.panel import panel_lines
+from whatif.linpack.simulation.rolling import rolled_rows
+from whatif.linpack.simulation.sampling import RECORDED_EVERY, Window, play_windows, simulated_steps, windows_of
 from whatif.linpack.simulation.sharing_kernel import NOTED_COLUMNS, Adapters
 from whatif.linpack.simulation.step_kernel import HPLState, PanelMessages, Room
 from whatif.linpack.simulation.swaps import exchanges_of
@@ -63,15 +65,17 @@ _MOST_SETTLED: Final = 500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostProcessors:
-    """Processors of a node that factor panels on the host, with the matrix on accelerators."""
+    """Processors that factor panels during updates on accelerators: those of a node's host, or the accelerators."""
 
     kernels: FloatArray
-    """[row of `KERNELS`, 5], with all of the node's cores; processes of one process column divide them, while those of
-    the node's other process columns lend theirs, as in rocHPL."""
+    """[row of `KERNELS`, 5], on the host with all of the node's cores."""
     copies: FloatArray
     """[to the host or back, 2]: latency, and time per byte."""
     split_fraction: float
     """Share of a process's columns whose rows are swapped a step ahead, at most."""
+    is_shared: bool = True
+    """Whether processes of one process column divide the processors of their node, while those of the node's other
+    process columns lend theirs, as in rocHPL."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +99,7 @@ class HPLMachine:
     links: IntArray | None = None
     """[rank]: the one of a group's links that messages to it take (D-mod-k); None: each group has one."""
     host: HostProcessors | None = None
-    """None: panels are factored on the device."""
+    """None: there are no accelerators, panels and updates follow one another."""
 
     def slowed(self, factor: float) -> HPLMachine:
         """Machine on which all kernels, also those of the host, take so many times as long, and deviate as much."""
@@ -142,19 +146,21 @@ def simulate(
     noisy: bool = False,
     panels_seen: int = 0,
     progress: Progress | None = None,
+    sampled: bool = False,
 ) -> HPLOutcome:
     """Outcome of one run; `seed` draws the pivots and, if `noisy`, the deviations of kernels.
 
-    The first `panels_seen` panels are recorded for every process. Raise `UsageError` where the numbers of ranks of
-    the machine and of the grid differ.
+    The first `panels_seen` panels are recorded for every process. Of a `sampled` run windows of steps are simulated,
+    see `sampling`. Raise `UsageError` where the numbers of ranks of the machine and of the grid differ.
     """
     if len(machine.nodes) != configuration.rank_count:
         wanted = f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count}"
         raise UsageError(f"the grid needs {wanted} ranks; the machine has {len(machine.nodes)}")
-    run = _run(configuration, machine)
-    state = _state(configuration, machine, run.depth, panels_seen)
+    windows = _windows(configuration, machine) if sampled else []
+    run = _run(configuration, machine, rolls_at_once=bool(windows))
+    state = _state(configuration, machine, run, panels_seen, windows)
     random = np.random.Generator(np.random.PCG64(seed))
-    _simulate(configuration, run, state, machine, bool(noisy), random, progress)
+    _simulate(configuration, run, state, machine, bool(noisy), random, progress, windows)
     shape = (run.p, run.q)
     return HPLOutcome(
         configuration,
@@ -175,21 +181,31 @@ def replicate(
 
 def _simulate(
     configuration: Configuration, run: RunNumbers, state: HPLState, machine: HPLMachine, noisy: bool, random: Any,
-    progress: Progress | None,
+    progress: Progress | None, windows: Sequence[Window],
 ) -> None:  # fmt: skip
-    count, messages, host = configuration.step_count, _messages(configuration), machine.host
+    count, messages, host = configuration.step_count, _messages(configuration, run), machine.host
     width = configuration.matrix_size - (count - 1) * configuration.block_size
-    kernels = machine.kernels if host is None else host.kernels * _sharing(configuration, machine)
+    kernels = machine.kernels if host is None else _of_panels(configuration, machine, host)
     lines = panel_lines(configuration, min(configuration.block_size, configuration.matrix_size), kernels)
     charges = machine.kernels, machine.pieces, lines, panel_lines(configuration, width, kernels)
     modules, entry = (_MODULES, "steps") if host is None else (_ACCELERATED, "accelerated_steps")
     host_costs = () if host is None else (host.copies, host.split_fraction)
     steps, back_substitute = jitted_or_plain(modules, (entry, "back_substitute"), borrowing=True, inlined=_INLINED)
-    for first in range(0, count, _STEPS_AT_ONCE):
-        behind = min(first + _STEPS_AT_ONCE, count)
-        steps(first, behind, state, run, messages, *charges, *host_costs, noisy, random)
-        if progress is not None:
-            progress(behind, count)
+    simulated, wanted = 0, simulated_steps(windows, count) if windows else count
+
+    def play(start: int, end: int) -> None:
+        nonlocal simulated
+        for first in range(start, end, _STEPS_AT_ONCE):
+            behind = min(first + _STEPS_AT_ONCE, end)
+            steps(first, behind, state, run, messages, *charges, *host_costs, noisy, random)
+            simulated += behind - first
+            if progress is not None:
+                progress(simulated, wanted)
+
+    if windows:
+        play_windows(windows, play, state, run)
+    else:
+        play(0, count)
     back_substitute(state.times, state.marks, machine.kernels, machine.pieces, run, noisy, random)
 
 
@@ -200,38 +216,50 @@ def _slowed(kernels: FloatArray, factor: float) -> FloatArray:
     return found
 
 
-def _sharing(configuration: Configuration, machine: HPLMachine) -> int:
-    """Most processes of a node that are in one process column."""
+def _of_panels(configuration: Configuration, machine: HPLMachine, host: HostProcessors) -> FloatArray:
+    """Kernels of panels: those of the host divided among the most processes of a node in one process column."""
+    if not host.is_shared:
+        return host.kernels
     nodes = machine.nodes[rank_of_process(configuration)].reshape(configuration.process_rows, -1)
-    return max(int(np.unique(column, return_counts=True)[1].max()) for column in nodes.T)
+    return host.kernels * max(int(np.unique(column, return_counts=True)[1].max()) for column in nodes.T)
 
 
-def _run(configuration: Configuration, machine: HPLMachine) -> RunNumbers:
+def _windows(configuration: Configuration, machine: HPLMachine) -> list[Window]:
+    ranks_per_node = int(np.unique(machine.nodes, return_counts=True)[1].max())
+    grid = configuration.process_rows, configuration.process_columns
+    return windows_of(configuration.step_count, *grid, ranks_per_node)
+
+
+def _run(configuration: Configuration, machine: HPLMachine, *, rolls_at_once: bool = False) -> RunNumbers:
     """Numbers of a run; HPL does not look ahead with a single process column, or further than a panel on the host."""
     p, q, depth = configuration.process_rows, configuration.process_columns, configuration.depth
     if machine.host is not None and depth > 1:
-        raise UsageError(f"depth is {depth}; with panels on the host HPL looks ahead one panel, or none")
+        raise UsageError(f"depth is {depth}; on GPUs HPL looks ahead one panel, or none")
     if machine.host is None and q == 1:
         depth = 0
     n, nb = configuration.matrix_size, configuration.block_size
     depth = min(depth, configuration.step_count)
-    return RunNumbers(n, nb, p, q, depth, int(configuration.swap), configuration.swap_threshold)
+    roll_rows = rolled_rows(p, nb) if rolls_at_once and machine.host is not None else 0.0
+    return RunNumbers(n, nb, p, q, depth, int(configuration.swap), configuration.swap_threshold, roll_rows)
 
 
-def _messages(configuration: Configuration) -> PanelMessages:
+def _messages(configuration: Configuration, run: RunNumbers) -> PanelMessages:
     paths = paths_of(configuration.broadcast, configuration.process_columns)
     exchanges = exchanges_of(configuration.process_rows)
     targets = np.column_stack([paths.targets, paths.sources])
-    return PanelMessages(
-        targets, paths.spread, paths.roll, paths.chunk_count, exchanges.binary, exchanges.roll, exchanges.cube
-    )
+    roll = exchanges.roll[:0] if run.roll_rows > 0 else exchanges.roll
+    return PanelMessages(targets, paths.spread, paths.roll, paths.chunk_count, exchanges.binary, roll, exchanges.cube)
 
 
-def _state(configuration: Configuration, machine: HPLMachine, depth: int, panels_seen: int) -> HPLState:
-    p, q = configuration.process_rows, configuration.process_columns
+def _state(
+    configuration: Configuration, machine: HPLMachine, run: RunNumbers, panels_seen: int, windows: Sequence[Window]
+) -> HPLState:
+    p, q, depth = run.p, run.q, run.depth
     exchanges = exchanges_of(p)
     # To even rows out (HPL_equil) no more than 2 P pieces move, each over log2 P messages, and to the left twice.
-    rolling = 0 if configuration.swap is RowSwap.BINARY_EXCHANGE else len(exchanges.roll) + 4 * p * p.bit_length()
+    # All at once they are one piece of each process.
+    rolled = p if run.roll_rows > 0 else len(exchanges.roll)
+    rolling = 0 if configuration.swap is RowSwap.BINARY_EXCHANGE else rolled + 4 * p * p.bit_length()
     capacity = max(len(exchanges.binary), rolling, 1)
     place = rank_of_process(configuration)
     deviations = np.ones(p * q) if machine.deviations is None else machine.deviations
@@ -241,7 +269,8 @@ def _state(configuration: Configuration, machine: HPLMachine, depth: int, panels
     groups = machine.nodes if machine.groups is None else machine.groups
     marks[:, layout.GROUP] = np.unique(groups[place], return_inverse=True)[1]
     marks[:, layout.LINK] = 0 if machine.links is None else machine.links[place]
-    adapters = _adapters(configuration, machine, marks, capacity)
+    interval = RECORDED_EVERY if windows else max(1, configuration.step_count // _MOST_SETTLED)
+    adapters = _adapters(configuration, machine, marks, capacity, interval)
     room = Room(
         np.zeros((layout.COLUMN_DEVIATION + 1, p)), np.zeros((layout.ROW_TAKEN + 1, q)), np.zeros((p.bit_length(), p)),
         np.zeros((2, 2, layout.CHARGE_SIZE + 1)), np.zeros((q, layout.CHUNK_SIZE + 1)),
@@ -256,7 +285,9 @@ def _state(configuration: Configuration, machine: HPLMachine, depth: int, panels
     )  # fmt: skip
 
 
-def _adapters(configuration: Configuration, machine: HPLMachine, marks: IntArray, capacity: int) -> Adapters:
+def _adapters(
+    configuration: Configuration, machine: HPLMachine, marks: IntArray, capacity: int, interval: int
+) -> Adapters:
     process_count, p, q = len(marks), configuration.process_rows, configuration.process_columns
     pivots = capacity * q
     panels = pivots + p * p.bit_length()
@@ -269,7 +300,7 @@ def _adapters(configuration: Configuration, machine: HPLMachine, marks: IntArray
     return Adapters(
         machine.adapter_gap, link_count, np.ones(lane_count), np.ones(places), pivots, panels,
         np.zeros((most, NOTED_COLUMNS)), np.zeros(1, dtype=np.int64), machine.groups is None,
-        max(1, configuration.step_count // _MOST_SETTLED),
+        interval,
         np.zeros(lane_count + 1, dtype=np.int64), np.zeros(4 * most, dtype=np.int64), np.zeros(most),
         np.zeros((4, most)), np.zeros((3, most + 1), dtype=np.int64),
     )  # fmt: skip

@@ -72,6 +72,7 @@ from whatif.linpack.simulation.swap_kernel import (
     binary_exchanges,
     draw_pivots,
     gather_time,
+    roll_at_once,
     rolling_exchanges,
     string_exchanges,
     swap_rows,
@@ -314,6 +315,9 @@ def swap_column(
         b = (panel + int(plan[at, SECOND])) % run.p * run.q + q
         place = (used - 1 - at) * run.q + (q - panel) % run.q if crowded else -1
         swap_rows(a, b, at, columns, place, plan, times, state.marks, state.adapters, kernels, pieces, noisy, random)
+    if spreading and run.roll_rows > 0.0:
+        roll_at_once(panel, q, 8.0 * run.roll_rows * columns, crowded, times, state.marks, state.adapters, pieces, run,
+                     random)  # fmt: skip
 
 
 def latest(times: FloatArray) -> float:

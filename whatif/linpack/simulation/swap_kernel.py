@@ -29,6 +29,7 @@ from whatif.linpack.simulation.layout import (
     STRUCTURE_SENT,
     WIDE_FIRST,
     WIDE_SECOND,
+    RunNumbers,
 )
 from whatif.linpack.simulation.sharing_kernel import Adapters, crowd_of, note
 from whatif.linpack.simulation.swaps import GATHERED, NO_KERNEL, RUN_DLASWP03T, RUN_DLASWP04T
@@ -226,3 +227,26 @@ def swap_rows(
     elif plan[at, AFTER_SECOND] == RUN_DLASWP04T:
         clock_b += size_time(kernels, DLASWP04T, plan[at, FROM_SECOND] * columns, noisy, random)
     times[a, CLOCK], times[b, CLOCK] = clock_a, clock_b
+
+
+def roll_at_once(
+    panel: int, q: int, size: float, crowded: bool, times: FloatArray, marks: IntArray, adapters: Adapters,
+    pieces: FloatArray, run: RunNumbers, random: Any,
+) -> None:  # fmt: skip
+    """Roll rows round a process column in messages of `size` bytes each way: P - 1 of each process, in lockstep.
+
+    A process meets the ones before and behind it in turn; they count as if they were those of the next process rows.
+    """
+    crowds, begun, far, behind = 0.0, 0.0, 0, adapters.pivots // run.q - 1
+    for p in range(run.p):
+        a, b = p * run.q + q, (p + 1) % run.p * run.q + q
+        begun, far = max(begun, times[a, CLOCK]), max(far, 1 if marks[a, NODE] != marks[b, NODE] else 0)
+        crowds += crowd_of(adapters, a, b, True, (behind - p) * run.q + (q - panel) % run.q, marks) if crowded else 1.0
+    once = exchange(0.0, 0.0, size, size, pieces, far, adapters.gap * crowds / run.p, random)[0]
+    for p in range(run.p):
+        a, b = p * run.q + q, (p + 1) % run.p * run.q + q
+        times[a, CLOCK] = begun + (run.p - 1) * once
+        if crowded:
+            start = begun + (run.p - 1) * once / 2 * (p % 2)
+            place = (behind - p) * run.q + (q - panel) % run.q
+            note(adapters, start, start + (run.p - 1) * once / 2, a, b, True, place, marks)

@@ -1,0 +1,54 @@
+"""HPL on whole machines against TOP500: errors of the machines that take seconds, and the table of the docs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tests.paths import ROOT
+from whatif.validation.tables import rows_of
+from whatif.validation.whole_machines import about_square, held_out_errors, whole_machines
+
+PAGE = ROOT / "docs" / "validation.md"
+MACHINES = ("sierra", "lassen", "theta", "stampede", "alps", "leonardo", "perlmutter", "jupiter")
+"""The other machines of the file take minutes."""
+
+
+@pytest.fixture(scope="module")
+def table():
+    return whole_machines([row for row in rows_of("top500.csv") if row["platform"] in MACHINES])
+
+
+def test_the_mean_error_is_bounded(table):
+    errors = table.columns["error"].values
+    assert len(errors) == len(MACHINES) + 1
+    assert 0.05 < np.abs(errors).mean() < 0.15
+    assert np.abs(errors.mean()) < 0.05
+
+
+def test_errors_are_those_of_the_columns(table):
+    expected = table.columns["predicted"].values / table.columns["published"].values - 1
+    assert_allclose(table.columns["error"].values, expected, rtol=1e-12, atol=0)
+    assert f"{np.abs(expected).mean():.1%}" in table.notes["title"]
+
+
+def test_rows_of_the_page_are_those_of_the_program(table):
+    page = PAGE.read_text(encoding="utf-8")
+    for name, listed, _, size, _, published, predicted, error, _ in table.rows():
+        assert (
+            f"| {name} | {listed} | {size:,.0f} | {published / 1e15:,.2f} | {predicted / 1e15:,.2f} | {error:+.1%} |"
+            in page
+        )
+
+
+def test_the_factor_of_a_machine_is_learnt_on_the_others():
+    published, predicted = np.array([1.0, 2.0, 4.0]), np.array([2.0, 2.0, 2.0])
+    found = held_out_errors(["a", "a", "b"], published, predicted)
+    assert_allclose(found, [2 * 2 / 1 - 1, 2 * 2 / 2 - 1, 2 * 0.5**0.5 / 4 - 1], rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(("most", "grid"), [(7168, (64, 112)), (23_536, (148, 159)), (1, (1, 1)), (7, (2, 3))])
+def test_grids_are_about_square_and_have_nearly_all_processes(most, grid):
+    assert about_square(most) == grid
+    assert grid[0] <= grid[1] <= 2 * grid[0]
