@@ -45,10 +45,10 @@ def meet(flags: Integers, rank: int, count: int, turn: int, clock: Integers) -> 
 
 
 def triad(
-    arrays: FloatArray, sweeps: int, times: Integers, flags: Integers, rank: int, count: int, turn: int, clock: Integers
-) -> None:
-    """Rounds of `sweeps` triads a = b + s c over three rows; `times` takes the start and the end of each round."""
-    a, b, c = arrays[0], arrays[1], arrays[2]
+    a: FloatArray, b: FloatArray, c: FloatArray, sweeps: int, times: Integers, flags: Integers, rank: int, count: int,
+    turn: int, clock: Integers,
+) -> None:  # fmt: skip
+    """Rounds of `sweeps` triads a = b + s c; `times` takes the start and the end of each round."""
     for at in range(len(times)):
         times[at, 0] = meet(flags, rank, count, turn + at, clock)
         for _ in range(sweeps):
@@ -84,6 +84,21 @@ def routine(
         for _ in range(sweeps):
             call_routine(address, arguments)
         times[at, 1] = now(clock)
+
+
+def ping_pong(
+    first: bool, send: int, receive: int, sending: Integers, receiving: Integers, times: Integers, clock: Integers
+) -> None:
+    """Messages there and back between two ranks of MPI: one is `first` and takes the times of start and end."""
+    for at in range(len(times)):
+        if first:
+            times[at, 0] = now(clock)
+            call_routine(send, sending)
+            call_routine(receive, receiving)
+            times[at, 1] = now(clock)
+        else:
+            call_routine(receive, receiving)
+            call_routine(send, sending)
 
 
 def hpl_calls(

@@ -43,8 +43,10 @@ class Worker:
 
     def _triad(self, command: Mapping[str, Any], ending: tuple[Any, ...]) -> None:
         length = int(command["length"])
-        (arrays,) = self._kept("triad", length, lambda: [np.ones((3, length))])
-        compiled()["triad"](arrays, command["sweeps"], *ending)
+        made = self._made.get("triad")
+        longest = length if made is None else max(length, made[0])
+        arrays = self._kept("triad", longest, lambda: [np.ones(longest) for _ in range(3)])
+        compiled()["triad"](*(array[:length] for array in arrays), command["sweeps"], *ending)
 
     def _multiply_add(self, command: Mapping[str, Any], ending: tuple[Any, ...]) -> None:
         kind = np.dtype(command["precision"])

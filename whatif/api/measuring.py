@@ -1,0 +1,37 @@
+"""Measurement of the machine that the program runs on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from whatif.errors import UsageError
+from whatif.files.measured_platform import MeasuredPlatform, check_target
+from whatif.measuring.study import FULL, QUICK, Instruments, MeasurementOptions, Progress, measure_machine
+
+
+def measure(
+    output: str | Path | None = None,
+    *,
+    quick: bool = False,
+    blas: str | Path | None = None,
+    launcher: str | None = None,
+    progress: Progress = lambda text: None,
+    instruments: Callable[[], Instruments] = Instruments,
+) -> MeasuredPlatform:
+    """Platform of the machine that the program runs on, measured in about three minutes, or in 20 s if `quick`.
+
+    `output` is the platform file to write; it is checked before anything is measured. `blas` is a shared library of
+    BLAS (default: that of scipy), `launcher` the command that starts ranks of MPI (default: `mpirun -n 2`, if mpi4py
+    is installed). `progress` receives a line on what is measured. Raise `UsageError` where nothing can be measured,
+    and for a file that `whatif measure` did not write.
+    """
+    if output is not None:
+        check_target(Path(output))
+    options = MeasurementOptions(QUICK if quick else FULL, None if blas is None else str(blas), launcher)
+    found = MeasuredPlatform(measure_machine(options, instruments(), progress))
+    progress("fits")
+    if output is not None:
+        found.write(output)
+    return found

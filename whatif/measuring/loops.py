@@ -1,0 +1,96 @@
+"""Rates of simple loops: triads by number of cores and by level of cache, multiply-adds and matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from whatif.measuring.kernels import CHAIN
+from whatif.measuring.machine import Machine
+from whatif.measuring.repetition import Task
+from whatif.measuring.team import Timer
+from whatif.models.quantities import FloatArray
+from whatif.units import counted
+
+TRIAD_BYTES: Final = 24
+"""Bytes of one element of a triad, without the line that a store fetches first."""
+OVER_CACHE: Final = 4
+"""Size of each array over that of the last-level caches, as STREAM demands."""
+PRECISIONS: Final = {"double": "float64", "single": "float32"}
+_ROUNDS: Final = 3
+_ROUND_BYTES: Final = 2**26
+"""Bytes of a round in a cache: long against the start."""
+_SMALLEST: Final = 2**24
+"""Size of an array of a triad in memory where no cache is known."""
+_VALUES: Final = 512
+"""Values of a multiply-add: they stay in the first cache."""
+_SWEEPS: Final = 4000
+_SHAPE: Final = (1024, 1024, 256)
+_SHARE: Final = 0.5
+"""Share of a cache that the arrays of a triad fill."""
+
+
+def spans(times: FloatArray) -> FloatArray:
+    """Time of each round: from the first start to the last end."""
+    return np.asarray(times[:, :, 1].max(axis=1) - times[:, :, 0].min(axis=1))
+
+
+def core_counts(machine: Machine) -> list[int]:
+    """Numbers of active cores that are measured: 1, 2, 4, .. and all."""
+    every = len(machine.cores)
+    return sorted({*(2**at for at in range(every.bit_length()) if 2**at <= every), every})
+
+
+def triads_by_cores(timer: Timer, machine: Machine) -> Iterator[tuple[int, Task]]:
+    """Bandwidth of memory by number of active cores, spread over the NUMA domains."""
+    for count in core_counts(machine):
+        touched = len({(core.socket, core.cache) for core in machine.spread[:count]})
+        size = max(OVER_CACHE * machine.last_level * touched, _SMALLEST)
+        size = min(size, machine.memory_size / 12) if machine.memory_size else size
+        yield count, _triad(timer, f"triad on {counted(count, 'core')}", count, int(size / count) // 8, 1)
+
+
+def triads_by_level(timer: Timer, machine: Machine) -> Iterator[Task]:
+    """Bandwidth of each level of cache with all cores busy, L1 first; each core has half of its share."""
+    every = len(machine.cores)
+    for level, size in enumerate(machine.caches, start=1):
+        own = machine.caches[-1] * machine.cache_count / every if level == len(machine.caches) else size
+        length = max(int(_SHARE * own) // TRIAD_BYTES, 64)
+        sweeps = max(_ROUND_BYTES // (TRIAD_BYTES * length), 1)
+        yield _triad(timer, f"triad in L{level}", every, length, sweeps)
+
+
+def _triad(timer: Timer, name: str, count: int, length: int, sweeps: int) -> Task:
+    def run() -> float:
+        times = timer.rounds(count, _ROUNDS, do="triad", length=length, sweeps=sweeps)
+        return float(np.median(TRIAD_BYTES * length * sweeps * count / spans(times)))
+
+    return Task(name, run)
+
+
+def operation_rates(timer: Timer, machine: Machine) -> Iterator[Task]:
+    """Rates of all cores by precision: of multiply-adds in the first cache, and of matrix products."""
+    every = len(machine.cores)
+    for name, kind in PRECISIONS.items():
+        yield _multiply_add(timer, f"multiply-add, {name}", every, kind)
+        yield _product(timer, f"matrix product, {name}", every, kind)
+
+
+def _multiply_add(timer: Timer, name: str, count: int, kind: str) -> Task:
+    def run() -> float:
+        times = timer.rounds(count, _ROUNDS, do="multiply_add", length=_VALUES, precision=kind, sweeps=_SWEEPS)
+        return float(np.median(2.0 * CHAIN * _VALUES * _SWEEPS * count / spans(times)))
+
+    return Task(name, run)
+
+
+def _product(timer: Timer, name: str, count: int, kind: str) -> Task:
+    m, n, k = _SHAPE
+
+    def run() -> float:
+        times = timer.rounds(count, _ROUNDS, do="gemm", shape=_SHAPE, precision=kind, sweeps=1)
+        return float(np.median(2.0 * m * n * k * count / spans(times)))
+
+    return Task(name, run)
