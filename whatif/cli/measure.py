@@ -31,6 +31,5 @@ def command(output: Path | None, file_format: str, **options: Any) -> None:
 
     with progress() as line:
         found = measure(output, progress=line, **options)
-        tell(found.notes)
     Output(file_format).write(found)
     tell(["nothing is written without -o PLATFORM.toml"] if output is None else [f"written: {output}"])

@@ -54,9 +54,7 @@ def fitted_parts(found: Measurements) -> Iterator[Fitted]:
 def source_of(found: Measurements, what: str, count: int, scatter: float = np.nan) -> str:
     """Text of `[sources]` of something measured."""
     spread = f", scatter {scatter:.1%}" if np.isfinite(scatter) else ""
-    machine = found.machine
-    busy = counted(len(machine.cores), "core")
-    return f"measured on {machine.host}, {found.date}: {what}, {busy} busy, {counted(count, 'repetition')}{spread}"
+    return f"measured on {found.machine.host}, {found.date}: {what}, {counted(count, 'repetition')}{spread}"
 
 
 def _description(found: Measurements) -> PlatformChange:
@@ -94,7 +92,8 @@ def _rate(found: Measurements, key: str, dimension: Dimension, sample: Sample, w
     value, error = sample.median / sockets, sample.standard_error / sockets
     count = len(sample.values)
     fit = Fit(_CPU, {key: dimension}, np.array([value]), np.array([[error**2]]), {}, count, _known(sample.scatter))
-    return change_of([fit], source_of(found, what, count, sample.scatter))
+    busy = f"{what}, {counted(len(found.machine.cores), 'core')} busy"
+    return change_of([fit], source_of(found, busy, count, sample.scatter))
 
 
 def _memory(found: Measurements) -> Fitted:
@@ -105,7 +104,7 @@ def _memory(found: Measurements) -> Fitted:
     ]
     fitted = fit_host([row_table(rows, _TRIADS, {})], _sockets(found.machine))
     count = sum(len(sample.values) for sample in found.memory)
-    scatter = float(np.nanmean([sample.scatter for sample in found.memory]))
+    scatter = max(sample.scatter for sample in found.memory)
     change = change_of(
         [_with_errors(fitted.fits[0], found)], source_of(found, "triads by number of cores", count, scatter)
     )

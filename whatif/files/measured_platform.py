@@ -22,7 +22,7 @@ from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document, parse_document
 from whatif.schema.toml_text import toml_value
 from whatif.table import Table
-from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, PER_SECOND, Dimension, counted, format_quantity
+from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, Dimension, counted, format_quantity
 
 BASE: Final = "generic_cpu"
 """Platform that states, as assumed, what is not measured."""
@@ -97,7 +97,7 @@ def _summary(found: Measurements) -> Iterator[_Row]:
     yield _stated("cores", f"{len(machine.cores)} on {counted(machine.socket_count, 'socket')}")
     yield _stated("NUMA domains", str(machine.domain_count))
     if machine.clock:
-        yield _stated("highest clock", format_quantity(machine.clock, PER_SECOND, 3))
+        yield _stated("highest clock", f"{machine.clock / 1e9:.2f} GHz")
     for level, size in enumerate(machine.caches, start=1):
         yield _stated(f"cache L{level}", format_quantity(size, BYTE, 4))
     if machine.memory_size:

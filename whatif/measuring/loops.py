@@ -37,6 +37,16 @@ def spans(times: FloatArray) -> FloatArray:
     return np.asarray(times[:, :, 1].max(axis=1) - times[:, :, 0].min(axis=1))
 
 
+def warm_up(timer: Timer, machine: Machine) -> None:
+    """Run each loop once on all cores, so that they are compiled before anything is timed."""
+    every, brief = len(machine.cores), {"sweeps": 1}
+    timer.rounds(every, 1, do="triad", length=_VALUES, **brief)
+    for kind in PRECISIONS.values():
+        timer.rounds(every, 1, do="multiply_add", length=_VALUES, precision=kind, **brief)
+        timer.rounds(every, 1, do="gemm", shape=(16, 16, 16), precision=kind, **brief)
+    timer.rounds(every, 1, do="hpl", plan=[[0, 1, 1, 1, 0]], largest=_VALUES)
+
+
 def core_counts(machine: Machine) -> list[int]:
     """Numbers of active cores that are measured: 1, 2, 4, .. and all."""
     every = len(machine.cores)

@@ -161,9 +161,8 @@ def _sysfs() -> Mapping[str, str]:
 
 
 def _disks(text: Callable[[Path], str] = _text) -> Iterable[str]:
-    """Disks with their sizes, such as `nvme0n1 1.0 TB`."""
+    """Disks with their sizes, such as `nvme0n1, 1000 GB`."""
     for folder in sorted(Path("/sys/block").glob("*")):
         sectors = text(folder / "size").strip()
         if (folder / "device").exists() and sectors.isdigit() and int(sectors) > 0:
-            kind = "spinning disk" if text(folder / "queue/rotational").strip() == "1" else "disk"
-            yield f"{kind} {folder.name} of {int(sectors) * 512 / 1e9:.0f} GB"
+            yield f"{folder.name}, {int(sectors) * 512 / 1e9:.0f} GB"

@@ -10,7 +10,7 @@ from datetime import date
 from typing import Final
 
 from whatif.measuring.blas_calls import time_kernels
-from whatif.measuring.loops import operation_rates, triads_by_cores, triads_by_level
+from whatif.measuring.loops import operation_rates, triads_by_cores, triads_by_level, warm_up
 from whatif.measuring.machine import Machine, read_machine
 from whatif.measuring.messages import Messages, launched_messages
 from whatif.measuring.repetition import Clock, Sample, Task, repeat
@@ -92,6 +92,8 @@ def measure_machine(
         def samples(part: str, tasks: list[Task]) -> tuple[Sample, ...]:
             return tuple(repeat(tasks, seconds[part], instruments.clock, _meter(progress, part)))
 
+        progress("start")
+        warm_up(timer, machine)
         memory = list(triads_by_cores(timer, machine))
         by_cores = samples("memory by cores", [task for _, task in memory])
         caches = samples("caches", list(triads_by_level(timer, machine)))
