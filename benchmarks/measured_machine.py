@@ -41,6 +41,7 @@ dominant_operation = "fp_64"
 metrics_per = "launch"
 operations = "{operations} flop"
 dram_size = "{moved} B"
+load_store_size = "{all_moved} B"
 working_set = "{working_set} B"
 """
 
@@ -59,9 +60,9 @@ class Case:
         return (self.side - 2) ** 2
 
     def predicted(self, platform: Path) -> float:
-        """Time of a sweep: 4 operations a cell, 8 B read and 8 B written."""
+        """Time of a sweep: 4 operations a cell, 8 B read and 8 B written; with the neighbours 40 B."""
         text = _SCENARIO.format(
-            platform=f'"{platform.stem}"', ranks=self.cores, operations=4 * self.cells, moved=16 * self.cells,
+            platform=f'"{platform.stem}"', ranks=self.cores, operations=4 * self.cells, moved=16 * self.cells, all_moved=40 * self.cells,
             working_set=16 * self.side**2,
         )  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:

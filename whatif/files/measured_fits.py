@@ -15,7 +15,7 @@ from whatif.fitting.fit_result import Fit
 from whatif.fitting.host_bandwidths import MeasuredSockets, fit_host
 from whatif.fitting.message_parameters import fit_network
 from whatif.importers.rows import row_table
-from whatif.measuring.loops import PRECISIONS
+from whatif.measuring.loops import CONVOLUTION_BYTES, PRECISIONS, STREAMED_BYTES
 from whatif.measuring.machine import Machine
 from whatif.measuring.repetition import Sample
 from whatif.measuring.study import Measurements
@@ -24,6 +24,8 @@ from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, Dimension,
 
 SUSTAINED: Final = 0.75
 """Share of the peak bandwidth that a triad reaches, of rule *sustained share*."""
+_LEAST: Final = 0.05
+"""Share of its time that a convolution must take longer than its stream."""
 _CPU: Final = "node.cpu"
 _TRIADS: Final[Mapping[str, Dimension | None]] = {"function": None, "cores": ONE, "bandwidth": BYTE_PER_SECOND}
 
@@ -85,15 +87,37 @@ def _cpu_rates(found: Measurements) -> Iterator[PlatformChange]:
     if found.caches:
         last = found.caches[-1]
         yield _rate(found, "cache_bandwidth", BYTE_PER_SECOND, last, last.name)
+        yield from _reuse(found, "cache_reuse_bandwidth", found.reuse[1], last, found.machine.socket_count)
+    yield from _reuse(found, "core_reuse_bandwidth", found.reuse[0], found.memory[0], 1)
+
+
+def _reuse(found: Measurements, key: str, sample: Sample, triad: Sample, sockets: int) -> Iterator[PlatformChange]:
+    """Bandwidth of loads from the first cache: what a convolution takes longer than its stream; none if it does not."""
+    streamed, again = STREAMED_BYTES / triad.median, CONVOLUTION_BYTES / sample.median
+    longer = again - streamed
+    if longer <= _LEAST * again:
+        return
+    errors = (again * sample.standard_error / sample.median, streamed * triad.standard_error / triad.median)
+    value = (CONVOLUTION_BYTES - STREAMED_BYTES) / longer / sockets
+    error = value * float(np.hypot(*errors)) / longer
+    count = len(sample.values)
+    yield _change(found, key, BYTE_PER_SECOND, value, error, (f"{sample.name} less its stream", count, sample.scatter))
 
 
 def _rate(found: Measurements, key: str, dimension: Dimension, sample: Sample, what: str) -> PlatformChange:
     sockets = found.machine.socket_count
-    value, error = sample.median / sockets, sample.standard_error / sockets
-    count = len(sample.values)
-    fit = Fit(_CPU, {key: dimension}, np.array([value]), np.array([[error**2]]), {}, count, _known(sample.scatter))
     busy = f"{what}, {counted(len(found.machine.cores), 'core')} busy"
-    return change_of([fit], source_of(found, busy, count, sample.scatter))
+    said = (busy, len(sample.values), sample.scatter)
+    return _change(found, key, dimension, sample.median / sockets, sample.standard_error / sockets, said)
+
+
+def _change(
+    found: Measurements, key: str, dimension: Dimension, value: float, error: float, said: tuple[str, int, float]
+) -> PlatformChange:
+    """One value of the processor with its standard error; `said` is what was measured, how often, and its scatter."""
+    what, count, scatter = said
+    fit = Fit(_CPU, {key: dimension}, np.array([value]), np.array([[error**2]]), {}, count, _known(scatter))
+    return change_of([fit], source_of(found, what, count, scatter))
 
 
 def _memory(found: Measurements) -> Fitted:

@@ -16,6 +16,8 @@ Integers = Any
 """Array of 64-bit integers."""
 CHAIN: Final = 16
 """Dependent multiplications and additions of one element in `multiply_add`."""
+POINTS: Final = 9
+"""Values that `convolution` loads for each that it stores."""
 _LINE: Final = 8
 """Flags between those of two workers, so that no two are in one cache line."""
 _STRIP: Final = 32
@@ -54,6 +56,20 @@ def triad(
         for _ in range(sweeps):
             for i in range(len(a)):
                 a[i] = b[i] + 3.0 * c[i]
+            times[at, 1] = now(clock)
+
+
+def convolution(
+    a: FloatArray, b: FloatArray, sweeps: int, times: Integers, flags: Integers, rank: int, count: int, turn: int,
+    clock: Integers,
+) -> None:  # fmt: skip
+    """Rounds of `sweeps` sums of `POINTS` neighbours: all but one of the loads find their data in the first cache."""
+    for at in range(len(times)):
+        times[at, 0] = meet(flags, rank, count, turn + at, clock)
+        for _ in range(sweeps):
+            for i in range(len(b) - 8):
+                left = b[i] + b[i + 1] + b[i + 2] + b[i + 3]
+                a[i] = 0.1 * (left + b[i + 4] + b[i + 5] + b[i + 6] + b[i + 7] + b[i + 8])
             times[at, 1] = now(clock)
 
 

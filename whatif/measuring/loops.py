@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.measuring.kernels import CHAIN
+from whatif.measuring.kernels import CHAIN, POINTS
 from whatif.measuring.machine import Machine
 from whatif.measuring.repetition import Task
 from whatif.measuring.team import Timer
@@ -16,10 +16,17 @@ from whatif.units import counted
 
 TRIAD_BYTES: Final = 24
 """Bytes of one element of a triad, without the line that a store fetches first."""
+CONVOLUTION_BYTES: Final = 8 * (POINTS + 1)
+"""Bytes that a convolution loads and stores for one element; 16 of them are not in the first cache."""
+STREAMED_BYTES: Final = 16
+REUSE_IN_MEMORY: Final = "convolution on 1 core"
+REUSE_IN_CACHE: Final = "convolution in the last cache"
 OVER_CACHE: Final = 4
 """Size of each array over that of the last-level caches, as STREAM demands."""
 PRECISIONS: Final = {"double": "float64", "single": "float32"}
 _ROUNDS: Final = 3
+_WARMING: Final = 4
+"""Rounds before those that count: a last-level cache takes some to forget the data of others."""
 _ROUND_BYTES: Final = 2**26
 """Bytes of a round in a cache: long against the start."""
 _SMALLEST: Final = 2**24
@@ -40,7 +47,8 @@ def spans(times: FloatArray) -> FloatArray:
 def warm_up(timer: Timer, machine: Machine) -> None:
     """Run each loop once on all cores, so that they are compiled before anything is timed."""
     every, brief = len(machine.cores), {"sweeps": 1}
-    timer.rounds(every, 1, do="triad", length=_VALUES, **brief)
+    for loop in ("triad", "convolution"):
+        timer.rounds(every, 1, do=loop, length=_VALUES, **brief)
     for kind in PRECISIONS.values():
         timer.rounds(every, 1, do="multiply_add", length=_VALUES, precision=kind, **brief)
         timer.rounds(every, 1, do="gemm", shape=(16, 16, 16), precision=kind, **brief)
@@ -55,11 +63,30 @@ def core_counts(machine: Machine) -> list[int]:
 
 def triads_by_cores(timer: Timer, machine: Machine) -> Iterator[tuple[int, Task]]:
     """Bandwidth of memory by number of active cores, spread over the NUMA domains."""
-    for count in core_counts(machine):
-        touched = len({(core.socket, core.cache) for core in machine.spread[:count]})
-        size = max(OVER_CACHE * machine.last_level * touched, _SMALLEST)
-        size = min(size, machine.memory_size / 12) if machine.memory_size else size
-        yield count, _triad(timer, f"triad on {counted(count, 'core')}", count, int(size / count) // 8, 1)
+    lengths = {count: int(_beyond_cache(machine, count) / count) // 8 for count in core_counts(machine)}
+    for count, length in lengths.items():
+        name = f"triad on {counted(count, 'core')}"
+        yield count, _stream(timer, name, "triad", count, length, 1, longest=max(lengths.values()))
+
+
+def _beyond_cache(machine: Machine, count: int) -> float:
+    """Size of the arrays of some cores together that their last-level caches cannot hold, and the memory can."""
+    touched = len({(core.socket, core.cache) for core in machine.spread[:count]})
+    size = max(OVER_CACHE * machine.last_level * touched, _SMALLEST)
+    return min(size, machine.memory_size / 12) if machine.memory_size else size
+
+
+def reuse_in_memory(timer: Timer, machine: Machine) -> Task:
+    """Bytes that one core loads and stores in a second, in a convolution that streams from memory."""
+    length = int(_beyond_cache(machine, 1)) // 8
+    return _stream(timer, REUSE_IN_MEMORY, "convolution", 1, length, 1, longest=length)
+
+
+def reuse_in_cache(timer: Timer, machine: Machine) -> Task:
+    """Bytes that all cores load and store in a second, in a convolution that streams from the last-level cache."""
+    every = len(machine.cores)
+    length = int(_SHARE * machine.last_level * machine.cache_count / every) // 16
+    return _stream(timer, REUSE_IN_CACHE, "convolution", every, length, max(_ROUND_BYTES // (16 * length), 1))
 
 
 def triads_by_level(timer: Timer, machine: Machine) -> Iterator[Task]:
@@ -69,13 +96,16 @@ def triads_by_level(timer: Timer, machine: Machine) -> Iterator[Task]:
         own = machine.caches[-1] * machine.cache_count / every if level == len(machine.caches) else size
         length = max(int(_SHARE * own) // TRIAD_BYTES, 64)
         sweeps = max(_ROUND_BYTES // (TRIAD_BYTES * length), 1)
-        yield _triad(timer, f"triad in L{level}", every, length, sweeps)
+        yield _stream(timer, f"triad in L{level}", "triad", every, length, sweeps)
 
 
-def _triad(timer: Timer, name: str, count: int, length: int, sweeps: int) -> Task:
+def _stream(timer: Timer, name: str, loop: str, count: int, length: int, sweeps: int, **more: int) -> Task:
+    """Bytes in a second of a loop on some cores; `longest` is the length of arrays to use a part of."""
+    moved = {"triad": TRIAD_BYTES, "convolution": CONVOLUTION_BYTES}[loop]
+
     def run() -> float:
-        times = timer.rounds(count, _ROUNDS, do="triad", length=length, sweeps=sweeps)
-        return float(np.median(TRIAD_BYTES * length * sweeps * count / spans(times)))
+        times = timer.rounds(count, _WARMING + _ROUNDS, do=loop, length=length, sweeps=sweeps, **more)[_WARMING:]
+        return float(np.median(moved * length * sweeps * count / spans(times)))
 
     return Task(name, run)
 

@@ -10,7 +10,7 @@ from datetime import date
 from typing import Final
 
 from whatif.measuring.blas_calls import time_kernels
-from whatif.measuring.loops import operation_rates, triads_by_cores, triads_by_level, warm_up
+from whatif.measuring.loops import operation_rates, reuse_in_cache, reuse_in_memory, triads_by_cores, triads_by_level, warm_up
 from whatif.measuring.machine import Machine, read_machine
 from whatif.measuring.messages import Messages, launched_messages
 from whatif.measuring.repetition import Clock, Sample, Task, repeat
@@ -22,7 +22,7 @@ FULL: Final = 130.0
 """Seconds of measurements; with start and fits less than three minutes."""
 QUICK: Final = 10.0
 _SHARES: Final[Mapping[str, float]] = {
-    "memory by cores": 0.25,
+    "memory": 0.25,
     "caches": 0.05,
     "operations": 0.1,
     "kernels of HPL": 0.45,
@@ -69,6 +69,8 @@ class Measurements:
     core_counts: tuple[int, ...]
     caches: tuple[Sample, ...]
     """Bandwidth in B/s of each level with all cores busy."""
+    reuse: tuple[Sample, Sample]
+    """Loads and stores in B/s of convolutions: of one core in memory, of all cores in the last-level cache."""
     operations: Mapping[str, Sample]
     """Operations per second of all cores, by the name of a task."""
     kernels: Table
@@ -95,8 +97,8 @@ def measure_machine(
         progress("start")
         warm_up(timer, machine)
         memory = list(triads_by_cores(timer, machine))
-        by_cores = samples("memory by cores", [task for _, task in memory])
-        caches = samples("caches", list(triads_by_level(timer, machine)))
+        *by_cores, reuse = samples("memory", [*(task for _, task in memory), reuse_in_memory(timer, machine)])
+        *caches, cached_reuse = samples("caches", [*triads_by_level(timer, machine), reuse_in_cache(timer, machine)])
         rates = samples("operations", list(operation_rates(timer, machine)))
         part = "kernels of HPL"
         kernels = time_kernels(timer, machine, seconds[part], instruments.clock, _meter(progress, part))
@@ -104,9 +106,10 @@ def measure_machine(
         machine,
         instruments.today(),
         name,
-        by_cores,
+        tuple(by_cores),
         tuple(count for count, _ in memory),
-        caches,
+        tuple(caches),
+        (reuse, cached_reuse),
         {sample.name: sample for sample in rates},
         kernels,
         messages,

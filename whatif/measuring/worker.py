@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from whatif.measuring.routines import BLAS, Blas, clock_block, compiled, letters_array, places_of
 
 _SIZES: Final = 5
+_APART: Final = 168
+"""Values between the places of arrays in their pages: a third of a page, in whole cache lines."""
 _BLOCK: Final = 512
 """Rows that are moved at most."""
 
@@ -35,18 +37,18 @@ class Worker:
 
     def answer(self, command: Mapping[str, Any]) -> list[list[int]]:
         """Start and end of each round, in ns."""
-        run = {"triad": self._triad, "multiply_add": self._multiply_add, "gemm": self._gemm, "hpl": self._hpl}
+        run = {"triad": self._stream, "convolution": self._stream, "multiply_add": self._multiply_add, "gemm": self._gemm, "hpl": self._hpl}
         times = np.zeros((int(command["rounds"]), 2), dtype=np.int64)
         ending = (times, self.flags, self.rank, int(command["count"]), int(command["turn"]), self.clock)
         run[command["do"]](command, ending)
         return times.tolist()  # type: ignore[no-any-return]
 
-    def _triad(self, command: Mapping[str, Any], ending: tuple[Any, ...]) -> None:
+    def _stream(self, command: Mapping[str, Any], ending: tuple[Any, ...]) -> None:
         length = int(command["length"])
-        made = self._made.get("triad")
-        longest = length if made is None else max(length, made[0])
-        arrays = self._kept("triad", longest, lambda: [np.ones(longest) for _ in range(3)])
-        compiled()["triad"](*(array[:length] for array in arrays), command["sweeps"], *ending)
+        longest = int(command.get("longest", length))
+        arrays = self._kept("stream", longest, lambda: _apart(longest))
+        used = (array[:length] for array in (arrays if command["do"] == "triad" else arrays[:2]))
+        compiled()[command["do"]](*used, command["sweeps"], *ending)
 
     def _multiply_add(self, command: Mapping[str, Any], ending: tuple[Any, ...]) -> None:
         kind = np.dtype(command["precision"])
@@ -85,6 +87,11 @@ class Worker:
             self._made.clear()
             self._made[name] = (key, make())
         return self._made[name][1]
+
+
+def _apart(length: int) -> list[NDArray[Any]]:
+    """Three arrays that do not begin at the same place of a page: stores and loads of equal places hinder each other."""
+    return [np.ones(length + 3 * _APART)[at * _APART :][:length] for at in range(3)]
 
 
 def _hpl_arrays(largest: int) -> list[NDArray[Any]]:
