@@ -61,9 +61,9 @@ class Case:
 
     def predicted(self, platform: Path) -> float:
         """Time of a sweep: 4 operations a cell, 8 B read and 8 B written; with the neighbours 40 B."""
+        sizes = {"moved": 16 * self.cells, "all_moved": 40 * self.cells, "working_set": 16 * self.side**2}
         text = _SCENARIO.format(
-            platform=f'"{platform.stem}"', ranks=self.cores, operations=4 * self.cells, moved=16 * self.cells, all_moved=40 * self.cells,
-            working_set=16 * self.side**2,
+            platform=f'"{platform.stem}"', ranks=self.cores, operations=4 * self.cells, **sizes
         )  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "sweep.toml"
@@ -114,8 +114,12 @@ def main(words: list[str]) -> None:
     """Print a table."""
     platform = Path(words[0]).resolve()
     cpu = load_platform(str(platform))[0].node.cpu
-    assert cpu is not None and isinstance(cpu.cache_size, float), "the platform has no cache"
-    print("| sweep | cells of a core | cores | measured | scatter | predicted | error |\n|---|---:|---:|---:|---:|---:|---:|")
+    if cpu is None or not isinstance(cpu.cache_size, float):
+        raise SystemExit(f"{platform}: no `node.cpu.cache_size`: is it a platform that `whatif measure` wrote?")
+    print(
+        "| sweep | cells of a core | cores | measured | scatter | predicted | error |\n"
+        "|---|---:|---:|---:|---:|---:|---:|"
+    )
     for case in cases(cpu.cache_size):
         predicted, (found, scatter) = case.predicted(platform), case.measured()
         print(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
-from whatif.errors import UsageError
 from whatif.files.measured_platform import MeasuredPlatform, check_target
 from whatif.measuring.study import FULL, QUICK, Instruments, MeasurementOptions, Progress, measure_machine
 

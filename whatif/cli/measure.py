@@ -16,8 +16,8 @@ from whatif.cli.study_output import progress
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="PLATFORM.toml",
               help="Write this platform file; without it nothing is written.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Measure for 20 s instead of three minutes, with larger errors.")
-@click.option("--blas", type=click.Path(dir_okay=False), metavar="LIBRARY",
-              help="Shared library of BLAS that your programs use, such as libblas.so.3.  [default: that of scipy]")  # fmt: skip
+@click.option("--blas", type=click.Path(dir_okay=False), metavar="FILE",
+              help="BLAS that your programs use, such as libblas.so.3.  [default: that of scipy]")  # fmt: skip
 @click.option("--launcher", metavar="COMMAND",
               help="Command that starts the ranks whose messages are measured.  [default: mpirun -n 2]")  # fmt: skip
 @format_option

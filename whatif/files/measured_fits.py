@@ -13,9 +13,10 @@ from whatif.files.fitted_kernels import CalibrationModels, ProcessorChoice, fit_
 from whatif.files.platform_file import PlatformChange, change_of, network_change
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.host_bandwidths import MeasuredSockets, fit_host
+from whatif.fitting.input_checks import POOR
 from whatif.fitting.message_parameters import fit_network
 from whatif.importers.rows import row_table
-from whatif.measuring.loops import CONVOLUTION_BYTES, PRECISIONS, STREAMED_BYTES
+from whatif.measuring.loops import CONVOLUTION_BYTES, PRECISIONS, REUSE_IN_CACHE, REUSE_IN_MEMORY, STREAMED_BYTES
 from whatif.measuring.machine import Machine
 from whatif.measuring.repetition import Sample
 from whatif.measuring.study import Measurements
@@ -49,7 +50,7 @@ def fitted_parts(found: Measurements) -> Iterator[Fitted]:
             what = f"messages between two ranks of {found.messages.library}"
             medians = found.messages.medians(distance)
             fit = fit_network(medians, distance=distance)
-            yield Fitted(network_change(fit, source_of(found, what, len(found.messages.rows[distance]))), fit.warnings)
+            yield Fitted(network_change(fit, source_of(found, what, len(found.messages.rows[distance]))))
             yield _calibrated(found, {Path("messages"): found.messages.calibration(distance)}, what, distance)
 
 
@@ -73,9 +74,7 @@ def _description(found: Measurements) -> PlatformChange:
         values["node.cpu.cache_size"] = format_quantity(size, BYTE, 6)
     if machine.memory_size:
         values["node.host.memory_size"] = format_quantity(machine.memory_size, BYTE, 6)
-    return PlatformChange(
-        values, f"reported by {machine.source} on {machine.host}, {found.date}", grade="datasheet"
-    )
+    return PlatformChange(values, f"reported by {machine.source} on {machine.host}, {found.date}", grade="datasheet")
 
 
 def _cpu_rates(found: Measurements) -> Iterator[PlatformChange]:
@@ -87,8 +86,8 @@ def _cpu_rates(found: Measurements) -> Iterator[PlatformChange]:
     if found.caches:
         last = found.caches[-1]
         yield _rate(found, "cache_bandwidth", BYTE_PER_SECOND, last, last.name)
-        yield from _reuse(found, "cache_reuse_bandwidth", found.reuse[1], last, found.machine.socket_count)
-    yield from _reuse(found, "core_reuse_bandwidth", found.reuse[0], found.memory[0], 1)
+        yield from _reuse(found, "cache_reuse_bandwidth", found.reuse[REUSE_IN_CACHE], last, found.machine.socket_count)
+    yield from _reuse(found, "core_reuse_bandwidth", found.reuse[REUSE_IN_MEMORY], found.memory[0], 1)
 
 
 def _reuse(found: Measurements, key: str, sample: Sample, triad: Sample, sockets: int) -> Iterator[PlatformChange]:
@@ -160,8 +159,10 @@ def _calibrated(found: Measurements, tables: Mapping[Path, Table], what: str, di
     """Costs of HPL's kernels, or of messages in pieces."""
     fit = fit_calibrations(tables, CalibrationModels(distance=distance or "inter_node"), ProcessorChoice())
     count = sum(map(len, tables.values()))
-    warnings = (line.removeprefix("warning: ") for line in fit.notes if line.startswith("warning: "))
-    return Fitted(fit.change(source_of(found, what, count)), tuple(warnings))
+    poor = [item for item in fit.fits if not item.path.endswith(".deviation") and item.error > POOR]
+    names = ", ".join(item.path.rpartition(".")[2] for item in poor)
+    busy = f"{what}: calls scatter by more than {POOR:.0%} around {names}: was the machine busy with other work?"
+    return Fitted(fit.change(source_of(found, what, count)), (busy,) if poor else ())
 
 
 def _known(number: float) -> float:

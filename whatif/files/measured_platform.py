@@ -104,7 +104,7 @@ def _summary(found: Measurements) -> Iterator[_Row]:
         yield _stated("memory", format_quantity(machine.memory_size, BYTE, 4))
     for disk in machine.disks:
         yield _stated("disk", disk)
-    for sample in (*found.memory, *found.caches, *found.reuse):
+    for sample in (*found.memory, *found.caches, *found.reuse.values()):
         yield _measured(sample, BYTE_PER_SECOND)
     for sample in found.operations.values():
         yield _measured(sample, FLOP_PER_SECOND)

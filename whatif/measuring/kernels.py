@@ -144,8 +144,10 @@ def one_call(
     if kernel < len(routines):
         call_routine(routines[kernel], arguments[kernel])
         return
-    own, m, n = kernel - len(routines), np.int64(sizes[0]), np.int64(sizes[1])
-    lead = np.int64(sizes[3])
+    own = kernel - len(routines)
+    m: Any = np.int64(sizes[0])
+    n: Any = np.int64(sizes[1])
+    lead: Any = np.int64(sizes[3])
     if own == COPY:
         for j in range(n):
             for i in range(m):

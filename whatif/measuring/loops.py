@@ -82,11 +82,13 @@ def reuse_in_memory(timer: Timer, machine: Machine) -> Task:
     return _stream(timer, REUSE_IN_MEMORY, "convolution", 1, length, 1, longest=length)
 
 
-def reuse_in_cache(timer: Timer, machine: Machine) -> Task:
+def reuse_in_cache(timer: Timer, machine: Machine) -> Iterator[Task]:
     """Bytes that all cores load and store in a second, in a convolution that streams from the last-level cache."""
+    if not machine.caches:
+        return
     every = len(machine.cores)
     length = int(_SHARE * machine.last_level * machine.cache_count / every) // 16
-    return _stream(timer, REUSE_IN_CACHE, "convolution", every, length, max(_ROUND_BYTES // (16 * length), 1))
+    yield _stream(timer, REUSE_IN_CACHE, "convolution", every, length, max(_ROUND_BYTES // (16 * length), 1))
 
 
 def triads_by_level(timer: Timer, machine: Machine) -> Iterator[Task]:

@@ -126,7 +126,9 @@ def usable(machine: Machine, allowed: Iterable[int] | None, quota: str) -> Machi
         warnings.append(f"this process may use {len(cores)} of {len(machine.cores)} cores: only these are described")
     limit, _, period = quota.strip().partition(" ")
     if limit.isdigit() and period.isdigit() and (most := max(1, int(limit) // int(period))) < len(cores):
-        warnings.append(f"a quota gives this process the time of {most} of {len(cores)} cores: only these are described")
+        warnings.append(
+            f"a quota gives this process the time of {most} of {len(cores)} cores: only these are described"
+        )
         cores = cores[:most]
     if not cores:
         raise UsageError("no core of this machine is known: neither `lstopo` nor /sys describes them")

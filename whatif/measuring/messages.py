@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -21,9 +22,10 @@ from whatif.table import Table
 from whatif.units import BYTE, SECOND
 
 LAUNCHER: Final = "mpirun -n 2"
-RANK_VARIABLES: Final = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MPI_LOCALNRANKS")
-"""Variables that launchers of MPI set for each rank."""
+RANK_COUNTS: Final = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+"""Variables in which launchers of MPI tell each rank how many there are."""
 _CALIBRATION: Final = {"test": None, "message_size": BYTE, "time": SECOND}
+_NO_MPI4PY: Final = "mpi4py is not installed (`pip install 'whatif[mpi]'`)"
 _PATIENCE: Final = 60.0
 """Seconds that a launcher may take beyond the time of the messages."""
 
@@ -67,11 +69,35 @@ class Messages:
         return measurements(columns, {"tool": "whatif measure"})
 
 
-def launched_messages(launcher: str | None, seconds: float) -> tuple[Messages | None, str]:
+def rank_count(environment: Mapping[str, str]) -> int:
+    """Ranks that a launcher of MPI has started this program with; 1 without a launcher."""
+    return max(
+        (int(environment.get(name, "")) for name in RANK_COUNTS if environment.get(name, "").isdigit()), default=1
+    )
+
+
+def messages_of_ranks(launcher: str | None, seconds: float) -> tuple[Messages | None, str]:
     """Messages of ranks that a launcher starts, or None and the reason why there are none.
 
-    Raise `UsageError` if `launcher` is stated and cannot be used.
+    Where the program itself was started by a launcher, its ranks are measured, and all but the first end here.
+    Raise `UsageError` if a launcher is stated, or has started the program, and cannot be used.
     """
+    if (count := rank_count(os.environ)) == 1:
+        return _launched(launcher, seconds)
+    if launcher is not None:
+        raise UsageError(f"--launcher {launcher}: the program runs in {count} ranks of MPI already")
+    if importlib.util.find_spec("mpi4py") is None:
+        raise UsageError(f"started in {count} ranks of MPI, but {_NO_MPI4PY}; start it without the launcher")
+    from whatif.measuring.ranks import measure, unbind
+
+    found = measure(seconds)
+    if found is None:
+        sys.exit(0)
+    unbind()
+    return Messages.of(found), ""
+
+
+def _launched(launcher: str | None, seconds: float) -> tuple[Messages | None, str]:
     words = shlex.split(launcher or LAUNCHER)
     reason = _missing(words)
     found = None
@@ -84,7 +110,7 @@ def launched_messages(launcher: str | None, seconds: float) -> tuple[Messages | 
 
 def _missing(words: Sequence[str]) -> str:
     if importlib.util.find_spec("mpi4py") is None:
-        return "mpi4py is not installed (`pip install 'whatif[mpi]'`)"
+        return _NO_MPI4PY
     return "" if words and shutil.which(words[0]) else f"`{words[0] if words else ''}` is not installed"
 
 

@@ -14,7 +14,7 @@ import platform
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,9 +49,15 @@ def measure(seconds: float) -> dict[str, Any] | None:
     return {"library": library, "rank_count": len(places), "rows": rows} if first else None
 
 
+def unbind() -> None:
+    """Let this process use all cores again, of which a launcher may have left it one."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
 def pairs_by_distance(places: list[tuple[str, int]]) -> Iterator[tuple[str, tuple[int, int]]]:
     """The first pair of ranks at each distance; `places` has the host and the socket of each rank."""
-    tests = {
+    tests: dict[str, Callable[[tuple[str, int], tuple[str, int]], bool]] = {
         "intra_socket": lambda a, b: a == b,
         "inter_socket": lambda a, b: a[0] == b[0] and a[1] != b[1],
         "inter_node": lambda a, b: a[0] != b[0],

@@ -68,6 +68,8 @@ def repeat(
 
     Tasks take turns, so that a disturbance of some seconds meets all of them. `progress` receives the share of time.
     """
+    if not tasks:
+        return []
     values: list[list[float]] = [[] for _ in tasks]
     begin = clock()
     while True:

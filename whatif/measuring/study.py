@@ -10,11 +10,18 @@ from datetime import date
 from typing import Final
 
 from whatif.measuring.blas_calls import time_kernels
-from whatif.measuring.loops import operation_rates, reuse_in_cache, reuse_in_memory, triads_by_cores, triads_by_level, warm_up
+from whatif.measuring.loops import (
+    operation_rates,
+    reuse_in_cache,
+    reuse_in_memory,
+    triads_by_cores,
+    triads_by_level,
+    warm_up,
+)
 from whatif.measuring.machine import Machine, read_machine
-from whatif.measuring.messages import Messages, launched_messages
+from whatif.measuring.messages import Messages, messages_of_ranks
 from whatif.measuring.repetition import Clock, Sample, Task, repeat
-from whatif.measuring.routines import blas_name
+from whatif.measuring.routines import Blas, blas_name
 from whatif.measuring.team import Team, Timer
 from whatif.table import Table
 
@@ -41,7 +48,7 @@ class Instruments:
 
     machine: Callable[[], Machine] = read_machine
     team: Callable[[Machine, str | None], AbstractContextManager[Timer]] = _team
-    messages: Callable[[str | None, float], tuple[Messages | None, str]] = launched_messages
+    messages: Callable[[str | None, float], tuple[Messages | None, str]] = messages_of_ranks
     clock: Clock = time.monotonic
     today: Callable[[], date] = date.today
 
@@ -69,8 +76,8 @@ class Measurements:
     core_counts: tuple[int, ...]
     caches: tuple[Sample, ...]
     """Bandwidth in B/s of each level with all cores busy."""
-    reuse: tuple[Sample, Sample]
-    """Loads and stores in B/s of convolutions: of one core in memory, of all cores in the last-level cache."""
+    reuse: Mapping[str, Sample]
+    """Loads and stores in B/s of convolutions, by the name of a task."""
     operations: Mapping[str, Sample]
     """Operations per second of all cores, by the name of a task."""
     kernels: Table
@@ -85,10 +92,12 @@ def measure_machine(
     options: MeasurementOptions, instruments: Instruments, progress: Progress = lambda text: None
 ) -> Measurements:
     """Measure everything. Raise `UsageError` where the machine does not describe its cores, or no worker runs."""
-    machine = instruments.machine()
+    if options.library is not None:
+        Blas(options.library)
     name, seconds = blas_name(options.library), {part: share * options.seconds for part, share in _SHARES.items()}
     progress("messages between two ranks")
     messages, reason = instruments.messages(options.launcher, seconds["messages"])
+    machine = instruments.machine()
     with instruments.team(machine, options.library) as timer:
 
         def samples(part: str, tasks: list[Task]) -> tuple[Sample, ...]:
@@ -98,7 +107,8 @@ def measure_machine(
         warm_up(timer, machine)
         memory = list(triads_by_cores(timer, machine))
         *by_cores, reuse = samples("memory", [*(task for _, task in memory), reuse_in_memory(timer, machine)])
-        *caches, cached_reuse = samples("caches", [*triads_by_level(timer, machine), reuse_in_cache(timer, machine)])
+        levels = list(triads_by_level(timer, machine))
+        caches = samples("caches", [*levels, *reuse_in_cache(timer, machine)])
         rates = samples("operations", list(operation_rates(timer, machine)))
         part = "kernels of HPL"
         kernels = time_kernels(timer, machine, seconds[part], instruments.clock, _meter(progress, part))
@@ -108,8 +118,8 @@ def measure_machine(
         name,
         tuple(by_cores),
         tuple(count for count, _ in memory),
-        tuple(caches),
-        (reuse, cached_reuse),
+        caches[: len(levels)],
+        {sample.name: sample for sample in (reuse, *caches[len(levels) :])},
         {sample.name: sample for sample in rates},
         kernels,
         messages,

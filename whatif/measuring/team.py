@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
@@ -47,7 +47,11 @@ class Team(AbstractContextManager["Team"]):
             self._workers.append(
                 subprocess.Popen(  # noqa: S603
                     [sys.executable, *words],
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    env=environment,
                     pass_fds=[self._memory.fileno()],
                 )  # fmt: skip
             )
@@ -88,5 +92,3 @@ class Team(AbstractContextManager["Team"]):
         worker.kill()
         said = worker.communicate()[1].strip().splitlines()
         raise UsageError(f"a worker has ended: {said[-1] if said else f'exit code {worker.returncode}'}")
-
-

@@ -37,11 +37,17 @@ class Worker:
 
     def answer(self, command: Mapping[str, Any]) -> list[list[int]]:
         """Start and end of each round, in ns."""
-        run = {"triad": self._stream, "convolution": self._stream, "multiply_add": self._multiply_add, "gemm": self._gemm, "hpl": self._hpl}
+        run = {
+            "triad": self._stream,
+            "convolution": self._stream,
+            "multiply_add": self._multiply_add,
+            "gemm": self._gemm,
+            "hpl": self._hpl,
+        }
         times = np.zeros((int(command["rounds"]), 2), dtype=np.int64)
         ending = (times, self.flags, self.rank, int(command["count"]), int(command["turn"]), self.clock)
         run[command["do"]](command, ending)
-        return times.tolist()  # type: ignore[no-any-return]
+        return times.tolist()
 
     def _stream(self, command: Mapping[str, Any], ending: tuple[Any, ...]) -> None:
         length = int(command["length"])
@@ -90,12 +96,12 @@ class Worker:
 
 
 def _apart(length: int) -> list[NDArray[Any]]:
-    """Three arrays that do not begin at the same place of a page: stores and loads of equal places hinder each other."""
+    """Three arrays at different places of their pages: stores and loads of equal places hinder each other."""
     return [np.ones(length + 3 * _APART)[at * _APART :][:length] for at in range(3)]
 
 
 def _hpl_arrays(largest: int) -> list[NDArray[Any]]:
-    """Matrix, panel, rows, indices of the rows that are moved, and scalars; factors are small, so that nothing grows."""
+    """Matrix, panel, rows, indices of rows that are moved, and scalars; factors are small, so that nothing grows."""
     random = np.random.default_rng(1)
     matrix = random.uniform(-0.5, 0.5, (largest + 8) * (largest + 1))
     panel, rows = (random.uniform(-0.5, 0.5, (largest + 1) * 257) / largest for _ in range(2))
