@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
@@ -44,17 +44,7 @@ class Team(AbstractContextManager["Team"]):
         self._workers: list[subprocess.Popen[str]] = []
         for rank, processor in enumerate(processors):
             words = ["-m", "whatif.measuring.worker", str(self._memory.fileno()), str(rank), str(processor), *ending]
-            self._workers.append(
-                subprocess.Popen(  # noqa: S603
-                    [sys.executable, *words],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                    env=environment,
-                    pass_fds=[self._memory.fileno()],
-                )  # fmt: skip
-            )
+            self._workers.append(self._started(words, environment))
 
     def rounds(self, workers: int, count: int, **command: Any) -> FloatArray:
         """See `Timer`. Raise `UsageError` for a worker that has ended."""
@@ -71,6 +61,13 @@ class Team(AbstractContextManager["Team"]):
         for worker in self._workers:
             worker.communicate()
         self._memory.close()
+
+    def _started(self, words: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
+        pipe, shared = subprocess.PIPE, [self._memory.fileno()]
+        command = [sys.executable, *words]
+        return subprocess.Popen(  # noqa: S603
+            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment, pass_fds=shared
+        )
 
     def _tell(self, worker: subprocess.Popen[str], text: str) -> None:
         assert worker.stdin is not None
