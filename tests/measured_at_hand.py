@@ -9,10 +9,10 @@ import numpy as np
 
 from whatif.measuring.blas_calls import KERNELS
 from whatif.measuring.kernels import CHAIN
-from whatif.measuring.machine import Core, Machine
-from whatif.measuring.messages import Messages
-from whatif.measuring.ranks import SIZES
+from whatif.measuring.mpi_ranks import SIZES
+from whatif.measuring.ping_pongs import Messages
 from whatif.measuring.study import Instruments
+from whatif.measuring.topology import Machine, PhysicalCore
 
 CORE, SOCKET, CACHE = 20e9, 60e9, 400e9
 """Bandwidths of one core, of a socket, and of the cache of a socket, in B/s."""
@@ -21,7 +21,7 @@ DOUBLE, PRODUCT = 100e9, 80e9
 REUSE = {"memory": 100e9, "cache": 500e9}
 """Bandwidths of loads from the first cache: of a core, and of all cores of a socket."""
 MACHINE = Machine(
-    "testhost", "Test CPU", tuple(Core(at, at // 4, at // 4, at // 4) for at in range(8)),
+    "testhost", "Test CPU", tuple(PhysicalCore(at, at // 4, at // 4, at // 4) for at in range(8)),
     (32768.0, 2.0**20, 2.0**25), "hwloc 2.9.0", 3e9, 64e9, ("disk0, 500 GB",),
 )  # fmt: skip
 

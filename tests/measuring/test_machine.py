@@ -8,14 +8,14 @@ from tests.paths import DATA
 from whatif.errors import InvalidFileError, UsageError
 from whatif.measuring.hwloc import parse_hwloc
 from whatif.measuring.kernel_files import parse_cpuinfo, parse_meminfo, parse_processors, parse_sysfs
-from whatif.measuring.machine import Core, Machine, usable
+from whatif.measuring.topology import Machine, PhysicalCore, usable
 
 FOLDER = DATA / "measuring"
 
 
 def test_hwloc_of_two_cores():
     machine = parse_hwloc((FOLDER / "two_cores.xml").read_text(), "vm")
-    assert machine.cores == (Core(0, 0, 0, 0), Core(1, 0, 0, 0))
+    assert machine.cores == (PhysicalCore(0, 0, 0, 0), PhysicalCore(1, 0, 0, 0))
     assert machine.caches == (48 * 2**10, 2**20, 32 * 2**20)
     assert (machine.processor, machine.source) == ("AMD EPYC", "hwloc 2.9.0")
 
@@ -58,7 +58,7 @@ def test_cores_are_spread_over_domains():
 
 
 def test_cores_of_a_domain_are_spread_over_its_caches():
-    machine = Machine("", "", tuple(Core(at, 0, 0, at // 4) for at in range(8)))
+    machine = Machine("", "", tuple(PhysicalCore(at, 0, 0, at // 4) for at in range(8)))
     assert [core.cache for core in machine.spread] == [0, 1, 0, 1, 0, 1, 0, 1]
 
 

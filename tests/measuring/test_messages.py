@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.errors import UsageError
-from whatif.measuring import messages
-from whatif.measuring.messages import Messages, messages_of_ranks, rank_count
-from whatif.measuring.ranks import SIZES, pairs_by_distance
+from whatif.measuring import ping_pongs
+from whatif.measuring.mpi_ranks import SIZES, pairs_by_distance
+from whatif.measuring.ping_pongs import Messages, messages_of_ranks, rank_count
 
 RANK = """import sys
 print("a line of the launcher")
@@ -21,8 +21,8 @@ print('{"library": "Test MPI", "rank_count": 2, "rows": [["intra_socket", 8, 2e-
 @pytest.fixture
 def launcher(monkeypatch, tmp_path):
     """Command that runs a text as a program in place of a launcher."""
-    monkeypatch.setattr(messages.importlib.util, "find_spec", lambda name: object())
-    for name in messages.RANK_COUNTS:
+    monkeypatch.setattr(ping_pongs.importlib.util, "find_spec", lambda name: object())
+    for name in ping_pongs.RANK_COUNTS:
         monkeypatch.delenv(name, raising=False)
 
     def command(text):
@@ -71,12 +71,12 @@ def test_a_stated_launcher_that_is_missing_is_an_error(launcher):
 
 
 def test_the_default_launcher_may_be_missing(launcher, monkeypatch):
-    monkeypatch.setattr(messages, "LAUNCHER", "no_launcher")
+    monkeypatch.setattr(ping_pongs, "LAUNCHER", "no_launcher")
     assert messages_of_ranks(None, 1.0) == (None, "`no_launcher` is not installed")
 
 
 def test_without_mpi4py_the_remedy_is_named(launcher, monkeypatch):
-    monkeypatch.setattr(messages.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(ping_pongs.importlib.util, "find_spec", lambda name: None)
     assert messages_of_ranks(None, 1.0) == (None, "mpi4py is not installed (`pip install 'whatif[mpi]'`)")
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
     with pytest.raises(UsageError, match="started in 4 ranks of MPI, but mpi4py is not installed"):

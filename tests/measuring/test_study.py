@@ -25,8 +25,8 @@ from whatif.errors import UsageError
 from whatif.files.measured_platform import MARK, MeasuredPlatform
 from whatif.measuring.blas_calls import KERNELS, LARGEST, SMALLEST, largest_size, time_kernels
 from whatif.measuring.loops import core_counts
-from whatif.measuring.machine import Core
 from whatif.measuring.study import MeasurementOptions, measure_machine
+from whatif.measuring.topology import PhysicalCore
 from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.parameters import provenance
 from whatif.schema.toml import read_document
@@ -143,7 +143,7 @@ def test_without_mpi_messages_are_those_of_the_base(tmp_path):
 
 
 def test_a_machine_of_one_core_without_known_caches(tmp_path):
-    machine = replace(MACHINE, cores=(Core(0),), caches=(), memory_size=0.0, clock=0.0)
+    machine = replace(MACHINE, cores=(PhysicalCore(0),), caches=(), memory_size=0.0, clock=0.0)
     found = MeasuredPlatform(measure_machine(MeasurementOptions(SECONDS), simulated(machine=machine)))
     found.write(tmp_path / "mine.toml")
     cpu = load_platform(str(tmp_path / "mine.toml"))[0].node.cpu

@@ -17,9 +17,9 @@ from whatif.fitting.input_checks import POOR
 from whatif.fitting.message_parameters import fit_network
 from whatif.importers.rows import row_table
 from whatif.measuring.loops import CONVOLUTION_BYTES, PRECISIONS, REUSE_IN_CACHE, REUSE_IN_MEMORY, STREAMED_BYTES
-from whatif.measuring.machine import Machine
 from whatif.measuring.repetition import Sample
 from whatif.measuring.study import Measurements
+from whatif.measuring.topology import Machine
 from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, Dimension, counted, format_quantity
 

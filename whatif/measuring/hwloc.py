@@ -7,7 +7,7 @@ from typing import Final
 from xml.parsers import expat
 
 from whatif.importers.text import MOST_TEXT, refuse
-from whatif.measuring.machine import Core, Machine
+from whatif.measuring.topology import Machine, PhysicalCore
 
 _LEVELS: Final = {f"L{level}Cache": level for level in range(1, 6)}
 _SOCKETS: Final = ("Package", "Socket")
@@ -29,7 +29,7 @@ def parse_hwloc(text: str, host: str = "", file: str = "lstopo") -> Machine:
     return Machine(
         host,
         notes.get("CPUModel", ""),
-        tuple(Core(core, *(places.get(core, 0) for places in (sockets, domains, caches))) for core in cores),
+        tuple(PhysicalCore(core, *(places.get(core, 0) for places in (sockets, domains, caches))) for core in cores),
         tuple(sizes[level] for level in sorted(sizes)),
         version,
     )

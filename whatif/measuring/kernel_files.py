@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from whatif.measuring.machine import Core, Machine
+from whatif.measuring.topology import Machine, PhysicalCore
 
 _FIELDS: Final = re.compile(r"^([^:\n]+?)[ \t]*:[ \t]*(.*)$", re.MULTILINE)
 _NAMES: Final = ("model name", "Processor", "cpu model", "cpu")
@@ -48,13 +48,13 @@ def parse_sysfs(files: Mapping[str, str], host: str = "") -> Machine:
         for processor in parse_processors(text)
     }
     caches = {int(found[1]): _caches(files, int(found[1])) for path in files if (found := _CPU.fullmatch(path))}
-    seen: dict[tuple[int, int], Core] = {}
+    seen: dict[tuple[int, int], PhysicalCore] = {}
     for processor in sorted(caches):
         topology = f"cpu/cpu{processor}/topology"
         socket = int(files.get(f"{topology}/physical_package_id", 0))
         sizes = caches[processor]
         first = sizes[max(sizes)][1] if sizes else 0
-        core = Core(processor, max(socket, 0), domains.get(processor, 0), first)
+        core = PhysicalCore(processor, max(socket, 0), domains.get(processor, 0), first)
         seen.setdefault((socket, int(files[f"{topology}/core_id"])), core)
     levels = next(iter(caches.values()), {})
     return Machine(host, "", tuple(seen.values()), tuple(levels[level][0] for level in sorted(levels)), "/sys of Linux")

@@ -77,7 +77,7 @@ def multiply_add(
     values: FloatArray, factors: FloatArray, sweeps: int, times: Integers, flags: Integers, rank: int, count: int,
     turn: int, clock: Integers,
 ) -> None:  # fmt: skip
-    """Rounds of `sweeps` passes over values, each of which is multiplied and added to `CHAIN` times."""
+    """Rounds of `sweeps` passes over values; each is multiplied and added to `CHAIN` times."""
     factor, addend = factors[0], factors[1]
     for at in range(len(times)):
         times[at, 0] = meet(flags, rank, count, turn + at, clock)

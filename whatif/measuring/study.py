@@ -18,11 +18,11 @@ from whatif.measuring.loops import (
     triads_by_level,
     warm_up,
 )
-from whatif.measuring.machine import Machine, read_machine
-from whatif.measuring.messages import Messages, messages_of_ranks
+from whatif.measuring.ping_pongs import Messages, messages_of_ranks
 from whatif.measuring.repetition import Clock, Sample, Task, repeat
 from whatif.measuring.routines import Blas, blas_name
 from whatif.measuring.team import Team, Timer
+from whatif.measuring.topology import Machine, read_machine
 from whatif.table import Table
 
 FULL: Final = 130.0

@@ -43,7 +43,14 @@ class Team(AbstractContextManager["Team"]):
         ending = [] if library is None else [library]
         self._workers: list[subprocess.Popen[str]] = []
         for rank, processor in enumerate(processors):
-            words = ["-m", "whatif.measuring.worker", str(self._memory.fileno()), str(rank), str(processor), *ending]
+            words = [
+                "-m",
+                "whatif.measuring.core_worker",
+                str(self._memory.fileno()),
+                str(rank),
+                str(processor),
+                *ending,
+            ]
             self._workers.append(self._started(words, environment))
 
     def rounds(self, workers: int, count: int, **command: Any) -> FloatArray:

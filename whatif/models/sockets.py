@@ -137,9 +137,11 @@ def reusing_bandwidth(
     """Bandwidth of cores for a kernel that loads data again from their first caches.
 
     The time of `dram_size` (Q) at `bandwidth` (b), and of the rest of what it loads and stores (`load_store_size`, q)
-    at `reuse_bandwidth` (R), follow each other. Elementwise; valid for sizes and bandwidths > 0; q < Q counts as Q.
+    at `reuse_bandwidth` (R), follow each other. Elementwise; valid for sizes ≥ 0 and bandwidths > 0; q < Q counts as
+    Q, and without a stream (Q = 0) it is b.
     """
-    again = np.maximum(load_store_size / dram_size - 1.0, 0.0)
+    streamed = np.where(np.asarray(dram_size) > 0, dram_size, np.inf)
+    again = np.maximum(load_store_size - dram_size, 0.0) / streamed
     return bandwidth / (1.0 + again * bandwidth / reuse_bandwidth)
 
 

@@ -88,7 +88,7 @@ def messages_of_ranks(launcher: str | None, seconds: float) -> tuple[Messages | 
         raise UsageError(f"--launcher {launcher}: the program runs in {count} ranks of MPI already")
     if importlib.util.find_spec("mpi4py") is None:
         raise UsageError(f"started in {count} ranks of MPI, but {_NO_MPI4PY}; start it without the launcher")
-    from whatif.measuring.ranks import measure, unbind
+    from whatif.measuring.mpi_ranks import measure, unbind
 
     found = measure(seconds)
     if found is None:
@@ -102,7 +102,7 @@ def _launched(launcher: str | None, seconds: float) -> tuple[Messages | None, st
     reason = _missing(words)
     found = None
     if not reason:
-        found, reason = _run([*words, sys.executable, "-m", "whatif.measuring.ranks", f"{seconds:g}"], seconds)
+        found, reason = _run([*words, sys.executable, "-m", "whatif.measuring.mpi_ranks", f"{seconds:g}"], seconds)
     if reason and launcher is not None:
         raise UsageError(f"--launcher {launcher}: {reason}")
     return found, reason

@@ -1,6 +1,6 @@
 """One core at work: a process that reads commands as lines of JSON and answers with times in ns.
 
-Started by `team` as `python -m whatif.measuring.worker FLAGS RANK CPU [BLAS]`, where FLAGS is the descriptor of the
+Started by `team` as `python -m whatif.measuring.core_worker FLAGS RANK CPU [BLAS]`: FLAGS is the descriptor of the
 memory that all workers share for their barrier. It ignores interrupts: it ends with its input, or is ended.
 """
 
@@ -26,7 +26,7 @@ _BLOCK: Final = 512
 """Rows that are moved at most."""
 
 
-class Worker:
+class CoreWorker:
     """State of one worker: its arrays, which are kept from one command to the next of the same size."""
 
     def __init__(self, flags: NDArray[np.int64], rank: int, library: str | None) -> None:
@@ -115,7 +115,7 @@ def main(words: list[str]) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {cpu})
     flags = np.frombuffer(mmap.mmap(descriptor, 0), dtype=np.int64)
-    worker = Worker(flags, rank, words[3] if len(words) > 3 else None)
+    worker = CoreWorker(flags, rank, words[3] if len(words) > 3 else None)
     for line in sys.stdin:
         print(json.dumps(worker.answer(json.loads(line))), flush=True)  # noqa: T201
 

@@ -1,4 +1,4 @@
-"""Messages between ranks of MPI, with mpi4py: `mpirun -n 2 python -m whatif.measuring.ranks SECONDS`.
+"""Messages between ranks of MPI, with mpi4py: `mpirun -n 2 python -m whatif.measuring.mpi_ranks SECONDS`.
 
 Rank 0 prints one line of JSON. The calls of MPI are made by their addresses, as those of mpi4py take half a
 microsecond longer than the messages of a node.
@@ -50,7 +50,7 @@ def measure(seconds: float) -> dict[str, Any] | None:
 
 
 def unbind() -> None:
-    """Let this process use all cores again, of which a launcher may have left it one."""
+    """Let this process use all cores again: a launcher may have bound it to one."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
 

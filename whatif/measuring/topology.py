@@ -15,7 +15,7 @@ from whatif.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Core:
+class PhysicalCore:
     """A core: its first logical processor, and what it belongs to."""
 
     processor: int
@@ -32,7 +32,7 @@ class Machine:
 
     host: str
     processor: str
-    cores: tuple[Core, ...]
+    cores: tuple[PhysicalCore, ...]
     caches: tuple[float, ...] = ()
     """Size of one cache of each level, L1 first; empty where it is not known."""
     source: str = ""
@@ -64,7 +64,7 @@ class Machine:
         return self.caches[-1] if self.caches else 0.0
 
     @property
-    def spread(self) -> tuple[Core, ...]:
+    def spread(self) -> tuple[PhysicalCore, ...]:
         """Cores in an order that takes one from each NUMA domain in turn, and there from each cache."""
         turns: dict[tuple[int, ...], int] = {}
         keys = []
