@@ -13,7 +13,6 @@ from whatif.files.fitted_kernels import CalibrationModels, ProcessorChoice, fit_
 from whatif.files.platform_file import PlatformChange, change_of, network_change
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.host_bandwidths import MeasuredSockets, fit_host
-from whatif.fitting.input_checks import POOR
 from whatif.fitting.message_parameters import fit_network
 from whatif.importers.rows import row_table
 from whatif.measuring.loops import CONVOLUTION_BYTES, PRECISIONS, REUSE_IN_CACHE, REUSE_IN_MEMORY, STREAMED_BYTES
@@ -27,6 +26,8 @@ SUSTAINED: Final = 0.75
 """Share of the peak bandwidth that a triad reaches, of rule *sustained share*."""
 _LEAST: Final = 0.05
 """Share of its time that a convolution must take longer than its stream."""
+_BUSY: Final = 0.5
+"""Scatter of calls around their fit from which other work is suspected."""
 _CPU: Final = "node.cpu"
 _TRIADS: Final[Mapping[str, Dimension | None]] = {"function": None, "cores": ONE, "bandwidth": BYTE_PER_SECOND}
 
@@ -159,9 +160,10 @@ def _calibrated(found: Measurements, tables: Mapping[Path, Table], what: str, di
     """Costs of HPL's kernels, or of messages in pieces."""
     fit = fit_calibrations(tables, CalibrationModels(distance=distance or "inter_node"), ProcessorChoice())
     count = sum(map(len, tables.values()))
-    poor = [item for item in fit.fits if not item.path.endswith(".deviation") and item.error > POOR]
+    means = (item for item in fit.fits if not item.path.endswith(".deviation") and ".modes." not in item.path)
+    poor = [item for item in means if item.error > _BUSY]
     names = ", ".join(item.path.rpartition(".")[2] for item in poor)
-    busy = f"{what}: calls scatter by more than {POOR:.0%} around {names}: was the machine busy with other work?"
+    busy = f"{what}: calls scatter by more than {_BUSY:.0%} around {names}: was the machine busy with other work?"
     return Fitted(fit.change(source_of(found, what, count)), (busy,) if poor else ())
 
 
