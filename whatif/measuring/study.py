@@ -27,7 +27,7 @@ from whatif.table import Table
 
 FULL: Final = 130.0
 """Seconds of measurements; with start and fits less than three minutes."""
-QUICK: Final = 8.0
+QUICK: Final = 10.0
 _SHARES: Final[Mapping[str, float]] = {
     "memory": 0.25,
     "caches": 0.05,
