@@ -244,3 +244,32 @@ def test_hpl_refuses_a_device():
     text = f'platform = "dahu"\n[application]\niteration_count = 1\n{hpl}'
     with pytest.raises(InvalidFileError, match=r"application\.runs_on: no effect on HPL"):
         _ = scenario(text).program
+
+
+REUSE = {"application__phases__work__load_store_size": "100 GB", "platform__node__cpu__core_reuse_bandwidth": "25 GB/s"}
+
+
+def test_loads_from_the_first_cache_take_time_of_their_own():
+    one_core = {"application__ranks_per_node": "1", "application__threads_per_rank": "1"}
+    found = float(evaluate(scenario(**one_core, **REUSE).program).column("kernel_time"))
+    assert_allclose(found, 25 / 20 + (100 - 25) / 25, rtol=1e-12, atol=0)
+
+
+def test_all_cores_saturate_the_memory_in_spite_of_loads_from_the_first_cache():
+    assert_allclose(float(evaluate(scenario(**REUSE).program).column("kernel_time")), 4.7, rtol=0.1, atol=0)
+
+
+def test_loads_from_the_first_cache_lower_the_bandwidth_of_the_last():
+    cached = {"platform__node__cpu__cache_size": "16 MB", "platform__node__cpu__cache_bandwidth": "1.6 TB/s"}
+    reuse = {"platform__node__cpu__cache_reuse_bandwidth": "4 TB/s", **REUSE}
+    found = evaluate(scenario(MACHINE + WORK + 'working_set = "1 MB"\n', **cached, **reuse).program)
+    assert_allclose(float(found.column("kernel_time")), 25 / 100 + 75 / 250, rtol=1e-12, atol=0)
+
+
+def test_loads_without_the_bandwidth_of_the_platform_are_reported():
+    stated = scenario(application__phases__work__load_store_size="100 GB").program
+    assert_allclose(
+        float(evaluate(stated).column("kernel_time")),
+        float(evaluate(scenario().program).column("kernel_time")), rtol=1e-15, atol=0,
+    )  # fmt: skip
+    assert any("the load_store_size of work has no effect" in note for note in kernel_notes(stated))

@@ -13,6 +13,7 @@ from whatif.models.sockets import (
     rank_bandwidth,
     rank_cores,
     ranks_on_cores,
+    reusing_bandwidth,
     socket_ranks,
 )
 
@@ -82,3 +83,13 @@ def test_a_working_set_that_fits_has_the_bandwidth_of_the_cache():
     # Each of 48 active cores has 1 MB of the cache.
     assert_allclose(found(1e6), 100e9, rtol=1e-12, atol=0)
     assert_allclose(found(1.01e6), 16e9, rtol=1e-12, atol=0)
+
+
+def test_loads_from_the_first_cache_follow_those_from_memory():
+    found = reusing_bandwidth(20e9, 16.0, 40.0, 100e9)
+    assert_allclose(16.0 / found, 16.0 / 20e9 + 24.0 / 100e9, rtol=1e-12, atol=0)
+
+
+def test_no_load_from_the_first_cache_changes_nothing():
+    assert reusing_bandwidth(20e9, 16.0, 16.0, 100e9) == 20e9
+    assert reusing_bandwidth(20e9, 16.0, 8.0, 100e9) == 20e9

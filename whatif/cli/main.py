@@ -21,6 +21,7 @@ _HELP: Final[dict[str, str]] = {
     "run": "Evaluate a scenario, or sweep its parameters.",
     "simulate": "Simulate a trace, or a scenario, message by message.",
     "tune": "Search the parameters of HPL, or the decomposition of a grid.",
+    "measure": "Measure this machine and write it as a platform.",
     "fit": "Fit a platform to measurements, or a model to your own runs.",
     "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from whatif.core.socket_share import CACHE, PRECISIONS, THREADS, has_cache
+from whatif.core.socket_share import CACHE, CORE_REUSE, PRECISIONS, THREADS, has_cache
 from whatif.core.term import Program
 from whatif.schema.application import KernelPhase, TransferPhase
 
@@ -31,6 +31,9 @@ def kernel_notes(program: Program) -> Iterator[str]:
         yield f"assumed of the profiles of a GPU: {', '.join(_assumptions(kernels.values()))}"
     if reused := [name for name, phase in kernels.items() if phase.working_set is not None]:
         yield from _cache(program, reused)
+    again = [name for name, phase in kernels.items() if phase.load_store_size is not None]
+    if again and CORE_REUSE not in program.parameters:
+        yield f"the load_store_size of {', '.join(again)} has no effect: the platform does not state {CORE_REUSE}"
 
 
 def _assumptions(phases: Collection[KernelPhase]) -> Iterator[str]:

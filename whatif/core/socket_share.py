@@ -20,6 +20,7 @@ from whatif.models.sockets import (
     doubled_rate,
     rank_bandwidth,
     rank_cores,
+    reusing_bandwidth,
     sustained_bandwidth,
     threaded_cores,
     typical_core_bandwidth,
@@ -36,6 +37,8 @@ CACHE: Final = (f"{CPU}.cache_size", f"{CPU}.cache_bandwidth")
 """Parameters of the last-level cache; without them a `working_set` has no effect."""
 PRECISIONS: Final = {"fp_64": "double", "fp_32": "single", "integer": "single"}
 """Peak that the dominant operation of a kernel is charged at; lanes of vectors hold integers as single precision."""
+CORE_REUSE: Final = f"{CPU}.core_reuse_bandwidth"
+CACHE_REUSE: Final = f"{CPU}.cache_reuse_bandwidth"
 RANK_BANDWIDTH: Final = "node.rank_bandwidth"
 """Term of the memory bandwidth of one rank."""
 
@@ -71,36 +74,53 @@ def rate_of_core(context: Context, precision: str) -> str:
     return context.once(term, core_rate, peak_rate=peak, core_count=CORES)
 
 
-def bandwidth_of_rank(context: Context) -> str:
-    """Memory bandwidth of one rank: the share of its cores among the active ones of their NUMA domain."""
+def bandwidth_of_rank(context: Context, kernel: str | None = None) -> str:
+    """Memory bandwidth of one rank: the share of its cores among the active ones of their NUMA domain.
+
+    `kernel` names one that loads data again from the caches of its core (`load_store_size`).
+    """
     socket, active = _memory_bandwidth(context), _active_cores(context)
+    core, owner = _core_bandwidth(context, socket), "node" if kernel is None else kernel
     limits: dict[str, Reference] = {
-        "core_bandwidth": _core_bandwidth(context, socket),
+        "core_bandwidth": core if kernel is None else _reusing(context, kernel, "core_bandwidth", core, CORE_REUSE),
         "memory_bandwidth": context.once(
             "node.numa_domain_bandwidth", domain_bandwidth, memory_bandwidth=socket, numa_domain_count=DOMAINS
         ),
     }
     counts: dict[str, Reference] = {"active_count": active, "core_count": _domain_cores(context)}
-    shared = context.once("node.active_bandwidth", active_bandwidth, **counts, **limits)
+    shared = context.once(f"{owner}.active_bandwidth", active_bandwidth, **counts, **limits)
     inputs = {"active_bandwidth": shared, "active_count": active, "rank_core_count": cores_of_rank(context)}
-    return context.once(RANK_BANDWIDTH, rank_bandwidth, **inputs)
+    return context.once(RANK_BANDWIDTH if kernel is None else f"{owner}.memory_bandwidth", rank_bandwidth, **inputs)
 
 
 def bandwidth_of_kernel(context: Context, name: str, phase: KernelPhase) -> str:
     """Bandwidth of one rank for a kernel: that of the last-level cache, where its working set is stated and fits."""
-    memory = bandwidth_of_rank(context)
-    if phase.working_set is None or not has_cache(context.wiring.parameters):
+    known = context.wiring.parameters
+    memory = bandwidth_of_rank(context, name if phase.load_store_size is not None and CORE_REUSE in known else None)
+    if phase.working_set is None or not has_cache(known):
         return memory
+    size, cache = CACHE
+    if phase.load_store_size is not None and CACHE_REUSE in known:
+        cache = _reusing(context, name, "cache_bandwidth", cache, CACHE_REUSE)
     inputs: dict[str, Reference] = {
         "rank_bandwidth": memory,
         "working_set": f"application.phases.{name}.working_set",
-        **{path.rpartition(".")[2]: path for path in CACHE},
+        "cache_size": size,
+        "cache_bandwidth": cache,
         "core_count": CORES,
         "numa_domain_count": DOMAINS,
         "active_count": _active_cores(context),
         "rank_core_count": cores_of_rank(context),
     }
     return context.wiring.add(f"{name}.bandwidth", cached_bandwidth, inputs)
+
+
+def _reusing(context: Context, name: str, bandwidth: str, full: str, reuse: str) -> str:
+    """Term of a bandwidth for a kernel that loads data again from the first caches."""
+    path = f"application.phases.{name}"
+    sizes = {key: f"{path}.{key}" for key in ("dram_size", "load_store_size")}
+    inputs: dict[str, Reference] = {"bandwidth": full, **sizes, "reuse_bandwidth": reuse}
+    return context.wiring.add(f"{name}.{bandwidth}", reusing_bandwidth, inputs)
 
 
 def has_cache(parameters: Container[str]) -> bool:

@@ -22,6 +22,7 @@ from whatif.fitting.collective_tables import (
 )
 from whatif.fitting.library_points import ALGORITHMS, CollectivePoints, LibrarySheet
 from whatif.models.quantities import FloatArray
+from whatif.schema.platform_spec import Grade
 from whatif.table import Column, Table, text_column
 from whatif.table_writers import column_lines
 from whatif.units import BYTE, ONE, SECOND, format_quantity
@@ -92,13 +93,15 @@ def collectives_change(fit: CollectivesFit, source: str) -> PlatformChange:
     fits = () if fit.library is None else tuple(fit.library.fits())
     change = change_of(fits, source, texts)
     reason = f"constant of NCCL's tuner, which no point contradicts; {source}"
-    unseen = {f"{item.path}.{name}": reason for item in fits for name in item.undetermined}
+    unseen: dict[str, tuple[Grade, str]] = {
+        f"{item.path}.{name}": ("assumed", reason) for item in fits for name in item.undetermined
+    }
     tables: dict[str, str] = {}
     lists: dict[str, list[str]] = {}
     for table in fit.tables:
         tables |= _table_values(table)
         lists |= _table_lists(table)
-    return replace(change, values={**change.values, **tables}, assumed={**change.assumed, **unseen}, lists=lists)
+    return replace(change, values={**change.values, **tables}, sources={**change.sources, **unseen}, lists=lists)
 
 
 def _table_values(table: CollectiveTable) -> dict[str, str]:

@@ -19,6 +19,7 @@ from whatif.fitting.processors import Processors, in_words, slow_in_words, sprea
 from whatif.importers.measurement_files import warnings_of
 from whatif.importers.rows import joined
 from whatif.schema.blas_kernels import KERNEL_NAMES
+from whatif.schema.platform_spec import Grade
 from whatif.table import Table
 from whatif.table_writers import column_lines
 from whatif.units import ONE
@@ -187,8 +188,10 @@ def _change(
     change = change_of(fits, source, busy)
     if chosen is None:
         return change
-    assumed = {path: f"{lead}; {source}" for path, lead in chosen.assumed.items()}
-    return replace(change, values={**change.values, **chosen.values}, assumed={**change.assumed, **assumed})
+    assumed: dict[str, tuple[Grade, str]] = {
+        path: ("assumed", f"{lead}; {source}") for path, lead in chosen.assumed.items()
+    }
+    return replace(change, values={**change.values, **chosen.values}, sources={**change.sources, **assumed})
 
 
 def _factors(found: Processors, values: Mapping[str, float], *, synthetic: bool) -> Fit:

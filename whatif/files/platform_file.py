@@ -16,7 +16,7 @@ from whatif.fitting.fit_result import Fit
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.parameters import covers, provenance
-from whatif.schema.platform_spec import PlatformSpec
+from whatif.schema.platform_spec import Grade, PlatformSpec
 from whatif.schema.shipped import is_file, shipped_folder
 from whatif.schema.toml import Document, KeyPath, parse_document, read_document, walk
 from whatif.schema.toml_sections import with_values
@@ -40,8 +40,10 @@ class PlatformChange:
     values: Mapping[str, str]
     source: str
     fits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    assumed: Mapping[str, str] = field(default_factory=dict)
-    """Sources of values that were not measured, by the path of a table or of a parameter."""
+    sources: Mapping[str, tuple[Grade, str]] = field(default_factory=dict)
+    """Grades and sources other than `source`, by the path of a table or of a parameter."""
+    grade: Grade = "measured"
+    """Grade of the values of `source`."""
     lists: Mapping[str, list[str]] = field(default_factory=dict)
     """Values of tables of measurements, by path."""
 
@@ -52,26 +54,46 @@ class PlatformChange:
 
     def source_of(self, parameter: str) -> str:
         """Text of `[sources]` for a value."""
-        over = (source for path, source in self.assumed.items() if f"{parameter}.".startswith(f"{path}."))
-        return next(over, self.source)
+        over = [path for path in self.sources if f"{parameter}.".startswith(f"{path}.")]
+        return self.sources[max(over, key=len)][1] if over else self.source
 
 
 def change_of(fits: Iterable[Fit], source: str, values: Mapping[str, str] | None = None) -> PlatformChange:
     """The values and uncertainties of fits, and further values such as protocol limits, for a platform file."""
     stated = dict(values or {})
     records: dict[str, dict[str, Any]] = {}
-    assumed: dict[str, str] = {}
+    sources: dict[str, tuple[Grade, str]] = {}
     for fit in fits:
         for name, value, dimension in zip(fit.dimensions, fit.values, fit.dimensions.values(), strict=True):
             stated[f"{fit.path}.{name}"] = format_quantity(float(value), dimension, _DIGITS)
         if fit.borrowed:
-            assumed[fit.path] = f"as {fit.borrowed} messages, as this protocol has too few of its own: {source}"
+            words = f"as {fit.borrowed} messages, as this protocol has too few of its own: {source}"
+            sources[fit.path] = "assumed", words
         elif record := _record(fit):
             records[fit.path] = _joined(records.get(fit.path), record)
-        assumed |= {
-            f"{fit.path}.{name}": f"at least: the points do not reach it; {source}" for name in fit.undetermined
+        sources |= {
+            f"{fit.path}.{name}": ("assumed", f"at least: the points do not reach it; {source}")
+            for name in fit.undetermined
         }
-    return PlatformChange(stated, source, records, assumed)
+    return PlatformChange(stated, source, records, sources)
+
+
+def merged(changes: Iterable[PlatformChange]) -> PlatformChange:
+    """Changes as one, each value with the grade and source of its own."""
+    values: dict[str, str] = {}
+    sources: dict[str, tuple[Grade, str]] = {}
+    fits: dict[str, Mapping[str, Any]] = {}
+    for change in changes:
+        values |= change.values
+        sources |= {_place(path): (change.grade, change.source) for path in change.values} | dict(change.sources)
+        fits |= {path: _joined(fits.get(path), dict(record)) for path, record in change.fits.items()}
+    return PlatformChange(values, "", fits, sources)
+
+
+def _place(parameter: str) -> str:
+    """Path of `[sources]` for a parameter: a kernel or a distance as a whole, anything else by itself."""
+    keys = parameter.split(".")
+    return ".".join(keys[:_TABLE]) if keys[0] in ("kernels", "network") else parameter
 
 
 def network_change(fit: NetworkFit, source: str) -> PlatformChange:
@@ -133,11 +155,12 @@ def platform_text(document: Document, change: PlatformChange) -> str:
     old_fits: Mapping[str, Any] = document.data.get("fits", {})
     values: dict[KeyPath, str | None] = {tuple(path.split(".")): _literal(text) for path, text in change.values.items()}
     values |= {tuple(path.split(".")): toml_value(items) for path, items in change.lists.items()}
-    entry = toml_value({"grade": "measured", "source": change.source})
+    entry = toml_value({"grade": change.grade, "source": change.source})
     values |= {("sources", pattern): entry for pattern in _patterns(change, document.data)}
-    for path, source in change.assumed.items():
-        values["sources", path] = toml_value({"grade": "assumed", "source": source})
-        values["fits", path] = None
+    for path, (grade, source) in change.sources.items():
+        values["sources", path] = toml_value({"grade": grade, "source": source})
+        if grade != "measured":
+            values["fits", path] = None
     for path, record in change.fits.items():
         values["fits", path] = toml_value(_joined(old_fits.get(path), dict(record)))
     try:
@@ -194,8 +217,7 @@ def write_platform(path: Path, change: PlatformChange, extends: str | None = Non
     is changed.
     """
     document = present(path, extends)
-    text = platform_text(document, change)
-    _verify(path, document, text, change, folders)
+    text = verified_text(path, document, change, folders)
     if is_file(path):
         put_text(path, document, text)
     else:
@@ -242,8 +264,12 @@ def present(path: Path, extends: str | None) -> Document:
     return parse_document(text, str(path), path.parent)
 
 
-def _verify(path: Path, document: Document, text: str, change: PlatformChange, folders: Sequence[Path]) -> None:
-    """Refuse a text that does not load, or whose values do not come from the measurements."""
+def verified_text(path: Path, document: Document, change: PlatformChange, folders: Sequence[Path] = ()) -> str:
+    """Text of a platform file with a change.
+
+    Raise `UsageError` for a text that does not load, or whose values do not come from the measurements.
+    """
+    text = platform_text(document, change)
     try:
         _, layers = load_platform_document(parse_document(text, document.name, path.parent), folders)
     except InvalidFileError as error:
@@ -251,3 +277,4 @@ def _verify(path: Path, document: Document, text: str, change: PlatformChange, f
     for parameter in change.paths:
         if provenance(tuple(parameter.split(".")), layers)[0] != change.source_of(parameter):
             raise UsageError(f"{path}: not written: `{parameter}` is written in a way that only an editor can change")
+    return text

@@ -130,6 +130,21 @@ def cached_bandwidth(
     return np.where(fits, cached, rank_bandwidth)
 
 
+@model("b' = b / (1 + (q / Q − 1) b / R)", "no overlap of the two transfers of a core, docs/processors.md")
+def reusing_bandwidth(
+    bandwidth: BytesPerSecond, dram_size: Bytes, load_store_size: Bytes, reuse_bandwidth: BytesPerSecond
+) -> BytesPerSecond:
+    """Bandwidth of cores for a kernel that loads data again from their first caches.
+
+    The time of `dram_size` (Q) at `bandwidth` (b), and of the rest of what it loads and stores (`load_store_size`, q)
+    at `reuse_bandwidth` (R), follow each other. Elementwise; valid for sizes ≥ 0 and bandwidths > 0; q < Q counts as
+    Q, and without a stream (Q = 0) it is b.
+    """
+    streamed = np.where(np.asarray(dram_size) > 0, dram_size, np.inf)
+    again = np.maximum(load_store_size - dram_size, 0.0) / streamed
+    return bandwidth / (1.0 + again * bandwidth / reuse_bandwidth)
+
+
 @model("φ B_peak", "rule sustained share, docs/machines.md")
 def sustained_bandwidth(memory_bandwidth: BytesPerSecond, sustained_fraction: Fraction) -> BytesPerSecond:
     """Sustained memory bandwidth of a socket from its peak."""

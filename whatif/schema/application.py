@@ -88,6 +88,9 @@ class KernelPhase(StrictTable):
     working_set: Bytes | None = None
     """Data of one rank that its launches reuse. On sockets, if it fits in the rank's share of the last-level cache, the
     bandwidth of the cache applies instead of that of memory."""
+    load_store_size: Bytes | None = None
+    """Bytes that the cores load and store in all, in the scope of `dram_size`. On sockets that state how fast data is
+    loaded again (`core_reuse_bandwidth`), what exceeds `dram_size` takes time in the first cache; default: none."""
     operation_efficiency: PositiveFraction = 1.0
     """Share of the peak rate attainable with the mix of operations (fused multiply-adds or not)."""
     compute_fraction: Fraction | None = None

@@ -139,6 +139,11 @@ class CPU(StrictTable):
     cache_bandwidth: BytesPerSecond | None = None
     """Bandwidth between the cores of one socket and the caches that hold reused data: a `working_set` that fits in
     `cache_size`, or the innermost columns of the panels of HPL."""
+    core_reuse_bandwidth: BytesPerSecond | None = None
+    """Bandwidth of one core for data that a kernel loads again from the first cache while it streams from memory, for
+    kernels with a `load_store_size`."""
+    cache_reuse_bandwidth: BytesPerSecond | None = None
+    """The same of all cores of one socket, while they stream from the last-level cache."""
     idle_power: Watts | None = None
     """Power of one socket when no kernel runs."""
     dynamic_power: Watts | None = None

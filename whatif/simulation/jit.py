@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 Functions = tuple[Callable[..., Any], ...]
 Fields = tuple[tuple[str, str, int], ...]
 """Name and type of each field, and the stride of its column in values; 0 for a scalar."""
+
+ROUTINE: Final = 13
+"""Arguments that a routine of a library is called with, those of dgemm."""
 
 
 class CompilerError(Exception):
@@ -53,6 +56,7 @@ def jitted(
     borrowing: bool = False,
     inlined: frozenset[str] = frozenset(),
     fields: Fields = (),
+    calling: bool = False,
 ) -> Functions:
     """Compiled functions of modules that call one another; each is compiled when it is first called.
 
@@ -61,19 +65,23 @@ def jitted(
     `inlined`: functions to become part of their callers.
     `fields`: the entries take a table of addresses (`table_of`) instead of a named tuple, and `in_memory(table)` gives
     the state with these fields; numba would pass on every column of a named tuple at every call.
+    `calling`: `call_routine(address, arguments)` calls a routine of a C or Fortran library with the first `ROUTINE`
+    entries of an array of addresses, and a product followed by a sum becomes one operation.
     The machine code is in numba's cache: next to the module, in the user's cache folder where that is read-only,
     or nowhere if neither can be written to. Raise `CompilerError`, here or when a function is first called.
     """
     names = _names(modules)
     functions = _functions(modules)
-    stamp = _stamp(names, functions, inlined, fields)
+    stamp = _stamp(names, functions, inlined, (*fields, ("", "calling", 0)) if calling else fields)
     try:
         for name, function in functions.items():
             copy = FunctionType(function.__code__, names, name)
             copy.__qualname__ = f"{name}_{stamp}"
-            names[name] = _jitted(copy, name in entries, borrowing, name in inlined)
+            names[name] = _jitted(copy, name in entries, borrowing, name in inlined, calling)
         if fields:
             names["in_memory"] = _in_memory(fields, stamp)
+        if calling:
+            names["call_routine"] = _call_routine()
     except _compiler_errors() as error:
         raise CompilerError(str(error)) from error
     return tuple(_guarded(names[entry]) for entry in entries)
@@ -158,7 +166,7 @@ def _contents(code: CodeType) -> tuple[Any, ...]:
     return code.co_code, constants, code.co_names
 
 
-def _jitted(function: FunctionType, entry: bool, borrowing: bool, inlined: bool) -> Callable[..., Any]:
+def _jitted(function: FunctionType, entry: bool, borrowing: bool, inlined: bool, fused: bool) -> Callable[..., Any]:
     from numba import njit
 
     # Only entries are called from Python; wrappers of the others would take most of the compiler's time.
@@ -167,6 +175,8 @@ def _jitted(function: FunctionType, entry: bool, borrowing: bool, inlined: bool)
         options["_nrt"] = False
     if inlined:
         options["forceinline"] = True
+    if fused:
+        options["fastmath"] = {"contract"}
     try:
         made: Callable[..., Any] = njit(cache=entry, error_model="numpy", **options)(function)
     except RuntimeError:  # No folder for the cache exists.
@@ -222,6 +232,27 @@ def _in_memory(fields: Fields, stamp: str) -> Callable[..., Any]:
     extending.infer_getattr(attributes)
     extending.lower_getattr_generic(opaque)(load)
     made: Callable[..., Any] = extending.intrinsic(in_memory)
+    return made
+
+
+def _call_routine() -> Callable[..., Any]:
+    """Intrinsic that calls the routine at an address with addresses of arguments; what it does not take is ignored."""
+    extending, ir = import_module("numba.extending"), import_module("llvmlite.ir")
+    void, int64 = import_module("numba.core").types.void, import_module("numba.core").types.int64
+    make_array = import_module("numba.np.arrayobj").make_array
+    word, pointer = ir.IntType(64), ir.IntType(8).as_pointer()
+
+    def call_routine(_: Any, address: Any, arguments: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            start = make_array(signature.args[1])(context, builder, values[1]).data
+            places = [builder.load(builder.gep(start, [word(at)])) for at in range(ROUTINE)]
+            kind = ir.FunctionType(ir.VoidType(), [pointer] * ROUTINE).as_pointer()
+            builder.call(builder.inttoptr(values[0], kind), [builder.inttoptr(place, pointer) for place in places])
+            return context.get_dummy_value()
+
+        return void(int64, arguments), code
+
+    made: Callable[..., Any] = extending.intrinsic(call_routine)
     return made
 
 

@@ -1,0 +1,35 @@
+"""`whatif measure`: the machine that it runs on, measured, as a platform file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whatif.cli.fit_options import format_option, tell
+from whatif.cli.output import Output
+from whatif.cli.study_output import progress
+
+
+@click.command("measure")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="PLATFORM.toml",
+              help="Write this platform file; without it nothing is written.")  # fmt: skip
+@click.option("--quick", is_flag=True, help="Measure for 20 s instead of three minutes, with larger errors.")
+@click.option("--blas", type=click.Path(dir_okay=False), metavar="FILE",
+              help="BLAS that your programs use, such as libblas.so.3.  [default: that of scipy]")  # fmt: skip
+@click.option("--launcher", metavar="COMMAND",
+              help="Command that starts the ranks whose messages are measured.  [default: mpirun -n 2]")  # fmt: skip
+@format_option
+def command(output: Path | None, file_format: str, **options: Any) -> None:
+    """Measure this machine: memory, caches, flop rates, the kernels of HPL, messages between two ranks of MPI.
+
+    Do it on an idle machine. The values are written with their sources, dates and standard errors; what cannot be
+    measured is marked as assumed.
+    """
+    from whatif.api.measuring import measure
+
+    with progress() as line:
+        found = measure(output, progress=line, **options)
+    Output(file_format).write(found)
+    tell(["nothing is written without -o PLATFORM.toml"] if output is None else [f"written: {output}"])

@@ -1,0 +1,1 @@
+"""Measurements of the machine that the program runs on, as tables."""

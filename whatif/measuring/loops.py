@@ -1,0 +1,138 @@
+"""Rates of simple loops: triads by number of cores and by level of cache, multiply-adds and matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from whatif.measuring.kernels import CHAIN, POINTS
+from whatif.measuring.repetition import Task
+from whatif.measuring.team import Timer
+from whatif.measuring.topology import Machine
+from whatif.models.quantities import FloatArray
+from whatif.units import counted
+
+TRIAD_BYTES: Final = 24
+"""Bytes of one element of a triad, without the line that a store fetches first."""
+CONVOLUTION_BYTES: Final = 8 * (POINTS + 1)
+"""Bytes that a convolution loads and stores for one element; 16 of them are not in the first cache."""
+STREAMED_BYTES: Final = 16
+REUSE_IN_MEMORY: Final = "convolution on 1 core"
+REUSE_IN_CACHE: Final = "convolution in the last cache"
+OVER_CACHE: Final = 4
+"""Size of each array over that of the last-level caches, as STREAM demands."""
+PRECISIONS: Final = {"double": "float64", "single": "float32"}
+_ROUNDS: Final = 3
+_WARMING: Final = 4
+"""Rounds before those that count: a last-level cache takes some to forget the data of others."""
+_ROUND_BYTES: Final = 2**26
+"""Bytes of a round in a cache: long against the start."""
+_SMALLEST: Final = 2**24
+"""Size of an array of a triad in memory where no cache is known."""
+_VALUES: Final = 512
+"""Values of a multiply-add: they stay in the first cache."""
+_SWEEPS: Final = 4000
+_SHAPE: Final = (1024, 1024, 256)
+_SHARE: Final = 0.5
+"""Share of a cache that the arrays of a triad fill."""
+
+
+def spans(times: FloatArray) -> FloatArray:
+    """Time of each round: from the first start to the last end."""
+    return np.asarray(times[:, :, 1].max(axis=1) - times[:, :, 0].min(axis=1))
+
+
+def warm_up(timer: Timer, machine: Machine) -> None:
+    """Run each loop once on all cores, so that they are compiled before anything is timed."""
+    every, brief = len(machine.cores), {"sweeps": 1}
+    for loop in ("triad", "convolution"):
+        timer.rounds(every, 1, do=loop, length=_VALUES, **brief)
+    for kind in PRECISIONS.values():
+        timer.rounds(every, 1, do="multiply_add", length=_VALUES, precision=kind, **brief)
+        timer.rounds(every, 1, do="gemm", shape=(16, 16, 16), precision=kind, **brief)
+    timer.rounds(every, 1, do="hpl", plan=[[0, 1, 1, 1, 0]], largest=_VALUES)
+
+
+def core_counts(machine: Machine) -> list[int]:
+    """Numbers of active cores that are measured: 1, 2, 4, .. and all."""
+    every = len(machine.cores)
+    return sorted({*(2**at for at in range(every.bit_length()) if 2**at <= every), every})
+
+
+def triads_by_cores(timer: Timer, machine: Machine) -> Iterator[tuple[int, Task]]:
+    """Bandwidth of memory by number of active cores, spread over the NUMA domains."""
+    lengths = {count: int(_beyond_cache(machine, count) / count) // 8 for count in core_counts(machine)}
+    for count, length in lengths.items():
+        name = f"triad on {counted(count, 'core')}"
+        yield count, _stream(timer, name, "triad", count, length, 1, longest=max(lengths.values()))
+
+
+def _beyond_cache(machine: Machine, count: int) -> float:
+    """Size of the arrays of some cores together that their last-level caches cannot hold, and the memory can."""
+    touched = len({(core.socket, core.cache) for core in machine.spread[:count]})
+    size = max(OVER_CACHE * machine.last_level * touched, _SMALLEST)
+    return min(size, machine.memory_size / 12) if machine.memory_size else size
+
+
+def reuse_in_memory(timer: Timer, machine: Machine) -> Task:
+    """Bytes that one core loads and stores in a second, in a convolution that streams from memory."""
+    length = int(_beyond_cache(machine, 1)) // 8
+    return _stream(timer, REUSE_IN_MEMORY, "convolution", 1, length, 1, longest=length)
+
+
+def reuse_in_cache(timer: Timer, machine: Machine) -> Iterator[Task]:
+    """Bytes that all cores load and store in a second, in a convolution that streams from the last-level cache."""
+    if not machine.caches:
+        return
+    every = len(machine.cores)
+    length = int(_SHARE * machine.last_level * machine.cache_count / every) // 16
+    yield _stream(timer, REUSE_IN_CACHE, "convolution", every, length, max(_ROUND_BYTES // (16 * length), 1))
+
+
+def triads_by_level(timer: Timer, machine: Machine) -> Iterator[Task]:
+    """Bandwidth of each level of cache with all cores busy, L1 first; each core has half of its share."""
+    every = len(machine.cores)
+    for level, size in enumerate(machine.caches, start=1):
+        own = machine.caches[-1] * machine.cache_count / every if level == len(machine.caches) else size
+        length = max(int(_SHARE * own) // TRIAD_BYTES, 64)
+        sweeps = max(_ROUND_BYTES // (TRIAD_BYTES * length), 1)
+        yield _stream(timer, f"triad in L{level}", "triad", every, length, sweeps)
+
+
+def _stream(timer: Timer, name: str, loop: str, count: int, length: int, sweeps: int, **more: int) -> Task:
+    """Bytes in a second of a loop on some cores; `longest` is the length of arrays to use a part of."""
+    moved = {"triad": TRIAD_BYTES, "convolution": CONVOLUTION_BYTES}[loop]
+
+    def run() -> float:
+        times = timer.rounds(count, _WARMING + _ROUNDS, do=loop, length=length, sweeps=sweeps, **more)[_WARMING:]
+        return float(np.median(moved * length * sweeps * count / spans(times)))
+
+    return Task(name, run)
+
+
+def operation_rates(timer: Timer, machine: Machine) -> Iterator[Task]:
+    """Rates of all cores by precision: of multiply-adds in the first cache, and of matrix products."""
+    every = len(machine.cores)
+    for name, kind in PRECISIONS.items():
+        yield _multiply_add(timer, f"multiply-add, {name}", every, kind)
+        yield _product(timer, f"matrix product, {name}", every, kind)
+
+
+def _multiply_add(timer: Timer, name: str, count: int, kind: str) -> Task:
+    def run() -> float:
+        times = timer.rounds(count, _ROUNDS, do="multiply_add", length=_VALUES, precision=kind, sweeps=_SWEEPS)
+        return float(np.median(2.0 * CHAIN * _VALUES * _SWEEPS * count / spans(times)))
+
+    return Task(name, run)
+
+
+def _product(timer: Timer, name: str, count: int, kind: str) -> Task:
+    m, n, k = _SHAPE
+
+    def run() -> float:
+        times = timer.rounds(count, _ROUNDS, do="gemm", shape=_SHAPE, precision=kind, sweeps=1)
+        return float(np.median(2.0 * m * n * k * count / spans(times)))
+
+    return Task(name, run)

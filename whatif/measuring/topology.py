@@ -1,0 +1,173 @@
+"""What a machine says about itself: cores, sockets, NUMA domains, caches, clock and memory."""
+
+from __future__ import annotations
+
+import os
+import platform as python_platform
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from whatif.errors import UsageError
+
+
+@dataclass(frozen=True)
+class PhysicalCore:
+    """A core: its first logical processor, and what it belongs to."""
+
+    processor: int
+    socket: int = 0
+    domain: int = 0
+    """NUMA domain."""
+    cache: int = 0
+    """Last-level cache."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine as it describes itself; sizes in B, clock in Hz."""
+
+    host: str
+    processor: str
+    cores: tuple[PhysicalCore, ...]
+    caches: tuple[float, ...] = ()
+    """Size of one cache of each level, L1 first; empty where it is not known."""
+    source: str = ""
+    """What said so, such as `hwloc 2.9.0`."""
+    clock: float = 0.0
+    """Highest clock; 0 where it is not known."""
+    memory_size: float = 0.0
+    disks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def socket_count(self) -> int:
+        """Sockets with cores."""
+        return len({core.socket for core in self.cores})
+
+    @property
+    def domain_count(self) -> int:
+        """NUMA domains with cores."""
+        return len({(core.socket, core.domain) for core in self.cores})
+
+    @property
+    def cache_count(self) -> int:
+        """Last-level caches with cores."""
+        return len({(core.socket, core.cache) for core in self.cores})
+
+    @property
+    def last_level(self) -> float:
+        """Size of one last-level cache; 0 where it is not known."""
+        return self.caches[-1] if self.caches else 0.0
+
+    @property
+    def spread(self) -> tuple[PhysicalCore, ...]:
+        """Cores in an order that takes one from each NUMA domain in turn, and there from each cache."""
+        turns: dict[tuple[int, ...], int] = {}
+        keys = []
+        for core in self.cores:
+            within = (core.socket, core.domain)
+            below = (*within, core.cache)
+            keys.append((_next(turns, below), core.cache, core.socket, core.domain))
+        by_cache = [core for _, core in sorted(zip(keys, self.cores, strict=True), key=lambda pair: pair[0])]
+        counts: dict[tuple[int, ...], int] = {}
+        order = [(_next(counts, (core.socket, core.domain)), core.socket, core.domain) for core in by_cache]
+        return tuple(core for _, core in sorted(zip(order, by_cache, strict=True), key=lambda pair: pair[0]))
+
+
+def _next(turns: dict[tuple[int, ...], int], key: tuple[int, ...]) -> int:
+    turns[key] = turns.get(key, -1) + 1
+    return turns[key]
+
+
+_CPUS: Final = Path("/sys/devices/system/cpu")
+_NODES: Final = Path("/sys/devices/system/node")
+
+
+def read_machine() -> Machine:
+    """The machine that the program runs on, with the cores that it may use.
+
+    hwloc's `lstopo` is asked first, then /sys. Raise `UsageError` where neither says which cores there are.
+    """
+    from whatif.measuring.hwloc import parse_hwloc
+    from whatif.measuring.kernel_files import parse_cpuinfo, parse_gpus, parse_meminfo, parse_sysfs
+
+    host, cpuinfo = python_platform.node(), _text(Path("/proc/cpuinfo"))
+    name, cpuinfo_clock = parse_cpuinfo(cpuinfo)
+    xml = output_of(["lstopo", "--no-io", "--of", "xml"])
+    found = parse_hwloc(xml, host) if xml else parse_sysfs(_sysfs(), host)
+    clock = _text(_CPUS / "cpu0/cpufreq/cpuinfo_max_freq").strip()
+    gpus = parse_gpus(output_of(["nvidia-smi", "-L"]))
+    remedy = "not measured: extend the file with `node.gpu_count` and `node.gpu.extends`"
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    return usable(
+        replace(
+            found,
+            processor=name or found.processor or "processor",
+            clock=float(clock) * 1e3 if clock.isdigit() else cpuinfo_clock,
+            memory_size=parse_meminfo(_text(Path("/proc/meminfo"))),
+            disks=tuple(_disks()),
+            warnings=(f"{len(gpus)} x {gpus[0]}: {remedy}",) if gpus else (),
+        ),
+        allowed,
+        _text(Path("/sys/fs/cgroup/cpu.max")),
+    )
+
+
+def usable(machine: Machine, allowed: Iterable[int] | None, quota: str) -> Machine:
+    """The machine with the cores that this process may use; `quota` is the text of cgroup's `cpu.max`.
+
+    Raise `UsageError` where no core is left.
+    """
+    may = None if allowed is None else set(allowed)
+    cores = tuple(core for core in machine.cores if may is None or core.processor in may)
+    warnings = []
+    if len(cores) < len(machine.cores):
+        warnings.append(f"this process may use {len(cores)} of {len(machine.cores)} cores: only these are described")
+    limit, _, period = quota.strip().partition(" ")
+    if limit.isdigit() and period.isdigit() and (most := max(1, int(limit) // int(period))) < len(cores):
+        warnings.append(
+            f"a quota gives this process the time of {most} of {len(cores)} cores: only these are described"
+        )
+        cores = cores[:most]
+    if not cores:
+        raise UsageError("no core of this machine is known: neither `lstopo` nor /sys describes them")
+    return replace(machine, cores=cores, warnings=(*machine.warnings, *warnings))
+
+
+def output_of(command: Sequence[str], timeout: float = 20.0) -> str:
+    """Output of a program; empty where it is not installed or fails."""
+    if shutil.which(command[0]) is None:
+        return ""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _sysfs() -> Mapping[str, str]:
+    """Files that describe cores, by their paths below /sys/devices/system."""
+    patterns = ("cpu[0-9]*/topology/physical_package_id", "cpu[0-9]*/topology/core_id", "cpu[0-9]*/cache/index*/*")
+    wanted = {"physical_package_id", "core_id", "level", "type", "size", "shared_cpu_list"}
+    paths = [path for pattern in patterns for path in _CPUS.glob(pattern) if path.name in wanted]
+    paths += list(_NODES.glob("node[0-9]*/cpulist"))
+    return {str(path.relative_to(_CPUS.parent)): _text(path).strip() for path in paths}
+
+
+def _disks(text: Callable[[Path], str] = _text) -> Iterable[str]:
+    """Disks with their sizes, such as `nvme0n1, 1000 GB`."""
+    for folder in sorted(Path("/sys/block").glob("*")):
+        sectors = text(folder / "size").strip()
+        if (folder / "device").exists() and sectors.isdigit() and int(sectors) > 0:
+            yield f"{folder.name}, {int(sectors) * 512 / 1e9:.0f} GB"
