@@ -457,4 +457,4 @@ def test_a_machine_without_a_folder_for_the_cache_compiles_all_the_same(monkeypa
     def twice(number):
         return 2 * number
 
-    assert _jitted(twice, entry=True, borrowing=False, inlined=False)(21) == 42
+    assert _jitted(twice, entry=True, borrowing=False, inlined=False, fused=False)(21) == 42
