@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from graphlib import TopologicalSorter
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -271,7 +272,7 @@ def _joined(scenario: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, .
     """Result of joined parts of a grid; NaN where a part has no such column."""
     known = scenario.programs
     nowhere = np.full(grid.shape, np.nan)
-    columns = {name: nowhere for item in known for name in item.columns}
+    columns = dict.fromkeys(_in_order([list(item.columns) for item in known]), nowhere)
     terms = {phase.phase: nowhere for item in known for phase in item.phases}
     columns |= grid.join((where, result.grid, result.columns) for where, result in parts)
     terms |= grid.join((where, result.grid, result.terms) for where, result in parts)
@@ -287,6 +288,15 @@ def _joined(scenario: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, .
     others = {name: grade for name, grade in whole.items() if name}
     remarks = (grades, reason, extrapolated, bands, others, whole[""])
     return Result(program, grid, columns, terms, _dimensions(known), *remarks)
+
+
+def _in_order(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Names of all lists, each list in its own order."""
+    before: dict[str, list[str]] = {name: [] for names in lists for name in names}
+    for names in lists:
+        for first, second in pairwise(names):
+            before[second].append(first)
+    return tuple(TopologicalSorter(before).static_order())
 
 
 def _dimensions(programs: Sequence[Program]) -> dict[str, Dimension]:
