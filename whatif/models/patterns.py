@@ -86,6 +86,8 @@ class GridPattern:
 
     def _in_groups(self, ranks: Ranks) -> Ranks:
         """Ranks of the first group, and those in the same places of the others."""
+        if self.group_count == 1:
+            return ranks
         group = np.arange(self.group_count, dtype=np.int32)[:, np.newaxis]
         within = group % np.int32(self.group_stride)
         return (ranks + (group - within) * np.int32(prod(self.dims)) + within).ravel()
