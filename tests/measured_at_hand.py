@@ -78,7 +78,7 @@ def call_time(kernel, m, n, k):
 
 
 def simulated_messages(launcher, seconds):
-    """A latency of 200 ns and 10 GB/s below 4 KiB, of 1 us and 20 GB/s above."""
+    """A latency of 200 ns and 10 GB/s below 4 KiB, of 1 us and 20 GB/s above; an allreduce at 1 GB/s."""
     random = np.random.default_rng(1)
 
     def taken(size):
@@ -86,7 +86,8 @@ def simulated_messages(launcher, seconds):
         return (latency + size / bandwidth) * float(random.normal(1.0, 1e-3))
 
     rows = [(size, taken(size)) for size in SIZES for _ in range(5)]
-    return Messages("Test MPI 1.0", 2, {"intra_socket": rows}), ""
+    collectives = [("allreduce", size, 1e-6 + size / 1e9) for size in (8, 4096) for _ in range(3)]
+    return Messages("Test MPI 1.0", 2, {"intra_socket": rows}, collectives, 2), ""
 
 
 def no_messages(launcher, seconds):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -122,12 +123,18 @@ def _measured(sample: Sample, dimension: Dimension) -> _Row:
     return sample.name, value, scatter, error, float(len(sample.values)), "measured"
 
 
+def _counted(name: str, value: str, count: int) -> _Row:
+    return name, value, "", "", float(count), "measured"
+
+
 def _fitted(found: Measurements) -> Iterator[_Row]:
-    """Calls and messages by count, and what was not measured."""
-    yield "kernels of HPL", found.blas, "", "", float(len(found.kernels)), "measured"
-    for distance, rows in ({} if found.messages is None else found.messages.rows).items():
-        library = "" if found.messages is None else found.messages.library
-        yield f"messages, {distance.replace('_', ' ')}", library, "", "", float(len(rows)), "measured"
+    """Calls, messages and collectives by count, and what was not measured."""
+    yield _counted("kernels of HPL", found.blas, len(found.kernels))
+    if (messages := found.messages) is not None:
+        for distance, rows in messages.rows.items():
+            yield _counted(f"messages, {distance.replace('_', ' ')}", messages.library, len(rows))
+        for operation, count in Counter(name for name, *_ in messages.collectives).items():
+            yield _counted(f"{operation}, {counted(messages.rank_count, 'rank')}", messages.library, count)
     missing = {"peak memory bandwidth": "rule sustained share", "power": "not stated", "network": f"that of {BASE}"}
     if found.messages is None:
         missing["messages in a node"] = f"those of {BASE}"
