@@ -11,6 +11,8 @@ import numpy as np
 
 from whatif.files.fitted_collectives import collectives_change, fit_points
 from whatif.files.fitted_kernels import CalibrationModels, ProcessorChoice, fit_calibrations
+from whatif.files.measured_gpus import gpu_changes, gpu_warnings
+from whatif.files.measured_source import source_of
 from whatif.files.platform_file import PlatformChange, change_of, network_change
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.host_bandwidths import MeasuredSockets, fit_host
@@ -49,6 +51,8 @@ def fitted_parts(found: Measurements) -> Iterator[Fitted]:
     yield from map(Fitted, _cpu_rates(found))
     yield _memory(found)
     yield _calibrated(found, {Path("kernels"): found.kernels}, f"HPL's kernels with {found.blas}", "")
+    yield from map(Fitted, gpu_changes(found))
+    yield Fitted(PlatformChange({}, ""), tuple(gpu_warnings(found)))
     if found.messages is not None:
         for distance in found.messages.rows:
             what = f"messages between two ranks of {found.messages.library}"
@@ -58,12 +62,6 @@ def fitted_parts(found: Measurements) -> Iterator[Fitted]:
             yield _calibrated(found, {Path("messages"): found.messages.calibration(distance)}, what, distance)
         if found.messages.collectives:
             yield Fitted(_collectives(found, found.messages))
-
-
-def source_of(found: Measurements, what: str, count: int, scatter: float = np.nan) -> str:
-    """Text of `[sources]` of something measured."""
-    spread = f", scatter {scatter:.1%}" if np.isfinite(scatter) else ""
-    return f"measured on {found.machine.host}, {found.date}: {what}, {counted(count, 'repetition')}{spread}"
 
 
 def _description(found: Measurements) -> PlatformChange:
