@@ -150,9 +150,7 @@ def test_platform_of_a_known_gpu_without_a_library_of_arrays(tmp_path):
     node = written(measured(A100, nothing), tmp_path)
     assert (node.gpu.name, node.gpu.dram_bandwidth, node.domain_topology) == ("A100-SXM4-40GB", 1360e9, "mesh")
     assert node.peer_link.link_count == 4
-    answer = whatif.run(
-        "minife", platform="mine", platform_dirs=[tmp_path], overrides={"application.rank_count": 4}
-    )
+    answer = whatif.run("minife", platform="mine", platform_dirs=[tmp_path], overrides={"application.rank_count": 4})
     assert float(answer["kernel_time"]) > 0
 
 

@@ -16,7 +16,7 @@ def measure(
     launcher: str | None = None,
     progress: Progress = lambda text: None,
 ) -> MeasuredPlatform:
-    """Platform of the machine that the program runs on, measured in about three minutes, or in 20 s if `quick`.
+    """Platform of the machine that the program runs on, measured in about two minutes, or in 20 s if `quick`.
 
     `output` is the platform file to write; it is checked before anything is measured. `blas` is a shared library of
     BLAS (default: that of scipy), `launcher` the command that starts ranks of MPI (default: `mpirun -n 2`, if mpi4py

@@ -15,7 +15,7 @@ from whatif.cli.study_output import progress
 @click.command("measure")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="PLATFORM.toml",
               help="Write this platform file; without it nothing is written.")  # fmt: skip
-@click.option("--quick", is_flag=True, help="Measure for 20 s instead of three minutes, with larger errors.")
+@click.option("--quick", is_flag=True, help="Measure for 20 s instead of two minutes, with larger errors.")
 @click.option("--blas", type=click.Path(dir_okay=False), metavar="FILE",
               help="BLAS that your programs use, such as libblas.so.3.  [default: that of scipy]")  # fmt: skip
 @click.option("--launcher", metavar="COMMAND",
