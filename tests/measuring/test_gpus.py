@@ -178,6 +178,19 @@ def test_an_unknown_gpu_that_is_not_measured_is_left_out(tmp_path):
     assert any("2 x Tesla T4: no shipped part has this name and memory" in line for line in found.notes)
 
 
+class FullGPU(SimulatedArrays):
+    """A GPU without free memory."""
+
+    def ones(self, shape, precision, device):
+        raise MemoryError("CUDA out of memory.\nTried to allocate 256 MiB")
+
+
+def test_a_library_that_fails_is_told_and_the_data_sheet_remains(tmp_path):
+    found = measured(A100, FullGPU)
+    assert "warning: GPUs were not measured: CUDA out of memory." in found.notes
+    assert written(found, tmp_path).gpu.dram_bandwidth == 1360e9
+
+
 def test_links_of_several_kinds_are_told(tmp_path):
     found = measured(replace(A100, link="", link_count=0), nothing)
     assert written(found, tmp_path).peer_link is None

@@ -21,8 +21,9 @@ def measure(
     `output` is the platform file to write; it is checked before anything is measured. `blas` is a shared library of
     BLAS (default: that of scipy), `launcher` the command that starts ranks of MPI (default: `mpirun -n 2`, if mpi4py
     is installed). In ranks of MPI that a launcher has started, their messages and collectives are measured, and all but
-    the first end with exit code 0. GPUs are measured by torch or cupy, if one is installed. `progress` receives a line on what is measured. Raise `UsageError` where nothing can be measured,
-    and for a file that `whatif measure` did not write.
+    the first end with exit code 0. GPUs are measured by torch or cupy, if one is installed. `progress` receives
+    a line on what is measured. Raise `UsageError` where nothing can be measured, and for a file that `whatif measure`
+    did not write.
 
     >>> import whatif
     >>> whatif.measure("mine.txt")

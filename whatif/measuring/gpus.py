@@ -30,7 +30,7 @@ class GPUs:
     memory_size: float = 0.0
     """Of one, in B; 0 where it is not known."""
     link: LinkKind = ""
-    """Link between every two; empty where there is none, or links of several kinds."""
+    """Link between every two; empty for none, or several kinds."""
     link_count: int = 0
     """Links between two of them, or to a switch; 0 where it is not known."""
     link_rate: float = 0.0

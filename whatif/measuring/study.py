@@ -119,7 +119,7 @@ def measure_machine(
         part = "kernels of HPL"
         kernels = time_kernels(timer, machine, seconds[part], instruments.clock, _meter(progress, part))
     progress("GPUs")
-    gpu_rates = _gpu_rates(instruments, seconds["GPUs"], _meter(progress, "GPUs")) if machine.gpus else {}
+    rates_of_gpu, no_rates = _gpu_rates(machine, instruments, seconds["GPUs"], _meter(progress, "GPUs"))
     return Measurements(
         machine,
         instruments.today(),
@@ -131,20 +131,25 @@ def measure_machine(
         {sample.name: sample for sample in rates},
         kernels,
         messages,
-        gpu_rates,
+        rates_of_gpu,
         reason,
-        machine.warnings,
+        (*machine.warnings, *no_rates),
     )
 
 
-def _gpu_rates(instruments: Instruments, seconds: float, meter: Callable[[float], None]) -> dict[str, Sample]:
-    """Rates of a GPU; none without a library of arrays."""
-    if (arrays := instruments.arrays()) is None:
-        return {}
-    tasks = list(gpu_tasks(arrays, instruments.clock))
-    for task in tasks:  # The first calls load kernels.
-        task.run()
-    return {sample.name: sample for sample in repeat(tasks, seconds, instruments.clock, meter)}
+def _gpu_rates(
+    machine: Machine, instruments: Instruments, seconds: float, meter: Callable[[float], None]
+) -> tuple[dict[str, Sample], tuple[str, ...]]:
+    """Rates of a GPU; none without a GPU or a library of arrays, or, with a warning, where the library fails."""
+    if machine.gpus is None or (arrays := instruments.arrays()) is None:
+        return {}, ()
+    try:
+        tasks = list(gpu_tasks(arrays, instruments.clock))
+        for task in tasks:  # The first calls load kernels.
+            task.run()
+        return {sample.name: sample for sample in repeat(tasks, seconds, instruments.clock, meter)}, ()
+    except (RuntimeError, MemoryError) as error:
+        return {}, (f"GPUs were not measured: {str(error).partition(chr(10))[0] or type(error).__name__}",)
 
 
 def _meter(progress: Progress, part: str) -> Callable[[float], None]:
