@@ -78,7 +78,7 @@ def call_time(kernel, m, n, k):
 
 
 def simulated_messages(launcher, seconds):
-    """A latency of 200 ns and 10 GB/s below 4 KiB, of 1 us and 20 GB/s above."""
+    """A latency of 200 ns and 10 GB/s below 4 KiB, of 1 us and 20 GB/s above; an allreduce at 1 GB/s."""
     random = np.random.default_rng(1)
 
     def taken(size):
@@ -86,7 +86,8 @@ def simulated_messages(launcher, seconds):
         return (latency + size / bandwidth) * float(random.normal(1.0, 1e-3))
 
     rows = [(size, taken(size)) for size in SIZES for _ in range(5)]
-    return Messages("Test MPI 1.0", 2, {"intra_socket": rows}), ""
+    collectives = [("allreduce", size, 1e-6 + size / 1e9) for size in (8, 4096) for _ in range(3)]
+    return Messages("Test MPI 1.0", 2, {"intra_socket": rows}, collectives, 2), ""
 
 
 def no_messages(launcher, seconds):
@@ -94,7 +95,32 @@ def no_messages(launcher, seconds):
     return None, "mpi4py is not installed"
 
 
-def simulated(team=None, messages=simulated_messages, machine=MACHINE):
+class SimulatedArrays:
+    """A GPU with a bandwidth of its memory, of copies, and rates of products; it moves the clock of a team."""
+
+    device_count, precisions = 2, ("fp64", "fp32", "bf16")
+    bandwidth, copies = 3e12, 50e9
+
+    def __init__(self, team):
+        self.team, self.rates = team, {"fp64": 60e12, "fp32": 40e12, "bf16": 700e12}
+
+    def ones(self, shape, precision, device):
+        return np.broadcast_to(np.float64(1), shape), precision
+
+    def triad(self, a, b, c):
+        self.team.now += 24 * a[0].size / self.bandwidth
+
+    def copy(self, target, source):
+        self.team.now += 8 * source[0].size / self.copies
+
+    def product(self, a, b, c):
+        self.team.now += 2 * a[0].shape[0] ** 3 / self.rates[a[1]]
+
+    def wait(self):
+        self.team.now += 1e-5
+
+
+def simulated(team=None, messages=simulated_messages, machine=MACHINE, arrays=SimulatedArrays):
     """Instruments of a simulated machine."""
     team = SimulatedTeam() if team is None else team
 
@@ -102,4 +128,4 @@ def simulated(team=None, messages=simulated_messages, machine=MACHINE):
     def workers(found, library):
         yield team
 
-    return Instruments(lambda: machine, workers, messages, team.clock, lambda: date(2026, 11, 23))
+    return Instruments(lambda: machine, workers, messages, lambda: arrays(team), team.clock, lambda: date(2026, 11, 23))

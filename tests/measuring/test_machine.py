@@ -7,7 +7,7 @@ import pytest
 from tests.paths import DATA
 from whatif.errors import InvalidFileError, UsageError
 from whatif.measuring.hwloc import parse_hwloc
-from whatif.measuring.kernel_files import parse_cpuinfo, parse_gpus, parse_meminfo, parse_processors, parse_sysfs
+from whatif.measuring.kernel_files import parse_cpuinfo, parse_meminfo, parse_processors, parse_sysfs
 from whatif.measuring.topology import Machine, PhysicalCore, usable
 
 FOLDER = DATA / "measuring"
@@ -96,12 +96,6 @@ def test_cpuinfo_has_name_and_highest_clock():
     )
     assert parse_cpuinfo(text) == ("AMD EPYC 7763", 3500.5e6)
     assert parse_cpuinfo("") == ("", 0.0)
-
-
-def test_gpus_of_nvidia_smi():
-    text = "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1f2e)\nGPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-77aa)\n"
-    assert parse_gpus(text) == ["NVIDIA A100-SXM4-80GB"] * 2
-    assert parse_gpus("") == []
 
 
 def test_meminfo():

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from whatif.errors import UsageError
 from whatif.measuring import ping_pongs
+from whatif.measuring.mpi_collectives import part_size, ranks_of_nodes
 from whatif.measuring.mpi_ranks import SIZES, pairs_by_distance
 from whatif.measuring.ping_pongs import Messages, messages_of_ranks, rank_count
 
@@ -93,3 +94,14 @@ def test_ranks_of_launchers_are_counted():
 def test_rows_of_ranks_are_those_of_their_distance():
     found = Messages.of({"library": "x", "rank_count": 3, "rows": [["intra_socket", 1, 1e-6], ["inter_node", 2, 2e-6]]})
     assert found.rows == {"intra_socket": [(1, 1e-6)], "inter_node": [(2, 2e-6)]}
+
+
+def test_parts_of_all_ranks_fill_a_buffer():
+    assert part_size(1024, 4) * 4 == 1024
+    assert part_size(1024, 3) * 3 == 1023
+    assert part_size(8, 16) == 1
+
+
+def test_ranks_of_a_node_are_known_where_all_nodes_have_as_many():
+    assert ranks_of_nodes(["a", "b", "a", "b"]) == 2
+    assert ranks_of_nodes(["a", "b", "a"]) is None

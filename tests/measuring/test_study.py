@@ -89,6 +89,31 @@ def test_written_platform_has_the_costs_of_kernels_and_messages(written):
     assert len(distance.pieces) >= 2
 
 
+ALLREDUCE = """
+platform = "mine"
+[application]
+name = "sum"
+rank_count = {ranks}
+ranks_per_node = {ranks}
+iteration_count = 1
+[application.phases.sum]
+kind = "collective"
+algorithm = "measured"
+operation = "allreduce"
+model = "postal"
+message_size = "4096 B"
+"""
+
+
+def test_measured_collectives_of_the_written_platform_answer(written, tmp_path):
+    path = tmp_path / "sum.toml"
+    path.write_text(ALLREDUCE.format(ranks=2))
+    found = whatif.run(path, platform_dirs=[written.parent])
+    assert_allclose(float(found["iteration_time"]), 1e-6 + 4096e-9, rtol=1e-5, atol=0)
+    path.write_text(ALLREDUCE.format(ranks=4))
+    assert np.isnan(float(whatif.run(path, platform_dirs=[written.parent])["iteration_time"]))
+
+
 def test_every_value_has_its_source_and_grade(written):
     layers = load_platform_document(read_document(written))[1]
 
@@ -104,6 +129,8 @@ def test_every_value_has_its_source_and_grade(written):
     assert source("kernels.dgemm.mnk")[0].startswith(f"{measured}HPL's kernels with ")
     assert source("network.intra_socket.postal.eager.latency")[0].startswith(f"{measured}messages between two ranks")
     assert source("node.cpu.core_count") == ("reported by hwloc 2.9.0 on testhost, 2026-11-23", "datasheet")
+    allreduce = source("network.collectives.measured.mpi_allreduce_2_2.times")
+    assert allreduce == (f"{measured}collectives of 2 ranks of Test MPI 1.0, 6 repetitions", "measured")
     assert source("node.host.memory_bandwidth")[1] == "assumed"
     assert source("network.inter_node.postal.eager.latency")[1] != "measured"
 
@@ -131,6 +158,7 @@ def test_table_names_what_was_measured_and_what_was_not(found):
     assert rows.loc["triad on 1 core", "value"].startswith("20.0") or rows.loc["triad on 1 core", "value"] == "20 GB/s"
     assert rows.loc["cache L3", "value"] == "32 MiB"
     assert rows.loc["power", "grade"] == "assumed"
+    assert (rows.loc["allreduce, 2 ranks", "grade"], rows.loc["allreduce, 2 ranks", "repetitions"]) == ("measured", 6)
 
 
 def test_without_mpi_messages_are_those_of_the_base(tmp_path):

@@ -16,13 +16,14 @@ def measure(
     launcher: str | None = None,
     progress: Progress = lambda text: None,
 ) -> MeasuredPlatform:
-    """Platform of the machine that the program runs on, measured in about three minutes, or in 20 s if `quick`.
+    """Platform of the machine that the program runs on, measured in about two minutes, or in 20 s if `quick`.
 
     `output` is the platform file to write; it is checked before anything is measured. `blas` is a shared library of
     BLAS (default: that of scipy), `launcher` the command that starts ranks of MPI (default: `mpirun -n 2`, if mpi4py
-    is installed). In ranks of MPI that a launcher has started, their messages are measured, and all but the first end
-    with exit code 0. `progress` receives a line on what is measured. Raise `UsageError` where nothing can be measured,
-    and for a file that `whatif measure` did not write.
+    is installed). In ranks of MPI that a launcher has started, their messages and collectives are measured, and all but
+    the first end with exit code 0. GPUs are measured by torch or cupy, if one is installed. `progress` receives
+    a line on what is measured. Raise `UsageError` where nothing can be measured, and for a file that `whatif measure`
+    did not write.
 
     >>> import whatif
     >>> whatif.measure("mine.txt")

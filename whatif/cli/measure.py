@@ -15,14 +15,14 @@ from whatif.cli.study_output import progress
 @click.command("measure")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="PLATFORM.toml",
               help="Write this platform file; without it nothing is written.")  # fmt: skip
-@click.option("--quick", is_flag=True, help="Measure for 20 s instead of three minutes, with larger errors.")
+@click.option("--quick", is_flag=True, help="Measure for 20 s instead of two minutes, with larger errors.")
 @click.option("--blas", type=click.Path(dir_okay=False), metavar="FILE",
               help="BLAS that your programs use, such as libblas.so.3.  [default: that of scipy]")  # fmt: skip
 @click.option("--launcher", metavar="COMMAND",
-              help="Command that starts the ranks whose messages are measured.  [default: mpirun -n 2]")  # fmt: skip
+              help="Command that starts the ranks of MPI that are measured.  [default: mpirun -n 2]")  # fmt: skip
 @format_option
 def command(output: Path | None, file_format: str, **options: Any) -> None:
-    """Measure this machine: memory, caches, flop rates, the kernels of HPL, messages between two ranks of MPI.
+    """Measure this machine: memory, caches, flop rates, the kernels of HPL, messages and collectives of MPI, GPUs.
 
     Do it on an idle machine. The values are written with their sources, dates and standard errors; what cannot be
     measured is marked as assumed.

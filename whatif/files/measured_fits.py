@@ -9,13 +9,18 @@ from typing import Final
 
 import numpy as np
 
+from whatif.files.fitted_collectives import collectives_change, fit_points
 from whatif.files.fitted_kernels import CalibrationModels, ProcessorChoice, fit_calibrations
+from whatif.files.measured_gpus import gpu_changes, gpu_warnings
+from whatif.files.measured_source import source_of
 from whatif.files.platform_file import PlatformChange, change_of, network_change
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.host_bandwidths import MeasuredSockets, fit_host
+from whatif.fitting.library_points import CollectivePoints
 from whatif.fitting.message_parameters import fit_network
 from whatif.importers.rows import row_table
 from whatif.measuring.loops import CONVOLUTION_BYTES, PRECISIONS, REUSE_IN_CACHE, REUSE_IN_MEMORY, STREAMED_BYTES
+from whatif.measuring.ping_pongs import Messages
 from whatif.measuring.repetition import Sample
 from whatif.measuring.study import Measurements
 from whatif.measuring.topology import Machine
@@ -46,6 +51,8 @@ def fitted_parts(found: Measurements) -> Iterator[Fitted]:
     yield from map(Fitted, _cpu_rates(found))
     yield _memory(found)
     yield _calibrated(found, {Path("kernels"): found.kernels}, f"HPL's kernels with {found.blas}", "")
+    yield from map(Fitted, gpu_changes(found))
+    yield Fitted(PlatformChange({}, ""), tuple(gpu_warnings(found)))
     if found.messages is not None:
         for distance in found.messages.rows:
             what = f"messages between two ranks of {found.messages.library}"
@@ -53,12 +60,8 @@ def fitted_parts(found: Measurements) -> Iterator[Fitted]:
             fit = fit_network(medians, distance=distance)
             yield Fitted(network_change(fit, source_of(found, what, len(found.messages.rows[distance]))))
             yield _calibrated(found, {Path("messages"): found.messages.calibration(distance)}, what, distance)
-
-
-def source_of(found: Measurements, what: str, count: int, scatter: float = np.nan) -> str:
-    """Text of `[sources]` of something measured."""
-    spread = f", scatter {scatter:.1%}" if np.isfinite(scatter) else ""
-    return f"measured on {found.machine.host}, {found.date}: {what}, {counted(count, 'repetition')}{spread}"
+        if found.messages.collectives:
+            yield Fitted(_collectives(found, found.messages))
 
 
 def _description(found: Measurements) -> PlatformChange:
@@ -165,6 +168,16 @@ def _calibrated(found: Measurements, tables: Mapping[Path, Table], what: str, di
     names = ", ".join(item.path.rpartition(".")[2] for item in poor)
     busy = f"{what}: calls scatter by more than {_BUSY:.0%} around {names}: was the machine busy with other work?"
     return Fitted(fit.change(source_of(found, what, count)), (busy,) if poor else ())
+
+
+def _collectives(found: Measurements, messages: Messages) -> PlatformChange:
+    """Tables of times of each operation."""
+    operations, sizes, times = zip(*messages.collectives, strict=True)
+    ranks = np.full(len(sizes), float(messages.rank_count))
+    points = CollectivePoints(np.array(operations, dtype=object), np.array(sizes, float), ranks, np.array(times))
+    fit = fit_points(points, None, "mpi", messages.ranks_per_node)
+    what = f"collectives of {counted(messages.rank_count, 'rank')} of {messages.library}"
+    return collectives_change(fit, source_of(found, what, len(messages.collectives)))
 
 
 def _known(number: float) -> float:

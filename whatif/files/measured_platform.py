@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,9 @@ import numpy as np
 from whatif.atomic import write_text
 from whatif.errors import UsageError
 from whatif.files.measured_fits import Fitted, fitted_parts
+from whatif.files.measured_gpus import gpu_tables
 from whatif.files.platform_file import PlatformChange, merged, present, verified_text
+from whatif.measuring.gpu_arrays import PRODUCT
 from whatif.measuring.repetition import Sample
 from whatif.measuring.study import Measurements
 from whatif.plotting.presentable import Presentable
@@ -89,7 +92,8 @@ def _beginning(found: Measurements, path: Path) -> Document:
     machine = found.machine
     said = f"{machine.host}: {counted(machine.socket_count, 'socket')}, {machine.processor}; measured {found.date}."
     lines = [MARK, f"extends = {toml_value(BASE)}", f"name = {toml_value(path.stem)}"]
-    return parse_document("\n".join([*lines, f"description = {toml_value(said)}\n"]), str(path), path.parent)
+    lines += [f"description = {toml_value(said)}", *gpu_tables(found), ""]
+    return parse_document("\n".join(lines), str(path), path.parent)
 
 
 def _summary(found: Measurements) -> Iterator[_Row]:
@@ -104,10 +108,14 @@ def _summary(found: Measurements) -> Iterator[_Row]:
         yield _stated("memory", format_quantity(machine.memory_size, BYTE, 4))
     for disk in machine.disks:
         yield _stated("disk", disk)
+    if (gpus := machine.gpus) is not None:
+        yield _stated("GPUs", f"{gpus.count} x {gpus.name}, {format_quantity(gpus.memory_size, BYTE, 4)}")
     for sample in (*found.memory, *found.caches, *found.reuse.values()):
         yield _measured(sample, BYTE_PER_SECOND)
     for sample in found.operations.values():
         yield _measured(sample, FLOP_PER_SECOND)
+    for name, sample in found.gpu_rates.items():
+        yield _measured(sample, FLOP_PER_SECOND if name.startswith(PRODUCT) else BYTE_PER_SECOND)
     yield from _fitted(found)
 
 
@@ -122,12 +130,18 @@ def _measured(sample: Sample, dimension: Dimension) -> _Row:
     return sample.name, value, scatter, error, float(len(sample.values)), "measured"
 
 
+def _counted(name: str, value: str, count: int) -> _Row:
+    return name, value, "", "", float(count), "measured"
+
+
 def _fitted(found: Measurements) -> Iterator[_Row]:
-    """Calls and messages by count, and what was not measured."""
-    yield "kernels of HPL", found.blas, "", "", float(len(found.kernels)), "measured"
-    for distance, rows in ({} if found.messages is None else found.messages.rows).items():
-        library = "" if found.messages is None else found.messages.library
-        yield f"messages, {distance.replace('_', ' ')}", library, "", "", float(len(rows)), "measured"
+    """Calls, messages and collectives by count, and what was not measured."""
+    yield _counted("kernels of HPL", found.blas, len(found.kernels))
+    if (messages := found.messages) is not None:
+        for distance, rows in messages.rows.items():
+            yield _counted(f"messages, {distance.replace('_', ' ')}", messages.library, len(rows))
+        for operation, count in Counter(name for name, *_ in messages.collectives).items():
+            yield _counted(f"{operation}, {counted(messages.rank_count, 'rank')}", messages.library, count)
     missing = {"peak memory bandwidth": "rule sustained share", "power": "not stated", "network": f"that of {BASE}"}
     if found.messages is None:
         missing["messages in a node"] = f"those of {BASE}"

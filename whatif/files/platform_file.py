@@ -83,11 +83,13 @@ def merged(changes: Iterable[PlatformChange]) -> PlatformChange:
     values: dict[str, str] = {}
     sources: dict[str, tuple[Grade, str]] = {}
     fits: dict[str, Mapping[str, Any]] = {}
+    lists: dict[str, list[str]] = {}
     for change in changes:
         values |= change.values
-        sources |= {_place(path): (change.grade, change.source) for path in change.values} | dict(change.sources)
+        lists |= change.lists
+        sources |= {_place(path): (change.grade, change.source) for path in change.paths} | dict(change.sources)
         fits |= {path: _joined(fits.get(path), dict(record)) for path, record in change.fits.items()}
-    return PlatformChange(values, "", fits, sources)
+    return PlatformChange(values, "", fits, sources, lists=lists)
 
 
 def _place(parameter: str) -> str:

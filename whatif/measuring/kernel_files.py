@@ -30,11 +30,6 @@ def parse_meminfo(text: str) -> float:
     return float(found[1]) * 1024 if found else 0.0
 
 
-def parse_gpus(text: str) -> list[str]:
-    """Names of the GPUs that `nvidia-smi -L` lists: `GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-..)`."""
-    return re.findall(r"^GPU \d+: (.+?) \(UUID: ", text, re.MULTILINE)
-
-
 def parse_processors(text: str) -> list[int]:
     """Numbers of a list such as `0-3,8`."""
     found: list[int] = []

@@ -117,6 +117,17 @@ def ping_pong(
             call_routine(send, sending)
 
 
+def collective(
+    call: int, arguments: Integers, barrier: int, meeting: Integers, times: Integers, clock: Integers
+) -> None:
+    """Calls of a collective of MPI, each after a barrier: `times` takes the start and the end of each."""
+    for at in range(len(times)):
+        call_routine(barrier, meeting)
+        times[at, 0] = now(clock)
+        call_routine(call, arguments)
+        times[at, 1] = now(clock)
+
+
 def hpl_calls(
     plan: Integers, routines: Integers, arguments: Integers, sizes: Any, matrix: FloatArray, panel: FloatArray,
     rows: FloatArray, block: Integers, times: Integers, flags: Integers, rank: int, count: int, turn: int,

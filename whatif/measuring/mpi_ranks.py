@@ -1,4 +1,4 @@
-"""Messages between ranks of MPI, with mpi4py: `mpirun -n 2 python -m whatif.measuring.mpi_ranks SECONDS`.
+"""Messages and collectives of MPI, with mpi4py: `mpirun -n 2 python -m whatif.measuring.mpi_ranks SECONDS`.
 
 Rank 0 prints one line of JSON. The calls of MPI are made by their addresses, as those of mpi4py take half a
 microsecond longer than the messages of a node.
@@ -6,7 +6,6 @@ microsecond longer than the messages of a node.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import math
 import os
@@ -20,8 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from whatif.measuring.mpi_calls import address, arguments, handle
+from whatif.measuring.mpi_collectives import ranks_of_nodes, time_collectives
 from whatif.measuring.routines import clock_block, compiled
-from whatif.simulation.jit import ROUTINE
 
 LARGEST: Final = 2**25
 SIZES: Final = tuple(sorted({int(2**half) for half in np.arange(0, 25.01, 0.5)}))
@@ -29,11 +29,10 @@ SIZES: Final = tuple(sorted({int(2**half) for half in np.arange(0, 25.01, 0.5)})
 _ROUNDS: Final = 4
 """Messages of a size in one pass; the first is not counted."""
 _STATUS: Final = 64
-_LIBRARY: Final = re.compile(r"\S*/libmpi[^/\s]*\.so\S*$", re.MULTILINE)
 
 
 def measure(seconds: float) -> dict[str, Any] | None:
-    """Times of messages by distance; None on all ranks but the first. MPI is finalised."""
+    """Times of messages by distance, and of collectives; None on all ranks but the first. MPI is finalised."""
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
@@ -41,12 +40,17 @@ def measure(seconds: float) -> dict[str, Any] | None:
     pairs = dict(pairs_by_distance(places))
     rows: list[tuple[str, int, float]] = []
     for distance, pair in pairs.items():
-        found = _pair(MPI, pair, seconds / len(pairs)) if world.rank in pair else []
+        found = _pair(MPI, pair, seconds / (len(pairs) + 1)) if world.rank in pair else []
         rows += [(distance, size, taken) for size, taken in world.bcast(found, root=pair[0])]
+    collectives = time_collectives(world, seconds / (len(pairs) + 1)) if pairs else []
     library = re.split(r"[,\n]", MPI.Get_library_version().strip())[0].strip("\0 ")
     first = world.rank == 0
     MPI.Finalize()
-    return {"library": library, "rank_count": len(places), "rows": rows} if first else None
+    if not first:
+        return None
+    nodes = ranks_of_nodes([host for host, _ in places])
+    counts = {"rank_count": len(places), "ranks_per_node": nodes}
+    return {"library": library, **counts, "rows": rows, "collectives": collectives}
 
 
 def unbind() -> None:
@@ -82,13 +86,13 @@ def _pair(MPI: Any, pair: tuple[int, int], seconds: float) -> list[tuple[int, fl
     world, first = MPI.COMM_WORLD, MPI.COMM_WORLD.rank == pair[0]
     other, end, clock = pair[1 - pair.index(world.rank)], math.inf, clock_block()
     data, status, times = np.ones(LARGEST, np.uint8), np.zeros(_STATUS, np.uint8), np.zeros((_ROUNDS, 2), np.int64)
-    send, receive = _addresses()
+    send, receive = address("MPI_Send"), address("MPI_Recv")
     random, on = np.random.default_rng(1), True
     found: list[tuple[int, float]] = []
     while on:
         for size in random.permutation(SIZES):
-            words = [data.ctypes.data, int(size), MPI._handleof(MPI.BYTE), other, 0, MPI._handleof(world)]
-            sending, receiving = (_arguments([*words, *more]) for more in ([], [status.ctypes.data]))
+            words = [data.ctypes.data, int(size), handle(MPI.BYTE), other, 0, handle(world)]
+            sending, receiving = (arguments([*words, *more]) for more in ([], [status.ctypes.data]))
             compiled()["ping_pong"](first, send, receive, sending, receiving, times, clock)
             if first:
                 found += [(int(size), float(taken)) for taken in (times[1:, 1] - times[1:, 0]) * 0.5e-9]
@@ -105,20 +109,6 @@ def _agreed(world: Any, first: bool, other: int, end: float) -> bool:
         world.send(on, other)
         return on
     return bool(world.recv(source=other))
-
-
-def _arguments(words: list[int]) -> Any:
-    return np.array(words + [0] * (ROUTINE - len(words)), dtype=np.uint64).view(np.int64)
-
-
-def _addresses() -> tuple[int, int]:
-    """Addresses of MPI_Send and MPI_Recv of the library that mpi4py has loaded."""
-    paths = dict.fromkeys(_LIBRARY.findall(Path("/proc/self/maps").read_text()))
-    for path in paths:
-        library = ctypes.CDLL(path)
-        if hasattr(library, "MPI_Send"):
-            return tuple(ctypes.cast(each, ctypes.c_void_p).value for each in (library.MPI_Send, library.MPI_Recv))  # type: ignore[return-value]
-    raise OSError("the MPI library of mpi4py was not found in memory")
 
 
 def main(words: list[str]) -> None:

@@ -32,12 +32,16 @@ _PATIENCE: Final = 60.0
 
 @dataclass(frozen=True)
 class Messages:
-    """Times of messages between ranks of MPI by distance."""
+    """Times of messages between ranks of MPI by distance, and of collectives of all ranks."""
 
     library: str
     rank_count: int
     rows: Mapping[str, Sequence[tuple[int, float]]]
     """By distance: size in B and time of one way in s."""
+    collectives: Sequence[tuple[str, int, float]] = ()
+    """Operation, size of a buffer in B and time in s."""
+    ranks_per_node: int | None = None
+    """None where nodes have different numbers of ranks."""
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Messages:
@@ -45,7 +49,8 @@ class Messages:
         rows: dict[str, list[tuple[int, float]]] = {}
         for distance, size, taken in found["rows"]:
             rows.setdefault(distance, []).append((int(size), float(taken)))
-        return cls(str(found["library"]), int(found["rank_count"]), rows)
+        collectives = [(str(name), int(size), float(taken)) for name, size, taken in found.get("collectives", ())]
+        return cls(str(found["library"]), int(found["rank_count"]), rows, collectives, found.get("ranks_per_node"))
 
     def calibration(self, distance: str) -> Table:
         """Single messages, as `fit kernel` takes them."""

@@ -86,7 +86,7 @@ def compiled() -> dict[str, Any]:
     """The timed loops of `kernels`, compiled when they are first called."""
     from whatif.measuring import kernels
 
-    entries = ("triad", "convolution", "multiply_add", "routine", "hpl_calls", "ping_pong")
+    entries = ("triad", "convolution", "multiply_add", "routine", "hpl_calls", "ping_pong", "collective")
     return dict(zip(entries, jitted((kernels,), entries, calling=True), strict=True))
 
 

@@ -10,6 +10,7 @@ from datetime import date
 from typing import Final
 
 from whatif.measuring.blas_calls import time_kernels
+from whatif.measuring.gpu_arrays import Arrays, gpu_arrays, gpu_tasks
 from whatif.measuring.loops import (
     operation_rates,
     reuse_in_cache,
@@ -28,12 +29,14 @@ from whatif.table import Table
 FULL: Final = 130.0
 """Seconds of measurements; with start and fits less than three minutes."""
 QUICK: Final = 10.0
+# Of the time; GPUs take more than that, where there are any.
 _SHARES: Final[Mapping[str, float]] = {
     "memory": 0.25,
     "caches": 0.05,
     "operations": 0.1,
     "kernels of HPL": 0.45,
     "messages": 0.15,
+    "GPUs": 0.1,
 }
 Progress = Callable[[str], None]
 
@@ -49,6 +52,7 @@ class Instruments:
     machine: Callable[[], Machine] = read_machine
     team: Callable[[Machine, str | None], AbstractContextManager[Timer]] = _team
     messages: Callable[[str | None, float], tuple[Messages | None, str]] = messages_of_ranks
+    arrays: Callable[[], Arrays | None] = gpu_arrays
     clock: Clock = time.monotonic
     today: Callable[[], date] = date.today
 
@@ -83,6 +87,8 @@ class Measurements:
     kernels: Table
     """Calls of HPL's kernels."""
     messages: Messages | None
+    gpu_rates: Mapping[str, Sample] = field(default_factory=dict)
+    """Rates of a GPU in B/s and flop/s, by the name of a task."""
     no_messages: str = ""
     """Reason why there are no messages."""
     warnings: tuple[str, ...] = field(default=())
@@ -95,7 +101,7 @@ def measure_machine(
     if options.library is not None:
         Blas(options.library)
     name, seconds = blas_name(options.library), {part: share * options.seconds for part, share in _SHARES.items()}
-    progress("messages between two ranks")
+    progress("messages between ranks")
     messages, reason = instruments.messages(options.launcher, seconds["messages"])
     machine = instruments.machine()
     with instruments.team(machine, options.library) as timer:
@@ -112,6 +118,8 @@ def measure_machine(
         rates = samples("operations", list(operation_rates(timer, machine)))
         part = "kernels of HPL"
         kernels = time_kernels(timer, machine, seconds[part], instruments.clock, _meter(progress, part))
+    progress("GPUs")
+    rates_of_gpu, no_rates = _gpu_rates(machine, instruments, seconds["GPUs"], _meter(progress, "GPUs"))
     return Measurements(
         machine,
         instruments.today(),
@@ -123,9 +131,25 @@ def measure_machine(
         {sample.name: sample for sample in rates},
         kernels,
         messages,
+        rates_of_gpu,
         reason,
-        machine.warnings,
+        (*machine.warnings, *no_rates),
     )
+
+
+def _gpu_rates(
+    machine: Machine, instruments: Instruments, seconds: float, meter: Callable[[float], None]
+) -> tuple[dict[str, Sample], tuple[str, ...]]:
+    """Rates of a GPU; none without a GPU or a library of arrays, or, with a warning, where the library fails."""
+    if machine.gpus is None or (arrays := instruments.arrays()) is None:
+        return {}, ()
+    try:
+        tasks = list(gpu_tasks(arrays, instruments.clock))
+        for task in tasks:  # The first calls load kernels.
+            task.run()
+        return {sample.name: sample for sample in repeat(tasks, seconds, instruments.clock, meter)}, ()
+    except (RuntimeError, MemoryError) as error:
+        return {}, (f"GPUs were not measured: {str(error).partition(chr(10))[0] or type(error).__name__}",)
 
 
 def _meter(progress: Progress, part: str) -> Callable[[float], None]:

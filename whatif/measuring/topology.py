@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from whatif.errors import UsageError
+from whatif.measuring.gpus import GPUs, read_gpus
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Machine:
     """Highest clock; 0 where it is not known."""
     memory_size: float = 0.0
     disks: tuple[str, ...] = ()
+    gpus: GPUs | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -93,15 +95,13 @@ def read_machine() -> Machine:
     hwloc's `lstopo` is asked first, then /sys. Raise `UsageError` where neither says which cores there are.
     """
     from whatif.measuring.hwloc import parse_hwloc
-    from whatif.measuring.kernel_files import parse_cpuinfo, parse_gpus, parse_meminfo, parse_sysfs
+    from whatif.measuring.kernel_files import parse_cpuinfo, parse_meminfo, parse_sysfs
 
     host, cpuinfo = python_platform.node(), _text(Path("/proc/cpuinfo"))
     name, cpuinfo_clock = parse_cpuinfo(cpuinfo)
     xml = output_of(["lstopo", "--no-io", "--of", "xml"])
     found = parse_hwloc(xml, host) if xml else parse_sysfs(_sysfs(), host)
     clock = _text(_CPUS / "cpu0/cpufreq/cpuinfo_max_freq").strip()
-    gpus = parse_gpus(output_of(["nvidia-smi", "-L"]))
-    remedy = "not measured: extend the file with `node.gpu_count` and `node.gpu.extends`"
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     return usable(
         replace(
@@ -110,7 +110,7 @@ def read_machine() -> Machine:
             clock=float(clock) * 1e3 if clock.isdigit() else cpuinfo_clock,
             memory_size=parse_meminfo(_text(Path("/proc/meminfo"))),
             disks=tuple(_disks()),
-            warnings=(f"{len(gpus)} x {gpus[0]}: {remedy}",) if gpus else (),
+            gpus=read_gpus(output_of),
         ),
         allowed,
         _text(Path("/sys/fs/cgroup/cpu.max")),

@@ -1,0 +1,180 @@
+"""GPUs of a measured machine as changes of a platform file: data sheets by name, links, and measured rates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.files.measured_source import source_of
+from whatif.files.platform_file import PlatformChange, change_of
+from whatif.fitting.fit_result import Fit
+from whatif.measuring.gpu_arrays import PRODUCT, TRIAD
+from whatif.measuring.gpus import GPUs
+from whatif.measuring.repetition import Sample
+from whatif.measuring.study import Measurements
+from whatif.schema.shipped import find, names_in
+from whatif.schema.toml import read_document
+from whatif.schema.toml_text import toml_value
+from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, Dimension, format_quantity, parse_quantity
+
+_GPU: Final = "node.gpu"
+_EXTENDS: Final = ".extends"
+_MODEL: Final = re.compile(r"\b[A-Z]+\d+[A-Z]*\b")
+_MEMORY: Final = 0.97, 1.1
+"""Reported memory over that of the data sheet, which names GiB as GB or leaves out what is reserved."""
+_RATE: Final = 0.9, 1.1
+"""Reported rate of a link over that of the data sheet: programs report it with its coding."""
+
+
+def part_of(gpus: GPUs) -> str | None:
+    """Shipped part of a GPU: the same model, form and memory."""
+    models, slot = set(_MODEL.findall(gpus.name)), re.search("PCI|NVL", gpus.name, re.IGNORECASE)
+    for name, part in _parts("gpu").items():
+        stated = str(part["name"])
+        least, most = (share * parse_quantity(str(part["memory_size"])).value for share in _MEMORY)
+        alike = models.intersection(_MODEL.findall(stated)) and not (slot and "SXM" in stated)
+        if alike and least <= gpus.memory_size <= most:
+            return name
+    return None
+
+
+def gpu_changes(found: Measurements) -> Iterator[PlatformChange]:
+    """Number, data sheet, links and measured rates; none where there is neither a data sheet nor a measured rate."""
+    gpus = found.machine.gpus
+    if gpus is None or not describable(found):
+        return
+    said = f"reported by {gpus.source} on {found.machine.host}, {found.date}"
+    values = {path: text for path, text in _stated(gpus).items() if not path.endswith(_EXTENDS)}
+    yield PlatformChange(values, said, grade="datasheet")
+    yield from _rates(found, part_of(gpus))
+
+
+def gpu_tables(found: Measurements) -> Iterator[str]:
+    """Tables of the file that extend shipped parts."""
+    if (gpus := found.machine.gpus) is not None and describable(found):
+        for path, part in _stated(gpus).items():
+            if path.endswith(_EXTENDS):
+                yield f"[{path.removesuffix(_EXTENDS)}]\nextends = {toml_value(part)}"
+
+
+def describable(found: Measurements) -> bool:
+    """Whether a GPU has the values that a platform needs: from a shipped part, or measured."""
+    gpus, rates = found.machine.gpus, found.gpu_rates
+    return gpus is not None and (part_of(gpus) is not None or {TRIAD, f"{PRODUCT}fp64", f"{PRODUCT}fp32"} <= set(rates))
+
+
+def gpu_warnings(found: Measurements) -> Iterator[str]:
+    """What the file does not have of the GPUs."""
+    if (gpus := found.machine.gpus) is None:
+        return
+    yield from gpus.warnings
+    named = f"{gpus.count} x {gpus.name}"
+    if not describable(found):
+        yield f"{named}: no shipped part has this name and memory, and neither torch nor cupy measures it: left out"
+    elif gpus.count > 1 and "node.peer_link.extends" not in _links(gpus, part_of(gpus)):
+        yield f"{named}: the links between them are not known well enough: state [node.peer_link]"
+
+
+def _stated(gpus: GPUs) -> dict[str, str]:
+    """Values of a node, and the parts that its tables extend."""
+    part = part_of(gpus)
+    values = {"node.gpu_count": str(gpus.count)} | _links(gpus, part)
+    if part is not None:
+        return {f"{_GPU}{_EXTENDS}": part} | values
+    memory = {f"{_GPU}.memory_size": format_quantity(gpus.memory_size, BYTE, 6)} if gpus.memory_size else {}
+    return {f"{_GPU}.name": gpus.name} | memory | values
+
+
+def _links(gpus: GPUs, part: str | None) -> dict[str, str]:
+    """Tables of the link to the host and of those to the other GPUs, of shipped parts with the reported numbers."""
+    host = _pcie("node.host_link", gpus)
+    if gpus.count < 2:
+        return host
+    if gpus.link == "pcie":
+        return {**host, **_pcie("node.peer_link", gpus)}
+    fabric = f"infinity-fabric-{part}"
+    if gpus.link == "xgmi" and fabric in _parts("link"):
+        return {**host, "node.peer_link.extends": fabric}
+    return {**host, **_nvlink(gpus)} if gpus.link == "nvlink" and gpus.link_rate else host
+
+
+def _pcie(table: str, gpus: GPUs) -> dict[str, str]:
+    generation, lanes = gpus.pcie
+    if not generation or not lanes:
+        return {}
+    known = {int(str(part["generation"])): name for name, part in _parts("link").items() if part["kind"] == "pcie"}
+    nearest = min(known, key=lambda each: abs(each - generation))
+    values = {f"{table}.extends": known[nearest]}
+    values |= {f"{table}.generation": str(generation)} if generation != nearest else {}
+    return values | ({f"{table}.lane_count": str(lanes)} if lanes != 16 else {})
+
+
+def _nvlink(gpus: GPUs) -> dict[str, str]:
+    """The shipped NVLink with the nearest rate and number; the reported rate is stated where that of none is near."""
+    known = {name: part for name, part in _parts("link").items() if name.startswith("nvlink")}
+    rates = {name: _link_rate(part) for name, part in known.items()}
+
+    def distance(name: str) -> tuple[float, int, str]:
+        return (
+            abs(float(np.log(gpus.link_rate / rates[name]))),
+            abs(int(known[name]["link_count"]) - gpus.link_count),
+            name,
+        )
+
+    name = min(rates, key=distance)
+    values = {"node.peer_link.extends": name, "node.peer_link.link_count": str(gpus.link_count)}
+    values["node.domain_topology"] = "switch" if gpus.switched else "mesh"
+    if not _RATE[0] <= gpus.link_rate / rates[name] <= _RATE[1]:
+        values["node.peer_link.lane_count"] = "1"
+        values["node.peer_link.lane_bandwidth"] = format_quantity(gpus.link_rate, BYTE_PER_SECOND, 6)
+    return values
+
+
+def _link_rate(part: Mapping[str, Any]) -> float:
+    return float(part.get("lane_count", 8)) * parse_quantity(str(part["lane_bandwidth"])).value
+
+
+def _rates(found: Measurements, part: str | None) -> Iterator[PlatformChange]:
+    """Bandwidth of the memory; products are the peaks of a GPU without a data sheet, else a share of its peaks."""
+    rates = found.gpu_rates
+    if TRIAD in rates:
+        yield _change(found, "dram_bandwidth", BYTE_PER_SECOND, rates[TRIAD])
+    products = {name.removeprefix(PRODUCT): rate for name, rate in rates.items() if name.startswith(PRODUCT)}
+    if part is not None:
+        yield from _efficiency(found, products, _parts("gpu")[part].get("matrix_rates", {}))
+        return
+    for precision, sample in products.items():
+        key = {"fp64": "peak_double_rate", "fp32": "peak_single_rate"}.get(precision, f"matrix_rates.{precision}")
+        yield _change(found, key, FLOP_PER_SECOND, sample)
+
+
+def _efficiency(
+    found: Measurements, products: Mapping[str, Sample], peaks: Mapping[str, str]
+) -> Iterator[PlatformChange]:
+    """Median share of the peaks of the matrix units."""
+    shares = [sample.median / parse_quantity(peaks[name]).value
+              for name, sample in products.items() if name in peaks]  # fmt: skip
+    if shares:
+        names = ", ".join(name for name in products if name in peaks)
+        said = source_of(found, f"median share of the peaks in products of {names}", len(shares))
+        yield PlatformChange({f"{_GPU}.matrix_efficiency": f"{min(float(np.median(shares)), 1.0):.4g}"}, said)
+
+
+def _change(found: Measurements, key: str, dimension: Dimension, sample: Sample) -> PlatformChange:
+    count, table = len(sample.values), f"{_GPU}.{key}".rpartition(".")
+    error = float(np.nan_to_num(sample.standard_error))
+    values, covariance = np.array([sample.median]), np.array([[error**2]])
+    fit = Fit(table[0], {table[2]: dimension}, values, covariance, {}, count, float(np.nan_to_num(sample.scatter)))
+    return change_of([fit], source_of(found, sample.name, count, sample.scatter))
+
+
+@cache
+def _parts(kind: str) -> Mapping[str, Mapping[str, Any]]:
+    """Shipped parts of a kind by name."""
+    paths = {name: find(name, "parts", ()) for name in names_in((), "parts")}
+    read = {name: read_document(path).data for name, path in paths.items() if path is not None}
+    return {name: part for name, part in read.items() if part.get("part") == kind}
