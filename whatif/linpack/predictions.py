@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import os
 import pickle
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from threading import Event
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -24,6 +19,7 @@ from whatif.linpack.hpl_terms import memory_of, run_at
 from whatif.linpack.machine import CHOICES, CORRECTION, NUMBERS, PROCESSORS, RUN_DEVIATION, SEED, WORDS, Plan
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.simulation.simulator import HPLOutcome, Progress
+from whatif.linpack.threads import Reported, in_threads
 from whatif.schema.distributions import Distribution
 from whatif.units import BYTE, counted, format_quantity
 
@@ -33,8 +29,6 @@ _PARTS: Final = 2
 
 Task = tuple[Configuration, int]
 """A configuration, and the seed of its random numbers."""
-Reported = Callable[[int, float], None]
-"""Function of the number of a run, counted from 0, and the finished share of its steps."""
 
 
 class Refusal(NamedTuple):
@@ -189,22 +183,7 @@ class HPLRuns:
             found = place.outcomes(_simulate_on_worker, ((program, *task) for task in tasks), ordered=True)
             yield from (outcome for _, outcome in found)
             return
-        ended = Event()
-
-        def simulated(number: int, task: Task) -> HPLOutcome:
-            def step_done(done: int, count: int) -> None:
-                if ended.is_set():
-                    raise CancelledError
-                if progress is not None:
-                    progress(number, done / count)
-
-            return self.run(*task, step_done)
-
-        numbered = enumerate(tasks)
-        # The first alone: several at once would each compile the model.
-        for number, task in itertools.islice(numbered, 1):
-            yield simulated(number, task)
-        yield from _in_threads(simulated, numbered, ended)
+        yield from in_threads(lambda task, step_done: self.run(*task, step_done), tasks, progress)
 
     @cached_property
     def base(self) -> Evaluation:
@@ -267,25 +246,6 @@ def _simulate_on_worker(task: tuple[bytes, Configuration, int]) -> HPLOutcome:
     """Outcome of one run, in a worker process."""
     program, configuration, seed = task
     return _unpickled(program).run(configuration, seed)
-
-
-def _in_threads(
-    simulated: Callable[[int, Task], HPLOutcome], numbered: Iterable[tuple[int, Task]], ended: Event
-) -> Iterator[HPLOutcome]:
-    """Outcomes in order, from one thread for each core."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    pool = ThreadPoolExecutor(count)
-    waiting: deque[Future[HPLOutcome]] = deque()
-    try:
-        for number, task in numbered:
-            waiting.append(pool.submit(simulated, number, task))
-            if len(waiting) > 2 * count:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        ended.set()
-        pool.shutdown(cancel_futures=True)
 
 
 def _size(size: float) -> str:
