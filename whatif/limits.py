@@ -19,6 +19,8 @@ VALIDATION_TOPICS: Final = (
     "collectives",
 )  # fmt: skip
 """Comparisons with measurements and other simulators."""
+LONG_TOPICS: Final = ("hpl", "top500")
+"""Those that take minutes, which are asked for by name."""
 LISTED: Final = ("platforms", "parts", "scenarios", "parameters")
 """Kinds of names that `whatif list` shows."""
 REGRESSION_TABLES: Final = (

@@ -23,6 +23,8 @@ class ApplicationKind(NamedTuple):
     """Subclass of `whatif.schema.application.Application` with this `kind`."""
     wirer: str
     """Function from a `whatif.core.context.Context` to the terms of the application."""
+    remarks: str
+    """Function from a program and the values of its swept parameters to remarks on the simulation."""
 
 
 class Verb(NamedTuple):

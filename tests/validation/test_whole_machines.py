@@ -33,9 +33,16 @@ def test_errors_are_those_of_the_columns(table):
     assert f"{np.abs(expected).mean():.1%}" in table.notes["title"]
 
 
+def test_the_mean_without_rows_in_doubt_is_stated_beside_that_of_all(table):
+    doubts, errors = table.columns["doubt"].values, table.columns["error"].values
+    found = {(name, listed) for name, listed, *_, doubt in table.rows() if doubt}
+    assert found == {("Theta", "November 2017"), ("Stampede", "June 2013")}
+    assert f"without rows in doubt {np.abs(errors[doubts == '']).mean():.1%}" in table.notes["title"]
+
+
 def test_rows_of_the_page_are_those_of_the_program(table):
     page = PAGE.read_text(encoding="utf-8")
-    for name, listed, _, size, _, published, predicted, error, _ in table.rows():
+    for name, listed, _, size, _, published, predicted, error, *_ in table.rows():
         assert (
             f"| {name} | {listed} | {size:,.0f} | {published / 1e15:,.2f} | {predicted / 1e15:,.2f} | {error:+.1%} |"
             in page

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from whatif.api.common import AnyPlatform, Overrides
@@ -22,6 +24,7 @@ from whatif.linpack.prediction_tables import by_key
 from whatif.linpack.predictions import HPLRuns
 from whatif.linpack.scenario_writer import Binding, HPLPlacement, PanelPlace, hpl_scenario_of
 from whatif.linpack.simulation.configuration import Configuration
+from whatif.linpack.tuning import Space
 from whatif.linpack.tuning_options import Names, Numbers, space_of
 from whatif.linpack.tuning_study import HPLTuning, TuningInterrupted, TuningObserver, require_folder, tuned
 
@@ -93,7 +96,7 @@ def hpl(
     require_feasible(asked, Path(input_file), runs)
     notes += link_notes(fleet, runs, max(run.rank_count for run in asked.configurations()))
     sampling = next(filter(None, map(runs.sampling, asked.configurations())), "")
-    notes += (f"{sampling} (--set application.steps=all)",) if sampling else ()
+    notes += (sampling,) if sampling else ()
     count = replicates or (NOISY_REPLICATES if runs.is_noisy else 1)
     known = by_key(measured_runs(measured))
     return HPLPredictions(
@@ -157,9 +160,18 @@ def tune_hpl(
         block_sizes=block_sizes, broadcasts=broadcasts, swaps=swaps, depths=depths, candidates=candidates, seed=seed,
     )  # fmt: skip
     most = max(rows * columns for rows, columns in space.grids)
-    for note in (*notes, *link_notes(fleet, runs, min(most, runs.rank_limit))):
+    sampling = runs.sampling(_longest(runs, space))
+    for note in (*notes, *link_notes(fleet, runs, min(most, runs.rank_limit)), *filter(None, [sampling])):
         watching.note(note)
     return tuned(runs, space, None if log is None else Path(log), on, workers, watching)
+
+
+def _longest(runs: HPLRuns, space: Space) -> Configuration:
+    """Configuration of a space with the most steps and processes."""
+    rows, columns = max(space.grids, key=math.prod)
+    example = Configuration(1, min(space.block_sizes), rows, columns)
+    size = max(space.matrix_sizes, default=runs.largest_matrix(example, space.memory_fraction))
+    return replace(example, matrix_size=int(size))
 
 
 def _runs(

@@ -162,10 +162,11 @@ def calibrate(
 
 
 def comparisons(*topics: str) -> Comparisons:
-    """Comparisons of the models with published results and other simulators, a table for each topic (default: all).
+    """Comparisons of the models with published results and other simulators, a table for each topic.
 
-    Topics: `schedules`, `links`, `counts`, `transfers`, `hpl` (two minutes), `power`, `power_caps`, `kernels`,
-    `collectives`. A table is computed when it is first used. Raise `UsageError` for another topic.
+    Topics: `schedules`, `links`, `counts`, `transfers`, `power`, `power_caps`, `kernels`, `gemm`, `collectives` (the
+    default), and `hpl` and `top500`, which take minutes. A table is computed when it is first used. Raise `UsageError`
+    for another topic.
 
     >>> import whatif
     >>> len(whatif.comparisons("counts").table()) > 0

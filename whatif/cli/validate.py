@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import overrides_of, question_options
+from whatif.cli.options import overrides_of, question_options, show_notes
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
-from whatif.limits import TABLE_FORMATS, VALIDATION_TOPICS
+from whatif.limits import LONG_TOPICS, TABLE_FORMATS, VALIDATION_TOPICS
+
+if TYPE_CHECKING:
+    from whatif.table import Table
+    from whatif.validation.comparisons import Comparisons
 
 
 @click.command("validate")
@@ -29,11 +33,12 @@ def command(scenario: str | None, topics: tuple[str, ...], output: Output, **opt
 
     -o FILE.toml writes the scenario with its accuracy, which then is a part of its uncertainty.
 
-    Topics, by default all: schedules: end times of LogGOPSim; links: flow-level times of SimGrid; counts: K of Table 5
-    of Choi et al.; transfers: the released sweeps of AHEAD; hpl: HPL, SimGrid's emulation and real runs (two minutes);
-    top500: HPL on whole machines (some minutes); power: whole machines of TOP500; power_caps: training under power
-    limits (Zeus); kernels: kernels measured on one GPU and predicted on another (RAJA Performance Suite). Their data
-    are in the folder `validation` of the program.
+    Topics, by default all but the two that take minutes: schedules: end times of LogGOPSim; links: flow-level times of
+    SimGrid; counts: K of Table 5 of Choi et al.; transfers: the released sweeps of AHEAD; power: whole machines of
+    TOP500; power_caps: training under power limits (Zeus); kernels: kernels measured on one GPU and predicted on
+    another (RAJA Performance Suite); gemm: products of matrices; collectives: those of GPU libraries. By name only,
+    each some minutes: hpl: HPL, SimGrid's emulation and real runs; top500: HPL on whole machines. Their data are in the
+    folder `validation` of the program.
     """
     if scenario is None or scenario in VALIDATION_TOPICS:
         _compare(() if scenario is None else (scenario, *topics), options, output)
@@ -60,7 +65,19 @@ def _compare(topics: tuple[str, ...], options: dict[str, Any], output: Output) -
         raise UsageError("--format toml: no effect without SCENARIO")
     if output.path is not None and len(topics) != 1:
         raise UsageError("-o holds one table: name one TOPIC")
-    for topic, table in comparisons(*topics):
-        if not topics:
-            click.echo(f"\n{topic}: {table.notes.get('title', '')}", err=True)
+    found = comparisons(*topics)
+    for topic in found.topics:
+        table = _computed(found, topic)
+        click.echo(f"{topic}: {table.notes.get('title', '')}", err=True)
         output.print_table(table)
+    show_notes(found.notes)
+
+
+def _computed(found: Comparisons, topic: str) -> Table:
+    """Table of a topic, with its progress on stderr if it takes minutes."""
+    if topic not in LONG_TOPICS:
+        return found[topic]
+    from whatif.cli.hpl import meter
+
+    with meter(1) as progress:
+        return found.compute(topic, lambda share: progress(0, share))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
 from whatif.core.context import Context
 from whatif.core.kernel_notes import kernel_notes
@@ -11,6 +12,7 @@ from whatif.core.scenario import EvaluationRequest
 from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
 from whatif.core.wiring import Wiring
+from whatif.plugins import registered_applications, resolve
 from whatif.schema.application import CollectivePhase, HaloPhase
 from whatif.schema.parameters import worst
 from whatif.units import counted
@@ -27,6 +29,7 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
         *model_notes(program),
         *kernel_notes(program),
         *_message_notes(program),
+        *_registered_notes(program, grid),
     ]
     if sampling is not None:
         count = len(uncertain(sampled_program(program, sampling), sampling, grid.parameters()))
@@ -47,6 +50,12 @@ def _message_notes(program: Program) -> Iterator[str]:
         assumed = "" if application.buffers else " (assumed: application.buffers is not stated)"
         yield f"messages between GPUs: over peer links in a link domain, {between} between domains{assumed}"
     yield from dict.fromkeys(term.note for term in program.terms.values() if ": those of " in term.note)
+
+
+def _registered_notes(program: Program, grid: Grid) -> tuple[str, ...]:
+    """Remarks of the plug-in of an application."""
+    kind = registered_applications().get(getattr(program.loaded.scenario.application, "kind", ""))
+    return () if kind is None else resolve(kind.remarks)(program, grid.arrays())
 
 
 def _energy(program: Program) -> str:

@@ -8,7 +8,11 @@ from whatif.plugins import ApplicationKind, Plugin, PluginPage, Verb
 
 PLUGIN: Final = Plugin(
     applications={
-        "hpl": ApplicationKind("whatif.linpack.hpl_application:HPLApplication", "whatif.linpack.hpl_terms:wire_hpl")
+        "hpl": ApplicationKind(
+            "whatif.linpack.hpl_application:HPLApplication",
+            "whatif.linpack.hpl_terms:wire_hpl",
+            "whatif.linpack.predictions:sampling_remarks",
+        )
     },
     verbs={
         "hpl": Verb("whatif.cli.hpl", "Predict every run of an HPL.dat."),

@@ -28,8 +28,9 @@ from whatif.linpack.prediction_tables import (
     prediction_of,
     prediction_table,
 )
-from whatif.linpack.predictions import HPLRuns, Reported
+from whatif.linpack.predictions import HPLRuns
 from whatif.linpack.scenario_writer import Noise
+from whatif.linpack.threads import Reported
 from whatif.plotting.presentable import Presentable
 from whatif.schema.toml import shown_path
 from whatif.table import Table

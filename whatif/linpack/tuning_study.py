@@ -15,8 +15,9 @@ from whatif.core.executors import Place, opened
 from whatif.errors import UsageError
 from whatif.linpack.input_writer import hpl_input_text
 from whatif.linpack.output_reader import variant_code
-from whatif.linpack.predictions import HPLRuns, Reported, parameters_of
+from whatif.linpack.predictions import HPLRuns, parameters_of
 from whatif.linpack.simulation.configuration import Configuration
+from whatif.linpack.threads import Reported
 from whatif.linpack.tuning import BEST, Space, combinations, drawn, rate_of, search
 from whatif.linpack.tuning_log import TuningFile
 from whatif.plotting.presentable import Presentable

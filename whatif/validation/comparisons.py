@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.limits import VALIDATION_TOPICS
+from whatif.limits import LONG_TOPICS, VALIDATION_TOPICS
+from whatif.linpack.threads import Share, silent
 from whatif.plotting.presentable import Presentable
 from whatif.table import Table
 from whatif.validation.tables import TABLES
@@ -18,21 +19,31 @@ class Comparisons(Presentable):
     """Tables by topic, each computed when it is first used: iterate for `(topic, table)`."""
 
     topics: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    """Topics that take minutes and were not asked for."""
 
     @classmethod
     def of(cls, topics: Sequence[str]) -> Comparisons:
-        """Comparisons of some topics, of all of them without any. Raise `UsageError` for an unknown topic."""
+        """Comparisons of some topics, by default all that take seconds. Raise `UsageError` for an unknown topic."""
         for topic in topics:
             if topic not in TABLES:
                 raise UsageError(f"`{topic}`: no such topic{did_you_mean(topic, TABLES)}")
-        return cls(tuple(topics) or VALIDATION_TOPICS)
+        if topics:
+            return cls(tuple(topics))
+        return cls(tuple(topic for topic in VALIDATION_TOPICS if topic not in LONG_TOPICS), LONG_TOPICS)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Topics that were left out."""
+        named = " ".join(self.left_out)
+        return (f"left out, as they take minutes: `whatif validate {named}`",) if named else ()
 
     def __iter__(self) -> Iterator[tuple[str, Table]]:
         for topic in self.topics:
-            yield topic, self._tables.get(topic) or self._compute(topic)
+            yield topic, self[topic]
 
     def __getitem__(self, topic: str) -> Table:
-        return self._tables.get(topic) or self._compute(topic)
+        return self.compute(topic)
 
     def table(self) -> Table:
         """Table of the only topic. Raise `UsageError` for several topics, whose columns differ."""
@@ -47,6 +58,8 @@ class Comparisons(Presentable):
     def _tables(self) -> dict[str, Table]:
         return {}
 
-    def _compute(self, topic: str) -> Table:
-        self._tables[topic] = TABLES[topic]()
+    def compute(self, topic: str, progress: Share = silent) -> Table:
+        """Table of a topic; `progress` receives the finished share of one that takes minutes."""
+        if topic not in self._tables:
+            self._tables[topic] = TABLES[topic](progress) if topic in LONG_TOPICS else TABLES[topic]()
         return self._tables[topic]

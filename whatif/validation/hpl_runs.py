@@ -13,8 +13,7 @@ No number here was chosen or changed by a look at a time of HPL.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -25,7 +24,8 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.costs import KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
-from whatif.linpack.simulation.simulator import HPLMachine, simulate
+from whatif.linpack.simulation.simulator import HPLMachine, Progress, simulate
+from whatif.linpack.threads import Share, all_in_threads, silent
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.units import ONE, SECOND, Dimension
@@ -68,16 +68,29 @@ Row = Mapping[str, str]
 Rows = Sequence[Row]
 
 
-def compared(emulator: Rows, dahu: Rows, what_ifs: Rows, trees: Rows) -> list[RunComparison]:
-    """Comparisons of all rows of the four files."""
+def compared(emulator: Rows, dahu: Rows, what_ifs: Rows, trees: Rows, progress: Share = silent) -> list[RunComparison]:
+    """Comparisons of all rows of the four files; each file is a quarter of the progress."""
     sizes = sorted(int(row["matrix_size"]) for row in dahu if row["origin"] == MEASURED)
-    return [*emulator_runs(emulator), *dahu_runs(dahu, LETTERS, sizes), *what_if_runs(what_ifs), *tree_runs(trees)]
+    parts: list[Callable[[Share], list[RunComparison]]] = [
+        lambda share: emulator_runs(emulator, share),
+        lambda share: dahu_runs(dahu, LETTERS, sizes, share),
+        lambda share: what_if_runs(what_ifs, share),
+        lambda share: tree_runs(trees, share),
+    ]
+    return [run for done, part in enumerate(parts) for run in part(_quarter(progress, done))]
 
 
-def times(plays: Sequence[Play]) -> list[float]:
-    """Simulated times in s, two runs at a time."""
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda play: simulate(*play[:2], noisy=play.noisy).time, plays))
+def _quarter(progress: Share, done: int) -> Share:
+    return lambda share: progress((done + share) / 4)
+
+
+def times(plays: Sequence[Play], progress: Share = silent) -> list[float]:
+    """Simulated times in s."""
+
+    def simulated(play: Play, step_done: Progress) -> float:
+        return simulate(*play[:2], noisy=play.noisy, progress=step_done).time
+
+    return all_in_threads(simulated, plays, progress)
 
 
 # ---- the emulator's runs on a switch
@@ -87,9 +100,9 @@ _SWITCHES: Final = {"ideal": (2e-6, 12.5e9), "slow": (10e-6, 1.25e9)}
 _LINEAR_COST: Final = 1.029e-11
 
 
-def emulator_runs(rows: Rows) -> list[RunComparison]:
+def emulator_runs(rows: Rows, progress: Share = silent) -> list[RunComparison]:
     """Comparisons with the runs of `hpl_emulator.csv`, and mean errors of each kind."""
-    ours = times([Play(configuration_of(row), _emulated_machine(row)) for row in rows])
+    ours = times([Play(configuration_of(row), _emulated_machine(row)) for row in rows], progress)
     found = [
         RunComparison(f"emulator, {row['network']}, {row['origin']}", name_of(row), float(row["time_s"]), time, np.nan)
         for row, time in zip(rows, ours, strict=True)
@@ -200,11 +213,11 @@ binding = "by_socket"
 """
 
 
-def dahu_runs(rows: Rows, models: Sequence[str], sizes: Sequence[int]) -> list[RunComparison]:
+def dahu_runs(rows: Rows, models: Sequence[str], sizes: Sequence[int], progress: Share = silent) -> list[RunComparison]:
     """Comparisons of our times by model and matrix size with the emulator's for the same letter, and with real runs."""
     reference = {(row["origin"], int(row["matrix_size"])): float(row["time_s"]) for row in rows}
     runs = [(model, size) for model in models for size in sizes]
-    ours = times([Play(dahu_configuration(n), dahu_machine(m), m[0] in "BD") for m, n in runs])
+    ours = times([Play(dahu_configuration(n), dahu_machine(m), m[0] in "BD") for m, n in runs], progress)
     simulated = dict(zip(runs, ours, strict=True))
     emulated = [
         RunComparison(
@@ -276,9 +289,9 @@ _FACTORS: Final = (
 )  # fmt: skip
 
 
-def what_if_runs(rows: Rows) -> list[RunComparison]:
+def what_if_runs(rows: Rows, progress: Share = silent) -> list[RunComparison]:
     """Comparisons of the effects of a faster or slower part: the time over that of the default."""
-    ours = times([Play(_what_if_configuration(row), what_if_machine(**_change(row))) for row in rows])
+    ours = times([Play(_what_if_configuration(row), what_if_machine(**_change(row))) for row in rows], progress)
     played = [(row, float(row["time_s"]), time) for row, time in zip(rows, ours, strict=True)]
     defaults = {row["matrix_size"]: (emulated, time) for row, emulated, time in played if not row["changed"]}
     found = []
@@ -300,9 +313,9 @@ def _what_if_configuration(row: Row) -> Configuration:
     return Configuration(size, 120, *_GRID, Broadcast.RING, 0, RowSwap.MIX, 64, Looking.LEFT, 2, 2, Looking.LEFT)
 
 
-def tree_runs(rows: Rows) -> list[RunComparison]:
+def tree_runs(rows: Rows, progress: Share = silent) -> list[RunComparison]:
     """Comparisons of the effects of few links of 10 Mbit/s between switches, over the time with one link a node."""
-    ours = times([Play(_tree_configuration(row), _tree_machine(row)) for row in rows])
+    ours = times([Play(_tree_configuration(row), _tree_machine(row)) for row in rows], progress)
     played = {tuple(row.values())[:-1]: (float(row["time_s"]), time) for row, time in zip(rows, ours, strict=True)}
     found = []
     for (origin, count, size, depth, roots, shuffled), (reference, time) in played.items():

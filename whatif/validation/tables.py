@@ -13,6 +13,7 @@ import numpy as np
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
+from whatif.linpack.threads import Share, silent
 from whatif.models.patterns import GridPattern
 from whatif.models.quantities import FloatArray
 from whatif.profiles.copy_times import APPROACHES
@@ -190,10 +191,16 @@ def links() -> Table:
     return _table("messages that share links, compared with SimGrid 3.32", rows, columns | times)
 
 
-def hpl() -> Table:
+def hpl(progress: Share = silent) -> Table:
     """HPL on ideal networks and on Dahu compared with the emulator, real runs, and effects of parts of the machine."""
-    rows = [rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if", "trees")]
-    return _table("HPL, compared with the emulator and real runs", compared(*rows), COLUMNS)
+    emulator, dahu, what_ifs, trees = (rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if", "trees"))
+    rows = compared(emulator, dahu, what_ifs, trees, progress)
+    return _table("HPL, compared with the emulator and real runs", rows, COLUMNS)
+
+
+def top500(progress: Share = silent) -> Table:
+    """HPL on whole machines compared with the rates on TOP500 lists."""
+    return whole_machines(rows_of("top500.csv"), progress)
 
 
 def transfers() -> Table:
@@ -248,17 +255,17 @@ def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: st
     return Profile(Table(columns), Table(nothing))
 
 
-TABLES: Final[Mapping[str, Callable[[], Table]]] = {
+TABLES: Final[Mapping[str, Callable[..., Table]]] = {
     "schedules": schedules,
     "links": links,
     "counts": k_counts,
     "transfers": transfers,
     "hpl": hpl,
-    "top500": lambda: whole_machines(rows_of("top500.csv")),
+    "top500": top500,
     "power": lambda: machine_power(rows_of("top500_power.csv")),
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
     "kernels": lambda: anchored_kernels(rows_of("rajaperf_kernels.csv")),
     "gemm": lambda: matrix_products(rows_of("gemm.csv")),
     "collectives": lambda: library_collectives(rows_of("gpu_collectives.csv")),
 }
-"""Comparisons by topic."""
+"""Comparisons by topic; those of `LONG_TOPICS` take a function of the finished share."""

@@ -7,7 +7,6 @@ a grid P ≤ Q ≤ 2 P; N fills 80 % of the memory; NB = 512; panels are factore
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Final
 
@@ -18,7 +17,8 @@ from whatif.linpack.machine import NUMBERS, WORDS
 from whatif.linpack.predictions import HPLRuns
 from whatif.linpack.scenario_writer import HPLPlacement, hpl_scenario_of
 from whatif.linpack.simulation.configuration import Configuration
-from whatif.linpack.simulation.simulator import HPLOutcome
+from whatif.linpack.simulation.simulator import HPLOutcome, Progress
+from whatif.linpack.threads import Share, all_in_threads, silent
 from whatif.linpack.tuning import factorisations
 from whatif.models.quantities import FloatArray
 from whatif.schema.load import load_platform
@@ -33,26 +33,31 @@ _RECURSION_MINIMUM: Final = 32
 """NBMIN, as in the input of rocHPL."""
 _COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "machine": None, "list": None, "nodes": ONE, "N": ONE, "N_from": None, "published": FLOP_PER_SECOND,
-    "predicted": FLOP_PER_SECOND, "error": ONE, "held_out_error": ONE,
+    "predicted": FLOP_PER_SECOND, "error": ONE, "held_out_error": ONE, "doubt": None,
 }  # fmt: skip
 
 
-def whole_machines(rows: Sequence[Row]) -> Table:
-    """Rates of HPL, published and predicted, with errors as they are and with one factor learnt on other machines."""
-    with ThreadPoolExecutor(2) as pool:
-        outcomes = list(pool.map(predicted_run, rows))
+def whole_machines(rows: Sequence[Row], progress: Share = silent) -> Table:
+    """Rates of HPL, published and predicted, with errors as they are and with one factor learnt on other machines.
+
+    The title has the mean of all rows, and that of the rows whose publication does not contradict itself.
+    """
+    outcomes = all_in_threads(predicted_run, rows, progress)
     published = np.array([1e15 * float(row["Rmax_Pflop/s"]) for row in rows])
     rates = np.array([outcome.rate for outcome in outcomes])
     errors = rates / published - 1
     held_out = held_out_errors([row["platform"] for row in rows], published, rates)
     table = [
         (load_platform(row["platform"])[0].name, row["list"], row["nodes"], outcome.configuration.matrix_size,
-         "list" if row["matrix_size"] else f"{FILLED:.0%} of memory", *numbers)
+         "list" if row["matrix_size"] else f"{FILLED:.0%} of memory", *numbers, row["doubt"])
         for row, outcome, *numbers in zip(rows, outcomes, published, rates, errors, held_out, strict=True)
     ]  # fmt: skip
-    title = "HPL on whole machines, compared with TOP500; mean absolute error {:.1%}, bias {:+.1%}; with one factor "
-    title += "learnt on the other machines {:.1%}, {:+.1%}"
-    means = [mean for each in (errors, held_out) for mean in (np.abs(each).mean(), each.mean())]
+    consistent = errors[[not row["doubt"] for row in rows]]
+    title = (
+        "HPL on whole machines, compared with TOP500; mean absolute error {:.1%}, bias {:+.1%}; without rows in doubt "
+    )
+    title += "{:.1%}, {:+.1%}; with one factor learnt on the other machines {:.1%}, {:+.1%}"
+    means = [mean for each in (errors, consistent, held_out) for mean in (np.abs(each).mean(), each.mean())]
     return Table.of_rows(_COLUMNS, table, {"title": title.format(*means)})
 
 
@@ -64,7 +69,7 @@ def held_out_errors(machines: Sequence[str], published: FloatArray, predicted: F
     return errors
 
 
-def predicted_run(row: Row) -> HPLOutcome:
+def predicted_run(row: Row, progress: Progress | None = None) -> HPLOutcome:
     """Outcome of the run of a row. Raise `UsageError` where the matrix or the processes do not fit the machine."""
     has_gpu = load_platform(row["platform"])[0].node.gpu is not None
     placement = HPLPlacement(ranks_per_node=None if has_gpu else 1)
@@ -80,7 +85,7 @@ def predicted_run(row: Row) -> HPLOutcome:
     refusal = runs.refusal(configuration)
     if refusal is not None:
         raise UsageError(f"{row['platform']}: {refusal.message}")
-    return runs.run(configuration, runs.seed)
+    return runs.run(configuration, runs.seed, progress)
 
 
 def _configuration(row: Row, example: Configuration, rank_count: int) -> Configuration:
