@@ -8,11 +8,11 @@ from datetime import date
 import numpy as np
 
 from whatif.measuring.blas_calls import KERNELS
+from whatif.measuring.hardware import Machine, PhysicalCore
 from whatif.measuring.kernels import CHAIN
 from whatif.measuring.mpi_ranks import SIZES
 from whatif.measuring.ping_pongs import Messages
 from whatif.measuring.study import Instruments
-from whatif.measuring.topology import Machine, PhysicalCore
 
 CORE, SOCKET, CACHE = 20e9, 60e9, 400e9
 """Bandwidths of one core, of a socket, and of the cache of a socket, in B/s."""

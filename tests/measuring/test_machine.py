@@ -6,9 +6,9 @@ import pytest
 
 from tests.paths import DATA
 from whatif.errors import InvalidFileError, UsageError
+from whatif.measuring.hardware import Machine, PhysicalCore, usable
 from whatif.measuring.hwloc import parse_hwloc
 from whatif.measuring.kernel_files import parse_cpuinfo, parse_meminfo, parse_processors, parse_sysfs
-from whatif.measuring.topology import Machine, PhysicalCore, usable
 
 FOLDER = DATA / "measuring"
 

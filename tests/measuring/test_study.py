@@ -24,9 +24,9 @@ from tests.measured_at_hand import (
 from whatif.errors import UsageError
 from whatif.files.measured_platform import MARK, MeasuredPlatform
 from whatif.measuring.blas_calls import KERNELS, LARGEST, SMALLEST, largest_size, time_kernels
+from whatif.measuring.hardware import PhysicalCore
 from whatif.measuring.loops import core_counts
 from whatif.measuring.study import MeasurementOptions, measure_machine
-from whatif.measuring.topology import PhysicalCore
 from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.parameters import provenance
 from whatif.schema.toml import read_document

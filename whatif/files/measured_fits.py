@@ -19,11 +19,11 @@ from whatif.fitting.host_bandwidths import MeasuredSockets, fit_host
 from whatif.fitting.library_points import CollectivePoints
 from whatif.fitting.message_parameters import fit_network
 from whatif.importers.rows import row_table
+from whatif.measuring.hardware import Machine
 from whatif.measuring.loops import CONVOLUTION_BYTES, PRECISIONS, REUSE_IN_CACHE, REUSE_IN_MEMORY, STREAMED_BYTES
 from whatif.measuring.ping_pongs import Messages
 from whatif.measuring.repetition import Sample
 from whatif.measuring.study import Measurements
-from whatif.measuring.topology import Machine
 from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, Dimension, counted, format_quantity
 

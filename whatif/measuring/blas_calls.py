@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.importers.rows import row_table
+from whatif.measuring.hardware import Machine
 from whatif.measuring.loops import spans
 from whatif.measuring.repetition import Clock
 from whatif.measuring.routines import BLAS, OWN
 from whatif.measuring.team import Timer
-from whatif.measuring.topology import Machine
 from whatif.table import Table
 from whatif.units import ONE, SECOND
 

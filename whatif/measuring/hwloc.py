@@ -7,7 +7,7 @@ from typing import Final
 from xml.parsers import expat
 
 from whatif.importers.text import MOST_TEXT, refuse
-from whatif.measuring.topology import Machine, PhysicalCore
+from whatif.measuring.hardware import Machine, PhysicalCore
 
 _LEVELS: Final = {f"L{level}Cache": level for level in range(1, 6)}
 _SOCKETS: Final = ("Package", "Socket")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from whatif.measuring.topology import Machine, PhysicalCore
+from whatif.measuring.hardware import Machine, PhysicalCore
 
 _FIELDS: Final = re.compile(r"^([^:\n]+?)[ \t]*:[ \t]*(.*)$", re.MULTILINE)
 _NAMES: Final = ("model name", "Processor", "cpu model", "cpu")

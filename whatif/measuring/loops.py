@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from whatif.measuring.hardware import Machine
 from whatif.measuring.kernels import CHAIN, POINTS
 from whatif.measuring.repetition import Task
 from whatif.measuring.team import Timer
-from whatif.measuring.topology import Machine
 from whatif.models.quantities import FloatArray
 from whatif.units import counted
 

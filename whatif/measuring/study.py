@@ -11,6 +11,7 @@ from typing import Final
 
 from whatif.measuring.blas_calls import time_kernels
 from whatif.measuring.gpu_arrays import Arrays, gpu_arrays, gpu_tasks
+from whatif.measuring.hardware import Machine, read_machine
 from whatif.measuring.loops import (
     operation_rates,
     reuse_in_cache,
@@ -23,7 +24,6 @@ from whatif.measuring.ping_pongs import Messages, messages_of_ranks
 from whatif.measuring.repetition import Clock, Sample, Task, repeat
 from whatif.measuring.routines import Blas, blas_name
 from whatif.measuring.team import Team, Timer
-from whatif.measuring.topology import Machine, read_machine
 from whatif.table import Table
 
 FULL: Final = 130.0
