@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tests.core.test_domains import collective, reason, scenario, time
+from tests.core.test_domains import HEAD, collective, reason, scenario, time
 from tests.core.test_groups import GROUPS
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
@@ -87,6 +87,13 @@ def test_best_is_the_fastest_algorithm_of_the_operation(operation: str, size: st
     alone = [time(lassen(name, 32, size)) for name in names]
     best = lassen("best", 32, size, f'operation = "{operation}"\n')
     assert_allclose(time(best), min(alone), rtol=1e-12, atol=0)
+
+
+def test_the_fastest_algorithm_is_named(whatif_main, tmp_path) -> None:
+    for size, algorithm in (("8 B", "recursive_doubling"), ("64 MiB", "hierarchical")):
+        path = tmp_path / "question.toml"
+        path.write_text(HEAD.format(platform="lassen", ranks=24, more="") + collective("best", size, "postal"))
+        assert f"phase: by {algorithm}, the fastest allreduce at the stated values" in whatif_main("run", path)[2]
 
 
 def test_best_over_shared_links_counts_their_congestion() -> None:

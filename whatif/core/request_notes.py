@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
 from whatif.core.context import Context
+from whatif.core.evaluate import evaluate
 from whatif.core.kernel_notes import kernel_notes
+from whatif.core.phases.collective_choice import taken_algorithm
+from whatif.core.rule_notes import upstream
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
@@ -29,6 +33,7 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
         *model_notes(program),
         *kernel_notes(program),
         *_message_notes(program),
+        *_algorithm_notes(program),
         *_registered_notes(program, grid),
     ]
     if sampling is not None:
@@ -56,6 +61,17 @@ def _registered_notes(program: Program, grid: Grid) -> tuple[str, ...]:
     """Remarks of the plug-in of an application."""
     kind = registered_applications().get(getattr(program.loaded.scenario.application, "kind", ""))
     return () if kind is None else resolve(kind.remarks)(program, grid.arrays())
+
+
+def _algorithm_notes(program: Program) -> Iterator[str]:
+    """Fastest algorithm of each collective that leaves the choice open, at the stated values."""
+    for name, phase in program.loaded.scenario.application.phases.items():
+        if isinstance(phase, CollectivePhase) and phase.algorithm == "best" and phase.model != "nccl":
+            wanted = upstream(program, [f"{name}.operation_time"])
+            terms = {term: program.terms[term] for term in program.terms if term in wanted}
+            values = evaluate(replace(program, terms=terms, phases=(), constraints=(), columns={})).values
+            _, algorithm = taken_algorithm(program, values, name, phase)
+            yield f"{name}: by {algorithm}, the fastest {phase.operation or 'allreduce'} at the stated values"
 
 
 def _energy(program: Program) -> str:

@@ -41,12 +41,12 @@ def _is_by_rule(program: Program, path: str) -> bool:
 def _kernels(program: Program) -> Program:
     """Terms of the kernels alone, without simulated messages."""
     phases = tuple(phase for phase in program.phases if phase.category == "kernel")
-    wanted = _upstream(program, [phase.term for phase in phases])
+    wanted = upstream(program, [phase.term for phase in phases])
     terms = {name: term for name, term in program.terms.items() if name in wanted}
     return replace(program, terms=terms, phases=phases, constraints=(), columns={})
 
 
-def _upstream(program: Program, names: Iterable[str]) -> set[str]:
+def upstream(program: Program, names: Iterable[str]) -> set[str]:
     """Terms that some terms depend on, with themselves."""
     seen: set[str] = set()
     pending = list(names)

@@ -10,10 +10,10 @@ import numpy as np
 
 from whatif.core.context import DOMAIN_GPUS, Context
 from whatif.core.evaluate import Evaluation, Values, evaluate
+from whatif.core.phases.collective_choice import taken_algorithm
 from whatif.core.phases.message import message_time, parameters_at
 from whatif.core.term import Program, Reference
 from whatif.core.wiring import Wiring
-from whatif.models.collectives import fastest_time
 from whatif.models.k_model import effective_process_count, k_factor
 from whatif.models.patterns import INTER_NODE, message_counts, message_kinds
 from whatif.models.placed_rounds import BEYOND, INNER
@@ -308,7 +308,7 @@ def _collective(program: Program, values: Values, name: str, phase: CollectivePh
         return PhaseMessages(name, phase.model, phase.algorithm, (), 0.0, _number(values, name))
     repeated = _number(values, f"application.phases.{name}.operation_count")
     times = f"{phase.distance}.message_time" if phase.distance else "round_times"
-    taken, algorithm = _taken(program, values, name, phase)
+    taken, algorithm = taken_algorithm(program, values, name, phase)
     rounds = np.broadcast_arrays(*(values[f"{taken}.{key}"] for key in ("round_sizes", times, "round_counts")))
     counts: dict[tuple[str, float, float], list[tuple[int, float]]] = {}
     for index, (size, time, count) in enumerate(zip(*rounds, strict=True)):
@@ -321,15 +321,6 @@ def _collective(program: Program, values: Values, name: str, phase: CollectivePh
         for (distance, size, time), found in counts.items()
     )  # fmt: skip
     return PhaseMessages(name, phase.model, algorithm, messages, 0.0, _number(values, name))
-
-
-def _taken(program: Program, values: Values, name: str, phase: CollectivePhase) -> tuple[str, str]:
-    """Beginning of the names of the terms of the algorithm that is the fastest, and its name."""
-    term = program.terms.get(f"{name}.operation_time")
-    if term is None or term.function is not fastest_time:
-        return name, phase.algorithm
-    fastest = min(term.inputs, key=lambda time: _number(values, time)).removesuffix(".operation_time")
-    return fastest, fastest.removeprefix(f"{name}.")
 
 
 def _farthest(rounds: FloatArray, index: int) -> int:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
+
 from whatif.core.context import Context
+from whatif.core.evaluate import Values
+from whatif.core.term import Program
+from whatif.models.collectives import fastest_time
 from whatif.schema.application import CollectivePhase
 from whatif.simulation.collective_stages import NESTED
 from whatif.vocabulary import IN_NETWORK, LIBRARY_ALGORITHMS, MESSAGE_ALGORITHMS, CollectiveOperation
@@ -33,6 +38,15 @@ def chosen_algorithms(context: Context, name: str, phase: CollectivePhase) -> tu
         context.wiring.problem(f"application.phases.{name}.{key}", reason)
         context.wiring.raise_problems()
     return chosen
+
+
+def taken_algorithm(program: Program, values: Values, name: str, phase: CollectivePhase) -> tuple[str, str]:
+    """Beginning of the names of the terms of the fastest algorithm of a phase at one point, and the algorithm."""
+    term = program.terms.get(f"{name}.operation_time")
+    if term is None or term.function is not fastest_time:
+        return name, phase.algorithm
+    fastest = min(term.inputs, key=lambda time: float(np.ravel(values[time])[0])).removesuffix(".operation_time")
+    return fastest, fastest.removeprefix(f"{name}.")
 
 
 def _problem(phase: CollectivePhase, offered: Algorithms) -> tuple[str, str]:
