@@ -1,4 +1,4 @@
-"""HPL on whole machines against TOP500: errors of the machines that take seconds, and the table of the docs."""
+"""HPL on whole machines against TOP500: errors of the runs that take seconds, and the table of the docs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,25 @@ from whatif.validation.tables import rows_of
 from whatif.validation.whole_machines import about_square, held_out_errors, whole_machines
 
 PAGE = ROOT / "docs" / "validation.md"
-MACHINES = ("sierra", "lassen", "theta", "stampede", "alps", "leonardo", "perlmutter", "jupiter")
-"""The other machines of the file take minutes."""
+QUICK = {
+    ("lassen", "June 2021"),
+    ("theta", "November 2017"),
+    ("alps", "November 2024"),
+    ("leonardo", "November 2024"),
+    ("perlmutter", "November 2024"),
+}
+"""Platforms and lists of the runs that take a few seconds; all others together take minutes."""
 
 
 @pytest.fixture(scope="module")
 def table():
-    return whole_machines([row for row in rows_of("top500.csv") if row["platform"] in MACHINES])
+    return whole_machines([row for row in rows_of("top500.csv") if (row["platform"], row["list"]) in QUICK])
 
 
 def test_the_mean_error_is_bounded(table):
     errors = table.columns["error"].values
-    assert len(errors) == len(MACHINES) + 1
-    assert 0.05 < np.abs(errors).mean() < 0.15
+    assert len(errors) == len(QUICK)
+    assert 0.05 < np.abs(errors).mean() < 0.18
     assert np.abs(errors.mean()) < 0.05
 
 
@@ -36,7 +42,7 @@ def test_errors_are_those_of_the_columns(table):
 def test_the_mean_without_rows_in_doubt_is_stated_beside_that_of_all(table):
     doubts, errors = table.columns["doubt"].values, table.columns["error"].values
     found = {(name, listed) for name, listed, *_, doubt in table.rows() if doubt}
-    assert found == {("Theta", "November 2017"), ("Stampede", "June 2013")}
+    assert found == {("Theta", "November 2017")}
     assert f"without rows in doubt {np.abs(errors[doubts == '']).mean():.1%}" in table.notes["title"]
 
 
