@@ -8,7 +8,9 @@ from numpy.testing import assert_allclose
 
 from tests.core.test_domains import HEAD, collective, reason, scenario, time
 from tests.core.test_groups import GROUPS
+from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
+from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError
 from whatif.models.collectives import ALGORITHMS
 from whatif.schema.application import CollectivePhase
@@ -112,6 +114,8 @@ def test_uneven_all_to_all_waits_for_its_largest_messages() -> None:
     even, larger = lassen("pairwise", size="1 MiB"), lassen("pairwise", size="3 MiB")
     uneven = time(even, application__phases__phase__imbalance=3)
     assert_allclose(uneven, time(larger), rtol=1e-12, atol=0)
+    swept = run_whole(even, grid_of([parse_option("application.phases.phase.imbalance = 1, 3", even.program, 9)], 9))
+    assert_allclose(swept.columns["iteration_time"], [time(even), uneven], rtol=1e-12, atol=0)
     library = scenario("dgx_h100", 16, collective("pairwise", "64 MiB", "nccl"))
     factor = time(library, application__phases__phase__imbalance=2) / time(library)
     assert 1.7 < factor < 2

@@ -29,7 +29,7 @@ from whatif.models.placed_rounds import (
 from whatif.models.workload import repeated
 from whatif.schema.application import CollectivePhase
 from whatif.units import ONE, Quantity
-from whatif.vocabulary import DISTANCES
+from whatif.vocabulary import DISTANCES, MESSAGE_ALGORITHMS
 
 
 def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list[PhaseTerm]:
@@ -44,7 +44,8 @@ def _once(context: Context, name: str, phase: CollectivePhase) -> str:
     """Time of one operation: measured, of a library of GPUs, or from its messages."""
     if phase.algorithm == "measured":
         return wire_measured_times(context, name, phase)
-    algorithms, size = chosen_algorithms(context, name, phase), _buffer_size(context, name, phase)
+    algorithms = chosen_algorithms(context, name, phase)
+    size = _buffer_size(context, name, algorithms)
     if phase.model == "nccl":
         return wire_library(context, name, phase, algorithms, size)
     names = [name] if len(algorithms) == 1 else [f"{name}.{algorithm}" for algorithm in algorithms]
@@ -52,10 +53,10 @@ def _once(context: Context, name: str, phase: CollectivePhase) -> str:
     return _by_messages([CollectiveWiring(context, name, phase, *pair, size) for pair in pairs])
 
 
-def _buffer_size(context: Context, name: str, phase: CollectivePhase) -> Reference:
+def _buffer_size(context: Context, name: str, algorithms: Sequence[str]) -> Reference:
     """Size of the buffer, or of one whose messages are all as large as the largest of an uneven all-to-all."""
     size = f"application.phases.{name}.message_size"
-    if phase.imbalance == 1:
+    if algorithms[0] not in MESSAGE_ALGORITHMS["alltoall"]:
         return size
     uneven: dict[str, Reference] = {"message_size": size, "imbalance": f"application.phases.{name}.imbalance"}
     return context.wiring.add(f"{name}.largest_size", largest_size, uneven)
