@@ -32,12 +32,9 @@ if TYPE_CHECKING:
     from whatif.api.evaluation import sweep_parts as sweep_parts
     from whatif.api.fits import fit_collectives as fit_collectives
     from whatif.api.fits import fit_gpu as fit_gpu
-    from whatif.api.fits import fit_grid as fit_grid
     from whatif.api.fits import fit_host as fit_host
     from whatif.api.fits import fit_kernel as fit_kernel
     from whatif.api.fits import fit_network as fit_network
-    from whatif.api.fits import fit_regression as fit_regression
-    from whatif.api.fits import fit_scaling as fit_scaling
     from whatif.api.fits import fit_transfer as fit_transfer
     from whatif.api.linpack import hpl as hpl
     from whatif.api.linpack import tune_hpl as tune_hpl
@@ -49,6 +46,9 @@ if TYPE_CHECKING:
     from whatif.api.measuring import measure as measure
     from whatif.api.profiles import import_profile as import_profile
     from whatif.api.profiles import project as project
+    from whatif.api.run_fits import fit_grid as fit_grid
+    from whatif.api.run_fits import fit_regression as fit_regression
+    from whatif.api.run_fits import fit_scaling as fit_scaling
     from whatif.api.scenarios import calibrate as calibrate
     from whatif.api.scenarios import check as check
     from whatif.api.scenarios import comparisons as comparisons
@@ -77,17 +77,15 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
         "fit_collectives",
         "fit_gpu",
         "fit_host",
-        "fit_grid",
         "fit_kernel",
         "fit_network",
-        "fit_regression",
-        "fit_scaling",
         "fit_transfer",
     ),
     "whatif.api.linpack": ("hpl", "tune_hpl"),
     "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer"),
     "whatif.api.measuring": ("measure",),
     "whatif.api.profiles": ("import_profile", "project"),
+    "whatif.api.run_fits": ("fit_grid", "fit_regression", "fit_scaling"),
     "whatif.api.scenarios": ("calibrate", "check", "comparisons", "json_schema", "list_", "resolve", "validate"),
     "whatif.api.searches": ("break_even", "pareto_front", "seek"),
     "whatif.api.simulations": ("import_trace", "simulate"),

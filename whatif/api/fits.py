@@ -1,8 +1,8 @@
-"""Fits: measurements to the parameters of a platform, and runs to a model of an application."""
+"""Fits of measurements: the parameters of a platform."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,27 +12,19 @@ from whatif.api.measurements import ImportedTable
 from whatif.core.protocol_limits import parse_limits
 from whatif.errors import UsageError
 from whatif.files.fitted_collectives import FittedCollectives, fit_points, fitted_collectives
-from whatif.files.fitted_grid import FittedGrid
 from whatif.files.fitted_kernels import CalibrationFit, CalibrationModels, ProcessorChoice, fit_calibrations
 from whatif.files.fitted_platform import FittedPlatform
-from whatif.files.fitted_regression import FittedRegression
 from whatif.files.library_sheet import library_sheet
 from whatif.files.platform_file import change_of, network_change, source_text, target_platform
 from whatif.fitting import gpu_rates, host_bandwidths, message_parameters
 from whatif.fitting.collective_tables import collective_points
-from whatif.fitting.fit_tables import gpu_points, host_points, limits_in_words, network_notes, point_table
+from whatif.fitting.fit_tables import gpu_points, host_points, limits_in_words, network_notes, point_table, warned
 from whatif.fitting.gpu_rates import GpuFit
-from whatif.fitting.grid import Weighting as GridWeighting
-from whatif.fitting.grid_study import GridOptions, GridTarget, study_grid
 from whatif.fitting.host_bandwidths import Binding, HostFit
-from whatif.fitting.least_squares import Interval
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.fitting.points import Weighting
-from whatif.fitting.regression_study import RegressionOptions, regress
-from whatif.fitting.scaling_study import EXAMPLE, FittedScaling, ScalingOptions, study_scaling
 from whatif.importers.gpu_benchmarks import read_gpu
 from whatif.importers.host_benchmarks import read_host
-from whatif.importers.mapping import parse_mapping
 from whatif.importers.measurement_files import (
     ColumnNames,
     Files,
@@ -41,7 +33,6 @@ from whatif.importers.measurement_files import (
     paths_in_folders,
     read_calibration_files,
     read_message_files,
-    read_run_files,
     warnings_of,
 )
 from whatif.profiles import link_fit
@@ -92,7 +83,7 @@ def fit_network(
         source_text(times.files, [times.values]),
         partial(network_change, fit),
         network_notes(fit),
-        (*_warned([*times.warnings, *fit.warnings]), *limits_in_words(fit)),
+        (*warned([*times.warnings, *fit.warnings]), *limits_in_words(fit)),
     )
 
 
@@ -112,7 +103,7 @@ def with_limits(found: FittedPlatform[NetworkFit], limits: tuple[float, float]) 
         point_tables=(point_table(fit),),
         change=partial(network_change, fit),
         table_notes=notes,
-        notes=_warned(fit.warnings),
+        notes=warned(fit.warnings),
     )
 
 
@@ -180,7 +171,7 @@ def fit_gpu(files: Files, *, platform: str | PlatformSpec | None = None) -> Fitt
         source_text(listed_paths(files), tables),
         partial(change_of, fit.fits),
         {"device": fit.device},
-        _warned(fit.warnings),
+        warned(fit.warnings),
     )
 
 
@@ -213,7 +204,7 @@ def fit_host(
         source_text(listed_paths(files), tables),
         partial(change_of, fit.fits),
         {"processor": measured.processor},
-        _warned(fit.warnings),
+        warned(fit.warnings),
     )
 
 
@@ -244,7 +235,7 @@ def fit_transfer(
         (fit.points,),
         source_text(listed_paths(files), [table]),
         partial(change_of, fit.fits),
-        notes=(*_warned([*warnings_of(table), *fit.warnings]), *column_lines(fit.comparison)),
+        notes=(*warned([*warnings_of(table), *fit.warnings]), *column_lines(fit.comparison)),
     )
 
 
@@ -283,124 +274,6 @@ def fit_kernel(
     return fit_calibrations(tables, models, ProcessorChoice(without, average, synthetic, seed or 0))
 
 
-def fit_regression(
-    files: Files | ImportedTable,
-    *,
-    formula: str | None = None,
-    search: str | None = None,
-    compare: Sequence[str] = (),
-    folds: int | None = None,
-    repeat: int | None = None,
-    held_out: str | Path | None = None,
-    hold_out: int | None = None,
-    level: float | None = None,
-    interval: Interval | None = None,
-    at: Sequence[str | Mapping[str, str | float]] = (),
-    second_opinion: bool = False,
-    seed: int | None = None,
-    show: str | None = None,
-    columns: ColumnNames | None = None,
-    where: RowFilter = (),
-    long: str | None = None,
-) -> FittedRegression:
-    """Linear model of measured runs with intervals, checked on other runs and used for predictions.
-
-    `files` are read as by `import_runs`, or were read by it. `formula` is as in R, `time ~ (x1 + I(x1**2)) * x2`, or
-    `search` finds the terms of `time ~ x1 + x2`; `compare` are formulas of other models. `folds` cross-validates,
-    `repeat` times; `held_out` is a file of runs to predict, `hold_out` the number of runs to draw for that. `at` are
-    points to predict, `nodes=512,size=8 GB`. `level` (default 0.95) and `interval` (prediction or confidence) are those
-    of the predictions. `show` chooses one table, such as influence. Raise `UsageError` for options that contradict
-    each other or have no effect, and for runs that allow no fit.
-
-    >>> import whatif
-    >>> file = "tests/data/runs/caliper/lulesh_grid_runs.csv"
-    >>> fit = whatif.fit_regression(file, formula="total_time ~ processes", at=["processes=512"])
-    >>> list(fit.to_pandas().columns)
-    ['processes', 'fit', 'lower', 'upper']
-    """
-    runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
-    others = None if held_out is None else read_run_files(held_out, columns, where, long)
-    points = _points("--at", at, "nodes=512,size=8 GB")
-    options = RegressionOptions(
-        formula, search, compare, folds, repeat, hold_out, level, interval, points, second_opinion, seed, show
-    )
-    study = regress(runs, options, others)
-    warnings = _warned([*warnings_of(runs), *(() if others is None else warnings_of(others))])
-    return FittedRegression(
-        runs=study.fits[0].runs,
-        notes=(*warnings, *study.notes),
-        fits=study.fits,
-        search=study.search,
-        tables=study.tables,
-    )
-
-
-def fit_grid(
-    files: Files,
-    *,
-    reduction: bool = False,
-    weighting: GridWeighting = "relative",
-    level: float | None = None,
-    bootstrap: int | None = None,
-    seed: int | None = None,
-    targets: Sequence[GridTarget] = (),
-    advice: bool = False,
-    vary: Sequence[str] = (),
-    points: bool = False,
-    columns: ColumnNames | None = None,
-    where: RowFilter = (),
-    long: str | None = None,
-) -> FittedGrid:
-    """Parameters of a structured-grid program (Sharif et al.), predictions of runs, or the run to make next.
-
-    `files` are read as by `import_runs`, with columns cells, processes, iterations, total_time and others.
-    `reduction` fits K_r, `weighting` is relative or equal, `level` (default 0.95) that of the intervals; `bootstrap`
-    takes errors from so many fits to runs drawn again with `seed`. `targets` are runs to predict,
-    `cells=272e6,processes=768`; `advice` finds the run that narrows the target's interval most, among those of `vary`.
-    `points` shows the runs. Raise `UsageError` for missing columns and for options without effect.
-
-    >>> import whatif
-    >>> fit = whatif.fit_grid("tests/data/runs/caliper/lulesh_grid_runs.csv", reduction=True)
-    >>> fit.to_pandas()["parameter"][0]
-    'cell_rate'
-    """
-    runs = read_run_files(files, columns, where, long)
-    options = GridOptions(reduction, weighting, level, bootstrap, seed, targets, advice, vary, points)
-    study = study_grid(runs, options)
-    return FittedGrid(runs=runs, notes=(*_warned(warnings_of(runs)), *study.notes), study=study)
-
-
-def fit_scaling(
-    files: Files | ImportedTable,
-    *,
-    predict: Sequence[str | Mapping[str, str | float]] = (),
-    series: str | Sequence[str] = (),
-    level: float | None = None,
-    show: str | None = None,
-    columns: ColumnNames | None = None,
-    where: RowFilter = (),
-    long: str | None = None,
-) -> FittedScaling:
-    """Time of a program on other counts of nodes or processes, with an interval, from runs on several counts.
-
-    `files` are read as by `import_runs`, or were read by it, with columns nodes, processes or another count, total_time
-    or time, and optionally iterations. `predict` are points, `nodes=64` or `nodes=64,processes=2048`. Runs are one
-    series for each file and text, or for each value of the columns `series`; errors are pooled over all of them.
-    `level` (default 0.95) is that of the intervals; `show` is prediction, held-out or models. Raise `UsageError` for
-    missing columns, impossible numbers, fewer than two counts, and points that the runs do not describe.
-
-    >>> import whatif
-    >>> file = "tests/data/runs/caliper/lulesh_grid_runs.csv"
-    >>> fit = whatif.fit_scaling(file, predict=["processes=512"])
-    >>> list(fit.to_pandas().columns)
-    ['processes', 'fit', 'lower', 'upper', 'naive', 'model']
-    """
-    runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
-    names = [name.strip() for name in series.split(",") if name] if isinstance(series, str) else series
-    found = study_scaling(runs, ScalingOptions(_points("--predict", predict, EXAMPLE), names, level, show))
-    return replace(found, notes=(*_warned(warnings_of(runs)), *found.notes))
-
-
 def output_platform(output: str | Path | None, extends: str | None = None) -> PlatformSpec | None:
     """The platform that a file holds or that a new file would extend; None where neither is named.
 
@@ -427,18 +300,3 @@ def _distance(distance: str) -> str:
 
 def _platform(platform: str | PlatformSpec | None) -> PlatformSpec | None:
     return load_platform(platform)[0] if isinstance(platform, str) else platform
-
-
-def _points(option: str, points: Sequence[str | Mapping[str, str | float]], example: str) -> list[dict[str, str]]:
-    """Values of each point as texts by name."""
-    found = []
-    for point in [points] if isinstance(points, str) else points:
-        if isinstance(point, str) and "=" not in point:
-            raise UsageError(f"{option} {point}: expected NAME=VALUE, such as {example}")
-        texts = parse_mapping(point, example) if isinstance(point, str) else point
-        found.append({key: str(value) for key, value in texts.items()})
-    return found
-
-
-def _warned(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"warning: {line}" for line in dict.fromkeys(lines))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Final
 
-from whatif.api.fits import fit_regression
 from whatif.api.measurements import ImportedTable
+from whatif.api.run_fits import fit_regression
 from whatif.errors import UsageError
 from whatif.files.fitted_regression import FittedRegression
 from whatif.files.model_file import phase_edits

@@ -51,7 +51,7 @@ def command(
     FILES have the columns cells, processes, iterations and total_time (or C, P, I, T_t), and optionally halo_cells (H),
     computation_time (T_w), communication_time (T_c), case, ranks_per_node and inter_node_halo_cells.
     """
-    from whatif.api.fits import fit_grid
+    from whatif.api.run_fits import fit_grid
 
     if case is not None and target.output is None:
         raise UsageError("--case needs -o MODEL.toml: it chooses the K_w that is written")

@@ -43,7 +43,7 @@ def command(files: tuple[Path, ...], target: ModelTarget, level: str | None, fil
     Thicket profiles, logs of nvidia-smi. Terms: + - * : / ( ), I(x**2), log(x), log2(x), sqrt(x), poly(x, 2);
     `log(time) ~ ..` keeps predictions positive.
     """
-    from whatif.api.fits import fit_regression
+    from whatif.api.run_fits import fit_regression
 
     result = fit_regression(files, level=level_of(level), **options)
     tell(result.notes)

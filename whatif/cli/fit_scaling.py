@@ -32,6 +32,6 @@ def command(files: tuple[Path, ...], output: Output, level: str | None, **option
     is a weighted mean of scaling models. The weights depend on how well each model predicted the larger runs from the
     smaller ones; the errors of all series are pooled.
     """
-    from whatif.api.fits import fit_scaling
+    from whatif.api.run_fits import fit_scaling
 
     output.write(fit_scaling(files, level=level_of(level), **options))

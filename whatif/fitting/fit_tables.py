@@ -124,3 +124,8 @@ def host_points(fit: HostFit) -> Table:
 
 def _numbers(values: Sequence[float]) -> Column:
     return Column(np.asarray(values, dtype=float), ONE)
+
+
+def warned(lines: Iterable[str]) -> tuple[str, ...]:
+    """Distinct lines as notes that begin with `warning:`."""
+    return tuple(f"warning: {line}" for line in dict.fromkeys(lines))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from whatif.errors import UsageError, require_level
 from whatif.fitting.additive import additive
+from whatif.fitting.fit_tables import warned
 from whatif.fitting.formula import parse_formula
 from whatif.fitting.least_squares import Interval, RunsFit, fit_runs
 from whatif.fitting.model_checks import compare, cross_validate, diagnose
@@ -93,9 +94,9 @@ def regress(runs: Table, options: RegressionOptions, held_out: Table | None = No
     if searched is not None:
         formula = searched.best.formula(str(options.search).partition("~")[0].strip())
         best = f"{searched.tried:,} hypotheses over {searched.point_count} points; the best: "
-        notes += [*_warned(searched.warnings), best + model_in_words(searched.best)]
+        notes += [*warned(searched.warnings), best + model_in_words(searched.best)]
     fits = tuple(fit_runs(fitted, text) for text in (formula, *options.compare))
-    notes += _warned(line for fit in fits for line in fit.warnings)
+    notes += warned(line for fit in fits for line in fit.warnings)
     notes += [f"{fit.formula.text}: {summary(fit)}" for fit in fits]
     if options.second_opinion:
         notes.append(second_opinion(fits[0], additive(fits[0])))
@@ -104,10 +105,6 @@ def regress(runs: Table, options: RegressionOptions, held_out: Table | None = No
         tables[name], remarks = _tabulated(name, fits, searched, variables, options, validation)
         notes += remarks
     return RegressionStudy(fits, searched, tables, tuple(notes))
-
-
-def _warned(lines: Iterator[str] | Sequence[str]) -> list[str]:
-    return [f"warning: {line}" for line in dict.fromkeys(lines)]
 
 
 def _check(options: RegressionOptions, held_out: Table | None) -> None:
