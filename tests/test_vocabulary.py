@@ -8,7 +8,8 @@ from typing import get_args
 
 from tests.paths import ROOT
 from whatif.core.phases.message import _FUNCTIONS
-from whatif.schema.application import CollectivePhase, HaloPhase, RegressionPhase, TracePhase
+from whatif.schema.application import HaloPhase, RegressionPhase, TracePhase
+from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.network import Distance, Network
 from whatif.vocabulary import (
     CATEGORIES,

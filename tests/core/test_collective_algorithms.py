@@ -13,7 +13,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError
 from whatif.models.collectives import ALGORITHMS
-from whatif.schema.application import CollectivePhase
+from whatif.schema.collective_phase import CollectivePhase
 from whatif.simulation.collective_stages import NESTED, stages
 from whatif.simulation.round_patterns import collective_rounds
 from whatif.vocabulary import IN_NETWORK, LIBRARY_ALGORITHMS, MESSAGE_ALGORITHMS

@@ -17,7 +17,8 @@ from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
 from whatif.core.wiring import Wiring
 from whatif.plugins import registered_applications, resolve
-from whatif.schema.application import CollectivePhase, HaloPhase
+from whatif.schema.application import HaloPhase
+from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.parameters import worst
 from whatif.units import counted
 

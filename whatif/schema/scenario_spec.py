@@ -14,7 +14,6 @@ from whatif.schema.accuracy import AccuracyCard
 from whatif.schema.application import (
     Application,
     CellGrid,
-    CollectivePhase,
     HaloPhase,
     KernelPhase,
     Key,
@@ -23,6 +22,7 @@ from whatif.schema.application import (
     StructuredGridPhase,
     TransferPhase,
 )
+from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.correction_tables import Calibration
 from whatif.schema.fields import AnyQuantity, StrictTable
 from whatif.schema.gpu import GPU

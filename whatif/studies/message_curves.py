@@ -18,7 +18,8 @@ from whatif.models.k_model import effective_process_count, k_factor
 from whatif.models.patterns import INTER_NODE, message_counts, message_kinds
 from whatif.models.placed_rounds import BEYOND, INNER
 from whatif.models.quantities import FloatArray
-from whatif.schema.application import CollectivePhase, HaloPhase
+from whatif.schema.application import HaloPhase
+from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.fields import QuantityField
 from whatif.schema.parameters import DEFAULT, STATED, Parameter
 from whatif.studies.placement_layout import halo_pattern, halo_phase

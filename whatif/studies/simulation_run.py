@@ -20,7 +20,8 @@ from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.patterns import GridPattern, message_kinds, sockets
 from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
-from whatif.schema.application import CollectivePhase, HaloPhase, TracePhase
+from whatif.schema.application import HaloPhase, TracePhase
+from whatif.schema.collective_phase import CollectivePhase
 from whatif.simulation.activity import Activity, activity
 from whatif.simulation.collective_stages import Stage, schedules_of, stages
 from whatif.simulation.exchange import exchange_trace

@@ -12,7 +12,8 @@ from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray
-from whatif.schema.application import CollectivePhase, HaloPhase, TracePhase
+from whatif.schema.application import HaloPhase, TracePhase
+from whatif.schema.collective_phase import CollectivePhase
 from whatif.simulation.activity import Activity
 from whatif.simulation.critical import critical_path
 from whatif.studies.rank_lanes import (

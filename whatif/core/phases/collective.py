@@ -27,7 +27,7 @@ from whatif.models.placed_rounds import (
     slowest_times,
 )
 from whatif.models.workload import repeated
-from whatif.schema.application import CollectivePhase
+from whatif.schema.collective_phase import CollectivePhase
 from whatif.units import ONE, Quantity
 from whatif.vocabulary import DISTANCES, MESSAGE_ALGORITHMS
 

@@ -11,7 +11,7 @@ from whatif.core.context import Context
 from whatif.core.evaluate import Values
 from whatif.core.term import Program
 from whatif.models.collectives import fastest_time
-from whatif.schema.application import CollectivePhase
+from whatif.schema.collective_phase import CollectivePhase
 from whatif.simulation.collective_stages import NESTED
 from whatif.vocabulary import IN_NETWORK, LIBRARY_ALGORITHMS, MESSAGE_ALGORITHMS, CollectiveOperation
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from whatif.core.context import Context
 from whatif.core.rank_groups import group_of
 from whatif.core.term import Reference
-from whatif.schema.application import CollectivePhase
+from whatif.schema.collective_phase import CollectivePhase
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from whatif.core.rank_groups import group_of
 from whatif.core.term import Reference
 from whatif.models.gpu_collectives import domain_link_bandwidth, group_bandwidth, library_time
 from whatif.models.ranks import members_in_domain, sharing_count
-from whatif.schema.application import CollectivePhase
+from whatif.schema.collective_phase import CollectivePhase
 
 
 def wire_library(

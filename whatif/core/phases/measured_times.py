@@ -8,7 +8,7 @@ from whatif.core.term import Reference
 from whatif.errors import did_you_mean
 from whatif.models.measured_collectives import TimesBySize, is_tabulated, tabulated_time
 from whatif.models.ranks import members_in_domain
-from whatif.schema.application import CollectivePhase
+from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.network_collectives import MeasuredTimes
 
 TABLES = "platform.network.collectives.measured"

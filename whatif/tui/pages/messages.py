@@ -17,7 +17,8 @@ from whatif.core.session import SessionInputs
 from whatif.core.term import Program
 from whatif.errors import WhatifError
 from whatif.plotting.cells import TextRun
-from whatif.schema.application import CollectivePhase, HaloPhase
+from whatif.schema.application import HaloPhase
+from whatif.schema.collective_phase import CollectivePhase
 from whatif.studies.domains import DomainPicture, domain_boxes, domain_picture
 from whatif.studies.message_curves import KCounts, MessageCurves, PhaseMessages, counts, message_curves
 from whatif.studies.placement_layout import placement_picture
