@@ -65,7 +65,7 @@ def _registered_notes(program: Program, grid: Grid) -> tuple[str, ...]:
 
 
 def _algorithm_notes(program: Program) -> Iterator[str]:
-    """Fastest algorithm of each collective that leaves the choice open, at the stated values."""
+    """Algorithm of each collective with `algorithm = "best"`, at the stated values."""
     for name, phase in program.loaded.scenario.application.phases.items():
         if isinstance(phase, CollectivePhase) and phase.algorithm == "best" and phase.model != "nccl":
             wanted = upstream(program, [f"{name}.operation_time"])

@@ -25,9 +25,9 @@ _GPU: Final = "node.gpu"
 _EXTENDS: Final = ".extends"
 _MODEL: Final = re.compile(r"\b[A-Z]+\d+[A-Z]*\b")
 _MEMORY: Final = 0.97, 1.1
-"""Reported memory over that of the data sheet, which names GiB as GB or leaves out what is reserved."""
+"""Least and largest ratio of reported to stated memory: data sheets write GB for GiB, drivers reserve some."""
 _RATE: Final = 0.9, 1.1
-"""Reported rate of a link over that of the data sheet: programs report it with its coding."""
+"""Least and largest ratio of reported to stated link rate: some programs include the line coding."""
 
 
 def part_of(gpus: GPUs) -> str | None:

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.models.gpu_collectives import domain_link_bandwidth, library_time
-from whatif.models.library_steps import TRAFFIC, Traffic, ranks_of
+from whatif.models.gpu_collectives import domain_link_bandwidth, library_time, ranks_of
+from whatif.models.library_steps import TRAFFIC, Traffic
 from whatif.models.library_tuner import RING_CHOSEN, SHORT_TREE_CHOSEN, tuner_choice
 from whatif.models.quantities import FloatArray
 

@@ -27,8 +27,8 @@ COPY, TURN = 5, 6
 
 
 def call_routine(address: int, arguments: Integers) -> None:
-    """Call of a routine of a library: replaced when the functions are compiled."""
-    raise NotImplementedError
+    """Call of a library's routine at `address`. Defined by the compiler (`whatif.simulation.jit`)."""
+    raise AssertionError("call_routine exists in compiled functions only")
 
 
 def now(clock: Integers) -> int:

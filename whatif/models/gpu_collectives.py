@@ -40,7 +40,7 @@ TREE_SHARE: Final = 0.92
 """Share of the bandwidth that a tree reaches."""
 
 
-class _Group(NamedTuple):
+class Ranks(NamedTuple):
     """Ranks of a collective, and the bandwidths at which one sends in its domain and its domain sends to others."""
 
     ranks: FloatArray
@@ -50,7 +50,20 @@ class _Group(NamedTuple):
     network: FloatArray
 
 
-def _ring(n: Bytes, group: _Group, turns: int) -> Seconds:
+def ranks_of(
+    rank_count: Count, domain_rank_count: Count, link_bandwidth: BytesPerSecond, network_bandwidth: BytesPerSecond
+) -> Ranks:
+    """Ranks and domains of a collective. Elementwise."""
+    in_domain = np.minimum(rank_count, domain_rank_count)
+    return Ranks(rank_count, in_domain, np.ceil(rank_count / in_domain), link_bandwidth, network_bandwidth)
+
+
+def busy_time(group: Ranks, sent: FloatArray, leaving: FloatArray) -> Seconds:
+    """Time of the slower of the links, which carry what a rank sends, and the ports, what leaves its domain."""
+    return np.maximum(sent / group.link, np.where(group.domains > 1, leaving / group.network, 0.0))
+
+
+def _ring(n: Bytes, group: Ranks, turns: int) -> Seconds:
     """Blocks around one ring of all ranks, `turns` times."""
     steps = turns * (group.ranks - 1)
     far = np.where(group.domains > 1, steps * group.domains / group.ranks, 0.0)
@@ -58,13 +71,13 @@ def _ring(n: Bytes, group: _Group, turns: int) -> Seconds:
     return _fastest(group, RING, steps - far, far, sent, sent)
 
 
-def _chain(n: Bytes, group: _Group) -> Seconds:
+def _chain(n: Bytes, group: Ranks) -> Seconds:
     """The whole buffer from rank to rank in a pipeline, as it is broadcast or reduced."""
     far = np.where(group.domains > 1, group.domains - 1, 0.0)
     return _fastest(group, RING, group.ranks - 1 - far, far, n, n)
 
 
-def _tree(n: Bytes, group: _Group) -> Seconds:
+def _tree(n: Bytes, group: Ranks) -> Seconds:
     """Two binary trees over domains, chains inside: every rank, and every domain, sends 2 n, up and down.
 
     Each tree has half the buffer; a domain is a leaf of one and an inner vertex, with two children, of the other.
@@ -74,13 +87,13 @@ def _tree(n: Bytes, group: _Group) -> Seconds:
     return _fastest(group, TREE, near, far, sent, sent)
 
 
-def _hierarchical(n: Bytes, group: _Group) -> Seconds:
+def _hierarchical(n: Bytes, group: Ranks) -> Seconds:
     """Reduce-scatter in domains, rings between them on all ports at once, allgather in domains, in a pipeline."""
     near, far = 2 * (group.in_domain - 1), 2 * (group.domains - 1)
     return _fastest(group, RING, near, far, near / group.in_domain * n, far / group.domains * n)
 
 
-def _pairwise(n: Bytes, group: _Group) -> Seconds:
+def _pairwise(n: Bytes, group: Ranks) -> Seconds:
     """Messages from every rank to every other one, all at once."""
     near, far = group.in_domain - 1, group.ranks - group.in_domain
     leaving = far / group.ranks * n * group.in_domain
@@ -88,13 +101,13 @@ def _pairwise(n: Bytes, group: _Group) -> Seconds:
 
 
 def _fastest(
-    group: _Group, latencies: Latencies, near: FloatArray, far: FloatArray, sent: Bytes, leaving: Bytes
+    group: Ranks, latencies: Latencies, near: FloatArray, far: FloatArray, sent: Bytes, leaving: Bytes
 ) -> Seconds:
     """Time by the fastest protocol, of steps in and between domains and bytes that a rank and a domain send."""
     ceiling = np.where(group.domains > 2, LL_SHARES[2], np.where(group.domains > 1, LL_SHARES[1], LL_SHARES[0]))
     best: FloatArray = np.full((), np.inf)
     for at, share in enumerate(PROTOCOL_SHARES):
-        busy = np.maximum(sent / group.link, np.where(group.domains > 1, leaving / group.network, 0.0)) / share
+        busy = busy_time(group, sent, leaving) / share
         busy = np.maximum(busy, sent / (ceiling * group.link)) if at == 0 else busy
         start, here, there = (column[at] * _MICROSECOND for column in latencies)
         best = np.fmin(best, start + near * here + far * there + busy)
@@ -102,7 +115,7 @@ def _fastest(
 
 
 _CHOSEN: Final = ("ring", "double_binary_tree")
-LIBRARY_ALGORITHMS: Final[Mapping[str, Callable[[Bytes, _Group], Seconds]]] = {
+LIBRARY_ALGORITHMS: Final[Mapping[str, Callable[[Bytes, Ranks], Seconds]]] = {
     "ring": lambda n, group: _ring(n, group, 2),
     "double_binary_tree": _tree,
     "hierarchical": _hierarchical,
@@ -133,8 +146,7 @@ def library_time(
     allreduce of ring and tree, and of the hierarchical one where switches reduce. Elementwise; 0 for one rank; valid
     for counts ≥ 1 and bandwidths > 0.
     """
-    in_domain = np.minimum(rank_count, domain_rank_count)
-    group = _Group(rank_count, in_domain, np.ceil(rank_count / in_domain), link_bandwidth, network_bandwidth)
+    group = ranks_of(rank_count, domain_rank_count, link_bandwidth, network_bandwidth)
     chosen = [algorithm] if algorithm != "best" else [*_CHOSEN, *(["hierarchical"] if switch_reduction else [])]
     return np.asarray(np.minimum.reduce([LIBRARY_ALGORITHMS[name](message_size, group) for name in chosen]))
 

@@ -8,8 +8,8 @@ protocol or for the time of its bytes, whichever is longer, as in LogGP:
 The protocol depends on the size b of a message, not on the buffer n: a ring of P ranks has m = P - 1 messages (twice as
 many for an allreduce) of n / P. Hence a measurement on few ranks tells the time on many with the same b.
 
-In the double binary tree of an allreduce a vertex has up to three neighbours, and log2 D vertices lie between leaf and
-root. Short buffers wait for each other (LL), long ones are pipelined (Simple):
+The double binary tree of an allreduce has depth log2 D; a rank has up to three neighbours. Short buffers are sent step
+by step (LL), long ones in a pipeline (Simple):
 
     T_LL = t_0 + 2 log2 D (gap + min(n, c) / B_c) + max(n - c, 0) / B_c
     T_Simple = t_r + 2 log2 D min(3, D - 1) gap_r + 2 n / (0.92 η B_n)
@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from whatif.models.gpu_collectives import TREE_SHARE
+from whatif.models.gpu_collectives import TREE_SHARE, Ranks, busy_time, ranks_of
 from whatif.models.library_tuner import LONG_TREE_CHOSEN, SHORT_TREE_CHOSEN
 from whatif.models.quantities import Bytes, BytesPerSecond, Count, FloatArray, Fraction, Seconds, model
 
@@ -42,44 +42,22 @@ class Traffic(NamedTuple):
     busy_time: FloatArray
 
 
-class Ranks(NamedTuple):
-    """Ranks of a collective, and the bandwidths at which one sends in its domain and its domain sends to others."""
-
-    ranks: FloatArray
-    in_domain: FloatArray
-    domains: FloatArray
-    link: FloatArray
-    network: FloatArray
-
-
-def ranks_of(
-    rank_count: Count, domain_rank_count: Count, link_bandwidth: BytesPerSecond, network_bandwidth: BytesPerSecond
-) -> Ranks:
-    """Ranks and domains of a collective. Elementwise."""
-    in_domain = np.minimum(rank_count, domain_rank_count)
-    return Ranks(rank_count, in_domain, np.ceil(rank_count / in_domain), link_bandwidth, network_bandwidth)
-
-
-def _busy(group: Ranks, sent: FloatArray, leaving: FloatArray) -> FloatArray:
-    return np.maximum(sent / group.link, np.where(group.domains > 1, leaving / group.network, 0.0))
-
-
 def _ring(message_size: FloatArray, group: Ranks, turns: int) -> Traffic:
     count, size = turns * (group.ranks - 1), message_size / group.ranks
-    return Traffic(count, size, _busy(group, count * size, count * size))
+    return Traffic(count, size, busy_time(group, count * size, count * size))
 
 
 def _pairwise(message_size: FloatArray, group: Ranks) -> Traffic:
     """Messages to every other domain's ranks, or in one domain to its ranks."""
     far, size = group.ranks - group.in_domain, message_size / group.ranks
     count = np.where(group.domains > 1, far, group.ranks - 1)
-    return Traffic(count, size, _busy(group, (group.in_domain - 1) * size, far * size * group.in_domain))
+    return Traffic(count, size, busy_time(group, (group.in_domain - 1) * size, far * size * group.in_domain))
 
 
 def _switch(message_size: FloatArray, group: Ranks) -> Traffic:
     """The buffer once to the switches of the domain, which reduce, and as in a ring between domains."""
     leaving = 2 * (group.domains - 1) / group.domains * message_size
-    return Traffic(np.ones_like(group.ranks), message_size, _busy(group, message_size, leaving))
+    return Traffic(np.ones_like(group.ranks), message_size, busy_time(group, message_size, leaving))
 
 
 TRAFFIC: Final[Mapping[str, Callable[[FloatArray, Ranks], Traffic]]] = {
@@ -153,7 +131,7 @@ def long_tree_time(
 ) -> Seconds:
     """Time of an allreduce of a long buffer along double binary trees, with the gap of a ring's messages.
 
-    A vertex has a parent and two children, whose messages follow each other. Elementwise.
+    Messages to a parent and two children follow each other. Elementwise.
     """
     domains = np.ceil(rank_count / np.minimum(rank_count, domain_rank_count))
     messages = 2 * np.log2(domains) * np.minimum(_MOST_NEIGHBOURS, domains - 1)

@@ -29,8 +29,8 @@ def round_repeats(rounds: PlacedRounds) -> RoundCounts:
 def leaving_count(rounds: PlacedRounds, channel_count: Count) -> RoundCounts:
     """Messages that share the ports of a node in each round, [..., round], with C channels over its link domain.
 
-    k_1 messages of one channel leave the busiest node at once, and k_m on average over the nodes of a domain: each
-    channel leaves the domain by another node.
+    k_1: messages of one channel that leave the busiest node at once; k_m: their mean over the nodes of a domain. Each
+    channel uses another node of the domain.
     """
     rounds = np.asarray(rounds)
     spread = rounds[..., MEAN_LEAVING, :] * np.asarray(channel_count)[..., np.newaxis]
