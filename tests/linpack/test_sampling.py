@@ -63,6 +63,16 @@ def test_long_runs_on_machines_without_noise_are_sampled():
     assert not runs_of("dahu", short).plan.samples(long)
 
 
+@pytest.mark.parametrize(("depth", "sampled"), [(0, True), (1, False)])
+def test_long_runs_on_processors_are_sampled_without_look_ahead_only(depth, sampled):
+    long = Configuration(64 * int(LEAST_WORK / 64), 64, 8, 8, depth=depth)
+    runs = runs_of("theta", Configuration(64_000, 64, 8, 8, depth=depth), ranks_per_node=1)
+    assert runs.plan.samples(long) is sampled
+    assert bool(runs.sampling(long)) is sampled
+    wanted = runs_of("theta", Configuration(64_000, 64, 8, 8, depth=depth), "sampled", ranks_per_node=1)
+    assert ("look-ahead" in wanted.sampling(long)) is not sampled
+
+
 def test_sampling_is_refused_where_processors_differ_or_calls_deviate():
     configuration = Configuration(64_000, 64, 8, 8)
     with pytest.raises(UsageError, match="needs processors that are alike, and no noise"):

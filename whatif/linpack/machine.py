@@ -161,7 +161,11 @@ class Plan:
         if steps == "sampled" and not alike:
             raise UsageError('`application.steps = "sampled"` needs processors that are alike, and no noise')
         many = configuration.step_count * configuration.rank_count >= LEAST_WORK
-        return steps == "sampled" or (steps == "auto" and alike and many)
+        return steps == "sampled" or (steps == "auto" and alike and many and self.settles_soon(configuration))
+
+    def settles_soon(self, configuration: Configuration) -> bool:
+        """Whether a window of steps shows their period: not on processors with look-ahead (docs/hpl_platforms.md)."""
+        return self.host is not None or configuration.depth == 0
 
     def machine(
         self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int

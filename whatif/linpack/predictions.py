@@ -101,8 +101,9 @@ class HPLRuns:
         """Sentence on the share of the steps that are simulated; empty where all of them are."""
         if not self.plan.samples(configuration):
             return ""
-        error = "" if self.plan.host is not None else "; without GPUs times were 2 % off, for small N up to 13 %"
-        words = "of long runs windows of steps are simulated, those between are interpolated"
+        settled = self.plan.settles_soon(configuration)
+        error = "" if settled else "; on processors with look-ahead times were 2 % off, for small N up to 13 %"
+        words = "windows of steps are simulated, those between interpolated"
         return f"{words} (--set application.steps=all simulates each{error})"
 
     @property
