@@ -9,6 +9,7 @@ from benchmarks.fitting import fitting
 from benchmarks.flows import sharing
 from benchmarks.hpl import high_performance_linpack
 from benchmarks.importers import reading
+from benchmarks.long_session import large_library, long_session
 from benchmarks.measure import Row
 from benchmarks.model import decisions, edit_of_a_parameter, million_congested_points, million_points, million_ranks
 from benchmarks.normal_form import searching
@@ -23,7 +24,7 @@ MODEL = (
     million_points, million_congested_points, grouped_collectives, edit_of_a_parameter, million_ranks, decisions,
     ten_million_points,
 )  # fmt: skip
-EXPLORER = (key_to_picture, typing, start, first_frame)
+EXPLORER = (key_to_picture, typing, start, first_frame, large_library, long_session)
 MEASUREMENTS = (reading, calibrating, fitting, regressing, scaling, searching)
 SIMULATION = (replaying, patterns, sharing, high_performance_linpack)
 

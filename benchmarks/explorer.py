@@ -83,12 +83,14 @@ _FIRST_FRAME = """
 from whatif.tui.fast_start import fast_start
 
 fast_start()
-import asyncio, time
+import asyncio, sys, time
+from pathlib import Path
 from benchmarks.screen import Watched
 from whatif.core.scenario import Scenario
 
 async def main():
-    app = Watched(Scenario.open({name!r}))
+    name, *folders = sys.argv[1:]
+    app = Watched(Scenario.open(name, folders=tuple(map(Path, folders))))
     async with app.run_test(size=(120, 36)) as pilot:
         while not app.frames:
             await pilot.pause()
@@ -98,15 +100,15 @@ asyncio.run(main())
 """
 
 
-def _first_frame(name: str) -> float:
-    """CPU seconds from the start of Python to the first frame, minimum of five runs."""
-    words = [sys.executable, "-c", _FIRST_FRAME.format(name=name)]
+def cpu_to_first_frame(*arguments: str) -> float:
+    """CPU seconds from the start of Python to the first frame, minimum of five runs: scenario, folder of platforms."""
+    words = [sys.executable, "-c", _FIRST_FRAME, *arguments]
     done = (subprocess.run(words, check=True, capture_output=True, text=True) for _ in range(5))
     return min(float(process.stdout.split()[-1]) for process in done)
 
 
 def first_frame() -> Iterator[Row]:
     """Time to the first frame of the smallest and of the largest shipped scenario."""
-    small, large = (_first_frame(name) for name in ("jacobi2d_strong", "minimd"))
-    yield Row("start to first frame, CPU", f"{small * 1e3:.0f} ms", "900 ms", 0.9 / small, "the target")
+    small, large = (cpu_to_first_frame(name) for name in ("jacobi2d_strong", "minimd"))
+    yield Row("start to first frame, CPU", f"{small * 1e3:.0f} ms", "800 ms", 0.8 / small, "the target")
     yield Row("the same on the largest shipped scenario, minimd", f"{large * 1e3:.0f} ms", "", 0.0, "")

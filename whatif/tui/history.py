@@ -18,6 +18,8 @@ from whatif.tui.commands import Adopt, Change, CommandOutcome, EditAll, Nudge, R
 from whatif.tui.state import ExplorerState, UndoState
 
 _DISTANCE: Final = re.compile(r"platform\.network\.\w+\.")
+_COMPILED: Final = 16
+"""Latest states whose compiled programs are kept: some 1 MB each."""
 
 
 @dataclass(slots=True)
@@ -45,7 +47,9 @@ class History:
     def _changed(self, change: Change, before: UndoState) -> None:
         # Many small steps of one parameter are one thing to take back.
         if not (_continues(change, self._last) and self.past):
-            self.past.append(before)
+            self.past.append(before.sharing(self.past[-1]) if self.past else before)
+            old = slice(-_COMPILED - 1, -_COMPILED)
+            self.past[old] = [state.uncompiled() for state in self.past[old]]
         self.future.clear()
         self._last = change
 

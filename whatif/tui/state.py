@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session, SessionInputs, still_there
+from whatif.core.sweep import Grid
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.plotting.raster import MarkerName
 from whatif.plugins import page_of
@@ -111,16 +112,48 @@ class UndoState:
     baseline: Session
     view: View
 
+    def sharing(self, other: UndoState) -> UndoState:
+        """The same state with the document and the baseline of another one, where they are the same.
+
+        Those that a worker process sends are copies.
+        """
+        document = other.inputs.scenario.document
+        if document.text != self.inputs.scenario.document.text:
+            return self
+        scenario = replace(self.inputs.scenario, document=document)
+        same = _question(self.baseline.scenario) == _question(other.baseline.scenario)
+        baseline = other.baseline if same else self.baseline
+        return replace(self, inputs=replace(self.inputs, scenario=scenario), baseline=baseline)
+
+    def uncompiled(self) -> UndoState:
+        """The same state without its compiled program, which is compiled again where it is restored."""
+        scenario = self.inputs.scenario
+        return replace(self, inputs=SessionInputs(scenario.reread(scenario.document), self.inputs.grid))
+
     def same_as(self, other: UndoState) -> bool:
         """Whether both ask, compare and show the same."""
         ours, theirs = (_words_of(state) for state in (self, other))
         return ours == theirs
 
 
+def _question(scenario: Scenario) -> tuple[object, ...]:
+    return scenario.document.text, scenario.overrides, scenario.platform
+
+
+def _axes(grid: Grid) -> list[tuple[object, ...]]:
+    return [(axis.name, dict(axis.texts)) for axis in grid.axes]
+
+
 def _words_of(state: UndoState) -> tuple[object, ...]:
     inputs, before = state.inputs, state.baseline.scenario
-    axes = [(axis.name, dict(axis.texts)) for axis in inputs.grid.axes]
-    return state.view, inputs.scenario.overrides, inputs.scenario.platform, axes, before.overrides, before.platform
+    return (
+        state.view,
+        inputs.scenario.overrides,
+        inputs.scenario.platform,
+        _axes(inputs.grid),
+        before.overrides,
+        before.platform,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,12 +200,7 @@ class ExplorerState:
     @property
     def changed(self) -> bool:
         """Whether the question differs from the baseline's."""
-        now, before = self.session.scenario, self.baseline.scenario
-        return (now.document.text, now.overrides, now.platform) != (
-            before.document.text,
-            before.overrides,
-            before.platform,
-        )
+        return _question(self.session.scenario) != _question(self.baseline.scenario)
 
     def _compared(self) -> ExplorerState:
         """The study with its baseline over the present sweep."""

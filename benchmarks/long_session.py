@@ -1,0 +1,73 @@
+"""Explorer after an hour: memory after 2,000 edits on all pages, and the start beside a library of 200 machines."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.explorer import cpu_to_first_frame
+from benchmarks.measure import Row
+from benchmarks.model import BANDWIDTH, MEMORY
+from benchmarks.screen import SIZE, Watched
+from whatif.core.scenario import Scenario
+from whatif.tui.commands import Edit, Show, SweepParameter
+from whatif.tui.page_registry import screens
+
+EDITS = 2_000
+_LIBRARY = 200
+
+
+async def _hour(folder: Path) -> float:
+    """Resident memory in MB after 2,000 edits of a sweep of 10^4 points, during which all pages are visited."""
+    app = Watched(Scenario.open("jacobi2d"), recovery_folder=folder)
+    pages = [page.name for page in screens()]
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause(1)
+        app.runner.ask(SweepParameter(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000"))
+        for number in range(EDITS):
+            if number % 20 == 0:
+                app.runner.ask(Show("screen", pages[number // 20 % len(pages)]))
+            app.runner.ask(Edit(MEMORY, f"{700 + number % 100} GB/s"))
+            await app.runner.idle()
+            await pilot.pause()
+        if app.state.session.program.parameters[MEMORY].text() != f"{700 + (EDITS - 1) % 100} GB/s":
+            raise RuntimeError("the edits were not performed")
+    return _resident()
+
+
+def _resident() -> float:
+    """Resident memory of this process in MB."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return float(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) * 1024 / 1e6
+
+
+def main() -> None:
+    """Print the memory of one session, which has a process of its own."""
+    with TemporaryDirectory() as folder:
+        print(asyncio.run(_hour(Path(folder))))
+
+
+def long_session() -> Iterator[Row]:
+    """Memory after 2,000 edits on all pages."""
+    words = [sys.executable, "-m", "benchmarks.long_session"]
+    memory = float(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    yield Row(f"memory after {EDITS:,} edits on all pages", f"{memory:.0f} MB", "110 MB", 110 / memory, "the target")
+
+
+def large_library() -> Iterator[Row]:
+    """Start in a folder with 200 platforms and 200 scenarios, against an empty folder."""
+    with TemporaryDirectory() as full, TemporaryDirectory() as empty:
+        for number in range(_LIBRARY):
+            (Path(full) / f"machine{number}.toml").write_text(f'name = "M{number}"\nextends = "lassen"\n')
+            (Path(full) / f"question{number}.toml").write_text('extends = "jacobi2d"\n')
+        times = [cpu_to_first_frame("jacobi2d", folder) for folder in (full, empty)]
+    words = f"start beside {_LIBRARY} platforms and {_LIBRARY} scenarios"
+    yield Row(words, *(f"{time * 1e3:.0f} ms" for time in times), times[1] / times[0], "an empty folder")
+
+
+if __name__ == "__main__":
+    main()
