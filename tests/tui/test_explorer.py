@@ -321,9 +321,7 @@ def test_names_with_square_brackets_are_no_markup(tmp_path):
             driver.app.runner.ask(Edit(parameter, name))
             await driver.calm()
         for page in screens():
-            await driver.press(page.key)
-            await driver.until(lambda name=page.name: name == driver.main_screen.page.NAME)
-            await driver.calm()
+            await driver.go(page.name)
             assert "Is [bold]this[/] read?" in driver.screen_text()
             assert "Sum[/]mit" in driver.screen_text()
 

@@ -473,7 +473,7 @@ def test_files_are_listed_opened_copied_and_begun(mine, monkeypatch):
     monkeypatch.chdir(mine.parent)
 
     async def check(driver):
-        await driver.press("8")
+        await driver.press("7")
         await driver.until(lambda: "mine" in driver.screen_text())
         assert "How fast is my stencil?" in driver.screen_text()
         await driver.pilot.press("d")
@@ -496,7 +496,7 @@ def test_files_are_listed_opened_copied_and_begun(mine, monkeypatch):
         assert (mine.parent / "begun.toml").exists()
         await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.calm()
-        await driver.press("8")
+        await driver.press("7")
         await driver.until(lambda: driver.main_screen.page.NAME == "files" and "begun" in driver.screen_text())
         table = driver.main_screen.page.query_one(ColumnsView)
         await driver.press(

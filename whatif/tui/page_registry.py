@@ -1,7 +1,8 @@
-"""Pages of the explorer: one line each, so that the program starts without importing them."""
+"""Pages of the explorer and their groups: one line each, so that the program starts without importing them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from whatif.plugins import registered_pages, resolve
@@ -15,14 +16,20 @@ FIRST_PAGE: Final = "explore"
 """Page that is shown first."""
 
 
+class PageGroup(NamedTuple):
+    """Pages that answer one kind of question; `key` goes to the page of the group seen last."""
+
+    key: str
+    name: str
+    title: str
+
+
 class PageEntry(NamedTuple):
     """Registration of a page. `module` names its class: `package.module:Class`."""
 
     name: str
-    key: str
-    """Key that goes to the page; empty for a page that stands in for another one."""
-    title: str
     group: str
+    """Name of its group; empty for a page that stands in for another one."""
     module: str
 
     def load(self) -> type[Page[Any]]:
@@ -31,38 +38,79 @@ class PageEntry(NamedTuple):
         return page
 
 
-_MODEL, _SIMULATION, _MEASUREMENT, _STUDY, _FILE = "model", "simulation", "measurements", "studies", "files"
+GROUPS: Final = (
+    PageGroup("1", "explore", "Explore"),
+    PageGroup("2", "compare", "Compare"),
+    PageGroup("3", "explain", "Explain"),
+    PageGroup("4", "messages", "Messages"),
+    PageGroup("5", "data", "Data"),
+    PageGroup("6", "decide", "Decide"),
+    PageGroup("7", "files", "Files"),
+)
 
 PAGES: tuple[PageEntry, ...] = (
-    PageEntry("explore", "1", "explore", _MODEL, "whatif.tui.pages.explore:ExplorePage"),
-    PageEntry("compare", "2", "compare", _MODEL, "whatif.tui.pages.compare:ComparePage"),
-    PageEntry("roofline", "3", "roofline", _MODEL, "whatif.tui.pages.roofline:RooflinePage"),
-    PageEntry("messages", "4", "messages", _MODEL, "whatif.tui.pages.messages:MessagesPage"),
-    PageEntry("timeline", "5", "timeline", _MODEL, "whatif.tui.pages.timeline:TimelinePage"),
-    PageEntry("why", "6", "why", _MODEL, "whatif.tui.pages.why:WhyPage"),
-    PageEntry("fit", "7", "fit", _MEASUREMENT, "whatif.tui.pages.fit:FitPage"),
-    PageEntry("files", "8", "files", _FILE, "whatif.tui.pages.files:FilesPage"),
-    PageEntry("ranks", "9", "ranks", _SIMULATION, "whatif.tui.pages.ranks:RanksPage"),
-    PageEntry("profile", "0", "profile", _MEASUREMENT, "whatif.tui.pages.profile:ProfilePage"),
-    PageEntry("decide", "!", "decide", _STUDY, "whatif.tui.pages.decide:DecidePage"),
-    PageEntry("runs", "@", "runs", _MEASUREMENT, "whatif.tui.pages.runs:RunsPage"),
-    *(PageEntry(name, "", page.screen, _SIMULATION, page.page) for name, page in registered_pages().items()),
+    PageEntry("explore", "explore", "whatif.tui.pages.explore:ExplorePage"),
+    PageEntry("compare", "compare", "whatif.tui.pages.compare:ComparePage"),
+    PageEntry("why", "explain", "whatif.tui.pages.why:WhyPage"),
+    PageEntry("roofline", "explain", "whatif.tui.pages.roofline:RooflinePage"),
+    PageEntry("timeline", "explain", "whatif.tui.pages.timeline:TimelinePage"),
+    PageEntry("messages", "messages", "whatif.tui.pages.messages:MessagesPage"),
+    PageEntry("ranks", "messages", "whatif.tui.pages.ranks:RanksPage"),
+    PageEntry("fit", "data", "whatif.tui.pages.fit:FitPage"),
+    PageEntry("runs", "data", "whatif.tui.pages.runs:RunsPage"),
+    PageEntry("profile", "data", "whatif.tui.pages.profile:ProfilePage"),
+    PageEntry("decide", "decide", "whatif.tui.pages.decide:DecidePage"),
+    PageEntry("files", "files", "whatif.tui.pages.files:FilesPage"),
+    *(PageEntry(name, "", page.page) for name, page in registered_pages().items()),
 )
 
 
 def screens() -> tuple[PageEntry, ...]:
-    """Pages that have a key, in the order of the title bar."""
-    return tuple(page for page in PAGES if page.key)
+    """Pages of the groups, in the order of the title bar."""
+    return tuple(page for group in GROUPS for page in pages_of(group.name))
+
+
+def pages_of(group: str) -> tuple[PageEntry, ...]:
+    """Pages of a group."""
+    return tuple(page for page in PAGES if page.group == group)
+
+
+def group_of(screen: str) -> str:
+    """Name of the group of a page."""
+    return next((page.group for page in PAGES if page.name == screen), "")
+
+
+def next_screen(group: str, present: str, seen: Mapping[str, str]) -> str:
+    """Name of the page that the key of a group goes to: in another group the one seen last, else the next one."""
+    names = [page.name for page in pages_of(group)]
+    if present in names:
+        return names[(names.index(present) + 1) % len(names)]
+    return seen.get(group, names[0])
 
 
 def go_bindings() -> tuple[Binding, ...]:
-    """Keys that go to the pages."""
+    """Keys that go to the groups of pages."""
     from textual.binding import Binding  # noqa: PLC0415 - workers need the names only
 
     return tuple(
-        Binding(page.key, f"go('{page.name}')", show=False, tooltip=f"Go to {page.title}", id=f"go.{page.name}")
-        for page in screens()
+        Binding(group.key, f"go_group('{group.name}')", show=False, tooltip=_explanation(group), id=f"go.{group.name}")
+        for group in GROUPS
     )
+
+
+def _explanation(group: PageGroup) -> str:
+    names = [page.name for page in pages_of(group.name)]
+    return f"Go to {group.title}" + (f": {', '.join(names)}; again for the next one" if len(names) > 1 else "")
+
+
+def moved_bindings() -> dict[str, str]:
+    """Ids of bindings of single pages that earlier versions had, with what to use in their place."""
+    ids = {f"go.{group.name}" for group in GROUPS}
+    return {
+        f"go.{page.name}": f"pages are in groups now; use `go.{page.group}`"
+        for page in screens()
+        if f"go.{page.name}" not in ids
+    }
 
 
 def all_bindings() -> tuple[Binding, ...]:

@@ -188,7 +188,7 @@ def test_what_would_take_minutes_where_points_are_played_is_not_started(tmp_path
 
 def test_in_the_explorer_answers_are_copied_taken_and_taken_back_and_targets_typed():
     async def check(driver):
-        await driver.press("exclamation_mark")
+        await driver.press("6")
         assert driver.main_screen.page.NAME == "decide"
         assert "as it stands" in driver.screen_text()
         assert not {"take", "other"} & set(driver.screen_text().splitlines()[-1].split())

@@ -179,7 +179,7 @@ def test_a_file_is_asked_for_and_a_bad_one_parameters_the_good_one_and_the_time_
         await driver.calm()
 
     async def check(driver):
-        await driver.press("0")
+        await driver.go("profile")
         await typed(driver, SAXPY)
         await driver.until(lambda: "15 copies" in driver.screen_text())
         await typed(driver, tmp_path / "page.nvvp")

@@ -21,12 +21,11 @@ from whatif.simulation.activity import GROUPS
 from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, main_groups, path_owners
 from whatif.tui.commands import Edit, Show
 from whatif.tui.labels import duration
-from whatif.tui.page_registry import screens
 from whatif.tui.pages.ranks import RanksPage, RanksView, moved
 from whatif.tui.simulation_job import simulated_part
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.rank_bars import RankBars, rank_bars
-from whatif.tui.widgets.title import Title, _word
+from whatif.tui.widgets.title import Title
 
 # Rank 0 computes for 3 ms, then rank 1, which waited for it, for 1 ms; the others are done before.
 CHAIN = """num_ranks 4
@@ -334,11 +333,3 @@ def test_a_run_that_is_known_or_under_way_is_not_begun_anew(chain):
         assert page.page.job(page.app.state) is job
 
     on_page(RanksPage, check, chain)
-
-
-@pytest.mark.parametrize("width", [80, 96, 119, 120, 139, 140, 200])
-def test_the_title_has_room_for_all_pages_and_some_words(width):
-    for present in screens():
-        words = [_word(page, present.name, width) for page in screens()]
-        assert [word[1] for word in words] == list("1234567890!@")
-        assert sum(map(len, words)) <= width - len(" whatif* ") - 12

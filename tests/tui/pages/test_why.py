@@ -483,9 +483,9 @@ def test_no_row_is_wider_than_its_list():
     on_page(WhyPage, check, "minife")
 
 
-def test_key_6_opens_the_page_and_y_explains_the_next_result():
+def test_key_3_opens_the_page_and_y_explains_the_next_result():
     async def check(driver):
-        await driver.press("6")
+        await driver.press("3")
         await driver.until(lambda: "dram_bandwidth" in driver.screen_text().partition("elasticities")[2])
         assert "why the iteration time" in driver.screen_text()
         await driver.press("y")

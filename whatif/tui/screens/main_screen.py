@@ -62,6 +62,7 @@ class MainScreen(Screen[None]):
         self._error = ""
         self._tree: bool | None = None
         self._gathered: Job | None = None
+        self._seen: dict[str, str] = {}
         self.latest = LatestOnly(self._taken, self._failed)
         self._screen_bindings = self._bindings
         self._bind_keys(ExplorePage)
@@ -123,6 +124,7 @@ class MainScreen(Screen[None]):
     def _show_study(self) -> None:
         """Hand the study down to every widget."""
         state = self.state
+        self._seen[page_registry.group_of(state.view.screen)] = state.view.screen
         self.query_one(ParameterPanel).show(state)
         self.query_one("#below", Breakdown).show(breakdown(state.session.point, state.view.breakdown))
         if state.page == self.page.NAME:
@@ -210,6 +212,10 @@ class MainScreen(Screen[None]):
     def action_go(self, name: str) -> None:
         """Go to another page."""
         self.change(Show("screen", name))
+
+    def action_go_group(self, group: str) -> None:
+        """Go to the page of a group that was seen last; from one of its pages, to the next."""
+        self.change(Choose("screen", lambda view: page_registry.next_screen(group, view.screen, self._seen)))
 
     def action_decide(self, name: str) -> None:
         """Go to one of the questions of the page `decide`."""
