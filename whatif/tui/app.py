@@ -49,16 +49,23 @@ class Explorer(App[None]):
     # From the first moment: everything would be drawn again in the colours of a theme that is set later.
     theme: Reactive[str] = Reactive(DEFAULT_THEME)
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("u", "undo", "undo", tooltip="Take the last change back", id="app.undo"),
-        Binding("U,ctrl+r", "redo", show=False, tooltip="Do again what was undone", id="app.redo"),
-        Binding("w", "save", "save", tooltip="Write the edits into the scenario's file", id="app.save"),
-        Binding("W", "save_as", show=False, tooltip="Write the scenario to another file", id="app.save_as"),
-        Binding("c", "copy('command')", "copy", tooltip="Copy as a command line", id="app.copy_command"),
-        Binding("C", "copy('patch')", show=False, tooltip="Copy as a TOML patch", id="app.copy_patch"),
-        Binding("P", "platform", show=False, tooltip="Go to another platform", id="app.platform"),
-        Binding("H", "report", show=False, tooltip="Write a report: one HTML page", id="app.report"),
-        Binding("J", "journal", show=False, tooltip="Write the journal to a file", id="app.journal"),
-        Binding("q", "quit", "quit", tooltip="End the program", id="app.quit"),
+        Binding("u", "undo", "undo", tooltip="Undo the last change", id="app.undo"),
+        Binding("U,ctrl+r", "redo", "redo", show=False, tooltip="Redo the last change undone", id="app.redo"),
+        Binding("w", "save", "save", tooltip="Save the edits to the scenario's file", id="app.save"),
+        Binding("W", "save_as", "save as", show=False, tooltip="Save the scenario to another file", id="app.save_as"),
+        Binding(
+            "c",
+            "copy('command')",
+            "copy",
+            show=False,
+            tooltip="Copy the command line of what is shown",
+            id="app.copy_command",
+        ),
+        Binding("C", "copy('patch')", "copy TOML", show=False, tooltip="Copy the edits as TOML", id="app.copy_patch"),
+        Binding("P", "platform", "platform", show=False, tooltip="Choose another platform", id="app.platform"),
+        Binding("H", "report", "report", show=False, tooltip="Write a report, one HTML page", id="app.report"),
+        Binding("J", "journal", "journal", show=False, tooltip="Save the journal of all commands", id="app.journal"),
+        Binding("q", "quit", "quit", tooltip="Quit the program", id="app.quit"),
     ]
 
     def __init__(
@@ -222,12 +229,12 @@ class Explorer(App[None]):
             self._shown("")
 
     def action_undo(self) -> None:
-        """Take the last change back."""
+        """Undo the last change."""
         self.runner.undo()
         self._watch_work()
 
     def action_redo(self) -> None:
-        """Do again what was undone last."""
+        """Redo the last change undone."""
         self.runner.redo()
         self._watch_work()
 

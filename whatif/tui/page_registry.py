@@ -88,14 +88,17 @@ def next_screen(group: str, present: str, seen: Mapping[str, str]) -> str:
     return seen.get(group, names[0])
 
 
-def go_bindings() -> tuple[Binding, ...]:
-    """Keys that go to the groups of pages."""
+def go_bindings(present: str = FIRST_PAGE) -> tuple[Binding, ...]:
+    """Keys that go to the groups of pages; that of the present page is labelled with the page that comes next."""
     from textual.binding import Binding  # noqa: PLC0415 - workers need the names only
 
-    return tuple(
-        Binding(group.key, f"go_group('{group.name}')", show=False, tooltip=_explanation(group), id=f"go.{group.name}")
-        for group in GROUPS
-    )
+    bindings = []
+    for group in GROUPS:
+        following = next_screen(group.name, present, {}) if group.name == group_of(present) else present
+        label = following if following != present else ""
+        action, words = f"go_group('{group.name}')", _explanation(group)
+        bindings.append(Binding(group.key, action, label, show=bool(label), tooltip=words, id=f"go.{group.name}"))
+    return tuple(bindings)
 
 
 def _explanation(group: PageGroup) -> str:

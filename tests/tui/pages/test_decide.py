@@ -191,7 +191,7 @@ def test_in_the_explorer_answers_are_copied_taken_and_taken_back_and_targets_typ
         await driver.press("6")
         assert driver.main_screen.page.NAME == "decide"
         assert "as it stands" in driver.screen_text()
-        assert not {"take", "other"} & set(driver.screen_text().splitlines()[-1].split())
+        assert not {"adopt", "other"} & set(driver.screen_text().splitlines()[-1].split())
         await driver.press("c")
         copied = driver.app.file_sync.recovery.folder.parent / "copied.txt"
         assert copied.read_text() == "whatif sensitivity jacobi2d --result iteration_time --show ladder\n"
@@ -200,7 +200,7 @@ def test_in_the_explorer_answers_are_copied_taken_and_taken_back_and_targets_typ
         ]
         driver.main_screen.action_decide("layout")
         await driver.calm()
-        assert "take" in driver.screen_text().splitlines()[-1].split()
+        assert "adopt" in driver.screen_text().splitlines()[-1].split()
         was = driver.session.point.columns["iteration_time"]
         await driver.press("g", "enter")
         assert driver.session.point.columns["iteration_time"] < was

@@ -21,7 +21,7 @@ from whatif.studies.platform_comparison import PlatformRow, comparison, known_pl
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested
 from whatif.tui.labels import brief, duration
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, times
@@ -69,11 +69,11 @@ class ComparePage(Page[CompareView]):
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("sort", "o", "sort(1)", "sort", "Sort by the next column"),
-        PageKey("turn", "O", "reverse", "", "Sort the other way round"),
-        PageKey("mark", "m", "mark", "mark", "Mark the machine, to draw only marked ones"),
-        PageKey("against", "x", "against", "against", "Compare all with this machine"),
-        PageKey("next_curve", "y", "curve(1)", "curve", "Draw the next column or phase"),
-        PageKey("table", "v", "table", "table", "The plot, or the table of its numbers"),
+        extra_key("turn", "O", "reverse", "reverse", "Reverse the order"),
+        PageKey("mark", "m", "mark", "mark", "Mark the machine, to draw marked ones only"),
+        PageKey("against", "x", "against", "reference", "Compare all machines with this one"),
+        PageKey("next_curve", "y", "curve(1)", "result", "Draw the next result or phase"),
+        PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
     )
     DEFAULT_CSS = """
     ComparePage ColumnsView, ComparePage #curves {

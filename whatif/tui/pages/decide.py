@@ -21,7 +21,7 @@ from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
@@ -72,16 +72,16 @@ class DecidePage(Page[DecideView]):
     VIEW = DecideView
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("question", "m", "turn('decision')", "question", "The next question"),
+        PageKey("question", "m", "turn('decision')", "question", "Ask the next question"),
         PageKey("result", "y", "result(1)", "result", "Ask about the next result"),
         PageKey("last_result", "Y", "result(-1)", "", "Ask about the previous result"),
         PageKey(
             "other", "x", "other", "other", "Why: against the next machine; Pareto: over the parameter in the tree"
         ),
-        PageKey("bands", "B", "turn('samples')", "", "Samples of the uncertain values: off, or how many"),
-        PageKey("spread", "percent_sign", "turn('spread')", "", "Let assumed values vary too, then data sheets"),
-        PageKey("table", "v", "table", "table", "The picture, or the table of its numbers"),
-        PageKey("take", "enter", "take_row", "take", "Take the machine, the layout or the value under the cursor"),
+        extra_key("bands", "B", "turn('samples')", "samples", "Choose the number of samples of the uncertain values"),
+        extra_key("spread", "percent_sign", "turn('spread')", "spread", "Vary assumed values too, then data sheets"),
+        PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
+        PageKey("take", "enter", "take_row", "adopt", "Adopt the machine, layout or value under the cursor"),
     )
     DEFAULT_CSS = """
     DecidePage #questions { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }

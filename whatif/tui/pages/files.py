@@ -37,9 +37,11 @@ class FilesPage(Page[PageView]):
     NAME: ClassVar[str] = "files"
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("new", "n", "new", "new", "A new scenario from a template"),
+        PageKey("new", "n", "new", "new", "Write a new scenario from a template"),
         PageKey("copy", "D", "duplicate", "duplicate", "Copy the file under another name"),
-        PageKey("difference", "d", "difference", "difference", "What differs between the open scenario and its file"),
+        PageKey(
+            "difference", "d", "difference", "difference", "Show what differs between the open scenario and its file"
+        ),
     )
     DEFAULT_CSS = """
     FilesPage ColumnsView { height: 1fr; max-height: 100%; }

@@ -21,7 +21,7 @@ from whatif.tui.events import ChangeRequested
 from whatif.tui.hpl_job import simulate_hpl
 from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import brief
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.simulation_job import SimulationRefusal
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, entry
@@ -75,15 +75,15 @@ class HPLPage(Page[HPLView]):
     VIEW = HPLView
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("part", "m", "part", "part", "The next part alone; after the last one, all that there is room for"),
-        PageKey("more", "plus,z", "panels(1)", "panels", "The time line of more panels"),
-        PageKey("fewer", "minus,Z", "panels(-1)", "", "The time line of fewer panels"),
-        PageKey("line", "x", "line(1)", "next row", "The time line of the next process row or column"),
-        PageKey("last_line", "X", "line(-1)", "", "The time line of the process row or column before"),
-        PageKey("across", "y", "across", "columns", "The time line of a process column, or of a process row"),
-        PageKey("up", "up,k", "scroll(-1)", "", "Bring the process above into sight"),
-        PageKey("down", "down,j", "scroll(1)", "", "Bring the process below into sight"),
-        PageKey("table", "v", "table", "table", "The curves of the rate, or the table of their numbers"),
+        PageKey("part", "m", "part", "part", "Show the next part alone, after the last one all of them"),
+        PageKey("more", "plus,z", "panels(1)", "panels", "Show the time line of more panels"),
+        extra_key("fewer", "minus,Z", "panels(-1)", "fewer panels", "Show the time line of fewer panels"),
+        PageKey("line", "x", "line(1)", "next row", "Show the next process row or column"),
+        PageKey("last_line", "X", "line(-1)", "", "Show the previous process row or column"),
+        PageKey("across", "y", "across", "columns", "Switch between process rows and process columns"),
+        PageKey("up", "up,k", "scroll(-1)", "", "Scroll up by one process"),
+        PageKey("down", "down,j", "scroll(1)", "", "Scroll down by one process"),
+        PageKey("table", "v", "table", "table", "Switch between the curves of the rate and a table"),
     )
     DEFAULT_CSS = """
     HPLPage #hpl-words { height: auto; max-height: 3; padding: 0 1; }

@@ -190,16 +190,16 @@ class MessagesPage(Page[PageView]):
 
     NAME: ClassVar[str] = "messages"
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("phase", "y", "phase(1)", "phase", "The next phase that sends messages"),
-        PageKey("plane", "x", "plane(1)", "plane", "The next plane of a grid with three dimensions"),
-        PageKey("table", "v", "table", "table", "The curves, or the table of their numbers"),
-        PageKey("half", "m", "half", "picture", "Curves or placement, where there is no room for both"),
+        PageKey("phase", "y", "phase(1)", "phase", "Show the next phase that sends messages"),
+        PageKey("plane", "x", "plane(1)", "plane", "Show the next plane of a 3D grid"),
+        PageKey("table", "v", "table", "table", "Switch between the curves and a table"),
+        PageKey("half", "m", "half", "placement", "Switch between the curves and the placement"),
         PageKey(
             "message",
             "d",
             "message(1)",
             "message",
-            "The domains that a message of the phase crosses; again: those of the next one",
+            "Show the domains that a message of the phase crosses; again: those of the next one",
         ),
     )
     DEFAULT_CSS = """

@@ -21,7 +21,7 @@ from whatif.table import Column, Table
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.simulation_job import fitting
@@ -68,14 +68,14 @@ class ProfilePage(Page[ProfileView]):
     VIEW = ProfileView
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "profile", "Read a profile: nvprof, Nsight Systems, rocprof or Kineto"),
-        PageKey("side", "m", "turn('side')", "side", "Projection, sizes of copies, streams or kernels"),
-        PageKey("table", "v", "table", "table", "The picture, or the table of its numbers"),
-        PageKey("latencies", "x", "latencies", "latencies", "The next machine whose latencies were measured"),
-        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Look at half as long a part of the time line"),
-        PageKey("zoom_out", "minus,Z", "zoom(2)", "", "Look at twice as long a part of the time line"),
-        PageKey("whole", "home", "whole", "", "Look at the whole time line"),
-        PageKey("earlier", "left,h", "pan(-0.25)", "", "Look at what was before"),
-        PageKey("later", "right,l", "pan(0.25)", "", "Look at what comes next"),
+        PageKey("side", "m", "turn('side')", "view", "Show the projection, sizes of copies, streams or kernels"),
+        PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
+        PageKey("latencies", "x", "latencies", "latencies", "Use the latencies measured on the next machine"),
+        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Zoom in to half the time"),
+        extra_key("zoom_out", "minus,Z", "zoom(2)", "zoom out", "Zoom out to twice the time"),
+        extra_key("whole", "home", "whole", "whole", "Show the whole time line"),
+        PageKey("earlier", "left,h", "pan(-0.25)", "", "Scroll to earlier times"),
+        PageKey("later", "right,l", "pan(0.25)", "", "Scroll to later times"),
     )
     DEFAULT_CSS = """
     ProfilePage #profile-head { height: auto; max-height: 2; padding: 0 1; }

@@ -16,7 +16,7 @@ from whatif.studies.rank_lanes import Lanes, RunSummary, Window
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.simulation_job import (
     MOST_ITERATIONS,
     SimulationPart,
@@ -79,24 +79,24 @@ class RanksPage(Page[RanksView]):
     VIEW = RanksView
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("rank", "y", "rank(1)", "rank", "Choose the next rank: its messages are marked"),
-        PageKey("last_rank", "Y", "rank(-1)", "", "Choose the previous rank"),
-        PageKey("critical", "x", "critical(1)", "critical", "Choose the next rank on the critical path"),
-        PageKey("last_critical", "X", "critical(-1)", "", "Choose the previous rank on the critical path"),
-        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Look at half as long a part of the run"),
-        PageKey("zoom_out", "minus,Z", "zoom(2)", "", "Look at twice as long a part of the run"),
-        PageKey("whole", "home", "whole", "", "Look at the whole run"),
-        PageKey("earlier", "left,h", "pan(-0.25)", "", "Look at what was before"),
-        PageKey("later", "right,l", "pan(0.25)", "", "Look at what comes next"),
-        PageKey("up", "up,k", "scroll(-1)", "", "Bring the rank above into sight"),
-        PageKey("down", "down,j", "scroll(1)", "", "Bring the rank below into sight"),
-        PageKey("page_up", "pageup,ctrl+u", "page(-1)", "", "Go up by a screen of ranks"),
-        PageKey("page_down", "pagedown,ctrl+d", "page(1)", "", "Go down by a screen of ranks"),
+        PageKey("rank", "y", "rank(1)", "rank", "Select the next rank and mark its messages"),
+        PageKey("last_rank", "Y", "rank(-1)", "", "Select the previous rank"),
+        PageKey("critical", "x", "critical(1)", "critical", "Select the next rank on the critical path"),
+        PageKey("last_critical", "X", "critical(-1)", "", "Select the previous rank on the critical path"),
+        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Zoom in to half the time"),
+        extra_key("zoom_out", "minus,Z", "zoom(2)", "zoom out", "Zoom out to twice the time"),
+        extra_key("whole", "home", "whole", "whole run", "Show the whole run"),
+        PageKey("earlier", "left,h", "pan(-0.25)", "", "Scroll to earlier times"),
+        PageKey("later", "right,l", "pan(0.25)", "", "Scroll to later times"),
+        PageKey("up", "up,k", "scroll(-1)", "", "Scroll up by one rank"),
+        PageKey("down", "down,j", "scroll(1)", "", "Scroll down by one rank"),
+        PageKey("page_up", "pageup,ctrl+u", "page(-1)", "", "Scroll up by a screen of ranks"),
+        PageKey("page_down", "pagedown,ctrl+d", "page(1)", "", "Scroll down by a screen of ranks"),
         PageKey("first", "g", "scroll(-1000000000)", "", "Go to the first ranks"),
         PageKey("last", "G", "scroll(1000000000)", "", "Go to the last ranks"),
-        PageKey("half", "m", "half", "summary", "The picture, or what the run time is made of"),
-        PageKey("table", "v", "table", "table", "The picture, or the table of the times of each rank"),
-        PageKey("iterations", "I", "iterations", "more", "Simulate more iterations of a scenario"),
+        PageKey("half", "m", "half", "summary", "Switch between the time lines and the parts of the run time"),
+        PageKey("table", "v", "table", "table", "Switch between the time lines and a table"),
+        PageKey("iterations", "I", "iterations", "iterations", "Simulate more iterations"),
     )
     DEFAULT_CSS = """
     RanksPage #lanes, RanksPage #spent {

@@ -67,7 +67,7 @@ class RooflinePage(Page[RooflineView]):
     VIEW = RooflineView
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("second", "x", "second(1)", "second GPU", "Compare with the GPU of the next platform"),
-        PageKey("table", "v", "table", "table", "The roofs, or the table of the kernels"),
+        PageKey("table", "v", "table", "table", "Switch between the roofline and a table of the kernels"),
     )
     DEFAULT_CSS = """
     RooflinePage #roofs, RooflinePage ColumnsView {

@@ -21,7 +21,7 @@ from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import FitRefusal, paths_of
 from whatif.tui.pages.file_paths import own_folder, search_folders
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
-from whatif.tui.pages.page import Job, PageKey, stepped
+from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
 from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState, View
@@ -81,16 +81,16 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     REMEDY = "n reads other runs, N says what the columns of CSV files hold, f changes the formula."
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("open", "n", "open", "runs", "Read runs: files or folders with a run in each row"),
-        PageKey("columns", "N", "columns", "", "Say what the columns of CSV files hold"),
-        PageKey("formula", "f", "formula", "formula", "Write another formula"),
-        PageKey("term", "d", "term", "out or in", "Take the term under the cursor out of the model, or into it"),
-        PageKey("others", "plus", "others", "terms", "List the terms that could be added, the most telling first"),
+        PageKey("open", "n", "open", "runs", "Read runs: files or folders with one run per row"),
+        extra_key("columns", "N", "columns", "columns", "Name the columns of CSV files"),
+        PageKey("formula", "f", "formula", "formula", "Type another formula"),
+        PageKey("term", "d", "term", "add/remove", "Remove the term under the cursor from the model, or add it"),
+        PageKey("others", "plus", "others", "terms", "List the terms that could be added, the best first"),
         PageKey("link", "o", "link", "log", "Fit the logarithm of the response, or the response itself"),
-        PageKey("against", "x", "against", "over", "Draw the residuals over the next column"),
-        PageKey("accept", "a", "accept", "accept", "Write the model to a file, and take it into the scenario"),
-        PageKey("table", "v", "table", "table", "The picture, or the table of the runs"),
-        PageKey("pin", "b", "pin", "pin", "Compare with the present model from now on"),
+        PageKey("against", "x", "against", "residuals", "Plot the residuals over the next column"),
+        PageKey("accept", "a", "accept", "accept", "Write the model to a file and use it in the scenario"),
+        PageKey("table", "v", "table", "table", "Switch between the plot and a table of the runs"),
+        PageKey("pin", "b", "pin", "baseline", "Set the present model as the baseline"),
     )
     DEFAULT_CSS = """
     RunsPage #runs-body { height: 1fr; }

@@ -30,7 +30,7 @@ class TimelinePage(Page[PageView]):
 
     NAME: ClassVar[str] = "timeline"
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("table", "v", "table", "table", "The bars, or the table of their times"),
+        PageKey("table", "v", "table", "table", "Switch between the bars and a table"),
     )
     DEFAULT_CSS = """
     TimelinePage #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }

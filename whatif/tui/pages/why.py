@@ -35,8 +35,8 @@ class WhyPage(Page[PageView]):
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("next_result", "y", "result(1)", "result", "Explain the next result"),
         PageKey("last_result", "Y", "result(-1)", "", "Explain the previous result"),
-        PageKey("half", "m", "half", "leverage", "The tree or the elasticities, where there is no room for both"),
-        PageKey("table", "v", "table", "table", "The elasticities as bars, or as a table"),
+        PageKey("half", "m", "half", "elasticities", "Switch between the tree and the elasticities"),
+        PageKey("table", "v", "table", "table", "Switch between elasticity bars and a table"),
     )
     DEFAULT_CSS = """
     WhyPage #halves { layout: vertical; }

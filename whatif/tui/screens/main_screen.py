@@ -38,13 +38,15 @@ class MainScreen(Screen[None]):
     """Shows a study; what the person asks for goes on to the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
-        Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
-        Binding("t", "tree", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
-        Binding("M", "marker", show=False, tooltip="Draw with braille, blocks or ASCII", id="desk.marker"),
+        Binding("b", "pin", "baseline", tooltip="Set the present values as the baseline", id="desk.pin"),
+        Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="desk.revert"),
+        Binding("t", "tree", "parameters", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
+        Binding(
+            "M", "marker", "marker", show=False, tooltip="Draw curves with braille, blocks or ASCII", id="desk.marker"
+        ),
         Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
         Binding("f1,?", "help", "help", key_display="F1", tooltip="Explain what has the focus", id="desk.help"),
-        Binding("escape", "stop", show=False, tooltip="Stop computing, forget the message", id="desk.stop"),
+        Binding("escape", "stop", show=False, tooltip="Stop computing, clear the message", id="desk.stop"),
     ]
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar by Textual
         (0, "-mini"),
@@ -100,8 +102,8 @@ class MainScreen(Screen[None]):
         return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Page)
 
     def _bind_keys(self, page: type[Page[Any]]) -> None:
-        """Bind the keys of all pages and those of one page, which precede the same keys of the screen."""
-        added = (*page_registry.go_bindings(), *page.bindings())
+        """Bind the keys of the groups and those of one page, which precede the same keys of the screen."""
+        added = (*page_registry.go_bindings(self.state.view.screen), *page.bindings())
         self.key_list = (*self.BINDINGS, *added)
         bound = self._screen_bindings.copy()
         for key, bindings in BindingsMap(added).key_to_bindings.items():
@@ -223,7 +225,7 @@ class MainScreen(Screen[None]):
         self.action_go("decide")
 
     def action_pin(self) -> None:
-        """Compare with the present values from now on."""
+        """Set the present values as the baseline."""
         self.change(Pin())
 
     def action_marker(self) -> None:
@@ -231,7 +233,7 @@ class MainScreen(Screen[None]):
         self.change(Choose("marker", lambda view: view.next_of("marker")))
 
     def action_revert(self) -> None:
-        """Take back all edits."""
+        """Discard all edits."""
         self.change(Revert())
 
     def action_tree(self) -> None:
