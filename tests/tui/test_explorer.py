@@ -230,17 +230,6 @@ def test_a_click_selects_and_a_second_one_edits():
     drive(check)
 
 
-def test_the_palette_lists_what_the_keys_do():
-    async def check(driver):
-        commands = {command.title: command for command in driver.app.get_system_commands(driver.main_screen)}
-        assert "Double the value" in commands
-        driver.tree.select(GPUS)
-        await commands["Double the value"].callback()
-        await driver.until(lambda: driver.session.parameter(GPUS).text() == "12")
-
-    drive(check)
-
-
 @pytest.mark.parametrize("sizes", [((1, 1), (20, 5), (200, 50), (60, 30))])
 def test_every_size_shows_the_answer(sizes):
     async def check(driver):

@@ -7,21 +7,22 @@ import os
 import signal
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import on, work
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.reactive import Reactive
-from textual.screen import Screen
 from textual.theme import Theme
 
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.plotting.description import shorten
+from whatif.plugins import resolve
 from whatif.tui import page_registry
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt, Revert
@@ -46,6 +47,7 @@ class Explorer(App[None]):
 
     TITLE = "whatif"
     CSS_PATH = "explorer.tcss"
+    COMMANDS = {partial(resolve, "whatif.tui.palette:PaletteProvider")}  # noqa: RUF012 - as Textual declares it
     # From the first moment: everything would be drawn again in the colours of a theme that is set later.
     theme: Reactive[str] = Reactive(DEFAULT_THEME)
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -380,12 +382,6 @@ class Explorer(App[None]):
     def action_help_quit(self) -> None:
         """Tell which key ends the program."""
         self._say("q ends the program")
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The commands of Textual and those of the program."""
-        yield from super().get_system_commands(screen)
-        if isinstance(screen, MainScreen):
-            yield from screen.commands(self)
 
 
 def _all_keys() -> dict[str, str]:

@@ -72,7 +72,7 @@ class FilesPage(Page[PageView]):
 
     def job(self, state: ExplorerState) -> Job:
         """Look through the folders."""
-        return Job(catalogue, (_folders(state.session.scenario),))
+        return Job(catalogue, (search_folders(state.session.scenario),))
 
     def take(self, value: tuple[CatalogueEntry, ...]) -> None:
         """Show what is there."""
@@ -187,7 +187,7 @@ def _free(stem: str) -> str:
     return next((name for name in names if not Path(name).exists()), f"{stem}.toml")
 
 
-def _folders(scenario: Scenario) -> tuple[Path, ...]:
+def search_folders(scenario: Scenario) -> tuple[Path, ...]:
     """Folders of own files: the present one, that of the scenario, and those searched for platforms."""
     folder = scenario.document.folder
     return tuple(dict.fromkeys((Path.cwd(), *([folder.resolve()] if folder else []), *scenario.folders)))

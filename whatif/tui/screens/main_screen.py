@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar
 
 from textual import on
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
 from whatif.core.sweep_figure import breakdown
 from whatif.tui import page_registry
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
-from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import ChangeRequested, ErrorReported, JobRequested, ParameterSelected, StopRequested
 from whatif.tui.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
@@ -242,6 +239,15 @@ class MainScreen(Screen[None]):
         self._arrange()
         (self.query_one(ParameterTree).focus if self._tree else self.page.enter)()
 
+    def select_parameter(self, path: str) -> None:
+        """Move the cursor of the tree to a parameter or a table."""
+        panel = self.query_one(ParameterPanel)
+        panel.filter("")
+        if not panel.display:
+            self.action_tree()
+        panel.parameter_tree.focus()
+        panel.parameter_tree.select(path)
+
     def action_stop(self) -> None:
         """Leave the line that is typed, else stop computing, else clear the error, else the filter."""
         parameters = self.query_one(ParameterPanel)
@@ -273,23 +279,3 @@ class MainScreen(Screen[None]):
         if action == "page":
             return self.page.offers(str(parameters[0]))
         return self.query_one(Status).telling if action == "detail" else True
-
-    def commands(self, *others: App[Any]) -> Iterable[SystemCommand]:
-        """What the keys can do here and in others, for the command palette; moving the cursor is for keys alone."""
-        places: tuple[App[Any] | Widget, ...] = (*others, self.query_one(ParameterTree))
-        for widget in places:
-            yield from self._commands(widget, widget.BINDINGS)
-        yield from self._commands(self, self.key_list)
-        for name, words in DECISIONS.items():
-            yield SystemCommand(words, f"page decide, {name}", partial(self.action_decide, name))
-
-    def _commands(self, widget: App[Any] | Widget, bindings: Iterable[BindingType]) -> Iterable[SystemCommand]:
-        for binding in bindings:
-            if isinstance(binding, Binding) and binding.tooltip:
-                run = partial(widget.run_action, binding.action)
-                yield SystemCommand(binding.tooltip, f"key {self._key_of(binding)}", run)
-
-    def _key_of(self, binding: Binding) -> str:
-        """The first key that a binding has now."""
-        known = (item for item in self.active_bindings.values() if item.binding.id == binding.id)
-        return next((self.app.get_key_display(item.binding) for item in known), binding.key.split(",")[0])
