@@ -330,9 +330,9 @@ def test_a_window_shows_its_own_keys_in_place_of_those_of_the_desk():
         await driver.pilot.press("q")
         await driver.until(lambda: isinstance(driver.app.screen, ChoicePrompt))
         await driver.pilot.pause()
-        words = "s save and quit d drop them and quit esc go back"
+        words = "s save and quit d discard changes and quit esc go back"
         assert driver.screen_text().splitlines()[-1].split() == words.split()
-        assert "drop them and quit" in driver.screen_text()
+        assert "discard changes and quit" in driver.screen_text()
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.main_screen)
 

@@ -301,10 +301,10 @@ def test_a_question_shows_its_answers_and_scrolls_on_every_screen(size):
     answers = []
 
     async def check(driver):
-        scenario = ChoicePrompt(f"What was lost:\n\n{lines}", {"r": "bring them back", "d": "drop them"})
+        scenario = ChoicePrompt(f"What was lost:\n\n{lines}", {"r": "restore changes", "d": "discard changes"})
         driver.app.push_screen(scenario, answers.append)
-        await driver.until(lambda: "r  bring them back" in driver.screen_text())
-        assert "r bring them back d drop them" in driver.screen_text().splitlines()[-1]
+        await driver.until(lambda: "r  restore changes" in driver.screen_text())
+        assert "r restore changes d discard changes" in driver.screen_text().splitlines()[-1]
         assert "value_12" not in driver.screen_text() or size[1] > 14
         await driver.pilot.press(*["j"] * 12)
         await driver.until(lambda: "value_12" in driver.screen_text())

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.driver import GPUS, drive
-from whatif.tui.key_areas import Area, active_keys
+from whatif.tui.key_areas import KeyArea, active_keys
 from whatif.tui.page_registry import PAGES, screens
 from whatif.tui.widgets.key_bar import KeyBar
 
@@ -33,7 +33,7 @@ def test_footer_shows_whole_keys_with_those_of_the_page_first(size):
             order = [areas[label] for _, label, _ in shown]
             assert order == sorted(order)
             assert "help" in labels(driver)
-            active = [key for key in active_keys(driver.main_screen) if key.area == Area.PAGE]
+            active = [key for key in active_keys(driver.main_screen) if key.area == KeyArea.PAGE]
             own = {key.binding.description for key in active if key.binding.show}
             if size[0] >= 120:
                 assert own <= set(labels(driver))

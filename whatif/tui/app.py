@@ -164,7 +164,7 @@ class Explorer(App[None]):
                     *(shorten(line, 76) for line in lost.lines[:12]),
                 )
             )
-            answer = await self.push_screen_wait(ChoicePrompt(text, {"r": "bring them back", "d": "drop them"}))
+            answer = await self.push_screen_wait(ChoicePrompt(text, {"r": "restore changes", "d": "discard changes"}))
             if answer == "d" or (answer == "r" and await self._repeat(lost.lines)):
                 lost.path.unlink(missing_ok=True)
 
@@ -218,7 +218,7 @@ class Explorer(App[None]):
         try:
             found = self.file_sync.reload()
         except WhatifError as problem:
-            self._file_error = f"the file on disk cannot be used, the last good values stay: {problem}"
+            self._file_error = f"the file on disk is invalid, the last valid values are kept: {problem}"
             self._shown("")
             return
         self._file_error = ""
@@ -291,7 +291,7 @@ class Explorer(App[None]):
         """Write the scenario, with its edits, to another file."""
         path = self.file_sync.file.path
         name = await self.push_screen_wait(
-            TextPrompt("Write the scenario to", path.name if self.file_sync.shipped else str(path))
+            TextPrompt("Save the scenario to", path.name if self.file_sync.shipped else str(path))
         )
         if name and await may_write(self, toml_path(name)):
             self.runner.later(lambda: self._try(lambda: self.file_sync.save_as(toml_path(name))))
@@ -315,7 +315,7 @@ class Explorer(App[None]):
     @work
     async def action_journal(self) -> None:
         """Write the journal to a file, to be replayed."""
-        name = await self.push_screen_wait(TextPrompt("Write the journal to", "whatif.journal"))
+        name = await self.push_screen_wait(TextPrompt("Save the journal to", "whatif.journal"))
         if name and await may_write(self, Path(name).expanduser()):
             self._say(self.file_sync.save_journal(Path(name).expanduser()))
 
@@ -364,7 +364,7 @@ class Explorer(App[None]):
             return True
         lines = "\n".join(f"{path} = {text}" for path, text in list(unsaved.items())[:12])
         text = f"Not saved to {self.file_sync.file.path}:\n\n{lines}"
-        answers = {"s": f"save and {words}", "d": f"drop them and {words}"}
+        answers = {"s": f"save and {words}", "d": f"discard changes and {words}"}
         answer = await self.push_screen_wait(ChoicePrompt(text, answers))
         if answer == "s":
             self.action_save()
@@ -374,14 +374,14 @@ class Explorer(App[None]):
 
     @work
     async def action_quit(self) -> None:  # type: ignore[override]
-        """End the program."""
+        """Quit the program."""
         if await self._may_leave("quit"):
             self.file_sync.recovery.forget()
             self.exit()
 
     def action_help_quit(self) -> None:
-        """Tell which key ends the program."""
-        self._say("q ends the program")
+        """Report which key quits."""
+        self._say("q quits")
 
 
 def _all_keys() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Names and synonyms of commands and pages for the palette: what a person may type to find them.
+"""Names and synonyms of commands for the palette: what a person may type to find them.
 
 A command is named by the label of its key, `Undo` for `undo`. `_NAMES` has the names of those whose label is too short
 away from the footer, by binding id; `_SYNONYMS` has other words for a command, by its name in small letters.
@@ -53,7 +53,7 @@ _NAMES: Final = {
 }
 
 _SYNONYMS: Final = {
-    "undo": "take back, step back, revert",
+    "undo": "step back, revert",
     "redo": "do again, repeat",
     "save": "write, store",
     "save as": "write to, another file, rename",
@@ -99,22 +99,6 @@ _SYNONYMS: Final = {
     "uncertain": "uncertainty, sensitivity, measure",
     "full screen": "zoom panel, enlarge, maximize",
 }
-
-PAGES: Final = {
-    "explore": ("The answer, the sweep and the breakdown", "plot, curve, home, main"),
-    "compare": ("Every machine and its curve", "machines, platforms, ratio, speedup"),
-    "why": ("Terms, equations and elasticities", "explain, sensitivity, leverage, derivation"),
-    "roofline": ("Kernels under the roofs of the GPU", "arithmetic intensity, bandwidth, kernels"),
-    "timeline": ("Phases of an iteration and their overlaps", "gantt, overlap, phases"),
-    "messages": ("Message times, placement and domains", "mpi, latency, bandwidth, halo, topology, placement"),
-    "ranks": ("Activity of every rank, message by message", "simulation, trace, critical path, imbalance"),
-    "fit": ("Measured message times and fitted curves", "measurements, osu, ping-pong, calibrate"),
-    "runs": ("Measured runs and a formula", "regression, csv, formula, measurements"),
-    "profile": ("A GPU profile, projected to this machine", "nsight, nvprof, rocprof, kineto, gpu"),
-    "decide": ("One question at a time", "bottlenecks, scaling, pareto, budget, layout"),
-    "files": ("Scenarios and platforms", "open, load, scenario, browse"),
-}
-"""Explanation and synonyms of pages, by name."""
 
 
 def command_name(binding: Binding) -> str:

@@ -10,7 +10,7 @@ from textual.binding import ActiveBinding, Binding
 from textual.screen import Screen
 
 
-class Area(IntEnum):
+class KeyArea(IntEnum):
     """Where a key belongs, in the order in which keys are shown."""
 
     PAGE = 0
@@ -21,7 +21,7 @@ class Area(IntEnum):
 class ActiveKey(NamedTuple):
     """Key that works now; a binding has one for each of its keys."""
 
-    area: Area
+    area: KeyArea
     binding: Binding
     enabled: bool
     display: str
@@ -46,10 +46,10 @@ def active_keys(screen: Screen[Any]) -> list[ActiveKey]:
     return sorted(keys, key=lambda key: key.area)
 
 
-def _area(screen: Screen[Any], active: ActiveBinding) -> Area:
+def _area(screen: Screen[Any], active: ActiveBinding) -> KeyArea:
     if active.node not in (screen, screen.app):
-        return Area.FOCUS
-    return Area.PAGE if active.binding.action.startswith("page(") else Area.GENERAL
+        return KeyArea.FOCUS
+    return KeyArea.PAGE if active.binding.action.startswith("page(") else KeyArea.GENERAL
 
 
 def footer_keys(screen: Screen[Any], room: int) -> list[ActiveKey]:
@@ -66,6 +66,6 @@ def footer_keys(screen: Screen[Any], room: int) -> list[ActiveKey]:
     return sorted(shown, key=keys.index)
 
 
-def _rank(key: ActiveKey) -> tuple[bool, bool, Area]:
+def _rank(key: ActiveKey) -> tuple[bool, bool, KeyArea]:
     """Order in which keys get room in the footer: help first, keys that their binding hides last."""
     return key.binding.id != "desk.help", not key.binding.show, key.area

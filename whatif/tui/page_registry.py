@@ -31,6 +31,10 @@ class PageEntry(NamedTuple):
     group: str
     """Name of its group; empty for a page that stands in for another one."""
     module: str
+    words: str = ""
+    """What the page shows."""
+    synonyms: str = ""
+    """Other words to find the page by, separated by commas."""
 
     def load(self) -> type[Page[Any]]:
         """Class of the page, imported on first use."""
@@ -49,18 +53,90 @@ GROUPS: Final = (
 )
 
 PAGES: tuple[PageEntry, ...] = (
-    PageEntry("explore", "explore", "whatif.tui.pages.explore:ExplorePage"),
-    PageEntry("compare", "compare", "whatif.tui.pages.compare:ComparePage"),
-    PageEntry("why", "explain", "whatif.tui.pages.why:WhyPage"),
-    PageEntry("roofline", "explain", "whatif.tui.pages.roofline:RooflinePage"),
-    PageEntry("timeline", "explain", "whatif.tui.pages.timeline:TimelinePage"),
-    PageEntry("messages", "messages", "whatif.tui.pages.messages:MessagesPage"),
-    PageEntry("ranks", "messages", "whatif.tui.pages.ranks:RanksPage"),
-    PageEntry("fit", "data", "whatif.tui.pages.fit:FitPage"),
-    PageEntry("runs", "data", "whatif.tui.pages.runs:RunsPage"),
-    PageEntry("profile", "data", "whatif.tui.pages.profile:ProfilePage"),
-    PageEntry("decide", "decide", "whatif.tui.pages.decide:DecidePage"),
-    PageEntry("files", "files", "whatif.tui.pages.files:FilesPage"),
+    PageEntry(
+        "explore",
+        "explore",
+        "whatif.tui.pages.explore:ExplorePage",
+        "The answer, the sweep and the breakdown",
+        "plot, curve, home, main",
+    ),
+    PageEntry(
+        "compare",
+        "compare",
+        "whatif.tui.pages.compare:ComparePage",
+        "Every machine and its curve",
+        "machines, platforms, ratio, speedup",
+    ),
+    PageEntry(
+        "why",
+        "explain",
+        "whatif.tui.pages.why:WhyPage",
+        "Terms, equations and elasticities",
+        "explain, sensitivity, leverage, derivation",
+    ),
+    PageEntry(
+        "roofline",
+        "explain",
+        "whatif.tui.pages.roofline:RooflinePage",
+        "Kernels under the roofs of the GPU",
+        "arithmetic intensity, bandwidth, kernels",
+    ),
+    PageEntry(
+        "timeline",
+        "explain",
+        "whatif.tui.pages.timeline:TimelinePage",
+        "Phases of an iteration and their overlaps",
+        "gantt, overlap, phases",
+    ),
+    PageEntry(
+        "messages",
+        "messages",
+        "whatif.tui.pages.messages:MessagesPage",
+        "Message times, placement and domains",
+        "mpi, latency, bandwidth, halo, topology, placement",
+    ),
+    PageEntry(
+        "ranks",
+        "messages",
+        "whatif.tui.pages.ranks:RanksPage",
+        "Activity of every rank, message by message",
+        "simulation, trace, critical path, imbalance",
+    ),
+    PageEntry(
+        "fit",
+        "data",
+        "whatif.tui.pages.fit:FitPage",
+        "Measured message times and fitted curves",
+        "measurements, osu, ping-pong, calibrate",
+    ),
+    PageEntry(
+        "runs",
+        "data",
+        "whatif.tui.pages.runs:RunsPage",
+        "Measured runs and a formula",
+        "regression, csv, formula, measurements",
+    ),
+    PageEntry(
+        "profile",
+        "data",
+        "whatif.tui.pages.profile:ProfilePage",
+        "A GPU profile, projected to this machine",
+        "nsight, nvprof, rocprof, kineto, gpu",
+    ),
+    PageEntry(
+        "decide",
+        "decide",
+        "whatif.tui.pages.decide:DecidePage",
+        "One question at a time",
+        "bottlenecks, scaling, pareto, budget, layout",
+    ),
+    PageEntry(
+        "files",
+        "files",
+        "whatif.tui.pages.files:FilesPage",
+        "Scenarios and platforms",
+        "open, load, scenario, browse",
+    ),
     *(PageEntry(name, "", page.page) for name, page in registered_pages().items()),
 )
 

@@ -12,7 +12,7 @@ from textual.style import Style
 from whatif.plotting.description import text_cells
 from whatif.schema.catalogue import catalogue
 from whatif.tui.labels import MUTED
-from whatif.tui.pages.files import search_folders
+from whatif.tui.pages.file_paths import catalogue_folders
 from whatif.tui.palette_entries import (
     Entry,
     best,
@@ -54,7 +54,7 @@ class PaletteProvider(Provider):
 
 
 async def _files(screen: MainScreen) -> list[Entry]:
-    folders = search_folders(screen.state.session.scenario)
+    folders = catalogue_folders(screen.state.session.scenario)
     return list(file_entries(screen, await asyncio.to_thread(catalogue, folders)))
 
 

@@ -15,11 +15,11 @@ from textual.widget import Widget
 
 from whatif.core.sweep_figure import columns_to_plot
 from whatif.schema.catalogue import CatalogueEntry
-from whatif.tui.command_names import PAGES, command_name, synonyms
+from whatif.tui.command_names import command_name, synonyms
 from whatif.tui.commands import Adopt, Show
 from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import FileAsked
-from whatif.tui.page_registry import screens
+from whatif.tui.page_registry import FIRST_PAGE, screens
 from whatif.tui.parameter_rows import matters
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.widgets.parameter_tree import ParameterTree
@@ -124,8 +124,7 @@ def system_commands(app: App[Any]) -> Iterator[Entry]:
 def pages(screen: MainScreen) -> Iterator[Entry]:
     """Pages, and questions of the page `decide`."""
     for page in screens():
-        words, others = PAGES.get(page.name, ("", ""))
-        yield Entry(page.name, "page", words, partial(screen.action_go, page.name), synonyms=others)
+        yield Entry(page.name, "page", page.words, partial(screen.action_go, page.name), synonyms=page.synonyms)
     for name, words in DECISIONS.items():
         yield Entry(name.capitalize(), "question", words, partial(screen.action_decide, name), synonyms=synonyms(name))
 
@@ -149,9 +148,9 @@ def model_entries(screen: MainScreen) -> Iterator[Entry]:
 
 
 def draw(screen: MainScreen, column: str) -> None:
-    """Draw a result on the page `explore`."""
+    """Draw a result on the first page."""
     screen.change(Show("y", column))
-    screen.action_go("explore")
+    screen.action_go(FIRST_PAGE)
 
 
 def file_entries(screen: MainScreen, files: Iterable[CatalogueEntry]) -> Iterator[Entry]:

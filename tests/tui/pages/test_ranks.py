@@ -221,7 +221,7 @@ def test_a_modelled_study_is_played_beside_and_both_times_are_told():
 
     async def check(page):
         time = duration(max(row["time"] for row in rows))
-        expected = f"closed forms of the scenario give {duration(state)}, the simulation of all messages {time}"
+        expected = f"Analytic model {duration(state)}, simulated {time}"
         assert expected in page.text
         assert f"2 iterations of jacobi2d · {time} on Summit · 96 ranks on 16 nodes" in page.lines[0]
 
@@ -267,7 +267,7 @@ def test_a_deadlock_is_told_with_its_ranks(chain):
     async def check(page):
         assert "There is no time line: deadlock: 2 of 2 ranks wait forever" in page.text
         assert "rank 1, operation 0 (receive): receive of 8 B from rank 0" in page.text
-        assert "u takes the last change back" in page.text
+        assert "u undoes the last change" in page.text
 
     on_page(RanksPage, check, chain)
 
@@ -301,13 +301,13 @@ def test_the_keys_move_through_the_run(chain):
         await driver.press("home", "x")
         assert "Rank 0 on node 0" in driver.screen_text()
         await driver.press("x")
-        assert "Rank 1 on node 0 is done at 4.0006 ms: compute 1 ms, wait 3.0006 ms." in driver.screen_text()
+        assert "Rank 1 on node 0 ends at 4.0006 ms: compute 1 ms, wait 3.0006 ms." in driver.screen_text()
         await driver.press("y")
         assert "Rank 2 on node 0" in driver.screen_text()
         await driver.press("v")
-        assert "done at" in driver.screen_text()
+        assert "ends at" in driver.screen_text()
         await driver.press("m")
-        assert "what the run time is made of" in driver.screen_text()
+        assert "parts of the run time" in driver.screen_text()
         assert "node 0" not in driver.screen_text().replace("on node 0", "")
         await driver.press("I")
         assert "a trace is simulated once" in driver.screen_text()

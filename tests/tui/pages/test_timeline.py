@@ -212,7 +212,7 @@ def test_a_longer_iteration_is_said_to_be_longer():
 def test_an_impossible_point_says_why_and_which_key_helps():
     async def check(page):
         assert "infeasible: the ranks need more nodes than the platform has" in page.text
-        assert "u takes the last change back" in page.text
+        assert "u undoes the last change" in page.text
         assert not page.app.query_one(TimeBars).display
         await page.change(Edit("platform.node_count", "4608"))
         assert page.app.query_one(TimeBars).display
@@ -223,7 +223,7 @@ def test_an_impossible_point_says_why_and_which_key_helps():
 
 def test_an_impossible_baseline_is_told_beside_the_present_iteration():
     async def check(page):
-        assert "What it is compared with is infeasible: the ranks need more nodes" in page.text
+        assert "The baseline is infeasible: the ranks need more nodes" in page.text
         assert "■ stencil" in page.text
 
     on_page(TimelinePage, check, changes=(TOO_FEW, Pin(), Edit("platform.node_count", "4608")))

@@ -148,7 +148,7 @@ class ComparePage(Page[CompareView]):
         names, table = keys(machines), self.query_one(ColumnsView)
         table.cursor = next((row for row, at in enumerate(self._order) if names[at] == pointed), 0)
         content = rows(machines, self._order, base, signs, state.view)
-        table.border_title = "machines" if machines else "asking the other machines …"
+        table.border_title = "machines" if machines else "evaluating the other machines …"
         table.fill(content, _KEPT, f"ratios to {machines[base].label}" if machines else "")
         if view.sort != self._sorted:
             self._sorted = view.sort
@@ -336,7 +336,7 @@ def why_no_curves(state: ExplorerState, machines: list[PlatformRow]) -> str:
     if not machines:
         return ""
     if not state.session.grid.axes:
-        return "Nothing is swept: select a value and press s to draw the time over it on every machine."
+        return "No sweep: select a parameter and press s to draw the time over it on every machine."
     reasons = (machine.curve_reason or machine.reason for machine in machines)
     reason = next(filter(None, reasons), "no point of the axis is feasible")
     return f"No curve of {', '.join(machine.label for machine in machines)}: {reason}"

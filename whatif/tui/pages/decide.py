@@ -76,7 +76,11 @@ class DecidePage(Page[DecideView]):
         PageKey("result", "y", "result(1)", "result", "Ask about the next result"),
         PageKey("last_result", "Y", "result(-1)", "", "Ask about the previous result"),
         PageKey(
-            "other", "x", "other", "other", "Why: against the next machine; Pareto: over the parameter in the tree"
+            "other",
+            "x",
+            "other",
+            "other",
+            "Compare with the next machine (why), or vary the parameter in the tree (Pareto)",
         ),
         extra_key("bands", "B", "turn('samples')", "samples", "Choose the number of samples of the uncertain values"),
         extra_key("spread", "percent_sign", "turn('spread')", "spread", "Vary assumed values too, then data sheets"),
@@ -228,9 +232,11 @@ class DecidePage(Page[DecideView]):
         if decision == "pareto":
             self.ask("front_over", self._parameter())
         elif decision != "why":
-            self.post_message(ErrorReported("there is nothing else to take: m goes to why, or to pareto"))
+            self.post_message(ErrorReported("nothing to choose here: m goes to why or Pareto"))
         elif state.changed:
-            self.post_message(ErrorReported("the values differ from the baseline: pin them (b) to compare machines"))
+            self.post_message(
+                ErrorReported("the values differ from the baseline: press b to set the baseline, then compare machines")
+            )
         else:
             names = ("", *known_platforms(state.session.scenario))
             self.choose_shared("against", lambda view: stepped(names, view.against))
@@ -251,7 +257,7 @@ class DecidePage(Page[DecideView]):
         if change is not None:
             self.post_message(ChangeRequested(change))
         else:
-            self.post_message(ErrorReported("there is nothing to take in this row"))
+            self.post_message(ErrorReported("nothing to adopt in this row"))
 
 
 def _inputs(state: ExplorerState) -> tuple[object, ...]:

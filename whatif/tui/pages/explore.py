@@ -71,7 +71,7 @@ class ExplorePage(Page[ExploreView]):
         with Vertical(id="sweep"):
             yield StackedPlots()
             yield TableView()
-            yield Static("Select a value and press s to draw the time over it.", id="hint", markup=False)
+            yield Static("Select a parameter and press s to sweep it.", id="hint", markup=False)
         yield Breakdown()
 
     def show(self, state: ExplorerState) -> None:
@@ -91,7 +91,7 @@ class ExplorePage(Page[ExploreView]):
         headline.border_title = Content(f"{scenario.application.name} on {scenario.platform.name}")
         accuracy = "".join(f"{note} · " for note in accuracy_notes(program))
         grade = program.grade, grade_style(program.grade)
-        headline.border_subtitle = Content.assemble(accuracy, "worst grade: ", grade)
+        headline.border_subtitle = Content.assemble(accuracy, "lowest grade: ", grade)
 
     def _show_curves(self, state: ExplorerState) -> None:
         session, view = state.session, state.view

@@ -86,7 +86,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         "No measurements yet. n reads files or folders of the OSU and Intel MPI Benchmarks, Netgauge, SimGrid and "
         "others; so does `whatif open SCENARIO --measured FILE`."
     )
-    REMEDY = "n reads other measurements, N says what the columns of CSV files hold."
+    REMEDY = "n reads other measurements, N names the columns of CSV files."
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "measurements", "Read measurements: files or folders of OSU, IMB, Netgauge .."),
@@ -258,10 +258,10 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
     def _ready(self) -> DistanceFit | None:
         """Requested fit; None, with a message, while it is computed and if it failed."""
         if self._state is None or not isinstance(self._found, DistanceFit):
-            self.post_message(ErrorReported("there is no fit to take; n reads measurements"))
+            self.post_message(ErrorReported("no fit to accept; n reads measurements"))
             return None
         if self._inputs != self.view_in(self._state.view):
-            self.post_message(ErrorReported("the fit is on its way; ask again"))
+            self.post_message(ErrorReported("the fit is not ready yet; try again"))
             return None
         return self._found
 
@@ -344,7 +344,7 @@ def _is_of(warning: str, model: str) -> bool:
 
 def summary(found: DistanceFit) -> Content:
     """How good the fit is, which model does best, and what to mind."""
-    good = f"{MODEL_LABELS[found.model]} is off by {percent(found.error)} (root mean square)"
+    good = f"{MODEL_LABELS[found.model]}: RMS error {percent(found.error)}"
     others = ", ".join(f"{MODEL_LABELS[name]} {percent(error)}" for name, error in found.held_out.items())
     held = f" · points left out: {others} · {MODEL_LABELS[found.recommended]} is recommended" if others else ""
     ours = [warning for warning in found.warnings if _is_of(warning, found.model)]

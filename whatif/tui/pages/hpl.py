@@ -46,7 +46,7 @@ _WIDE, _HIGH = 96, 20
 """The size from which on there is room for all parts."""
 _LOW, _FLAT = 14, 9
 """The heights from which on there is room for frames, for words."""
-_ELSE: Final = "u takes the last change back."
+_ELSE: Final = "u undoes the last change."
 PARTS: Final = ("rates", "components", "panels", "geometries")
 _PANELS: Final = (1, 2, 3, 5, 8, 12, 20, MOST_PANELS)
 
@@ -234,7 +234,7 @@ class HPLPage(Page[HPLView]):
         hint = self._reason or (
             share_words(self._share) if not self._finished else best_words(shown, self._rates, here)
         )
-        self._title("geometries", f"P x Q of {chosen.rank_count:,} processes", f"{brief(hint)} · enter takes it")
+        self._title("geometries", f"P x Q of {chosen.rank_count:,} processes", f"{brief(hint)} · enter adopts it")
         self.query_one(GridsView).fill(grid_rows(shown, self._rates, here), 1)
 
     def _title(self, part: str, title: str, subtitle: str) -> None:

@@ -47,7 +47,7 @@ _ROOMY, _LOW, _FLAT = 24, 18, 12
 _STEPS: Final = (1, 2, 5, 10, 20, 50, 100)
 """How many iterations a key asks for, one after the other."""
 _WAITING: Final = "simulating the messages one by one …"
-_ELSE: Final = "u takes the last change back; the other pages show what the model says."
+_ELSE: Final = "u undoes the last change; the other pages show the analytic model."
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class RanksPage(Page[RanksView]):
         panel.border_subtitle = Content("simulating …" if waiting else window_words(lanes.window, summary.run_time))
         self.query_one(RankBars).show(lanes, self.view_in(state.view).first_rank, self._rank)
         self.query_one("#rank-times", TableView).show(rank_times(summary))
-        self.query_one("#spent").border_title = "what the run time is made of"
+        self.query_one("#spent").border_title = "parts of the run time"
         self.query_one(Facts).show(path_facts(summary), "")
         self.query_one("#groups", ColumnsView).fill(group_rows(summary), 1)
         self.query_one("#path", ColumnsView).fill(path_rows(summary.path), 1)

@@ -64,7 +64,7 @@ class RunsView(MeasurementView):
 
 
 class RunsPage(MeasurementPage[RunsView, RunsRegression]):
-    """Measured runs over those that a formula gives, with residuals and coefficients; enter takes a term out or in."""
+    """Measured runs over those that a formula gives, with residuals and coefficients; enter removes or adds a term."""
 
     NAME: ClassVar[str] = "runs"
     VIEW = RunsView
@@ -78,7 +78,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         "No runs yet. n reads CSV files with a run in each row and units in the headings, `time [ms]`; "
         "so does `whatif open SCENARIO --runs FILE`."
     )
-    REMEDY = "n reads other runs, N says what the columns of CSV files hold, f changes the formula."
+    REMEDY = "n reads other runs, N names the columns of CSV files, f changes the formula."
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "runs", "Read runs: files or folders with one run per row"),
@@ -230,7 +230,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         panel.border_subtitle = Content(f"{refused}{found.files} · {len(found.measured)} runs")
         terms, models = self.query_one("#terms", ColumnsView), self.query_one("#models", ColumnsView)
         terms.border_title = f"terms of {'log ' * found.logarithmic}{found.response}"
-        hint = "enter: out or in" if self._adding else "enter: out or in · + others"
+        hint = "enter: remove or add" if self._adding else "enter: remove or add · + others"
         focused = self.screen.focused
         # After a dialog Textual gives the keys to the parameters, even where they are out of sight.
         nowhere = focused is None or not all(node.display for node in focused.ancestors_with_self)
@@ -259,7 +259,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             good = found.formula if refused else ""
             self.choose("formula", lambda view: change(good or view.formula or found.first))
         else:
-            self.post_message(ErrorReported("there is no fit to change; n reads runs"))
+            self.post_message(ErrorReported("no fit to change; n reads runs"))
 
     @on(TableView.Chosen, "#terms")
     def action_term(self) -> None:
@@ -275,7 +275,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         """List the terms that could be added, the most telling first, or no longer."""
         found = self._found
         if not isinstance(found, RunsRegression):
-            self.post_message(ErrorReported("there is no fit to change; n reads runs"))
+            self.post_message(ErrorReported("no fit to change; n reads runs"))
             return
         self._adding = not self._adding
         self._fill()
@@ -289,7 +289,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         self._change(with_other_link)
 
     def action_pin(self) -> None:
-        """Compare with the present model from now on."""
+        """Set the present model as the baseline."""
         if isinstance(self._found, RunsRegression):
             self.ask("pinned", self._found.formula)
 
@@ -304,7 +304,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         """Write the model to a file, and take it into the scenario."""
         state, found = self._state, self._found
         if state is None or not isinstance(found, RunsRegression) or not self._is_current(state):
-            self.post_message(ErrorReported("there is no fit to take yet; n reads runs"))
+            self.post_message(ErrorReported("no fit to accept yet; n reads runs"))
             return
         start = str(own_folder(state) / f"{found.response}_model.toml")
         name = await self.app.push_screen_wait(TextPrompt("Write the model to", start))
@@ -329,7 +329,11 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             return
         if taken.edits:
             self.post_message(ChangeRequested(EditAll(taken.edits)))
-        asks = "" if taken.scenario is None else f"; {taken.scenario} asks it: 8 opens it, or `whatif open`"
+        asks = (
+            ""
+            if taken.scenario is None
+            else f"; {taken.scenario} uses it: open it on page files, or with `whatif open`"
+        )
         self.notify(f"written to {path}{asks}", markup=False)
 
 

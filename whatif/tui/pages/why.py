@@ -24,7 +24,7 @@ from whatif.tui.widgets.elasticity_bars import ElasticityBars
 from whatif.tui.widgets.why_tree import WhyTree, details
 
 _MEANING = "Elasticity -0.58: 1 % more of a parameter is 0.58 % less {}."
-_UNDO = "u takes the last change back."
+_UNDO = "u undoes the last change."
 _WIDE, _TALL = 100, 26
 
 

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from whatif.core.session import Session
 from whatif.core.term import Term
 from whatif.schema.parameters import Parameter
-from whatif.tui.key_areas import ActiveKey, Area, active_keys
+from whatif.tui.key_areas import ActiveKey, KeyArea, active_keys
 from whatif.tui.labels import MUTED, grade_style
 from whatif.tui.page_registry import GROUPS
 from whatif.tui.pages.page import Page
@@ -33,21 +33,21 @@ _WIDGETS: Final = {
 
 def help_text(screen: Screen[None], page: Page[Any], tree: ParameterTree) -> tuple[Content, str]:
     """Text and title: the page with its keys, then what has the focus, a parameter for one, then general keys."""
-    about = {Area.PAGE: [(f"{page.help()}\n\n", "")]}
+    about = {KeyArea.PAGE: [(f"{page.help()}\n\n", "")]}
     if isinstance(screen.focused, ParameterTree | PromptInput) and tree.parameter is not None:
-        about[Area.FOCUS] = _parameter(tree.parameter, tree.session)
+        about[KeyArea.FOCUS] = _parameter(tree.parameter, tree.session)
     parts: list[Part] = []
-    for area in Area:
+    for area in KeyArea:
         # What Textual binds by itself has no id; its keys are in the palette.
         keys = [key for key in active_keys(screen) if key.area == area and key.binding.id]
-        if area != Area.PAGE and (keys or area in about):
+        if area != KeyArea.PAGE and (keys or area in about):
             parts += [(f"{_heading(area, screen)}\n", "bold underline")]
         parts += [*about.get(area, []), *_lines(screen, keys), ("\n", "")]
     return Content.assemble(*parts), f"page {page.NAME}"
 
 
-def _heading(area: Area, screen: Screen[None]) -> str:
-    return "general" if area == Area.GENERAL else _WIDGETS.get(type(screen.focused).__name__, "list")
+def _heading(area: KeyArea, screen: Screen[None]) -> str:
+    return "general" if area == KeyArea.GENERAL else _WIDGETS.get(type(screen.focused).__name__, "list")
 
 
 def _parameter(parameter: Parameter, session: Session) -> list[Part]:

@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
-from whatif.tui.key_areas import ActiveKey, Area, footer_keys
+from whatif.tui.key_areas import ActiveKey, KeyArea, footer_keys
 
 
 class KeyBar(Footer):
@@ -53,7 +53,7 @@ class KeyBar(Footer):
         found = self.screen.active_bindings.get(self.app.COMMAND_PALETTE_BINDING)
         if found is None or not self.show_command_palette:
             return None
-        return ActiveKey(Area.GENERAL, found.binding, found.enabled, self.app.get_key_display(found.binding))
+        return ActiveKey(KeyArea.GENERAL, found.binding, found.enabled, self.app.get_key_display(found.binding))
 
 
 def _entry(key: ActiveKey, classes: str = "") -> FooterKey:
