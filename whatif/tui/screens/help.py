@@ -1,4 +1,4 @@
-"""Help of F1: what has the focus, and every key that works there."""
+"""Help of F1: the keys of the page, what has the focus, and every other key that works."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _lines(screen: Screen[None], keys: Iterable[ActiveKey]) -> list[Part]:
     return [
         part
         for words, known in lines.items()
-        for part in ((f"{' '.join(known):>20}  ", "bold $text-primary"), (f"{words}\n", ""))
+        for part in ((f"{' '.join(known):>11}  ", "bold $text-primary"), (f"{words}\n", ""))
     ]
 
 

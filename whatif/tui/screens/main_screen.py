@@ -42,7 +42,9 @@ class MainScreen(Screen[None]):
             "M", "marker", "marker", show=False, tooltip="Draw curves with braille, blocks or ASCII", id="desk.marker"
         ),
         Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
-        Binding("f1,?", "help", "help", key_display="F1", tooltip="Explain what has the focus", id="desk.help"),
+        Binding(
+            "f1,?", "help", "help", key_display="F1", tooltip="List keys, explain what has the focus", id="desk.help"
+        ),
         Binding("escape", "stop", show=False, tooltip="Stop computing, clear the message", id="desk.stop"),
     ]
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar by Textual
@@ -100,11 +102,11 @@ class MainScreen(Screen[None]):
 
     def _bind_keys(self, page: type[Page[Any]]) -> None:
         """Bind the keys of the groups and those of one page, which precede the same keys of the screen."""
-        added = (*page_registry.go_bindings(self.state.view.screen), *page.bindings())
-        self.key_list = (*self.BINDINGS, *added)
-        bound = self._screen_bindings.copy()
-        for key, bindings in BindingsMap(added).key_to_bindings.items():
-            bound.key_to_bindings[key] = [*bindings, *bound.key_to_bindings.get(key, ())]
+        added = (*page.bindings(), *page_registry.go_bindings(self.state.view.screen))
+        self.key_list = (*added, *self.BINDINGS)
+        bound = BindingsMap(added)
+        for key, bindings in self._screen_bindings.key_to_bindings.items():
+            bound.key_to_bindings.setdefault(key, []).extend(bindings)
         self._bindings = bound
 
     def show(self, state: ExplorerState, error: str = "", *, busy: bool = False, notice: str = "") -> None:
