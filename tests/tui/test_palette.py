@@ -69,7 +69,7 @@ FIRST = {
 def everything(driver):
     """All entries, as the palette gathers them."""
     screen = driver.main_screen
-    groups = (commands(screen), system_commands(driver.app), pages(screen), model_entries(screen))
+    groups = (commands(screen), system_commands(screen), pages(screen), model_entries(screen))
     return [*(entry for group in groups for entry in group), *file_entries(screen, catalogue([]))]
 
 

@@ -13,15 +13,7 @@ from whatif.plotting.description import text_cells
 from whatif.schema.catalogue import catalogue
 from whatif.tui.labels import MUTED
 from whatif.tui.pages.file_paths import catalogue_folders
-from whatif.tui.palette_entries import (
-    Entry,
-    best,
-    commands,
-    file_entries,
-    model_entries,
-    pages,
-    system_commands,
-)
+from whatif.tui.palette_entries import Entry, best, commands, file_entries, model_entries, pages, system_commands
 from whatif.tui.screens.main_screen import MainScreen
 
 _NAME_WIDTH, _TAG_WIDTH = 24, 9
@@ -33,7 +25,7 @@ class PaletteProvider(Provider):
     async def startup(self) -> None:
         """Gather the entries once; folders are read in a thread, and files that did not change are known."""
         screen = self.screen
-        self._commands = list(system_commands(self.app))
+        self._commands = list(system_commands(screen))
         self._model: list[Entry] = []
         self._files: asyncio.Task[list[Entry]] | None = None
         if isinstance(screen, MainScreen):

@@ -11,6 +11,7 @@ from typing import Any, Final
 from textual.actions import parse
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.widget import Widget
 
 from whatif.core.sweep_figure import columns_to_plot
@@ -112,10 +113,10 @@ def command(binding: Binding, run: Callable[[], object], key: str = "") -> Entry
     return Entry(name, "command", binding.tooltip, run, key, synonyms(name))
 
 
-def system_commands(app: App[Any]) -> Iterator[Entry]:
+def system_commands(screen: Screen[Any]) -> Iterator[Entry]:
     """Commands of Textual, but those that the program has under other names."""
     names = {"Maximize": "Full screen", "Minimize": "Leave full screen"}
-    for title, words, run, _ in app.get_system_commands(app.screen_stack[0]):
+    for title, words, run, _ in screen.app.get_system_commands(screen):
         if title not in ("Quit", "Keys"):
             name = names.get(title, title)
             yield Entry(name, "command", words, run, synonyms=synonyms(name))
@@ -136,11 +137,8 @@ def model_entries(screen: MainScreen) -> Iterator[Entry]:
     for path in dict.fromkeys(path.split(".")[2] for path in program.parameters if path.startswith(_PHASES)):
         yield Entry(path, "phase", "Go to the phase", partial(screen.select_parameter, _PHASES + path))
     for column in columns_to_plot(session.result):
-        name, words = (
-            column.removeprefix("terms."),
-            "Draw the phase" if "." in column else "Draw the result",
-        )
-        yield Entry(name, "result", words, partial(draw, screen, column))
+        words = "Draw the phase" if "." in column else "Draw the result"
+        yield Entry(column.removeprefix("terms."), "result", words, partial(draw, screen, column))
     for path, parameter in program.parameters.items():
         kind, short = "parameter" if matters(program, parameter) else "unused", path.rpartition(".")[2]
         words = " ".join(parameter.description.split())
@@ -154,21 +152,10 @@ def draw(screen: MainScreen, column: str) -> None:
 
 
 def file_entries(screen: MainScreen, files: Iterable[CatalogueEntry]) -> Iterator[Entry]:
-    """Platforms and scenario files; those that cannot be read are left to the page `files`."""
+    """Platforms and scenario files; those that cannot be read are left to the page of files."""
     for item in files:
         if item.kind == "platform":
-            yield Entry(
-                item.name,
-                "platform",
-                item.words,
-                partial(screen.change, Adopt(item.name)),
-                synonyms="platform, machine",
-            )
+            yield Entry(item.name, item.kind, item.words, partial(screen.change, Adopt(item.name)))
         elif not item.problem:
-            yield Entry(
-                item.name,
-                "scenario",
-                item.words,
-                partial(screen.post_message, FileAsked(str(item.path))),
-                synonyms="scenario, open",
-            )
+            ask = partial(screen.post_message, FileAsked(str(item.path)))
+            yield Entry(item.name, "scenario", item.words, ask)

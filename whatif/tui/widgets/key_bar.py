@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.widgets import Footer
-from textual.widgets._footer import FooterKey
+from textual.widgets._footer import FooterKey  # It has no public name.
 
 from whatif.tui.key_areas import ActiveKey, KeyArea, footer_keys
 
