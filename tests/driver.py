@@ -68,6 +68,12 @@ class Driver:
             await self.pilot.press(key)
             await self.calm()
 
+    async def go(self, page):
+        """Go to a page by command."""
+        self.main_screen.action_go(page)
+        await self.until(lambda: self.state.view.screen == page and self.state.page == self.main_screen.page.NAME)
+        await self.calm()
+
     async def type(self, text):
         self.prompt.query_one("PromptInput").value = text
         await self.press("enter")

@@ -212,7 +212,7 @@ def test_stdout_holds_data_only(whatif_main):
     assert code == 0
     assert json.loads(out)
     assert "How does the iteration time" in err
-    assert "platform Summit; worst grade of its values: assumed" in err
+    assert "platform Summit; lowest grade of its values: assumed" in err
     assert f"{GPUS} (2) x {MODEL} (2)" in err
 
 
@@ -477,6 +477,6 @@ def test_grade_of_a_sweep_over_platforms_is_the_worst(whatif_main):
     """Summit's values are published, but for its switches; a network of Frontier is assumed by rule."""
     plain = ("--set", "application.congestion=none")
     _, _, err = whatif_main("run", "jacobi2d", "--sweep", "platform=summit, frontier", *plain)
-    assert "worst grade of its values: datasheet" in err
-    assert "worst grade over all of them: assumed" in err
+    assert "lowest grade of its values: datasheet" in err
+    assert "lowest grade over all of them: assumed" in err
     assert "over all of them" not in whatif_main("run", "jacobi2d", "--point")[2]

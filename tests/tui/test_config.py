@@ -145,6 +145,8 @@ def test_a_theme_like_no_other_is_answered_with_all(problems):
             (2, 1),
             "`leaf.mor`: no such key binding; did you mean `leaf.more`?",
         ),
+        ('[keys]\n"go.timeline" = "5"', (2, 1), "`go.timeline`: pages are in groups now; use `go.explain`"),
+        ('[keys]\n"go.runs" = "@"', (2, 1), "`go.runs`: pages are in groups now; use `go.data`"),
         ('[keys.leaf]\nmor = "x"', (2, 1), "`leaf.mor`: no such key binding; did you mean `leaf.more`?"),
         ('[keys]\n"leaf.find" = "s"', (2, 1), "`s` is also a key of `leaf.sweep`; give that one another key"),
         (

@@ -301,10 +301,10 @@ def test_a_question_shows_its_answers_and_scrolls_on_every_screen(size):
     answers = []
 
     async def check(driver):
-        scenario = ChoicePrompt(f"What was lost:\n\n{lines}", {"r": "bring them back", "d": "drop them"})
+        scenario = ChoicePrompt(f"What was lost:\n\n{lines}", {"r": "restore changes", "d": "discard changes"})
         driver.app.push_screen(scenario, answers.append)
-        await driver.until(lambda: "r  bring them back" in driver.screen_text())
-        assert "r bring them back d drop them" in driver.screen_text().splitlines()[-1]
+        await driver.until(lambda: "r  restore changes" in driver.screen_text())
+        assert "r restore changes d discard changes" in driver.screen_text().splitlines()[-1]
         assert "value_12" not in driver.screen_text() or size[1] > 14
         await driver.pilot.press(*["j"] * 12)
         await driver.until(lambda: "value_12" in driver.screen_text())
@@ -473,7 +473,7 @@ def test_files_are_listed_opened_copied_and_begun(mine, monkeypatch):
     monkeypatch.chdir(mine.parent)
 
     async def check(driver):
-        await driver.press("8")
+        await driver.press("7")
         await driver.until(lambda: "mine" in driver.screen_text())
         assert "How fast is my stencil?" in driver.screen_text()
         await driver.pilot.press("d")
@@ -496,7 +496,7 @@ def test_files_are_listed_opened_copied_and_begun(mine, monkeypatch):
         assert (mine.parent / "begun.toml").exists()
         await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.calm()
-        await driver.press("8")
+        await driver.press("7")
         await driver.until(lambda: driver.main_screen.page.NAME == "files" and "begun" in driver.screen_text())
         table = driver.main_screen.page.query_one(ColumnsView)
         await driver.press(

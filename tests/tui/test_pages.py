@@ -16,12 +16,14 @@ from tests.driver import drive
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
+from whatif.plugins import registered_pages
 from whatif.tui import page_registry
 from whatif.tui.commands import Show, parse_line, perform
-from whatif.tui.page_registry import PAGES, PageEntry, screens
+from whatif.tui.page_registry import GROUPS, PAGES, PageEntry, next_screen, screens
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, entry, entry_names
+from whatif.tui.widgets.title import page_words
 
 NAMES = [page.name for page in PAGES]
 
@@ -42,9 +44,70 @@ def test_page_defines_its_name_view_keys_and_help(page):
     assert all(hasattr(kind, f"action_{key.action.partition('(')[0]}") for key in kind.KEYS)
 
 
-def test_pages_have_different_names_and_keys():
+def test_pages_have_different_names_and_groups_different_keys():
     assert len({page.name for page in PAGES}) == len(PAGES)
-    assert len({page.key for page in screens()}) == len(screens())
+    assert [group.key for group in GROUPS] == ["1", "2", "3", "4", "5", "6", "7"]
+    assert len({group.name for group in GROUPS}) == len(GROUPS)
+
+
+def test_pages_of_plug_ins_stand_in_for_pages_of_groups():
+    assert {page.name for page in PAGES if not page.group} == registered_pages().keys()
+    assert {page.screen for page in registered_pages().values()} <= {page.name for page in screens()}
+
+
+def test_the_key_of_a_group_goes_to_its_page_seen_last_and_then_to_the_next():
+    assert next_screen("explain", "explore", {}) == "why"
+    assert next_screen("explain", "explore", {"explain": "timeline"}) == "timeline"
+    assert [next_screen("explain", name, {}) for name in ("why", "roofline", "timeline")] == [
+        "roofline",
+        "timeline",
+        "why",
+    ]
+    assert next_screen("explore", "explore", {}) == "explore"
+
+
+@pytest.mark.parametrize("width", [80, 99, 100, 120, 140, 200])
+def test_the_title_names_every_group_from_80_columns_on(width):
+    for present in screens():
+        words = page_words(present.name, width)
+        text = "".join(word.text for word in words)
+        assert len(text) <= width - len(" whatif* ")
+        assert all(f"{group.key} {group.title}" in text for group in GROUPS if group.name != present.group)
+        assert present.name in text.lower()
+        assert [present.name in word.text.lower() or "/" in word.text for word in words if word.present] == [True]
+        if width >= 120:
+            assert len(text) <= width - len(" whatif* ") - 12
+            assert all(page.name in text.lower() for page in screens() if page.group == present.group)
+
+
+@pytest.mark.parametrize("width", [20, 40, 60])
+def test_the_title_of_a_narrow_screen_has_the_keys_of_all_groups(width):
+    text = "".join(word.text for word in page_words("roofline", width))
+    assert text == "1 2 3 roofline 2/3 4 5 6 7"
+
+
+def test_the_same_digit_goes_through_the_pages_of_a_group_and_a_digit_comes_back_to_the_last_one():
+    async def check(driver):
+        seen = []
+        for key in "33334432":
+            await driver.press(key)
+            seen.append(driver.main_screen.page.NAME)
+        assert seen == ["why", "roofline", "timeline", "why", "messages", "ranks", "why", "compare"]
+        assert driver.app.runner.history.lines == [f"show screen = {name}" for name in seen]
+        await driver.pilot.press("3", "3", "3")
+        await driver.until(lambda: driver.main_screen.page.NAME == "timeline")
+
+    drive(check)
+
+
+def test_a_click_on_the_title_goes_to_a_group_and_to_a_page_of_it():
+    async def check(driver):
+        for name, goal in (("Explain", "why"), ("timeline", "timeline")):
+            at = driver.screen_text().splitlines()[0].index(name)
+            await driver.pilot.click(offset=(at + 1, 0))
+            await driver.until(lambda goal=goal: goal == driver.main_screen.page.NAME)
+
+    drive(check)
 
 
 FIELDS = [*entry_names(View), *(f"{page.name}.{name}" for page in PAGES for name in entry_names(page.load().VIEW))]
@@ -146,15 +209,22 @@ class NotePage(Page[NoteView]):
 
 
 def test_new_page_takes_its_module_and_one_line_in_the_registry(monkeypatch):
-    line = PageEntry("note", "%", "note", "tests", f"{__name__}:NotePage")
+    line = PageEntry("note", "compare", f"{__name__}:NotePage")
     monkeypatch.setattr(page_registry, "PAGES", (*PAGES, line))
 
     async def check(driver):
-        assert "%" in driver.screen_text().splitlines()[0]
-        await driver.press("%", "n", "N", "N")
+        await driver.press("2", "2")
+        assert "2 Compare: compare  note" in driver.screen_text().splitlines()[0]
+        await driver.press("n", "N", "N")
         assert "5 in blue" in driver.screen_text()
         lines = driver.app.runner.history.lines
-        assert lines == ["show screen = note", "show note.colour = blue", "show note.count = 3", "show note.count = 5"]
+        assert lines == [
+            "show screen = compare",
+            "show screen = note",
+            "show note.colour = blue",
+            "show note.count = 3",
+            "show note.count = 5",
+        ]
         await driver.press("u", "u")
         assert "1 in blue" in driver.screen_text()
         driver.main_screen.set_focus(None)
@@ -173,7 +243,8 @@ def test_keys_of_a_page_keep_those_of_the_screen():
     async def check(driver):
         await driver.press("tab")
         assert driver.app.focused is driver.plot
-        await driver.press("@", "b", "1", "b")
+        await driver.go("runs")
+        await driver.press("b", "1", "b")
         assert driver.app.runner.history.lines == ["show screen = runs", "show screen = explore", "pin"]
 
     drive(check)

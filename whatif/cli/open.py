@@ -74,7 +74,7 @@ def command(
     from whatif.tui.app import Explorer
     from whatif.tui.config import read_config
 
-    patience = Timer(1.0, lambda: click.echo("computing the first picture; ctrl+c gives it up", err=True))
+    patience = Timer(1.0, lambda: click.echo("loading... (Ctrl+C cancels)", err=True))
     patience.start()
     try:
         explorer = Explorer(opened, read_config(), opening=opening, replay=lines, journal=journal)

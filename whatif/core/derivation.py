@@ -196,5 +196,5 @@ def _lines(node: Explanation, lead: str, indent: str, depth: int | None, shown_n
 
 
 def _origin(node: Explanation) -> str:
-    """Grade and source of a parameter, or worst grade of a term and the source of its equation."""
+    """Grade and source of a parameter, or lowest grade of a term and the source of its equation."""
     return f"{node.grade}; {node.source}" if node.source else node.grade

@@ -97,7 +97,7 @@ def _reason(problem: Exception) -> str:
     if isinstance(problem, CancelledError | OSError):
         return "the connection to the scheduler is lost"
     if isinstance(problem, BrokenProcessPool):
-        return "a worker was ended by the system; it may need more memory than there is"
+        return "a worker was ended by the system; it may need more memory than is available"
     if type(problem).__name__ == "KilledWorker":
         return "one part of the work ended every worker that tried it; it may need more memory than they have"
     return f"a worker failed: {type(problem).__name__}: {str(problem)[:300]}"

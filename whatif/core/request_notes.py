@@ -24,13 +24,13 @@ from whatif.units import counted
 
 
 def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
-    """Scenario, platform, worst grade of its values, axes, and samples of uncertain values."""
+    """Scenario, platform, lowest grade of its values, axes, and samples of uncertain values."""
     program, grid, sampling = request.scenario.program, request.grid, request.sampling
     axes = " x ".join(f"{' + '.join(axis.parameters)} ({len(axis)})" for axis in grid.axes) or "one point"
     platform = program.loaded.scenario.platform.name
     notes = [
         program.loaded.question or program.loaded.name,
-        f"platform {platform}; worst grade of its values: {program.grade}{_energy(program)}; {axes}",
+        f"platform {platform}; lowest grade of its values: {program.grade}{_energy(program)}; {axes}",
         *model_notes(program),
         *kernel_notes(program),
         *_message_notes(program),
@@ -76,6 +76,6 @@ def _algorithm_notes(program: Program) -> Iterator[str]:
 
 
 def _energy(program: Program) -> str:
-    """Worst grade of energy and cost, where it is lower than that of the times."""
+    """Lowest grade of energy and cost, where it is lower than that of the times."""
     grade = worst([program.grade, *program.other_grades.values()])
     return "" if grade == program.grade else f" (energy and cost: {grade})"

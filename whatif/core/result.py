@@ -53,7 +53,7 @@ def why_not(forbidden: Texts | None, numbers: FloatArray) -> Texts:
 class Result(Presentable):
     """Columns and phase times over a grid; every array broadcasts to the grid's shape.
 
-    `grades` are the worst grades of the values that the results depend on; `forbidden` are the reasons of infeasible
+    `grades` are the lowest grades of the values that the results depend on; `forbidden` are the reasons of infeasible
     points, empty at feasible ones, None where all are feasible; `extrapolated` are inputs outside their fitted range
     (`PHASE: ..`), and where.
     """
@@ -70,13 +70,13 @@ class Result(Presentable):
     bands: Bands | None = None
     """Quantiles over samples of the uncertain values; None without samples or uncertain values."""
     other_grades: Mapping[str, str] = field(default_factory=dict)
-    """Worst grades of the columns that are not times."""
+    """Lowest grades of the columns that are not times."""
     elsewhere: str = ""
-    """Worst grade of the whole grid if this is a part of one, else empty."""
+    """Lowest grade of the whole grid if this is a part of one, else empty."""
 
     @cached_property
     def grade(self) -> str:
-        """Worst grade of all points; of the whole grid if this is a part of one."""
+        """Lowest grade of all points; of the whole grid if this is a part of one."""
         return worst([*np.ravel(self.grades).tolist(), self.elsewhere])
 
     @cached_property
@@ -98,7 +98,7 @@ class Result(Presentable):
 
     def table(self) -> Table:
         """One row a point: swept parameters, columns, phase times (`terms.NAME`), reason if it is infeasible, the
-        worst grade of its inputs, and the phases outside the range they were fitted in."""
+        lowest grade of its inputs, and the phases outside the range they were fitted in."""
         columns = {path: self._coordinate(path) for path in self.grid.parameters()}
         for name in (*self.columns, *(f"terms.{phase}" for phase in self.terms)):
             columns |= dict(self._columns(name))

@@ -41,7 +41,7 @@ class Tally:
             names = ", ".join(self.outside)
             notes.append(f"{names}: outside of the bands, which contain the mean errors of the models")
         if any(axis.structural for axis in grid.axes):
-            notes.append(f"worst grade over all of them: {worst(self.grades)}")
+            notes.append(f"lowest grade over all of them: {worst(self.grades)}")
         if 0 < self.infeasible < grid.size:
             notes.append(f"{self.infeasible} of {grid.size} points are infeasible: {'; '.join(self.reasons)}")
         return tuple(notes)

@@ -130,7 +130,7 @@ class Program:
 
     @cached_property
     def grade(self) -> str:
-        """Worst grade of the values that the times depend on."""
+        """Lowest grade of the values that the times depend on."""
         return worst(self.parameters[path].grade for path in self.timed)
 
     @cached_property
@@ -141,7 +141,7 @@ class Program:
 
     @cached_property
     def other_grades(self) -> Mapping[str, str]:
-        """Worst grades of the results that are not times: energy and cost."""
+        """Lowest grades of the results that are not times: energy and cost."""
         others = {name: term for name, term in self.columns.items() if self.terms[term].dimension != SECOND}
         inputs = {name: self.inputs_of(term) for name, term in others.items()}
         return {name: worst(self.parameters[path].grade for path in paths) for name, paths in inputs.items()}

@@ -146,7 +146,7 @@ def _identity(space: Space, runs: HPLRuns) -> dict[str, Any]:
 def _summary(runs: HPLRuns, seed: int, everything: Sequence[Configuration], chosen: Sequence[Configuration]) -> str:
     program, sizes = runs.program, [item.matrix_size for item in everything]
     return (
-        f"platform {program.loaded.scenario.platform.name}; worst grade of its values: {program.grade}; "
+        f"platform {program.loaded.scenario.platform.name}; lowest grade of its values: {program.grade}; "
         f"{len(chosen):,} of {len(everything):,} combinations; N {min(sizes):,} to {max(sizes):,}; seed {seed}"
     )
 

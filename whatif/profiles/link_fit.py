@@ -243,7 +243,7 @@ class _StagedPath:
         if error <= _UNCLEAR:
             return ()
         hint = "" if self.cache_size else "; a cache may explain it: state `staging.cache_size` of the link"
-        return (f"{copies.words}: staged copies lie {error:.0%} from the fit (root mean square){hint}",)
+        return (f"{copies.words}: RMS error of the staged copies {error:.0%}{hint}",)
 
 
 def _fits(path: str, prefix: str, found: _Found) -> Iterator[Fit]:

@@ -203,7 +203,7 @@ def _ladder(found: Findings) -> Section:
          f"{rung.left / whole:.1%}" if whole else "")
         for rung in found.ladder.rungs
     ]  # fmt: skip
-    caption = "Result with a part ideal, and all above it: rates infinite, fixed times 0"
+    caption = "Cumulative idealisation: a part and all above it with infinite rates and no fixed times"
     sheet = _texts(("ideal", "saved", "left", "of the whole"), rows, ("ideal",))
     return (ReportItem(caption, _picture(caption, ladder_bars(found.ladder)), "", sheet),)
 

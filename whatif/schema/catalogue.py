@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def catalogue(folders: Iterable[Path]) -> tuple[CatalogueEntry, ...]:
         for path in _files(folder):
             if path not in seen:
                 seen.add(path)
-                entry = _entry(path, path.parent in shipped)
+                entry = _entry(path, path.parent in shipped, _version(path))
                 if entry is not None:
                     found.setdefault((entry.kind, entry.name), entry)
     return tuple(sorted(found.values(), key=lambda entry: (entry.kind != "scenario", entry.shipped, entry.name)))
@@ -47,8 +48,18 @@ def _files(folder: Path) -> Iterator[Path]:
         return
 
 
-def _entry(path: Path, shipped: bool) -> CatalogueEntry | None:
-    """Catalogue entry of a file; None if it is neither a scenario nor a platform."""
+def _version(path: Path) -> tuple[int, int]:
+    """Time of the last change and size of a file; zeros for one that is gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=4 * MOST_FILES)
+def _entry(path: Path, shipped: bool, version: tuple[int, int]) -> CatalogueEntry | None:
+    """Catalogue entry of one version of a file; None if it is neither a scenario nor a platform."""
     try:
         document = read_document(path)
     except WhatifError as problem:

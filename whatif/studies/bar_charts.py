@@ -90,7 +90,7 @@ def ladder_bars(found: Bottlenecks) -> BarChart:
         return BarRow(label, 0.0, left, style, f"{format_quantity(left, dimension)}{share}")
 
     rows = [row(short_path(rung.part), rung.left, LESS) for rung in found.rungs[:_MOST_BARS]]
-    title = f"what is left of {found.result} with a part ideal, and all above it"
+    title = f"cumulative idealisation of {found.result}"
     return BarChart(title, AxisDescription(found.result, dimension), (row("as it stands", found.time, "faint"), *rows))
 
 

@@ -105,7 +105,14 @@ def offers_table(found: Sequence[Offer]) -> Table:
     """One row per scenario and platform; one column of costs per currency."""
     money = dict.fromkeys(row.cost.dimension for row in found if row.cost is not None)
     priced = {dimension: "cost" if len(money) == 1 else f"cost in {dimension}" for dimension in money}
-    columns = {"scenario": None, "platform": None, "nodes": ONE, "limit": None, "side by side": ONE, "jobs a day": ONE}
+    columns = {
+        "scenario": None,
+        "platform": None,
+        "nodes": ONE,
+        "limit": None,
+        "side by side": ONE,
+        "jobs per day": ONE,
+    }
     columns |= {"energy": JOULE, **{name: dimension for dimension, name in priced.items()}, "reason": None}
     rows = [
         [

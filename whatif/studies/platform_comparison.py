@@ -33,7 +33,7 @@ class PlatformRow:
     phases: Mapping[str, float]
     """Time of each phase in s, as the columns."""
     grade: str
-    """Worst grade of the values behind the results; empty without a program."""
+    """Lowest grade of the values behind the results; empty without a program."""
     reason: str
     """Reason why there is no result; empty if there is one."""
     curve: FloatArray | None

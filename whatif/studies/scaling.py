@@ -108,7 +108,7 @@ class Planner:
         fixed = [item.phase for item in program.phases if cells.isdisjoint(program.inputs_of(item.term))]
         return (
             *lines,
-            *([f"do not follow the cells of a rank, and stay as they are: {', '.join(fixed)}"] * bool(fixed)),
+            *([f"not scaled: {', '.join(fixed)}"] * bool(fixed)),
         )
 
     @property
@@ -250,7 +250,7 @@ def in_percent(share: float) -> str:
 
 def answers(plan: Mapping[Mode, Scaling], efficiency: float) -> dict[str, tuple[Scaling, int]]:
     """Indices of the recommended numbers of nodes in a plan, by description."""
-    found = {f"largest {mode} scale with {in_percent(efficiency)} efficiency": (its, its.largest(efficiency))
+    found = {f"max nodes at >= {in_percent(efficiency)} {mode}-scaling efficiency": (its, its.largest(efficiency))
              for mode, its in plan.items()}  # fmt: skip
     if "strong" in plan:
         strong = plan["strong"]

@@ -79,7 +79,7 @@ class SweepParts(Presentable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Scenario, platform, worst grade, axes and samples: known before anything is evaluated."""
+        """Scenario, platform, lowest grade, axes and samples: known before anything is evaluated."""
         return request_notes(self.request)
 
     @property

@@ -7,21 +7,22 @@ import os
 import signal
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import on, work
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.reactive import Reactive
-from textual.screen import Screen
 from textual.theme import Theme
 
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.plotting.description import shorten
+from whatif.plugins import resolve
 from whatif.tui import page_registry
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt, Revert
@@ -46,19 +47,27 @@ class Explorer(App[None]):
 
     TITLE = "whatif"
     CSS_PATH = "explorer.tcss"
+    COMMANDS = {partial(resolve, "whatif.tui.palette:PaletteProvider")}  # noqa: RUF012 - as Textual declares it
     # From the first moment: everything would be drawn again in the colours of a theme that is set later.
     theme: Reactive[str] = Reactive(DEFAULT_THEME)
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("u", "undo", "undo", tooltip="Take the last change back", id="app.undo"),
-        Binding("U,ctrl+r", "redo", show=False, tooltip="Do again what was undone", id="app.redo"),
-        Binding("w", "save", "save", tooltip="Write the edits into the scenario's file", id="app.save"),
-        Binding("W", "save_as", show=False, tooltip="Write the scenario to another file", id="app.save_as"),
-        Binding("c", "copy('command')", "copy", tooltip="Copy as a command line", id="app.copy_command"),
-        Binding("C", "copy('patch')", show=False, tooltip="Copy as a TOML patch", id="app.copy_patch"),
-        Binding("P", "platform", show=False, tooltip="Go to another platform", id="app.platform"),
-        Binding("H", "report", show=False, tooltip="Write a report: one HTML page", id="app.report"),
-        Binding("J", "journal", show=False, tooltip="Write the journal to a file", id="app.journal"),
-        Binding("q", "quit", "quit", tooltip="End the program", id="app.quit"),
+        Binding("u", "undo", "undo", tooltip="Undo the last change", id="app.undo"),
+        Binding("U,ctrl+r", "redo", "redo", show=False, tooltip="Redo the last change undone", id="app.redo"),
+        Binding("w", "save", "save", tooltip="Save the edits to the scenario's file", id="app.save"),
+        Binding("W", "save_as", "save as", show=False, tooltip="Save the scenario to another file", id="app.save_as"),
+        Binding(
+            "c",
+            "copy('command')",
+            "copy",
+            show=False,
+            tooltip="Copy the command line of what is shown",
+            id="app.copy_command",
+        ),
+        Binding("C", "copy('patch')", "copy TOML", show=False, tooltip="Copy the edits as TOML", id="app.copy_patch"),
+        Binding("P", "platform", "platform", show=False, tooltip="Choose another platform", id="app.platform"),
+        Binding("H", "report", "report", show=False, tooltip="Write a report, one HTML page", id="app.report"),
+        Binding("J", "journal", "journal", show=False, tooltip="Save the journal of all commands", id="app.journal"),
+        Binding("q", "quit", "quit", tooltip="Quit the program", id="app.quit"),
     ]
 
     def __init__(
@@ -155,7 +164,7 @@ class Explorer(App[None]):
                     *(shorten(line, 76) for line in lost.lines[:12]),
                 )
             )
-            answer = await self.push_screen_wait(ChoicePrompt(text, {"r": "bring them back", "d": "drop them"}))
+            answer = await self.push_screen_wait(ChoicePrompt(text, {"r": "restore changes", "d": "discard changes"}))
             if answer == "d" or (answer == "r" and await self._repeat(lost.lines)):
                 lost.path.unlink(missing_ok=True)
 
@@ -209,7 +218,7 @@ class Explorer(App[None]):
         try:
             found = self.file_sync.reload()
         except WhatifError as problem:
-            self._file_error = f"the file on disk cannot be used, the last good values stay: {problem}"
+            self._file_error = f"the file on disk is invalid, the last valid values are kept: {problem}"
             self._shown("")
             return
         self._file_error = ""
@@ -222,12 +231,12 @@ class Explorer(App[None]):
             self._shown("")
 
     def action_undo(self) -> None:
-        """Take the last change back."""
+        """Undo the last change."""
         self.runner.undo()
         self._watch_work()
 
     def action_redo(self) -> None:
-        """Do again what was undone last."""
+        """Redo the last change undone."""
         self.runner.redo()
         self._watch_work()
 
@@ -282,7 +291,7 @@ class Explorer(App[None]):
         """Write the scenario, with its edits, to another file."""
         path = self.file_sync.file.path
         name = await self.push_screen_wait(
-            TextPrompt("Write the scenario to", path.name if self.file_sync.shipped else str(path))
+            TextPrompt("Save the scenario to", path.name if self.file_sync.shipped else str(path))
         )
         if name and await may_write(self, toml_path(name)):
             self.runner.later(lambda: self._try(lambda: self.file_sync.save_as(toml_path(name))))
@@ -306,7 +315,7 @@ class Explorer(App[None]):
     @work
     async def action_journal(self) -> None:
         """Write the journal to a file, to be replayed."""
-        name = await self.push_screen_wait(TextPrompt("Write the journal to", "whatif.journal"))
+        name = await self.push_screen_wait(TextPrompt("Save the journal to", "whatif.journal"))
         if name and await may_write(self, Path(name).expanduser()):
             self._say(self.file_sync.save_journal(Path(name).expanduser()))
 
@@ -355,7 +364,7 @@ class Explorer(App[None]):
             return True
         lines = "\n".join(f"{path} = {text}" for path, text in list(unsaved.items())[:12])
         text = f"Not saved to {self.file_sync.file.path}:\n\n{lines}"
-        answers = {"s": f"save and {words}", "d": f"drop them and {words}"}
+        answers = {"s": f"save and {words}", "d": f"discard changes and {words}"}
         answer = await self.push_screen_wait(ChoicePrompt(text, answers))
         if answer == "s":
             self.action_save()
@@ -365,20 +374,14 @@ class Explorer(App[None]):
 
     @work
     async def action_quit(self) -> None:  # type: ignore[override]
-        """End the program."""
+        """Quit the program."""
         if await self._may_leave("quit"):
             self.file_sync.recovery.forget()
             self.exit()
 
     def action_help_quit(self) -> None:
-        """Tell which key ends the program."""
-        self._say("q ends the program")
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The commands of Textual and those of the program."""
-        yield from super().get_system_commands(screen)
-        if isinstance(screen, MainScreen):
-            yield from screen.commands(self)
+        """Report which key quits."""
+        self._say("q quits")
 
 
 def _all_keys() -> dict[str, str]:

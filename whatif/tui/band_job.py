@@ -22,7 +22,7 @@ _SPREADS: Final[dict[str, dict[str, float]]] = {
 }
 
 
-NOTHING_UNCERTAIN: Final = "nothing is uncertain: write 3 us +- 0.2 us, or press % for what is assumed"
+NOTHING_UNCERTAIN: Final = "nothing is uncertain: write 3 us +- 0.2 us, or press % to vary assumed values"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

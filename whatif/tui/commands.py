@@ -354,7 +354,7 @@ def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome
         except (WhatifError, OSError) as problem:
             error = _SET.sub("", str(problem))
         except MemoryError:
-            error = f"`{change.line()}` needs more memory than there is"
+            error = f"`{change.line()}` needs more memory than is available"
         except Exception as problem:
             # A defect of the program must not end the session.
             error = f"{INTERNAL}: {type(problem).__name__}: {problem}"

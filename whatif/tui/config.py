@@ -124,8 +124,9 @@ def keymap(config: Config, defaults: Mapping[str, str]) -> dict[str, str]:
     Raise `InvalidFileError` for an id that does not exist, and for a key that two bindings would share that can be
     meant at the same time.
     """
+    moved, missing = page_registry.moved_bindings(), "no such key binding"
     unknown = [
-        config.problem(binding, f"`{binding}`: no such key binding{did_you_mean(binding, defaults)}")
+        config.problem(binding, f"`{binding}`: {moved.get(binding) or missing + did_you_mean(binding, defaults)}")
         for binding in config.keys
         if binding not in defaults
     ]

@@ -45,7 +45,7 @@ def sentence(item: Elasticity, result: str, *, timed: bool = True) -> str:
     more, less, long = ("longer", "shorter", "long") if timed else ("more", "less", "much")
     parameter, value = f"{item.path}, now {item.value},", item.elasticity
     if item.reason:
-        return f"{parameter} can move to neither side: {item.reason}."
+        return f"{parameter} cannot be varied: {item.reason}."
     if not value:
         return f"{parameter} makes no difference to {result} here."
     if "%" in item.change:

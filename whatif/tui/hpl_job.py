@@ -23,7 +23,7 @@ def simulate_hpl(
     except WhatifError as problem:
         return SimulationRefusal(str(problem))
     except MemoryError:
-        return SimulationRefusal("this needs more memory than there is")
+        return SimulationRefusal("this needs more memory than is available")
     return None
 
 

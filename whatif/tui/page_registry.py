@@ -1,7 +1,8 @@
-"""Pages of the explorer: one line each, so that the program starts without importing them."""
+"""Pages of the explorer and their groups: one line each, so that the program starts without importing them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from whatif.plugins import registered_pages, resolve
@@ -15,15 +16,25 @@ FIRST_PAGE: Final = "explore"
 """Page that is shown first."""
 
 
+class PageGroup(NamedTuple):
+    """Pages that answer one kind of question; `key` goes to the page of the group seen last."""
+
+    key: str
+    name: str
+    title: str
+
+
 class PageEntry(NamedTuple):
     """Registration of a page. `module` names its class: `package.module:Class`."""
 
     name: str
-    key: str
-    """Key that goes to the page; empty for a page that stands in for another one."""
-    title: str
     group: str
+    """Name of its group; empty for a page that stands in for another one."""
     module: str
+    words: str = ""
+    """What the page shows."""
+    synonyms: str = ""
+    """Other words to find the page by, separated by commas."""
 
     def load(self) -> type[Page[Any]]:
         """Class of the page, imported on first use."""
@@ -31,38 +42,154 @@ class PageEntry(NamedTuple):
         return page
 
 
-_MODEL, _SIMULATION, _MEASUREMENT, _STUDY, _FILE = "model", "simulation", "measurements", "studies", "files"
+GROUPS: Final = (
+    PageGroup("1", "explore", "Explore"),
+    PageGroup("2", "compare", "Compare"),
+    PageGroup("3", "explain", "Explain"),
+    PageGroup("4", "messages", "Messages"),
+    PageGroup("5", "data", "Data"),
+    PageGroup("6", "decide", "Decide"),
+    PageGroup("7", "files", "Files"),
+)
 
 PAGES: tuple[PageEntry, ...] = (
-    PageEntry("explore", "1", "explore", _MODEL, "whatif.tui.pages.explore:ExplorePage"),
-    PageEntry("compare", "2", "compare", _MODEL, "whatif.tui.pages.compare:ComparePage"),
-    PageEntry("roofline", "3", "roofline", _MODEL, "whatif.tui.pages.roofline:RooflinePage"),
-    PageEntry("messages", "4", "messages", _MODEL, "whatif.tui.pages.messages:MessagesPage"),
-    PageEntry("timeline", "5", "timeline", _MODEL, "whatif.tui.pages.timeline:TimelinePage"),
-    PageEntry("why", "6", "why", _MODEL, "whatif.tui.pages.why:WhyPage"),
-    PageEntry("fit", "7", "fit", _MEASUREMENT, "whatif.tui.pages.fit:FitPage"),
-    PageEntry("files", "8", "files", _FILE, "whatif.tui.pages.files:FilesPage"),
-    PageEntry("ranks", "9", "ranks", _SIMULATION, "whatif.tui.pages.ranks:RanksPage"),
-    PageEntry("profile", "0", "profile", _MEASUREMENT, "whatif.tui.pages.profile:ProfilePage"),
-    PageEntry("decide", "!", "decide", _STUDY, "whatif.tui.pages.decide:DecidePage"),
-    PageEntry("runs", "@", "runs", _MEASUREMENT, "whatif.tui.pages.runs:RunsPage"),
-    *(PageEntry(name, "", page.screen, _SIMULATION, page.page) for name, page in registered_pages().items()),
+    PageEntry(
+        "explore",
+        "explore",
+        "whatif.tui.pages.explore:ExplorePage",
+        "The answer, the sweep and the breakdown",
+        "plot, curve, home, main",
+    ),
+    PageEntry(
+        "compare",
+        "compare",
+        "whatif.tui.pages.compare:ComparePage",
+        "Every machine and its curve",
+        "machines, platforms, ratio, speedup",
+    ),
+    PageEntry(
+        "why",
+        "explain",
+        "whatif.tui.pages.why:WhyPage",
+        "Terms, equations and elasticities",
+        "explain, sensitivity, leverage, derivation",
+    ),
+    PageEntry(
+        "roofline",
+        "explain",
+        "whatif.tui.pages.roofline:RooflinePage",
+        "Kernels under the roofs of the GPU",
+        "arithmetic intensity, bandwidth, kernels",
+    ),
+    PageEntry(
+        "timeline",
+        "explain",
+        "whatif.tui.pages.timeline:TimelinePage",
+        "Phases of an iteration and their overlaps",
+        "gantt, overlap, phases",
+    ),
+    PageEntry(
+        "messages",
+        "messages",
+        "whatif.tui.pages.messages:MessagesPage",
+        "Message times, placement and domains",
+        "mpi, latency, bandwidth, halo, topology, placement",
+    ),
+    PageEntry(
+        "ranks",
+        "messages",
+        "whatif.tui.pages.ranks:RanksPage",
+        "Activity of every rank, message by message",
+        "simulation, trace, critical path, imbalance",
+    ),
+    PageEntry(
+        "fit",
+        "data",
+        "whatif.tui.pages.fit:FitPage",
+        "Measured message times and fitted curves",
+        "measurements, osu, ping-pong, calibrate",
+    ),
+    PageEntry(
+        "runs",
+        "data",
+        "whatif.tui.pages.runs:RunsPage",
+        "Measured runs and a formula",
+        "regression, csv, formula, measurements",
+    ),
+    PageEntry(
+        "profile",
+        "data",
+        "whatif.tui.pages.profile:ProfilePage",
+        "A GPU profile, projected to this machine",
+        "nsight, nvprof, rocprof, kineto, gpu",
+    ),
+    PageEntry(
+        "decide",
+        "decide",
+        "whatif.tui.pages.decide:DecidePage",
+        "One question at a time",
+        "bottlenecks, scaling, pareto, budget, layout",
+    ),
+    PageEntry(
+        "files",
+        "files",
+        "whatif.tui.pages.files:FilesPage",
+        "Scenarios and platforms",
+        "open, load, scenario, browse",
+    ),
+    *(PageEntry(name, "", page.page) for name, page in registered_pages().items()),
 )
 
 
 def screens() -> tuple[PageEntry, ...]:
-    """Pages that have a key, in the order of the title bar."""
-    return tuple(page for page in PAGES if page.key)
+    """Pages of the groups, in the order of the title bar."""
+    return tuple(page for group in GROUPS for page in pages_of(group.name))
 
 
-def go_bindings() -> tuple[Binding, ...]:
-    """Keys that go to the pages."""
+def pages_of(group: str) -> tuple[PageEntry, ...]:
+    """Pages of a group."""
+    return tuple(page for page in PAGES if page.group == group)
+
+
+def group_of(screen: str) -> str:
+    """Name of the group of a page."""
+    return next((page.group for page in PAGES if page.name == screen), "")
+
+
+def next_screen(group: str, present: str, seen: Mapping[str, str]) -> str:
+    """Name of the page that the key of a group goes to: in another group the one seen last, else the next one."""
+    names = [page.name for page in pages_of(group)]
+    if present in names:
+        return names[(names.index(present) + 1) % len(names)]
+    return seen.get(group, names[0])
+
+
+def go_bindings(present: str = FIRST_PAGE) -> tuple[Binding, ...]:
+    """Keys that go to the groups of pages; that of the present page is labelled with the page that comes next."""
     from textual.binding import Binding  # noqa: PLC0415 - workers need the names only
 
-    return tuple(
-        Binding(page.key, f"go('{page.name}')", show=False, tooltip=f"Go to {page.title}", id=f"go.{page.name}")
+    bindings = []
+    for group in GROUPS:
+        following = next_screen(group.name, present, {}) if group.name == group_of(present) else present
+        label = following if following != present else ""
+        action, words = f"go_group('{group.name}')", _explanation(group)
+        bindings.append(Binding(group.key, action, label, show=bool(label), tooltip=words, id=f"go.{group.name}"))
+    return tuple(bindings)
+
+
+def _explanation(group: PageGroup) -> str:
+    names = [page.name for page in pages_of(group.name)]
+    return f"Go to {group.title}" + (f": {', '.join(names)}; again for the next one" if len(names) > 1 else "")
+
+
+def moved_bindings() -> dict[str, str]:
+    """Ids of bindings of single pages that earlier versions had, with what to use in their place."""
+    ids = {f"go.{group.name}" for group in GROUPS}
+    return {
+        f"go.{page.name}": f"pages are in groups now; use `go.{page.group}`"
         for page in screens()
-    )
+        if f"go.{page.name}" not in ids
+    }
 
 
 def all_bindings() -> tuple[Binding, ...]:

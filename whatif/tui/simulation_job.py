@@ -49,7 +49,7 @@ def simulated_part(
     except WhatifError as problem:
         return SimulationRefusal(str(problem))
     except MemoryError:
-        return SimulationRefusal("this needs more memory than there is")
+        return SimulationRefusal("this needs more memory than is available")
     return SimulationPart(lanes, None if known else kept.summary)
 
 

@@ -188,7 +188,7 @@ class ExplorerState:
         return replace(self, session=session)._compared()
 
     def pinned(self) -> ExplorerState:
-        """The study compared with its present values from now on."""
+        """The study with its present values as the baseline."""
         return replace(self, baseline=self.session.at_rest(), behind=None)
 
     @property

@@ -64,7 +64,7 @@ class _Process:
         except (OSError, EOFError):
             # Only the operating system ends it unasked, and `poll` notices that a little later.
             self._lost = True
-            text = "the computation was ended by the system; it may need more memory than there is"
+            text = "the computation was ended by the system; it may need more memory than is available"
             return False, WhatifError(text)
         except Exception as problem:
             return False, _internal(problem)
@@ -227,7 +227,7 @@ def _answer(job: bytes, tell: Report) -> Answer:
             os.chdir(folder)
         return True, function(*arguments, *([tell] if tells else []))
     except MemoryError:
-        return False, WhatifError("this needs more memory than there is")
+        return False, WhatifError("this needs more memory than is available")
     except WhatifError as problem:
         return False, problem
     except Exception as problem:

@@ -183,7 +183,7 @@ WRONG = {
     "page.txt": (b"<!DOCTYPE html><html><body>404</body></html>", "web page"),
     "cut.txt": (b"# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n1   1.2\n2", "message size"),
     "not_there.txt": (None, "cannot be read"),
-    "columns.csv": (b"size,elapsed\n1,2\n2,3\n", "N says what the columns of CSV files hold"),
+    "columns.csv": (b"size,elapsed\n1,2\n2,3\n", "N names the columns of CSV files"),
 }
 
 

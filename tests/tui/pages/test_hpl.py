@@ -235,7 +235,7 @@ def test_grids_that_are_not_played_yet_have_no_rate():
 
 def test_a_person_looks_at_panels_and_takes_a_grid(scenario):
     async def check(driver):
-        await driver.press("9")
+        await driver.go("ranks")
         assert driver.main_screen.page.NAME == "hpl"
         assert "▸ 2 x 4" in driver.screen_text()
         await driver.press("plus", "plus", "y", "x")

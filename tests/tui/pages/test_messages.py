@@ -571,7 +571,7 @@ def test_a_collective_has_rounds_and_no_placement():
 def test_a_collective_beside_a_halo_says_how_to_get_there():
     async def check(driver):
         assert "reduce takes" in driver.text()
-        assert "grid, y goes on to halo." in driver.words()
+        assert "grid, y shows halo." in driver.words()
         await driver.press("phase", 1)
         assert "halo takes" in driver.text()
         assert driver.sees(driver.placement)

@@ -102,7 +102,7 @@ def test_totals_projection_and_time_lines_are_those_of_the_engine():
     async def check(page):
         share = percent(spent["copy"] / sum(spent.values()))
         assert f"5 kernels {duration(spent['kernel'])} 15 copies {duration(spent['copy'])}" in page.text
-        assert f"copies are {share} of both" in page.text
+        assert f"copies are {share} of GPU time" in page.text
         whole = page.line("all ", duration(sums["time"]))
         for way in ("projected", "peak", "envelope"):
             assert duration(sums[f"{way}_time"]) in whole
@@ -179,7 +179,7 @@ def test_a_file_is_asked_for_and_a_bad_one_parameters_the_good_one_and_the_time_
         await driver.calm()
 
     async def check(driver):
-        await driver.press("0")
+        await driver.go("profile")
         await typed(driver, SAXPY)
         await driver.until(lambda: "15 copies" in driver.screen_text())
         await typed(driver, tmp_path / "page.nvvp")

@@ -506,7 +506,7 @@ def test_rows_bear_the_letters_of_the_picture():
 
 def test_the_explorer_opens_the_page_and_its_keys_work():
     async def check(driver):
-        await driver.press("3", "x")
+        await driver.press("3", "3", "x")
         await driver.until(lambda: "Tesla P100" in driver.screen_text())
         assert driver.state.view.of(RooflineView).second == "bridges"
         await driver.edit(MEMORY, "1558.8216 GB/s")

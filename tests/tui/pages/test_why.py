@@ -311,7 +311,7 @@ def test_energy_is_more_or_less_and_not_longer():
 
 def test_a_parameter_that_cannot_move_says_why():
     item = Elasticity("a.b", "4", math.nan, "", "it must be 4")
-    assert sentence(item, "it") == "a.b, now 4, can move to neither side: it must be 4."
+    assert sentence(item, "it") == "a.b, now 4, cannot be varied: it must be 4."
     assert written(item) == "–"
 
 
@@ -365,7 +365,7 @@ def test_a_result_that_is_not_there_gives_way_to_the_iteration():
 def test_an_impossible_point_tells_its_reasons_and_which_key_helps():
     async def check(page):
         assert page.text.count("the ranks need more nodes than the platform has (platform.node_count)") == 1 + 1
-        assert "u takes the last change back" in page.text
+        assert "u undoes the last change" in page.text
         assert "inter_node_count (K_inter) exceeds total_count" in page.text
         await page.change(Edit("platform.node_count", "4608"))
         assert "Infeasible point" not in page.text
@@ -378,7 +378,7 @@ def test_an_impossible_point_tells_its_reasons_and_which_key_helps():
 def test_a_point_without_a_number_tells_the_key_to_blame():
     async def check(page):
         assert "the time of `stencil` is not finite because of application.phases.stencil.compute_fraction" in page.text
-        assert "u takes the last change back" in page.text
+        assert "u undoes the last change" in page.text
 
     on_page(WhyPage, check, size=(300, 80), changes=(INFINITE,))
 
@@ -483,9 +483,9 @@ def test_no_row_is_wider_than_its_list():
     on_page(WhyPage, check, "minife")
 
 
-def test_key_6_opens_the_page_and_y_explains_the_next_result():
+def test_key_3_opens_the_page_and_y_explains_the_next_result():
     async def check(driver):
-        await driver.press("6")
+        await driver.press("3")
         await driver.until(lambda: "dram_bandwidth" in driver.screen_text().partition("elasticities")[2])
         assert "why the iteration time" in driver.screen_text()
         await driver.press("y")

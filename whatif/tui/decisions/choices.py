@@ -41,7 +41,11 @@ def machines(request: DecisionRequest) -> Decision:
     what = format_quantity(now, found.dimension, 4)
     said = [f"{able} of {len(platforms)} machines can run it; merit 1 is {result} {what}, as it stands here."]
     said += _of_machines(request, "merit 1")
-    said.append("B draws the uncertain values: how likely is each the best?" if sampling is None else _chances(found))
+    said.append(
+        "B samples the uncertain values: how likely is each machine to be the best?"
+        if sampling is None
+        else _chances(found)
+    )
     named = [word for name in platforms for word in ("--platform", name)]
     bars = tuple(_machine(its, request) for its in found.standings)
     return Decision(
@@ -55,8 +59,8 @@ def machines(request: DecisionRequest) -> Decision:
 
 
 def _of_machines(request: DecisionRequest, alone: str) -> list[str]:
-    """What was changed of the present machine counts for, and what the scenario's file changes of all of them."""
-    edited = [f"What was changed of the present machine counts in {alone} alone."] if request.edited else []
+    """Scope of edits of the present machine, and what the scenario's file changes on all machines."""
+    edited = [f"Edits of the present machine count in {alone} only."] if request.edited else []
     return [*edited, *values_on_all_platforms(request.scenario)]
 
 
@@ -69,7 +73,7 @@ def _chances(found: Ranking) -> str:
         return NOTHING_UNCERTAIN
     likely = max((its for its in found.standings if its.chances), key=_best, default=None)
     if likely is None:
-        return "No sample has an answer everywhere, so there are no chances."
+        return "No sample is feasible on every machine, so there are no probabilities."
     return f"{likely.platform} is the best with a probability of {_best(likely):.0%}."
 
 
@@ -149,7 +153,7 @@ def _layout_words(item: Layout) -> str:
 
 
 def budget(request: DecisionRequest) -> Decision:
-    """Nodes and jobs a day on every machine, for the power or the money of the present one."""
+    """Nodes and jobs per day on every machine, for the power or the money of the present one."""
     limits, missing = _limits(request)
     if missing:
         return Decision("what this machine is worth elsewhere", (f"Nothing to spend: {missing} is not stated here.",))
@@ -160,19 +164,19 @@ def budget(request: DecisionRequest) -> Decision:
         {_JOB: inputs}, request.platforms(), capital=limits.get("capital"), power=limits.get("power")
     )
     known = Offers(tuple(row for row in found if not row.reason.startswith("not stated")))
-    said = [f"{text} is the {name} of all nodes of the present machine; one job follows the other on them."]
+    said = [f"{text} is the {name} of all nodes of the present machine; jobs run one after the other."]
     said += _of_machines(request, f"this {name}")
     if len(known) < len(found):
-        said.append(f"{len(found) - len(known)} machines do not state what it takes.")
+        said.append(f"{len(found) - len(known)} machines do not state the values that it needs.")
     if name == "power" and "total_cost" in request.program.columns:
-        said.append("y asks about total_cost: the same for the money.")
+        said.append("y asks about total_cost: the same question for money.")
     named = [word for platform in request.platforms() for word in ("--platform", platform)]
     table = known.table()
     return Decision(
-        f"jobs a day for {text}",
+        f"jobs per day for {text}",
         tuple(said),
         Table({key: column for key, column in table.columns.items() if key != "scenario"}, table.notes),
-        BarChart("jobs a day", AxisDescription("jobs a day"), tuple(_offer(row, request) for row in known)),
+        BarChart("jobs per day", AxisDescription("jobs per day"), tuple(_offer(row, request) for row in known)),
         tuple(_adopting(row.platform, not row.reason, request) for row in known),
         request.command("budget", *named, f"--{name}", exact, scenario=inputs, machine=False),
     )

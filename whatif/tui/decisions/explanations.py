@@ -16,9 +16,9 @@ from whatif.tui.decisions.answers import Decision, DecisionRequest
 def bottlenecks(request: DecisionRequest) -> Decision:
     """Bottlenecks of a result, one made ideal after the other."""
     found = causes.sensitivity(request.scenario, show="ladder", result=request.result)
-    said = ["No part of it, made ideal, saves as much as 0.1 %."] if not found.rungs else []
+    said = ["No part, made ideal, saves 0.1 % or more."] if not found.rungs else []
     return Decision(
-        f"what is left of {request.result} with a part ideal, and all above it",
+        f"cumulative idealisation of {request.result}",
         (*found.summary(), *said),
         found.table(),
         found.picture(),
@@ -66,12 +66,12 @@ def uncertainty(request: DecisionRequest) -> Decision:
     program, result, view = request.program, request.result, request.view
     sampling, title = sampling_of(view), f"what explains the variance of {result}"
     if sampling is None:
-        return Decision(title, ("Samples are off: press B to draw the uncertain values.",))
+        return Decision(title, ("Samples are off: press B to sample the uncertain values.",))
     sampled = sampled_program(program, sampling)
     if not uncertain(sampled, sampling).keys() & sampled.inputs_of(sampled.term_of(result)):
         words = f"Nothing that {result} depends on is uncertain."
         return Decision(
-            title, (words, "Write 3 us +- 0.2 us, or press % (assumed values vary, then those of data sheets).")
+            title, (words, "Write 3 us +- 0.2 us, or press % to vary assumed values, then those of data sheets.")
         )
     found = causes.sensitivity(request.scenario, show="sobol", result=result, samples=sampling)
     spreads = [word for grade, share in sampling.spreads.items() for word in ("--spread", f"{grade}={share:.0%}")]

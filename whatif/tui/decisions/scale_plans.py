@@ -45,8 +45,8 @@ def pareto(request: DecisionRequest) -> Decision:
     title = f"{names[0]} against {names[1]} over {vary.partition('=')[0]}"
     if not found.choices:
         return Decision(title, (f"None of {found.points:,} points has a number.",))
-    missing = f"; {found.missing:,} have no number" if found.missing else ""
-    words = f"{len(found.choices):,} of {found.points:,} points are on the front{missing}: no other one beats them."
+    missing = f"; {found.missing:,} have no value" if found.missing else ""
+    words = f"{len(found.choices):,} of {found.points:,} points are on the front{missing}: no other point beats them."
     options = ["--vary", vary, "--pareto", ",".join(names), "--points", str(_POINTS)]
     return Decision(
         title,
@@ -74,10 +74,10 @@ def _varied(request: DecisionRequest) -> tuple[Scenario, str, str]:
     """Scenario of a front, the parameter that it varies with its values, and a remark on both."""
     parameter = request.front_over
     if parameter:
-        return request.scenario, parameter, "x on the same parameter: over the ranks again."
+        return request.scenario, parameter, "x on the same parameter goes back to the number of ranks."
     planner = Planner(request.scenario)
     ranks = ", ".join(f"{nodes * planner.ranks_per_node:.0f}" for nodes in planner.doublings())
-    words = "The whole grid keeps its size. " if planner.grid is not None else ""
+    words = "The global grid keeps its size. " if planner.grid is not None else ""
     remark = f"{words}x: over the parameter under the cursor of the tree (t)."
     return planner.of_any_ranks("strong"), f"{RANKS}={ranks}", remark
 

@@ -21,7 +21,7 @@ from whatif.studies.platform_comparison import PlatformRow, comparison, known_pl
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested
 from whatif.tui.labels import brief, duration
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, times
@@ -69,11 +69,11 @@ class ComparePage(Page[CompareView]):
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("sort", "o", "sort(1)", "sort", "Sort by the next column"),
-        PageKey("turn", "O", "reverse", "", "Sort the other way round"),
-        PageKey("mark", "m", "mark", "mark", "Mark the machine, to draw only marked ones"),
-        PageKey("against", "x", "against", "against", "Compare all with this machine"),
-        PageKey("next_curve", "y", "curve(1)", "curve", "Draw the next column or phase"),
-        PageKey("table", "v", "table", "table", "The plot, or the table of its numbers"),
+        extra_key("turn", "O", "reverse", "reverse", "Reverse the order"),
+        PageKey("mark", "m", "mark", "mark", "Mark the machine, to draw marked ones only"),
+        PageKey("against", "x", "against", "reference", "Compare all machines with this one"),
+        PageKey("next_curve", "y", "curve(1)", "result", "Draw the next result or phase"),
+        PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
     )
     DEFAULT_CSS = """
     ComparePage ColumnsView, ComparePage #curves {
@@ -148,7 +148,7 @@ class ComparePage(Page[CompareView]):
         names, table = keys(machines), self.query_one(ColumnsView)
         table.cursor = next((row for row, at in enumerate(self._order) if names[at] == pointed), 0)
         content = rows(machines, self._order, base, signs, state.view)
-        table.border_title = "machines" if machines else "asking the other machines …"
+        table.border_title = "machines" if machines else "evaluating the other machines …"
         table.fill(content, _KEPT, f"ratios to {machines[base].label}" if machines else "")
         if view.sort != self._sorted:
             self._sorted = view.sort
@@ -336,7 +336,7 @@ def why_no_curves(state: ExplorerState, machines: list[PlatformRow]) -> str:
     if not machines:
         return ""
     if not state.session.grid.axes:
-        return "Nothing is swept: select a value and press s to draw the time over it on every machine."
+        return "No sweep: select a parameter and press s to draw the time over it on every machine."
     reasons = (machine.curve_reason or machine.reason for machine in machines)
     reason = next(filter(None, reasons), "no point of the axis is feasible")
     return f"No curve of {', '.join(machine.label for machine in machines)}: {reason}"

@@ -21,7 +21,7 @@ from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
@@ -72,16 +72,20 @@ class DecidePage(Page[DecideView]):
     VIEW = DecideView
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("question", "m", "turn('decision')", "question", "The next question"),
+        PageKey("question", "m", "turn('decision')", "question", "Ask the next question"),
         PageKey("result", "y", "result(1)", "result", "Ask about the next result"),
         PageKey("last_result", "Y", "result(-1)", "", "Ask about the previous result"),
         PageKey(
-            "other", "x", "other", "other", "Why: against the next machine; Pareto: over the parameter in the tree"
+            "other",
+            "x",
+            "other",
+            "other",
+            "Compare with the next machine (why), or vary the parameter in the tree (Pareto)",
         ),
-        PageKey("bands", "B", "turn('samples')", "", "Samples of the uncertain values: off, or how many"),
-        PageKey("spread", "percent_sign", "turn('spread')", "", "Let assumed values vary too, then data sheets"),
-        PageKey("table", "v", "table", "table", "The picture, or the table of its numbers"),
-        PageKey("take", "enter", "take_row", "take", "Take the machine, the layout or the value under the cursor"),
+        extra_key("bands", "B", "turn('samples')", "samples", "Choose the number of samples of the uncertain values"),
+        extra_key("spread", "percent_sign", "turn('spread')", "spread", "Vary assumed values too, then data sheets"),
+        PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
+        PageKey("take", "enter", "take_row", "adopt", "Adopt the machine, layout or value under the cursor"),
     )
     DEFAULT_CSS = """
     DecidePage #questions { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -228,9 +232,11 @@ class DecidePage(Page[DecideView]):
         if decision == "pareto":
             self.ask("front_over", self._parameter())
         elif decision != "why":
-            self.post_message(ErrorReported("there is nothing else to take: m goes to why, or to pareto"))
+            self.post_message(ErrorReported("nothing to choose here: m goes to why or Pareto"))
         elif state.changed:
-            self.post_message(ErrorReported("the values differ from the baseline: pin them (b) to compare machines"))
+            self.post_message(
+                ErrorReported("the values differ from the baseline: press b to set the baseline, then compare machines")
+            )
         else:
             names = ("", *known_platforms(state.session.scenario))
             self.choose_shared("against", lambda view: stepped(names, view.against))
@@ -251,7 +257,7 @@ class DecidePage(Page[DecideView]):
         if change is not None:
             self.post_message(ChangeRequested(change))
         else:
-            self.post_message(ErrorReported("there is nothing to take in this row"))
+            self.post_message(ErrorReported("nothing to adopt in this row"))
 
 
 def _inputs(state: ExplorerState) -> tuple[object, ...]:

@@ -18,7 +18,7 @@ from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncer
 from whatif.tui.commands import SwapAxes
 from whatif.tui.events import ChangeRequested, JobRequested
 from whatif.tui.labels import grade_style
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.breakdown import Breakdown
@@ -48,16 +48,16 @@ class ExplorePage(Page[ExploreView]):
     NAME: ClassVar[str] = "explore"
     VIEW = ExploreView
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("next_curve", "y", "curve(1)", "curve", "Draw the next column or phase"),
-        PageKey("last_curve", "Y", "curve(-1)", "", "Draw the previous column or phase"),
-        PageKey("y_scale", "o", "turn('y_scale')", "", "y axis: automatic, linear, logarithmic"),
-        PageKey("x_scale", "O", "turn('x_scale')", "", "x axis: automatic, linear, logarithmic"),
-        PageKey("second", "m", "turn('second')", "", "Two swept parameters: curves or a heat map"),
-        PageKey("swap", "x", "swap", "", "Exchange the two axes"),
-        PageKey("bands", "B", "bands", "band", "Samples of the uncertain values: the band of the result, or none"),
-        PageKey("spread", "percent_sign", "turn('spread')", "", "Let assumed values vary too, then data sheets"),
-        PageKey("table", "v", "table", "table", "The plot, or the table of its numbers"),
-        PageKey("parts", "p", "turn('breakdown')", "", "Break the time down by phase or by category"),
+        PageKey("next_curve", "y", "curve(1)", "result", "Draw the next result or phase"),
+        PageKey("last_curve", "Y", "curve(-1)", "", "Draw the previous result or phase"),
+        extra_key("y_scale", "o", "turn('y_scale')", "y scale", "Scale the y axis: automatic, linear, logarithmic"),
+        extra_key("x_scale", "O", "turn('x_scale')", "x scale", "Scale the x axis: automatic, linear, logarithmic"),
+        extra_key("second", "m", "turn('second')", "heat map", "Switch between curves and a heat map of two axes"),
+        extra_key("swap", "x", "swap", "swap axes", "Swap the two axes"),
+        PageKey("bands", "B", "bands", "bands", "Show or hide the bands of uncertain values"),
+        extra_key("spread", "percent_sign", "turn('spread')", "spread", "Vary assumed values too, then data sheets"),
+        PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
+        extra_key("parts", "p", "turn('breakdown')", "breakdown", "Break the time down by phase or by category"),
     )
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class ExplorePage(Page[ExploreView]):
         with Vertical(id="sweep"):
             yield StackedPlots()
             yield TableView()
-            yield Static("Select a value and press s to draw the time over it.", id="hint", markup=False)
+            yield Static("Select a parameter and press s to sweep it.", id="hint", markup=False)
         yield Breakdown()
 
     def show(self, state: ExplorerState) -> None:
@@ -91,7 +91,7 @@ class ExplorePage(Page[ExploreView]):
         headline.border_title = Content(f"{scenario.application.name} on {scenario.platform.name}")
         accuracy = "".join(f"{note} · " for note in accuracy_notes(program))
         grade = program.grade, grade_style(program.grade)
-        headline.border_subtitle = Content.assemble(accuracy, "worst grade: ", grade)
+        headline.border_subtitle = Content.assemble(accuracy, "lowest grade: ", grade)
 
     def _show_curves(self, state: ExplorerState) -> None:
         session, view = state.session, state.view

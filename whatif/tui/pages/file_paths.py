@@ -33,3 +33,9 @@ def missing_paths(text: str) -> str:
     """What is wrong with the paths that are named; empty where all of them are there."""
     missing = [str(path) for path in paths_of(file_names(text)) if not path.exists()]
     return f"no such file or folder: {', '.join(missing)}" if missing else ""
+
+
+def catalogue_folders(scenario: Scenario) -> tuple[Path, ...]:
+    """Folders of own files: the present one, that of the scenario, and those searched for platforms."""
+    folder = scenario.document.folder
+    return tuple(dict.fromkeys((Path.cwd(), *([folder.resolve()] if folder else []), *scenario.folders)))

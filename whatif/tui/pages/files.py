@@ -13,13 +13,13 @@ from textual.widgets import Static
 
 from whatif.api.editing import difference, template
 from whatif.atomic import atomic_file
-from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.schema.catalogue import CatalogueEntry, catalogue
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported, FileAsked, JobRequested
+from whatif.tui.pages.file_paths import catalogue_folders
 from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState
@@ -27,19 +27,21 @@ from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 
-_HINT = "⏎ opens a scenario, takes a platform"
+_HINT = "⏎ opens a scenario, adopts a platform"
 _COLOURS = {"+": "$text-success", "-": "$text-error", "@": "$text-primary"}
 
 
 class FilesPage(Page[PageView]):
-    """A table of files; enter opens a scenario, or takes a platform for the present one."""
+    """A table of files; enter opens a scenario, or adopts a platform."""
 
     NAME: ClassVar[str] = "files"
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("new", "n", "new", "new", "A new scenario from a template"),
+        PageKey("new", "n", "new", "new", "Write a new scenario from a template"),
         PageKey("copy", "D", "duplicate", "duplicate", "Copy the file under another name"),
-        PageKey("difference", "d", "difference", "difference", "What differs between the open scenario and its file"),
+        PageKey(
+            "difference", "d", "difference", "difference", "Show what differs between the open scenario and its file"
+        ),
     )
     DEFAULT_CSS = """
     FilesPage ColumnsView { height: 1fr; max-height: 100%; }
@@ -70,7 +72,7 @@ class FilesPage(Page[PageView]):
 
     def job(self, state: ExplorerState) -> Job:
         """Look through the folders."""
-        return Job(catalogue, (_folders(state.session.scenario),))
+        return Job(catalogue, (catalogue_folders(state.session.scenario),))
 
     def take(self, value: tuple[CatalogueEntry, ...]) -> None:
         """Show what is there."""
@@ -183,12 +185,6 @@ def _free(stem: str) -> str:
     """A name like this one that no file has yet."""
     names = (f"{stem}.toml", *(f"{stem}_{number}.toml" for number in range(2, 1000)))
     return next((name for name in names if not Path(name).exists()), f"{stem}.toml")
-
-
-def _folders(scenario: Scenario) -> tuple[Path, ...]:
-    """Folders of own files: the present one, that of the scenario, and those searched for platforms."""
-    folder = scenario.document.folder
-    return tuple(dict.fromkeys((Path.cwd(), *([folder.resolve()] if folder else []), *scenario.folders)))
 
 
 def _row(entry: CatalogueEntry, opened: bool, machine: bool) -> tuple[Cell, ...]:

@@ -34,7 +34,7 @@ from whatif.tui.fit_job import (
 from whatif.tui.labels import percent, with_error
 from whatif.tui.pages.file_paths import own_folder, search_folders
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
-from whatif.tui.pages.page import Job, PageKey, stepped
+from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import entry
@@ -86,21 +86,21 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         "No measurements yet. n reads files or folders of the OSU and Intel MPI Benchmarks, Netgauge, SimGrid and "
         "others; so does `whatif open SCENARIO --measured FILE`."
     )
-    REMEDY = "n reads other measurements, N says what the columns of CSV files hold."
+    REMEDY = "n reads other measurements, N names the columns of CSV files."
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "measurements", "Read measurements: files or folders of OSU, IMB, Netgauge .."),
-        PageKey("columns", "N", "columns", "", "Say what the columns of CSV files hold"),
-        PageKey("model", "y", "model", "model", "The next form of the time that the measurements allow"),
-        PageKey("distance", "d", "turn('distance')", "", "The next distance that the measurements are of"),
-        PageKey("buffers", "m", "buffers", "", "The next kind of buffers that was measured"),
-        PageKey("limit", "x", "limit", "limit", "Choose the other protocol limit"),
-        PageKey("lower", "comma", "move(-1)", "lower", "Move the limit to the measured size below"),
-        PageKey("higher", "full_stop", "move(1)", "higher", "Move the limit to the measured size above"),
-        PageKey("automatic", "r", "automatic", "find", "Find the limits automatically again"),
-        PageKey("accept", "a", "accept", "accept", "Take the fitted values into this study"),
-        PageKey("write", "A", "write", "platform", "Write a platform with the fitted values, and take it"),
-        PageKey("table", "v", "table", "table", "The picture, or the table of the points"),
+        extra_key("columns", "N", "columns", "columns", "Name the columns of CSV files"),
+        PageKey("model", "y", "model", "model", "Fit the next model that the measurements allow"),
+        extra_key("distance", "d", "turn('distance')", "distance", "Show the next measured distance"),
+        extra_key("buffers", "m", "buffers", "buffers", "Show the next measured kind of buffers"),
+        PageKey("limit", "x", "limit", "limit", "Select the other protocol limit"),
+        PageKey("lower", "comma", "move(-1)", "lower", "Move the limit to the next smaller measured size"),
+        PageKey("higher", "full_stop", "move(1)", "higher", "Move the limit to the next larger measured size"),
+        PageKey("automatic", "r", "automatic", "find limits", "Find the protocol limits automatically"),
+        PageKey("accept", "a", "accept", "accept", "Use the fitted values in this scenario"),
+        PageKey("write", "A", "write", "platform", "Write a platform with the fitted values and use it"),
+        PageKey("table", "v", "table", "table", "Switch between the plot and a table of the points"),
     )
     DEFAULT_CSS = """
     FitPage #fitted, FitPage #fit-parameters {
@@ -258,10 +258,10 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
     def _ready(self) -> DistanceFit | None:
         """Requested fit; None, with a message, while it is computed and if it failed."""
         if self._state is None or not isinstance(self._found, DistanceFit):
-            self.post_message(ErrorReported("there is no fit to take; n reads measurements"))
+            self.post_message(ErrorReported("no fit to accept; n reads measurements"))
             return None
         if self._inputs != self.view_in(self._state.view):
-            self.post_message(ErrorReported("the fit is on its way; ask again"))
+            self.post_message(ErrorReported("the fit is not ready yet; try again"))
             return None
         return self._found
 
@@ -344,7 +344,7 @@ def _is_of(warning: str, model: str) -> bool:
 
 def summary(found: DistanceFit) -> Content:
     """How good the fit is, which model does best, and what to mind."""
-    good = f"{MODEL_LABELS[found.model]} is off by {percent(found.error)} (root mean square)"
+    good = f"{MODEL_LABELS[found.model]}: RMS error {percent(found.error)}"
     others = ", ".join(f"{MODEL_LABELS[name]} {percent(error)}" for name, error in found.held_out.items())
     held = f" · points left out: {others} · {MODEL_LABELS[found.recommended]} is recommended" if others else ""
     ours = [warning for warning in found.warnings if _is_of(warning, found.model)]

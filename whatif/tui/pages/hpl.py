@@ -21,7 +21,7 @@ from whatif.tui.events import ChangeRequested
 from whatif.tui.hpl_job import simulate_hpl
 from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import brief
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.simulation_job import SimulationRefusal
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, entry
@@ -46,7 +46,7 @@ _WIDE, _HIGH = 96, 20
 """The size from which on there is room for all parts."""
 _LOW, _FLAT = 14, 9
 """The heights from which on there is room for frames, for words."""
-_ELSE: Final = "u takes the last change back."
+_ELSE: Final = "u undoes the last change."
 PARTS: Final = ("rates", "components", "panels", "geometries")
 _PANELS: Final = (1, 2, 3, 5, 8, 12, 20, MOST_PANELS)
 
@@ -75,15 +75,15 @@ class HPLPage(Page[HPLView]):
     VIEW = HPLView
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("part", "m", "part", "part", "The next part alone; after the last one, all that there is room for"),
-        PageKey("more", "plus,z", "panels(1)", "panels", "The time line of more panels"),
-        PageKey("fewer", "minus,Z", "panels(-1)", "", "The time line of fewer panels"),
-        PageKey("line", "x", "line(1)", "next row", "The time line of the next process row or column"),
-        PageKey("last_line", "X", "line(-1)", "", "The time line of the process row or column before"),
-        PageKey("across", "y", "across", "columns", "The time line of a process column, or of a process row"),
-        PageKey("up", "up,k", "scroll(-1)", "", "Bring the process above into sight"),
-        PageKey("down", "down,j", "scroll(1)", "", "Bring the process below into sight"),
-        PageKey("table", "v", "table", "table", "The curves of the rate, or the table of their numbers"),
+        PageKey("part", "m", "part", "part", "Show the next part alone, after the last one all of them"),
+        PageKey("more", "plus,z", "panels(1)", "panels", "Show the time line of more panels"),
+        extra_key("fewer", "minus,Z", "panels(-1)", "fewer panels", "Show the time line of fewer panels"),
+        PageKey("line", "x", "line(1)", "next row", "Show the next process row or column"),
+        PageKey("last_line", "X", "line(-1)", "", "Show the previous process row or column"),
+        PageKey("across", "y", "across", "columns", "Switch between process rows and process columns"),
+        PageKey("up", "up,k", "scroll(-1)", "", "Scroll up by one process"),
+        PageKey("down", "down,j", "scroll(1)", "", "Scroll down by one process"),
+        PageKey("table", "v", "table", "table", "Switch between the curves of the rate and a table"),
     )
     DEFAULT_CSS = """
     HPLPage #hpl-words { height: auto; max-height: 3; padding: 0 1; }
@@ -234,7 +234,7 @@ class HPLPage(Page[HPLView]):
         hint = self._reason or (
             share_words(self._share) if not self._finished else best_words(shown, self._rates, here)
         )
-        self._title("geometries", f"P x Q of {chosen.rank_count:,} processes", f"{brief(hint)} · enter takes it")
+        self._title("geometries", f"P x Q of {chosen.rank_count:,} processes", f"{brief(hint)} · enter adopts it")
         self.query_one(GridsView).fill(grid_rows(shown, self._rates, here), 1)
 
     def _title(self, part: str, title: str, subtitle: str) -> None:

@@ -90,10 +90,10 @@ def gather(
 
 def _why_no_placement(curves: MessageCurves, phase: str | None) -> str:
     if curves.infeasible:
-        return f"Infeasible point: {curves.infeasible}. u takes the last change back."
+        return f"Infeasible point: {curves.infeasible}. u undoes the last change."
     if phase is None:
-        return "No phase of this application sends messages: the curves are the platform's. 8 goes to other scenarios."
-    more = f", y goes on to {curves.phase}" if curves.phase is not None else ""
+        return "No phase of this application sends messages: the curves are the platform's. 7 goes to other scenarios."
+    more = f", y shows {curves.phase}" if curves.phase is not None else ""
     return f"A collective such as {phase} has no placement to draw: its ranks have no neighbours on a grid{more}."
 
 
@@ -190,16 +190,16 @@ class MessagesPage(Page[PageView]):
 
     NAME: ClassVar[str] = "messages"
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("phase", "y", "phase(1)", "phase", "The next phase that sends messages"),
-        PageKey("plane", "x", "plane(1)", "plane", "The next plane of a grid with three dimensions"),
-        PageKey("table", "v", "table", "table", "The curves, or the table of their numbers"),
-        PageKey("half", "m", "half", "picture", "Curves or placement, where there is no room for both"),
+        PageKey("phase", "y", "phase(1)", "phase", "Show the next phase that sends messages"),
+        PageKey("plane", "x", "plane(1)", "plane", "Show the next plane of a 3D grid"),
+        PageKey("table", "v", "table", "table", "Switch between the curves and a table"),
+        PageKey("half", "m", "half", "placement", "Switch between the curves and the placement"),
         PageKey(
             "message",
             "d",
             "message(1)",
             "message",
-            "The domains that a message of the phase crosses; again: those of the next one",
+            "Show the domains that a message of the phase crosses; again: those of the next one",
         ),
     )
     DEFAULT_CSS = """

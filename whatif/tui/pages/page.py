@@ -25,7 +25,7 @@ class Job(NamedTuple):
 
 
 class PageKey(NamedTuple):
-    """Key of a page. `action` is a method `action_..` of the page, with its arguments; an empty label hides the key
+    """Key of a page. `action` is a method `action_..` of the page, with its arguments; without a label the key is never
     in the footer."""
 
     name: str
@@ -34,6 +34,13 @@ class PageKey(NamedTuple):
     action: str
     label: str
     help: str
+    primary: bool = True
+    """Whether the footer shows the key before those for which there must be room left."""
+
+
+def extra_key(name: str, key: str, action: str, label: str, help: str) -> PageKey:  # noqa: A002
+    """Key of a page that the footer shows only where there is room."""
+    return PageKey(name, key, action, label, help, primary=False)
 
 
 def stepped(choices: Sequence[str], present: str, steps: int = 1) -> str:
@@ -134,4 +141,5 @@ class Page(Container, Generic[V]):
 def _binding(page: str, key: PageKey) -> Binding:
     method, _, arguments = key.action.partition("(")
     call = f"page('{method}', {arguments}" if arguments else f"page('{method}')"
-    return Binding(key.key, call, key.label, show=bool(key.label), tooltip=key.help, id=f"{page}.{key.name}")
+    shown = bool(key.label) and key.primary
+    return Binding(key.key, call, key.label, show=shown, tooltip=key.help, id=f"{page}.{key.name}")

@@ -21,7 +21,7 @@ from whatif.table import Column, Table
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.simulation_job import fitting
@@ -44,7 +44,7 @@ _SHORT: Final = 22
 _WARNINGS: Final = 2
 _SIDES: Final = {"projection": "projected", "sizes": "sizes of copies", "streams": "streams", "kernels": "kernels"}
 """Parts of a profile in words; `streams` is the time line."""
-_WAYS: Final = {"ours": "projected", "peak": "peak", "envelope": "envelope"}
+_WAYS: Final = {"model": "projected", "peak": "peak", "envelope": "envelope"}
 Part = tuple[str, str]
 
 
@@ -68,14 +68,14 @@ class ProfilePage(Page[ProfileView]):
     VIEW = ProfileView
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "profile", "Read a profile: nvprof, Nsight Systems, rocprof or Kineto"),
-        PageKey("side", "m", "turn('side')", "side", "Projection, sizes of copies, streams or kernels"),
-        PageKey("table", "v", "table", "table", "The picture, or the table of its numbers"),
-        PageKey("latencies", "x", "latencies", "latencies", "The next machine whose latencies were measured"),
-        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Look at half as long a part of the time line"),
-        PageKey("zoom_out", "minus,Z", "zoom(2)", "", "Look at twice as long a part of the time line"),
-        PageKey("whole", "home", "whole", "", "Look at the whole time line"),
-        PageKey("earlier", "left,h", "pan(-0.25)", "", "Look at what was before"),
-        PageKey("later", "right,l", "pan(0.25)", "", "Look at what comes next"),
+        PageKey("side", "m", "turn('side')", "view", "Show the projection, sizes of copies, streams or kernels"),
+        PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
+        PageKey("latencies", "x", "latencies", "latencies", "Use the latencies measured on the next machine"),
+        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Zoom in to half the time"),
+        extra_key("zoom_out", "minus,Z", "zoom(2)", "zoom out", "Zoom out to twice the time"),
+        extra_key("whole", "home", "whole", "whole", "Show the whole time line"),
+        PageKey("earlier", "left,h", "pan(-0.25)", "", "Scroll to earlier times"),
+        PageKey("later", "right,l", "pan(0.25)", "", "Scroll to later times"),
     )
     DEFAULT_CSS = """
     ProfilePage #profile-head { height: auto; max-height: 2; padding: 0 1; }
@@ -202,7 +202,7 @@ class ProfilePage(Page[ProfileView]):
             return "x other latencies"
         low, high = found.streams.window
         if side == "streams":
-            part = "all of it" if self._window is None else f"{duration(low)} .. {duration(high)}"
+            part = "whole time line" if self._window is None else f"{duration(low)} .. {duration(high)}"
             return f"{part} · + - zoom, ← → move"
         return ""
 
@@ -291,7 +291,7 @@ def head(found: ProfileSummary) -> Content:
             count = format_quantity(totals[f"{kind}_count"], ONE)
             parts += [(f"{count} {plural} ", ""), (duration(totals[f"{kind}_time"]), "bold"), "  "]
     share = totals["transfer_fraction"]
-    parts += [("copies are ", ""), (percent(share), "bold"), " of both"] if totals["transfer_count"] else []
+    parts += [("copies are ", ""), (percent(share), "bold"), " of GPU time"] if totals["transfer_count"] else []
     return Content.assemble(*parts)
 
 
@@ -322,12 +322,12 @@ def _kernel_range(found: ProfileSummary) -> list[str]:
     low, high = found.projected.kernel_range if found.projected is not None else (1.0, 1.0)
     if low == high:
         return []
-    return [f"Kernels {low:.3g} to {high:.3g} times as long: a range of both rooflines."]
+    return [f"Kernels {low:.3g} to {high:.3g} times as long: the range of both rooflines."]
 
 
 def _symbols(found: ProfileSummary) -> list[str]:
     """What the bars are, and which copies touch variables of the program."""
-    sentences = ["Above by number, below by time."]
+    sentences = ["Top: by count; bottom: by time."]
     table = found.tables.get("symbols")
     if table is not None:
         rows = (dict(zip(table.columns, row, strict=True)) for row in table.rows())
@@ -343,7 +343,10 @@ def _symbols(found: ProfileSummary) -> list[str]:
 def _overlaps(found: ProfileSummary) -> list[str]:
     bands = [band for band in found.streams.bands if band.overlapped_time > 0]
     shared = ", ".join(f"{band.name} {duration(band.overlapped_time)}" for band in bands)
-    return ["A bar is as high as the stream is busy.", f"Different kinds run at once for: {shared}." if shared else ""]
+    return [
+        "The height of a bar is how busy the stream is.",
+        f"Different kinds overlap for: {shared}." if shared else "",
+    ]
 
 
 def table_of(found: ProfileSummary, side: str) -> tuple[TableRows, int]:

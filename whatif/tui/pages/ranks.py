@@ -16,7 +16,7 @@ from whatif.studies.rank_lanes import Lanes, RunSummary, Window
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.simulation_job import (
     MOST_ITERATIONS,
     SimulationPart,
@@ -47,7 +47,7 @@ _ROOMY, _LOW, _FLAT = 24, 18, 12
 _STEPS: Final = (1, 2, 5, 10, 20, 50, 100)
 """How many iterations a key asks for, one after the other."""
 _WAITING: Final = "simulating the messages one by one …"
-_ELSE: Final = "u takes the last change back; the other pages show what the model says."
+_ELSE: Final = "u undoes the last change; the other pages show the analytic model."
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +79,24 @@ class RanksPage(Page[RanksView]):
     VIEW = RanksView
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("rank", "y", "rank(1)", "rank", "Choose the next rank: its messages are marked"),
-        PageKey("last_rank", "Y", "rank(-1)", "", "Choose the previous rank"),
-        PageKey("critical", "x", "critical(1)", "critical", "Choose the next rank on the critical path"),
-        PageKey("last_critical", "X", "critical(-1)", "", "Choose the previous rank on the critical path"),
-        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Look at half as long a part of the run"),
-        PageKey("zoom_out", "minus,Z", "zoom(2)", "", "Look at twice as long a part of the run"),
-        PageKey("whole", "home", "whole", "", "Look at the whole run"),
-        PageKey("earlier", "left,h", "pan(-0.25)", "", "Look at what was before"),
-        PageKey("later", "right,l", "pan(0.25)", "", "Look at what comes next"),
-        PageKey("up", "up,k", "scroll(-1)", "", "Bring the rank above into sight"),
-        PageKey("down", "down,j", "scroll(1)", "", "Bring the rank below into sight"),
-        PageKey("page_up", "pageup,ctrl+u", "page(-1)", "", "Go up by a screen of ranks"),
-        PageKey("page_down", "pagedown,ctrl+d", "page(1)", "", "Go down by a screen of ranks"),
+        PageKey("rank", "y", "rank(1)", "rank", "Select the next rank and mark its messages"),
+        PageKey("last_rank", "Y", "rank(-1)", "", "Select the previous rank"),
+        PageKey("critical", "x", "critical(1)", "critical", "Select the next rank on the critical path"),
+        PageKey("last_critical", "X", "critical(-1)", "", "Select the previous rank on the critical path"),
+        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Zoom in to half the time"),
+        extra_key("zoom_out", "minus,Z", "zoom(2)", "zoom out", "Zoom out to twice the time"),
+        extra_key("whole", "home", "whole", "whole run", "Show the whole run"),
+        PageKey("earlier", "left,h", "pan(-0.25)", "", "Scroll to earlier times"),
+        PageKey("later", "right,l", "pan(0.25)", "", "Scroll to later times"),
+        PageKey("up", "up,k", "scroll(-1)", "", "Scroll up by one rank"),
+        PageKey("down", "down,j", "scroll(1)", "", "Scroll down by one rank"),
+        PageKey("page_up", "pageup,ctrl+u", "page(-1)", "", "Scroll up by a screen of ranks"),
+        PageKey("page_down", "pagedown,ctrl+d", "page(1)", "", "Scroll down by a screen of ranks"),
         PageKey("first", "g", "scroll(-1000000000)", "", "Go to the first ranks"),
         PageKey("last", "G", "scroll(1000000000)", "", "Go to the last ranks"),
-        PageKey("half", "m", "half", "summary", "The picture, or what the run time is made of"),
-        PageKey("table", "v", "table", "table", "The picture, or the table of the times of each rank"),
-        PageKey("iterations", "I", "iterations", "more", "Simulate more iterations of a scenario"),
+        PageKey("half", "m", "half", "summary", "Switch between the time lines and the parts of the run time"),
+        PageKey("table", "v", "table", "table", "Switch between the time lines and a table"),
+        PageKey("iterations", "I", "iterations", "iterations", "Simulate more iterations"),
     )
     DEFAULT_CSS = """
     RanksPage #lanes, RanksPage #spent {
@@ -209,7 +209,7 @@ class RanksPage(Page[RanksView]):
         panel.border_subtitle = Content("simulating …" if waiting else window_words(lanes.window, summary.run_time))
         self.query_one(RankBars).show(lanes, self.view_in(state.view).first_rank, self._rank)
         self.query_one("#rank-times", TableView).show(rank_times(summary))
-        self.query_one("#spent").border_title = "what the run time is made of"
+        self.query_one("#spent").border_title = "parts of the run time"
         self.query_one(Facts).show(path_facts(summary), "")
         self.query_one("#groups", ColumnsView).fill(group_rows(summary), 1)
         self.query_one("#path", ColumnsView).fill(path_rows(summary.path), 1)

@@ -48,7 +48,7 @@ _TEXTS: Final = frozenset(("sign", "name", "limit", "there_limit"))
 LIMITS: Final = {"compute": "compute", "dram": "DRAM", "l2": "L2 cache"}
 """What decides the time of a kernel, in words."""
 NO_KERNELS: Final = "This scenario has no kernels: no phase is of the kind `kernel`. The roofs are those of its GPU."
-NO_GPU: Final = "This machine has no GPU, so there are no roofs to draw. P goes to another platform."
+NO_GPU: Final = "This machine has no GPU, so there are no roofs to draw. P chooses another platform."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class RooflinePage(Page[RooflineView]):
     VIEW = RooflineView
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("second", "x", "second(1)", "second GPU", "Compare with the GPU of the next platform"),
-        PageKey("table", "v", "table", "table", "The roofs, or the table of the kernels"),
+        PageKey("table", "v", "table", "table", "Switch between the roofline and a table of the kernels"),
     )
     DEFAULT_CSS = """
     RooflinePage #roofs, RooflinePage ColumnsView {

@@ -21,7 +21,7 @@ from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import FitRefusal, paths_of
 from whatif.tui.pages.file_paths import own_folder, search_folders
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
-from whatif.tui.pages.page import Job, PageKey, stepped
+from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
 from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState, View
@@ -64,7 +64,7 @@ class RunsView(MeasurementView):
 
 
 class RunsPage(MeasurementPage[RunsView, RunsRegression]):
-    """Measured runs over those that a formula gives, with residuals and coefficients; enter takes a term out or in."""
+    """Measured runs over those that a formula gives, with residuals and coefficients; enter removes or adds a term."""
 
     NAME: ClassVar[str] = "runs"
     VIEW = RunsView
@@ -78,19 +78,19 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         "No runs yet. n reads CSV files with a run in each row and units in the headings, `time [ms]`; "
         "so does `whatif open SCENARIO --runs FILE`."
     )
-    REMEDY = "n reads other runs, N says what the columns of CSV files hold, f changes the formula."
+    REMEDY = "n reads other runs, N names the columns of CSV files, f changes the formula."
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("open", "n", "open", "runs", "Read runs: files or folders with a run in each row"),
-        PageKey("columns", "N", "columns", "", "Say what the columns of CSV files hold"),
-        PageKey("formula", "f", "formula", "formula", "Write another formula"),
-        PageKey("term", "d", "term", "out or in", "Take the term under the cursor out of the model, or into it"),
-        PageKey("others", "plus", "others", "terms", "List the terms that could be added, the most telling first"),
+        PageKey("open", "n", "open", "runs", "Read runs: files or folders with one run per row"),
+        extra_key("columns", "N", "columns", "columns", "Name the columns of CSV files"),
+        PageKey("formula", "f", "formula", "formula", "Type another formula"),
+        PageKey("term", "d", "term", "add/remove", "Remove the term under the cursor from the model, or add it"),
+        PageKey("others", "plus", "others", "terms", "List the terms that could be added, the best first"),
         PageKey("link", "o", "link", "log", "Fit the logarithm of the response, or the response itself"),
-        PageKey("against", "x", "against", "over", "Draw the residuals over the next column"),
-        PageKey("accept", "a", "accept", "accept", "Write the model to a file, and take it into the scenario"),
-        PageKey("table", "v", "table", "table", "The picture, or the table of the runs"),
-        PageKey("pin", "b", "pin", "pin", "Compare with the present model from now on"),
+        PageKey("against", "x", "against", "residuals", "Plot the residuals over the next column"),
+        PageKey("accept", "a", "accept", "accept", "Write the model to a file and use it in the scenario"),
+        PageKey("table", "v", "table", "table", "Switch between the plot and a table of the runs"),
+        PageKey("pin", "b", "pin", "baseline", "Set the present model as the baseline"),
     )
     DEFAULT_CSS = """
     RunsPage #runs-body { height: 1fr; }
@@ -230,7 +230,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         panel.border_subtitle = Content(f"{refused}{found.files} · {len(found.measured)} runs")
         terms, models = self.query_one("#terms", ColumnsView), self.query_one("#models", ColumnsView)
         terms.border_title = f"terms of {'log ' * found.logarithmic}{found.response}"
-        hint = "enter: out or in" if self._adding else "enter: out or in · + others"
+        hint = "enter: remove or add" if self._adding else "enter: remove or add · + others"
         focused = self.screen.focused
         # After a dialog Textual gives the keys to the parameters, even where they are out of sight.
         nowhere = focused is None or not all(node.display for node in focused.ancestors_with_self)
@@ -259,7 +259,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             good = found.formula if refused else ""
             self.choose("formula", lambda view: change(good or view.formula or found.first))
         else:
-            self.post_message(ErrorReported("there is no fit to change; n reads runs"))
+            self.post_message(ErrorReported("no fit to change; n reads runs"))
 
     @on(TableView.Chosen, "#terms")
     def action_term(self) -> None:
@@ -275,7 +275,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         """List the terms that could be added, the most telling first, or no longer."""
         found = self._found
         if not isinstance(found, RunsRegression):
-            self.post_message(ErrorReported("there is no fit to change; n reads runs"))
+            self.post_message(ErrorReported("no fit to change; n reads runs"))
             return
         self._adding = not self._adding
         self._fill()
@@ -289,7 +289,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         self._change(with_other_link)
 
     def action_pin(self) -> None:
-        """Compare with the present model from now on."""
+        """Set the present model as the baseline."""
         if isinstance(self._found, RunsRegression):
             self.ask("pinned", self._found.formula)
 
@@ -304,7 +304,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         """Write the model to a file, and take it into the scenario."""
         state, found = self._state, self._found
         if state is None or not isinstance(found, RunsRegression) or not self._is_current(state):
-            self.post_message(ErrorReported("there is no fit to take yet; n reads runs"))
+            self.post_message(ErrorReported("no fit to accept yet; n reads runs"))
             return
         start = str(own_folder(state) / f"{found.response}_model.toml")
         name = await self.app.push_screen_wait(TextPrompt("Write the model to", start))
@@ -329,7 +329,11 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             return
         if taken.edits:
             self.post_message(ChangeRequested(EditAll(taken.edits)))
-        asks = "" if taken.scenario is None else f"; {taken.scenario} asks it: 8 opens it, or `whatif open`"
+        asks = (
+            ""
+            if taken.scenario is None
+            else f"; {taken.scenario} uses it: open it on page files, or with `whatif open`"
+        )
         self.notify(f"written to {path}{asks}", markup=False)
 
 

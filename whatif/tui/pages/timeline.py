@@ -30,7 +30,7 @@ class TimelinePage(Page[PageView]):
 
     NAME: ClassVar[str] = "timeline"
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("table", "v", "table", "table", "The bars, or the table of their times"),
+        PageKey("table", "v", "table", "table", "Switch between the bars and a table"),
     )
     DEFAULT_CSS = """
     TimelinePage #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
@@ -79,7 +79,7 @@ class TimelinePage(Page[PageView]):
         """There is no iteration to show."""
         self.query_one("#frame").border_title = "one iteration"
         self.query_one(TimeBars).display = self.query_one(TableView).display = False
-        text = f"There is no iteration to show, for this point is {reason}. u takes the last change back."
+        text = f"No iteration to show: this point is {reason}. u undoes the last change."
         self.query_one("#kinds", Static).update("")
         self.query_one("#words", Static).update(Content(text))
 
@@ -96,7 +96,7 @@ def _before(state: ExplorerState, now: Schedule) -> tuple[Schedule | None, str]:
     try:
         before = timeline(state.baseline.program, state.baseline.at)
     except InfeasiblePointError as problem:
-        return None, f"What it is compared with is {problem}."
+        return None, f"The baseline is {problem}."
     return before if before.bars != now.bars else None, _difference(now.iteration_time, before.iteration_time)
 
 

@@ -24,7 +24,7 @@ from whatif.tui.widgets.elasticity_bars import ElasticityBars
 from whatif.tui.widgets.why_tree import WhyTree, details
 
 _MEANING = "Elasticity -0.58: 1 % more of a parameter is 0.58 % less {}."
-_UNDO = "u takes the last change back."
+_UNDO = "u undoes the last change."
 _WIDE, _TALL = 100, 26
 
 
@@ -35,8 +35,8 @@ class WhyPage(Page[PageView]):
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("next_result", "y", "result(1)", "result", "Explain the next result"),
         PageKey("last_result", "Y", "result(-1)", "", "Explain the previous result"),
-        PageKey("half", "m", "half", "leverage", "The tree or the elasticities, where there is no room for both"),
-        PageKey("table", "v", "table", "table", "The elasticities as bars, or as a table"),
+        PageKey("half", "m", "half", "elasticities", "Switch between the tree and the elasticities"),
+        PageKey("table", "v", "table", "table", "Switch between elasticity bars and a table"),
     )
     DEFAULT_CSS = """
     WhyPage #halves { layout: vertical; }

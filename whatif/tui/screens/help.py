@@ -1,49 +1,68 @@
-"""What F1 tells: what has the focus, and every key that works there."""
+"""Help of F1: the keys of the page, what has the focus, and every other key that works."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+from textual.binding import Binding
 from textual.content import Content
 from textual.screen import Screen
 
 from whatif.core.session import Session
 from whatif.core.term import Term
 from whatif.schema.parameters import Parameter
+from whatif.tui.key_areas import ActiveKey, KeyArea, active_keys
 from whatif.tui.labels import MUTED, grade_style
+from whatif.tui.page_registry import GROUPS
 from whatif.tui.pages.page import Page
 from whatif.tui.widgets.parameter_help import allowed
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.prompt import PromptInput
 
 Part = tuple[str, str]
+_WIDGETS: Final = {
+    "ParameterTree": "parameter",
+    "PromptInput": "parameter",
+    "PlotView": "crosshair",
+    "WhyTree": "tree of terms",
+}
+"""Headings of the keys of widgets; those of all others are keys of a list."""
 
 
 def help_text(screen: Screen[None], page: Page[Any], tree: ParameterTree) -> tuple[Content, str]:
-    """Text and title for what has the focus: a parameter, also while it is edited, or else the page."""
+    """Text and title: the page with its keys, then what has the focus, a parameter for one, then general keys."""
+    about = {KeyArea.PAGE: [(f"{page.help()}\n\n", "")]}
     if isinstance(screen.focused, ParameterTree | PromptInput) and tree.parameter is not None:
-        parts, title = _parameter(tree.parameter, tree.session), tree.parameter.path
-    else:
-        parts, title = [(f"{page.help()}\n\n", "")], page.NAME
-    return Content.assemble(*parts, *_keys(screen)), title
+        about[KeyArea.FOCUS] = _parameter(tree.parameter, tree.session)
+    parts: list[Part] = []
+    for area in KeyArea:
+        # What Textual binds by itself has no id; its keys are in the palette.
+        keys = [key for key in active_keys(screen) if key.area == area and key.binding.id]
+        if area != KeyArea.PAGE and (keys or area in about):
+            parts += [(f"{_heading(area, screen)}\n", "bold underline")]
+        parts += [*about.get(area, []), *_lines(screen, keys), ("\n", "")]
+    return Content.assemble(*parts), f"page {page.NAME}"
+
+
+def _heading(area: KeyArea, screen: Screen[None]) -> str:
+    return "general" if area == KeyArea.GENERAL else _WIDGETS.get(type(screen.focused).__name__, "list")
 
 
 def _parameter(parameter: Parameter, session: Session) -> list[Part]:
-    """Unit, range, meaning, source, and the terms that a parameter goes into."""
+    """Meaning, unit, range, source, and the terms that use a parameter."""
     unit = "a count or fraction" if str(parameter.dimension) == "1" else str(parameter.dimension)
     used = [term for term in session.program.terms.values() if parameter.path in term.references()]
-    parts: list[Part] = [
-        (f"{' '.join(parameter.description.split()) or parameter.path.rpartition('.')[2]}\n\n", "bold")
-    ]
+    meaning = " ".join(parameter.description.split()) or parameter.path.rpartition(".")[2]
+    parts: list[Part] = [(f"{parameter.path}\n", "bold"), (f"{meaning}\n\n", "")]
     if parameter.field is not None:
         parts += [("unit     ", MUTED), (f"{unit}\n", "")]
     parts += [("range    ", MUTED), (f"{allowed(parameter)}\n", "")]
     parts += [("value    ", MUTED), (f"{parameter.text()}\n", "")]
     parts += [("source   ", MUTED), (parameter.grade, grade_style(parameter.grade)), (f"  {parameter.source}\n", "")]
     for equation, names in _equations(used).items():
-        parts += [("goes into ", MUTED), (f"{', '.join(names)}:  {equation}\n", "")]
+        parts += [("used by  ", MUTED), (f"{', '.join(names)}:  {equation}\n", "")]
     return [*parts, ("\n", "")]
 
 
@@ -57,17 +76,23 @@ def _equations(terms: Iterable[Term]) -> dict[str, list[str]]:
     return found
 
 
-def _keys(screen: Screen[None]) -> list[Part]:
-    """Every key that works now, with what it does."""
-    keys: dict[str, list[str]] = {}
-    for active in screen.active_bindings.values():
-        binding = active.binding
-        # What Textual binds by itself has no id; its keys are in the palette.
-        words = binding.tooltip or binding.description
-        if binding.id and words and active.enabled:
-            keys.setdefault(words, []).append(screen.app.get_key_display(replace(binding, key_display=None)))
+def _lines(screen: Screen[None], keys: Iterable[ActiveKey]) -> list[Part]:
+    """One line for each binding; one for all keys that go to pages, and one for all that move a cursor."""
+    lines: dict[str, list[str]] = {}
+    for key in keys:
+        if key.enabled:
+            display = screen.app.get_key_display(replace(key.binding, key_display=None))
+            lines.setdefault(_line(key.binding), []).append(display)
     return [
         part
-        for words, known in keys.items()
-        for part in ((f"{' '.join(known):>20}  ", "bold $text-primary"), (f"{words}\n", ""))
+        for words, known in lines.items()
+        for part in ((f"{' '.join(known):>11}  ", "bold $text-primary"), (f"{words}\n", ""))
     ]
+
+
+def _line(binding: Binding) -> str:
+    """Words of the line of a binding."""
+    if binding.action.startswith("go_group("):
+        titles = (group.title for group in GROUPS)
+        return f"Go to {', '.join(titles)}; the same key again: to the next page of the group"
+    return binding.tooltip or "Move the cursor"

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar
 
 from textual import on
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
 from whatif.core.sweep_figure import breakdown
 from whatif.tui import page_registry
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
-from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import ChangeRequested, ErrorReported, JobRequested, ParameterSelected, StopRequested
 from whatif.tui.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
@@ -38,13 +35,17 @@ class MainScreen(Screen[None]):
     """Shows a study; what the person asks for goes on to the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
-        Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
-        Binding("t", "tree", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
-        Binding("M", "marker", show=False, tooltip="Draw with braille, blocks or ASCII", id="desk.marker"),
+        Binding("b", "pin", "baseline", tooltip="Set the present values as the baseline", id="desk.pin"),
+        Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="desk.revert"),
+        Binding("t", "tree", "parameters", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
+        Binding(
+            "M", "marker", "marker", show=False, tooltip="Draw curves with braille, blocks or ASCII", id="desk.marker"
+        ),
         Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
-        Binding("f1,?", "help", "help", key_display="F1", tooltip="Explain what has the focus", id="desk.help"),
-        Binding("escape", "stop", show=False, tooltip="Stop computing, forget the message", id="desk.stop"),
+        Binding(
+            "f1,?", "help", "help", key_display="F1", tooltip="List keys, explain what has the focus", id="desk.help"
+        ),
+        Binding("escape", "stop", show=False, tooltip="Stop computing, clear the message", id="desk.stop"),
     ]
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar by Textual
         (0, "-mini"),
@@ -62,6 +63,7 @@ class MainScreen(Screen[None]):
         self._error = ""
         self._tree: bool | None = None
         self._gathered: Job | None = None
+        self._seen: dict[str, str] = {}
         self.latest = LatestOnly(self._taken, self._failed)
         self._screen_bindings = self._bindings
         self._bind_keys(ExplorePage)
@@ -99,12 +101,12 @@ class MainScreen(Screen[None]):
         return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Page)
 
     def _bind_keys(self, page: type[Page[Any]]) -> None:
-        """Bind the keys of all pages and those of one page, which precede the same keys of the screen."""
-        added = (*page_registry.go_bindings(), *page.bindings())
-        self.key_list = (*self.BINDINGS, *added)
-        bound = self._screen_bindings.copy()
-        for key, bindings in BindingsMap(added).key_to_bindings.items():
-            bound.key_to_bindings[key] = [*bindings, *bound.key_to_bindings.get(key, ())]
+        """Bind the keys of the groups and those of one page, which precede the same keys of the screen."""
+        added = (*page.bindings(), *page_registry.go_bindings(self.state.view.screen))
+        self.key_list = (*added, *self.BINDINGS)
+        bound = BindingsMap(added)
+        for key, bindings in self._screen_bindings.key_to_bindings.items():
+            bound.key_to_bindings.setdefault(key, []).extend(bindings)
         self._bindings = bound
 
     def show(self, state: ExplorerState, error: str = "", *, busy: bool = False, notice: str = "") -> None:
@@ -123,6 +125,7 @@ class MainScreen(Screen[None]):
     def _show_study(self) -> None:
         """Hand the study down to every widget."""
         state = self.state
+        self._seen[page_registry.group_of(state.view.screen)] = state.view.screen
         self.query_one(ParameterPanel).show(state)
         self.query_one("#below", Breakdown).show(breakdown(state.session.point, state.view.breakdown))
         if state.page == self.page.NAME:
@@ -211,13 +214,17 @@ class MainScreen(Screen[None]):
         """Go to another page."""
         self.change(Show("screen", name))
 
+    def action_go_group(self, group: str) -> None:
+        """Go to the page of a group that was seen last; from one of its pages, to the next."""
+        self.change(Choose("screen", lambda view: page_registry.next_screen(group, view.screen, self._seen)))
+
     def action_decide(self, name: str) -> None:
         """Go to one of the questions of the page `decide`."""
         self.change(Show("decide.decision", name))
         self.action_go("decide")
 
     def action_pin(self) -> None:
-        """Compare with the present values from now on."""
+        """Set the present values as the baseline."""
         self.change(Pin())
 
     def action_marker(self) -> None:
@@ -225,7 +232,7 @@ class MainScreen(Screen[None]):
         self.change(Choose("marker", lambda view: view.next_of("marker")))
 
     def action_revert(self) -> None:
-        """Take back all edits."""
+        """Discard all edits."""
         self.change(Revert())
 
     def action_tree(self) -> None:
@@ -233,6 +240,15 @@ class MainScreen(Screen[None]):
         self._tree = not self.query_one(ParameterPanel).display
         self._arrange()
         (self.query_one(ParameterTree).focus if self._tree else self.page.enter)()
+
+    def select_parameter(self, path: str) -> None:
+        """Move the cursor of the tree to a parameter or a table."""
+        panel = self.query_one(ParameterPanel)
+        panel.filter("")
+        if not panel.display:
+            self.action_tree()
+        panel.parameter_tree.focus()
+        panel.parameter_tree.select(path)
 
     def action_stop(self) -> None:
         """Leave the line that is typed, else stop computing, else clear the error, else the filter."""
@@ -265,23 +281,3 @@ class MainScreen(Screen[None]):
         if action == "page":
             return self.page.offers(str(parameters[0]))
         return self.query_one(Status).telling if action == "detail" else True
-
-    def commands(self, *others: App[Any]) -> Iterable[SystemCommand]:
-        """What the keys can do here and in others, for the command palette; moving the cursor is for keys alone."""
-        places: tuple[App[Any] | Widget, ...] = (*others, self.query_one(ParameterTree))
-        for widget in places:
-            yield from self._commands(widget, widget.BINDINGS)
-        yield from self._commands(self, self.key_list)
-        for name, words in DECISIONS.items():
-            yield SystemCommand(words, f"page decide, {name}", partial(self.action_decide, name))
-
-    def _commands(self, widget: App[Any] | Widget, bindings: Iterable[BindingType]) -> Iterable[SystemCommand]:
-        for binding in bindings:
-            if isinstance(binding, Binding) and binding.tooltip:
-                run = partial(widget.run_action, binding.action)
-                yield SystemCommand(binding.tooltip, f"key {self._key_of(binding)}", run)
-
-    def _key_of(self, binding: Binding) -> str:
-        """The first key that a binding has now."""
-        known = (item for item in self.active_bindings.values() if item.binding.id == binding.id)
-        return next((self.app.get_key_display(item.binding) for item in known), binding.key.split(",")[0])

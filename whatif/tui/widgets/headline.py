@@ -47,10 +47,10 @@ class HeadlineView(Container):
             unit = upper.partition(" ")[2]
             was = f"{lower.removesuffix(f' {unit}')} .. {upper}"
         iteration = ((duration(now.iteration_time), "bold $text-primary"), _change(now, before))
-        self._tile("iteration").show("iteration", iteration, was)
+        self._tile("iteration").show("time / iteration", iteration, was)
         count = state.session.program.parameters.get("application.iteration_count")
         total = (duration(now.total_time), "bold")
-        self._tile("total").show("total", (total,), f"{count.text()} iterations" if count else "")
+        self._tile("total").show("run time", (total,), f"{count.text()} iterations" if count else "")
 
     def _show_parts(self, now: Headline, state: ExplorerState) -> None:
         phases = state.session.program.phases

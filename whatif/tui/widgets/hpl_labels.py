@@ -89,7 +89,7 @@ def _lately(outcome: HPLOutcome, done: FloatArray, rate: FloatArray) -> FloatArr
 
 def component_rows(outcome: HPLOutcome) -> TableRows:
     """A row for each part of the time, by its name in HPL's detailed timing, over the processes."""
-    titles = ("HPL's timer", "mean", "share", "least", "most")
+    titles = ("HPL's timer", "mean", "share", "min", "max")
     named = [(label, name) for label, name in COMPONENTS.items() if name in outcome.components]
     rows = (
         _component(f"{'+ ' if name in PARTS else ''}{label}", outcome.components[name], outcome.time)

@@ -35,9 +35,9 @@ def _table(session: Session, path: str) -> tuple[Part, ...]:
         parameter for parameter in session.program.parameters.values() if parameter.path.startswith(f"{path}.")
     ]
     if not parameters:
-        return (("no parameter has all the words", MUTED),)
+        return (("no parameter matches", MUTED),)
     live = sum(matters(session.program, parameter) for parameter in parameters)
-    return ((f"{len(parameters)} values, {live} of them matter here", MUTED),)
+    return ((f"{len(parameters)} parameters, {live} used in this scenario", MUTED),)
 
 
 def _meaning(parameter: Parameter) -> tuple[Part, ...]:

@@ -42,19 +42,45 @@ class ParameterTree(LineList):
     BINDINGS: ClassVar[list[BindingType]] = [
         *movement_keys("leaf"),
         Binding("enter,i", "enter", "edit", key_display="⏎", tooltip="Type another value", id="leaf.edit"),
-        Binding("left,minus,h", "step(-1)", "nudge", key_display="←→", tooltip="Nudge down, or fold", id="leaf.less"),
-        Binding("right,plus,equals_sign,l", "step(1)", show=False, tooltip="Nudge up, or unfold", id="leaf.more"),
-        Binding("shift+left,<", "step(-1, 'COARSE')", show=False, tooltip="Nudge down far", id="leaf.much_less"),
-        Binding("shift+right,>", "step(1, 'COARSE')", show=False, tooltip="Nudge up far", id="leaf.much_more"),
-        Binding("[", "step(-1, 'FACTOR')", show=False, tooltip="Halve the value", id="leaf.halve"),
-        Binding("]", "step(1, 'FACTOR')", show=False, tooltip="Double the value", id="leaf.double"),
-        Binding("backspace", "revert", show=False, tooltip="Give it the file's value back", id="leaf.revert"),
+        Binding(
+            "left,minus,h",
+            "step(-1)",
+            "nudge",
+            key_display="←→",
+            tooltip="Decrease the value a little, or fold the table",
+            id="leaf.less",
+        ),
+        Binding(
+            "right,plus,equals_sign,l",
+            "step(1)",
+            show=False,
+            tooltip="Increase the value a little, or unfold the table",
+            id="leaf.more",
+        ),
+        Binding(
+            "shift+left,<", "step(-1, 'COARSE')", show=False, tooltip="Decrease the value a lot", id="leaf.much_less"
+        ),
+        Binding(
+            "shift+right,>", "step(1, 'COARSE')", show=False, tooltip="Increase the value a lot", id="leaf.much_more"
+        ),
+        Binding("[", "step(-1, 'FACTOR')", "halve", show=False, tooltip="Halve the value", id="leaf.halve"),
+        Binding("]", "step(1, 'FACTOR')", "double", show=False, tooltip="Double the value", id="leaf.double"),
+        Binding("backspace", "revert", "revert", show=False, tooltip="Restore the file's value", id="leaf.revert"),
         Binding("space", "turn", show=False, tooltip="Fold or unfold the table", id="leaf.fold"),
-        Binding("s", "sweep", "sweep", tooltip="Draw the result over this parameter", id="leaf.sweep"),
-        Binding("S", "ask('RANGE')", show=False, tooltip="Sweep it over a range to type", id="leaf.range"),
-        Binding("a", "also", "and", tooltip="Sweep this parameter as well, or no longer", id="leaf.also"),
-        Binding("A", "ask('SECOND')", show=False, tooltip="Sweep it as well, over a range", id="leaf.also_range"),
-        Binding("T", "ask('TARGET')", show=False, tooltip="Seek the value that meets a target", id="leaf.seek"),
+        Binding("s", "sweep", "sweep", tooltip="Sweep this parameter over its usual range", id="leaf.sweep"),
+        Binding("S", "ask('RANGE')", "range", show=False, tooltip="Sweep this parameter over a range", id="leaf.range"),
+        Binding("a", "also", "add axis", tooltip="Sweep this parameter as well, or no longer", id="leaf.also"),
+        Binding(
+            "A",
+            "ask('SECOND')",
+            "axis range",
+            show=False,
+            tooltip="Sweep this parameter as well, over a range",
+            id="leaf.also_range",
+        ),
+        Binding(
+            "T", "ask('TARGET')", "target", show=False, tooltip="Seek the value that meets a target", id="leaf.seek"
+        ),
         Binding("/", "ask('FILTER')", "find", tooltip="Find parameters by words of their path", id="leaf.find"),
     ]
     STYLES, GROUND, AROUND = "parameter-tree", "name", 3

@@ -19,7 +19,7 @@ from whatif.units import ONE, format_quantity
 
 WAYS: Final = (
     ("measured", "time", "series-1"),
-    ("ours", "projected_time", "series-2"),
+    ("model", "projected_time", "series-2"),
     ("peak", "peak_time", "baseline"),
     ("envelope", "envelope_time", "axis"),
 )

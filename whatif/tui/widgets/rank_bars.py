@@ -254,7 +254,7 @@ class _Chart:
                     TextRun(_SENT, "title"),
                     TextRun(" sends  ", "label"),
                     TextRun(_RECEIVED, "title"),
-                    TextRun(" gets", "label"),
+                    TextRun(" receives", "label"),
                 ]
             )
         return words

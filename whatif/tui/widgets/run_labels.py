@@ -17,7 +17,9 @@ from whatif.vocabulary import MODEL_LABELS
 if TYPE_CHECKING:
     from whatif.models.quantities import FloatArray
 
-_CHOOSE: Final = "y chooses a rank, x one on the critical path: where its messages leave and arrive is marked."
+_CHOOSE: Final = (
+    "y selects a rank, x one on the critical path; its messages are marked where they are sent and received."
+)
 _DISTANCES: Final = tuple(DISTANCE_LABELS.values())
 
 
@@ -34,7 +36,7 @@ def _many(count: int, word: str) -> str:
 def window_words(window: Window, run_time: float) -> str:
     """Which part of the run is in sight, and the keys that show others."""
     whole = window[1] - window[0] >= run_time
-    part = "all of the run" if whole else f"{' .. '.join(map(duration, window))} of {duration(run_time)}"
+    part = "whole run" if whole else f"{' .. '.join(map(duration, window))} of {duration(run_time)}"
     return f"{part} · + - zoom, ← → move"
 
 
@@ -58,7 +60,7 @@ def _model(name: str) -> str:
 def _rank_words(summary: RunSummary, rank: int) -> str:
     spent = zip(GROUPS, summary.times[rank].tolist(), strict=True)
     listed = ", ".join(f"{group} {duration(time)}" for group, time in spent if time > 0)
-    return f"Rank {rank} on node {summary.node[rank]} is done at {duration(summary.ends[rank])}: {listed or 'nothing'}."
+    return f"Rank {rank} on node {summary.node[rank]} ends at {duration(summary.ends[rank])}: {listed or 'nothing'}."
 
 
 def _study_words(summary: RunSummary) -> list[str]:
@@ -67,8 +69,8 @@ def _study_words(summary: RunSummary) -> list[str]:
         return []
     given, ours = duration(summary.study_time), duration(summary.run_time)
     if summary.modelled:
-        return [f"The closed forms of the scenario give {given}, the simulation of all messages {ours}."]
-    return [f"The scenario simulates every phase by itself, {given} in all; simulated in a row they take {ours}."]
+        return [f"Analytic model {given}, simulated {ours}."]
+    return [f"Phases simulated one by one {given} in all, simulated in a row {ours}."]
 
 
 def path_facts(summary: RunSummary) -> tuple[tuple[str, str], ...]:
@@ -79,7 +81,7 @@ def path_facts(summary: RunSummary) -> tuple[tuple[str, str], ...]:
     times = {
         "critical path: computing": path.compute_time,
         "latency": float(path.latency_time.sum()),
-        "bytes": float(path.transfer_time.sum()),
+        "transfer": float(path.transfer_time.sum()),
     }
     return tuple((name, f"{duration(time)} ({percent(time / summary.run_time)})") for name, time in times.items())
 
@@ -87,7 +89,7 @@ def path_facts(summary: RunSummary) -> tuple[tuple[str, str], ...]:
 def path_rows(path: PathSummary | None) -> TableRows:
     """What the critical path waits for at each distance, and how the run time answers to the costs there: as long as
     no other path becomes the longest, linearly."""
-    titles = ("on the critical path", "latencies", "latency", "size", "bytes", "latency +1 us", "bytes +10 %")
+    titles = ("on the critical path", "messages", "latency", "size", "transfer", "latency +1 us", "transfer +10 %")
     rows = [] if path is None else [_path_row(path, place) for place in np.flatnonzero(path.wait_count).tolist()]
     return TableRows(titles, tuple(rows), frozenset((0,)))
 
@@ -101,7 +103,7 @@ def _path_row(path: PathSummary, place: int) -> tuple[Cell, ...]:
 
 def group_rows(summary: RunSummary) -> TableRows:
     """A row for each kind of work: the mean over the ranks, the most, and which rank has it."""
-    titles = ("time of a rank", "mean", "share", "most", "of rank", "least")
+    titles = ("time of a rank", "mean", "share", "max", "at rank", "min")
     # What is left by rounding alone is no time.
     idle = np.maximum(summary.run_time * (1 - 1e-9) - summary.times.sum(axis=1), 0.0)
     spent = {**dict(zip(GROUPS, summary.times.T, strict=True)), "idle": idle}
@@ -121,7 +123,7 @@ def rank_times(summary: RunSummary) -> Table:
     columns = {
         "rank": Column(np.arange(len(summary.node), dtype=np.float64), ONE),
         "node": Column(summary.node.astype(np.float64), ONE),
-        "done at": Column(summary.ends, SECOND),
+        "ends at": Column(summary.ends, SECOND),
         **{group: Column(summary.times[:, place], SECOND) for place, group in enumerate(GROUPS)},
     }
     return Table(columns)

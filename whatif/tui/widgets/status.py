@@ -36,7 +36,7 @@ def _message(state: ExplorerState, error: str, *, busy: bool) -> tuple[str, str,
     if error:
         return "✗", "$text-error", error
     if busy:
-        return "…", MUTED, "computing; escape stops it"
+        return "…", MUTED, "computing; Esc stops it"
     warning = _warning(state)
     return ("▲", "$text-warning", warning) if warning else ("", MUTED, _plain(state))
 

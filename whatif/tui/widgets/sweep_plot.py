@@ -158,7 +158,7 @@ class PlotView(Picture, can_focus=True):
         _key("down", "down,j", 0, -1, "Move the crosshair of a heat map one point down"),
         _key("far_up", "shift+up", 0, 10, "Move the crosshair of a heat map ten points up"),
         _key("far_down", "shift+down", 0, -10, "Move the crosshair of a heat map ten points down"),
-        Binding("escape", "take_away", show=False, tooltip="Take the crosshair away", id="plot.away"),
+        Binding("escape", "take_away", show=False, tooltip="Hide the crosshair", id="plot.away"),
     ]
 
     def __init__(
@@ -217,7 +217,7 @@ class PlotView(Picture, can_focus=True):
             self._place(move_crosshair(self._description, start, steps, steps_up), stays=True)
 
     def action_take_away(self) -> None:
-        """Take the crosshair away."""
+        """Hide the crosshair."""
         self._place(None)
 
     def on_click(self, event: events.Click) -> None:

@@ -1,6 +1,8 @@
-"""The line on top: the name of the program, the question, and the pages with their keys."""
+"""The line on top: the name of the program, the question, and the groups of pages with their keys."""
 
 from __future__ import annotations
+
+from typing import Final, NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
@@ -8,10 +10,12 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.tui.page_registry import PageEntry, screens
+from whatif.tui.page_registry import GROUPS, PageGroup, group_of, pages_of
 
-# Room for the full names of the pages, or for the beginnings of them, beside some words of the question.
-_ROOMY, _TIGHT = 140, 119
+_BADGE: Final = 9
+"""Width of the name of the program."""
+_QUESTION: Final = 12
+"""Least width of the question; on narrow screens it gives way to the names of the groups."""
 
 
 class Title(Horizontal):
@@ -30,30 +34,81 @@ class Title(Horizontal):
         self.query_one(Pages).show(page, self.app.size.width)
 
 
+class Word(NamedTuple):
+    """Part of the line of pages: its text and the action of a click on it."""
+
+    text: str
+    action: str
+    present: bool = False
+
+
 class Pages(Static):
-    """The pages with their numbers; where there is little room only the present one with its name."""
+    """The groups of pages with their keys, and the pages of the present group."""
 
     def __init__(self, *, id: str | None = None, markup: bool = True) -> None:  # noqa: A002
         super().__init__(id=id, markup=markup)
-        self._words: list[str] = []
+        self._words: list[Word] = []
 
     def show(self, page: str, width: int) -> None:
         """Show which page is in sight."""
-        before, self._words = self._words, [_word(entry, page, width) for entry in screens()]
-        styles = ("bold reverse $text-primary" if entry.name == page else "$text-muted" for entry in screens())
-        self.update(Content.assemble(*zip(self._words, styles, strict=True)), layout=before != self._words)
+        before, self._words = self._words, page_words(page, width)
+        parts = ((word.text, "bold reverse $text-primary" if word.present else "$text-muted") for word in self._words)
+        self.update(Content.assemble(*parts), layout=before != self._words)
 
     async def on_click(self, event: events.Click) -> None:
-        """Go to the page under the mouse."""
+        """Go to the page or the group under the mouse."""
         end = 0
-        for entry, word in zip(screens(), self._words, strict=True):
-            end += len(word)
+        for word in self._words:
+            end += len(word.text)
             if event.x < end:
-                await self.run_action(f"screen.go('{entry.name}')")
+                await self.run_action(f"screen.{word.action}")
                 return
 
 
-def _word(entry: PageEntry, page: str, width: int) -> str:
-    title = entry.title
-    shown = title if width >= _ROOMY or entry.name == page else title[:4] if width >= _TIGHT else ""
-    return f" {entry.key} {shown}".rstrip() + " "
+def page_words(page: str, width: int) -> list[Word]:
+    """Groups and pages as there is room for them on a screen of some width, with one of the pages in sight."""
+    layouts = ((_roomy(page), _QUESTION), (_tight(page), 0))
+    fitting = (words for words, rest in layouts if sum(len(word.text) for word in words) <= width - _BADGE - rest)
+    return next(fitting, _narrow(page))
+
+
+def _roomy(page: str) -> list[Word]:
+    """Every group with its name, the present one also with its pages."""
+    words = []
+    for group in GROUPS:
+        names = [item.name for item in pages_of(group.name)]
+        present, name = page in names, f" {group.key} {group.title}"
+        several = present and len(names) > 1
+        words.append(Word(f"{name}:" if several else f"{name} ", _action(group), present and not several))
+        words += [Word(f" {name} ", f"go('{name}')", name == page) for name in names if several]
+    return words
+
+
+def _tight(page: str) -> list[Word]:
+    """Every group with its name, the present one with the name and number of its page in place of it."""
+    return _joined([(_present(group, page) or f"{group.key} {group.title}", group) for group in GROUPS], page)
+
+
+def _narrow(page: str) -> list[Word]:
+    """Every group with its key, the present one with its page."""
+    return _joined([(_present(group, page) or group.key, group) for group in GROUPS], page)
+
+
+def _joined(texts: list[tuple[str, PageGroup]], page: str) -> list[Word]:
+    present = group_of(page)
+    words = [(Word(text, _action(group), group.name == present), Word(" ", _action(group))) for text, group in texts]
+    return [word for pair in words for word in pair][:-1]
+
+
+def _present(group: PageGroup, page: str) -> str:
+    """Key, page and number of the page in its group; empty if the page is in another group."""
+    names = [item.name for item in pages_of(group.name)]
+    if page not in names:
+        return ""
+    return (
+        f"{group.key} {page} {names.index(page) + 1}/{len(names)}" if len(names) > 1 else f"{group.key} {group.title}"
+    )
+
+
+def _action(group: PageGroup) -> str:
+    return f"go_group('{group.name}')"

@@ -102,7 +102,9 @@ class WhyTree(CursorList):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "fold", show=False, tooltip="Fold, or go to the term above", id="why.fold"),
         Binding("right,l", "unfold", show=False, tooltip="Unfold, or go to the first input", id="why.unfold"),
-        Binding("enter,space", "turn", show=False, tooltip="Fold or unfold, or go to the first place", id="why.turn"),
+        Binding(
+            "enter,space", "turn", show=False, tooltip="Fold or unfold, or go to where the term is shown", id="why.turn"
+        ),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
