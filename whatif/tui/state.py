@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
+from whatif.axes import Grid
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session, SessionInputs, still_there
-from whatif.core.sweep import Grid
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.plotting.raster import MarkerName
 from whatif.plugins import page_of
