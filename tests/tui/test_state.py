@@ -169,9 +169,9 @@ def test_another_platform_gives_up_the_edits_of_the_old_one(state):
 def test_the_baseline_is_drawn_over_the_present_sweep(state):
     edited = after(state, Edit(MEMORY, "1.6 TB/s"), SweepParameter(RANKS, "64, 256, 1024"))
     plain = after(state, SweepParameter(RANKS, "64, 256, 1024"))
-    assert_array_equal(edited.behind.result.columns["total_time"], totals(plain))
+    assert_array_equal(edited.curves["A"].result.columns["total_time"], totals(plain))
     pinned = after(edited, Pin())
-    assert pinned.behind is None
+    assert not pinned.others()
     assert not pinned.changed
     assert after(pinned, Edit(GPUS, "8")).parameter_before(GPUS).value == 6
 

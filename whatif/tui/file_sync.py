@@ -100,7 +100,8 @@ class FileSync:
         runner.history.rebase(document, values_before(scenario))
         fresh = Scenario(document, None, {}, scenario.folders)
         session = replace(state.session, inputs=SessionInputs(fresh, state.session.grid))
-        runner.state = replace(state, session=session)
+        variants = state.variants.rebased(scenario, document, values_before(scenario), saved=True)
+        runner.state = replace(state, session=session, variants=variants)
         self.file.watch(session.program)
         self._conflicts = {}
         self.write_down()

@@ -20,6 +20,7 @@ from whatif.tui.events import ChangeRequested, JobRequested
 from whatif.tui.labels import grade_style
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
+from whatif.tui.variant_lines import with_variants
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
@@ -178,9 +179,9 @@ def picture(state: ExplorerState, bands: Uncertainty | None = None) -> PlotDescr
     if view.of(ExploreView).second == "heat" and len(session.grid.axes) > 1:
         places = [session.place_on(axis) for axis in session.grid.axes[:2]]
         return replace(heat_map(session.result, y, (places[0], places[1]), *scales), title="")
-    before = state.behind.result if state.behind is not None else None
     result = session.result if bands is None else replace(session.result, bands=bands.sweep)
-    return replace(figure(result, y, session.here, before, *scales), title="")
+    drawn = figure(result, y, session.here, None, *scales)
+    return replace(with_variants(drawn, state, y), title="")
 
 
 def _title(column: str, paths: tuple[str, ...]) -> str:
