@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import on, work
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.reactive import Reactive
 from textual.screen import Screen
@@ -33,6 +33,7 @@ from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt, may
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
+from whatif.tui.variant_writer import VariantWriter
 from whatif.tui.worker import keep_memory, run_once
 
 LOOK_SECONDS: Final = 0.7
@@ -41,7 +42,7 @@ _BUSY_SECONDS: Final = 0.15
 _OUR_THEMES: Final = {theme.name: theme for theme in THEMES}
 
 
-class Explorer(App[None]):
+class Explorer(VariantWriter):
     """Opens a question and lets a person change it."""
 
     TITLE = "whatif"
@@ -350,7 +351,7 @@ class Explorer(App[None]):
 
     async def _may_leave(self, words: str) -> bool:
         """Whether nothing is unsaved, or the person says what becomes of it."""
-        unsaved = self.state.unsaved()
+        unsaved = self.state.at_stake()
         if not unsaved:
             return True
         lines = "\n".join(f"{path} = {text}" for path, text in list(unsaved.items())[:12])
@@ -360,7 +361,9 @@ class Explorer(App[None]):
         if answer == "s":
             self.action_save()
             await self.runner.idle()
-            return not self.state.unsaved()
+            if not self.state.unsaved() and self.state.at_stake():
+                await self.write_variants()
+            return not self.state.at_stake()
         return answer == "d"
 
     @work

@@ -65,3 +65,7 @@ class FileAsked(Message):
     def __init__(self, source: str) -> None:
         super().__init__()
         self.source = source
+
+
+class VariantFilesAsked(Message):
+    """Request to write each variant to a scenario file of its own."""

@@ -46,6 +46,7 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("profile", "0", "profile", _MEASUREMENT, "whatif.tui.pages.profile:ProfilePage"),
     PageEntry("decide", "!", "decide", _STUDY, "whatif.tui.pages.decide:DecidePage"),
     PageEntry("runs", "@", "runs", _MEASUREMENT, "whatif.tui.pages.runs:RunsPage"),
+    PageEntry("variants", "V", "variants", _STUDY, "whatif.tui.pages.variants:VariantsPage"),
     *(PageEntry(name, "", page.screen, _SIMULATION, page.page) for name, page in registered_pages().items()),
 )
 

@@ -172,6 +172,18 @@ class ExplorerState:
         present = self.variants.at(self.variants.current)
         return self.variants.current if present is None else present.label
 
+    @property
+    def has_variants(self) -> bool:
+        """Whether there are more than the present values and a baseline that was only pinned."""
+        return len(self.variants.items) > 1 or self.variants.current == BASELINE
+
+    def next_variant(self) -> str:
+        """Letter of the variant behind the present one, in a circle; empty if there is no other."""
+        letters = [item.letter for item in self.listed()]
+        later = [letter for letter in letters if letter > self.variants.current]
+        following = next(iter(later or letters))
+        return following if following != self.variants.current else ""
+
     def listed(self) -> tuple[Variant, ...]:
         """All variants with the values that they have now; a draft that equals the baseline is none."""
         return self.variants.with_present(self.session, draft=self.changed).items
@@ -286,6 +298,23 @@ class ExplorerState:
         scenario = self.session.scenario
         named = {"platform": scenario.platform} if scenario.platform is not None else {}
         return named | {path: str(text) for path, text in scenario.overrides.items()}
+
+    def written(self) -> ExplorerState:
+        """The study after each variant was written to a file of its own."""
+        items = tuple(replace(item, written=item.scenario) for item in self.listed())
+        return replace(self, variants=replace(self.variants, items=items))
+
+    def at_stake(self) -> dict[str, str]:
+        """What no file has: the changes of the present variant, and by label those of the others."""
+        present = question(self.session.scenario)
+        others = {
+            f"variant {item.label}": f"{len(item.scenario.overrides)} values"
+            for item in (self.variants.items if self.has_variants else ())
+            if item.letter != self.variants.current and item.is_unwritten and question(item.scenario) != present
+        }
+        current = self.variants.at(self.variants.current)
+        written = current is not None and replace(current, session=self.session).is_unwritten is False
+        return ({} if written else self.unsaved()) | others
 
     def parameter_before(self, path: str) -> Parameter | None:
         """The parameter of the baseline, where it differs from the present one."""

@@ -39,6 +39,12 @@ class Variant:
         """The file with the changes of this variant."""
         return self.session.scenario
 
+    @property
+    def is_unwritten(self) -> bool:
+        """Whether there are changes that no file of the variant's own has."""
+        changed = bool(self.scenario.overrides) or self.scenario.platform is not None
+        return changed and (self.written is None or question(self.written) != question(self.scenario))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariantCurve:

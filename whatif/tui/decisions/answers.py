@@ -35,6 +35,8 @@ class DecisionRequest:
     """The result column or `terms.PHASE` that is asked about."""
     seconds: float
     """What one point takes."""
+    names: tuple[str, str] = ("before", "now")
+    """What the baseline and the present values are called."""
 
     @property
     def program(self) -> Program:

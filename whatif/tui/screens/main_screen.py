@@ -24,6 +24,7 @@ from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.screens.dialogs import TextDialog
 from whatif.tui.state import ExplorerState
+from whatif.tui.variant_commands import Fork, Go
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.parameter_help import ParameterHelp
@@ -39,6 +40,8 @@ class MainScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
+        Binding("f", "fork", "fork", tooltip="Fork the present values into a new variant", id="desk.fork"),
+        Binding("F", "variant", show=False, tooltip="Go to the next variant", id="desk.variant"),
         Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
         Binding("t", "tree", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
         Binding("M", "marker", show=False, tooltip="Draw with braille, blocks or ASCII", id="desk.marker"),
@@ -186,7 +189,10 @@ class MainScreen(Screen[None]):
         """The title, the explanation and the status line."""
         state = self.state
         loaded, row = state.session.program.loaded, self.query_one(ParameterTree).row
-        self.query_one(Title).show(loaded.question or loaded.name, state.view.screen, len(state.unsaved()))
+        variant = f"{state.variant_label} · " if state.has_variants else ""
+        self.query_one(Title).show(
+            f"{variant}{loaded.question or loaded.name}", state.view.screen, len(state.unsaved())
+        )
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
         status = self.query_one(Status)
@@ -219,6 +225,18 @@ class MainScreen(Screen[None]):
     def action_pin(self) -> None:
         """Compare with the present values from now on."""
         self.change(Pin())
+
+    def action_fork(self) -> None:
+        """Fork the present values into a new variant."""
+        self.change(Fork())
+
+    def action_variant(self) -> None:
+        """Go to the next variant."""
+        following = self.state.next_variant()
+        if following:
+            self.change(Go(following))
+        else:
+            self._failed("there is no other variant: f forks the present values")
 
     def action_marker(self) -> None:
         """Draw curves with other dots."""
