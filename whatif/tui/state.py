@@ -182,7 +182,7 @@ class ExplorerState:
         letters = [item.letter for item in self.listed()]
         later = [letter for letter in letters if letter > self.variants.current]
         following = next(iter(later or letters))
-        return following if following != self.variants.current else ""
+        return following if len(letters) > 1 else ""
 
     def listed(self) -> tuple[Variant, ...]:
         """All variants with the values that they have now; a draft that equals the baseline is none."""

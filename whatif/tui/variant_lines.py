@@ -24,7 +24,7 @@ def with_variants(description: PlotDescription, state: ExplorerState, y: str) ->
     many = len(drawn) > 1 or drawn[0][0].letter != BASELINE
     own = [line for line in description.lines if line.style == "band"]
     first, *parts = (line for line in description.lines if line.style != "band")
-    main = replace(first, label=f"{state.variant_label} {first.label}") if many else first
+    main = replace(first, label=state.variant_label) if many else first
     others = [_line(item, result, first, y, many=many) for item, result in drawn]
     lines = (main, *own, *([] if many else parts), *others)
     axis = (

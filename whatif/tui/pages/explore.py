@@ -104,7 +104,8 @@ class ExplorePage(Page[ExploreView]):
             return
         self.query_one("#sweep").border_title = Content(_title(drawn_column(state), session.grid.parameters()))
         found = self._bands(state)
-        runs = self._measurements(state)
+        # Runs were measured with the values of one variant: among several they would belong to none.
+        runs = self._measurements(state) if len(state.others()) < 2 else None
         remarks = ["" if found is None else found.remark(), "" if runs is None else runs.remark]
         self.query_one("#sweep").border_subtitle = Content(" · ".join(filter(None, remarks)))
         description, below = picture(state, found), None

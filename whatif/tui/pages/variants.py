@@ -15,6 +15,7 @@ from textual.widgets import Static
 from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.errors import WhatifError
 from whatif.plotting.bars import BarChart
+from whatif.plotting.description import shorten
 from whatif.studies.side_by_side import SideBySide, side_by_side
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
@@ -31,7 +32,8 @@ from whatif.tui.widgets.cursor_list import tail
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 
 _ALONE: Final = "There is one variant only. Change a value, or press f to fork the present values into a new variant."
-_PATH_WIDTH: Final = 34
+_WIDE_PATH, _NARROW_PATH, _TEXT = 34, 22, 20
+"""Most cells of a path on wide and on narrow screens, and of a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class VariantsPage(Page[VariantsView]):
         self.query_one("#side").border_title = Content("variants")
         self.query_one("#side").border_subtitle = Content("f forks · F goes to the next one")
         if len(variants) > 1:
-            self.query_one("#values", TableView).show(_rows(state, variants))
+            self.query_one("#values", TableView).show(_rows(state, variants, self.size.width))
         self._fill(state)
 
     def _pair(self, state: ExplorerState) -> tuple[Variant, Variant] | None:
@@ -213,13 +215,14 @@ def _question(item: Variant) -> tuple[object, ...]:
     return item.label, *question(item.scenario)
 
 
-def _rows(state: ExplorerState, variants: tuple[Variant, ...]) -> TableRows:
+def _rows(state: ExplorerState, variants: tuple[Variant, ...], width: int) -> TableRows:
     """Results and differing values as texts; what equals the baseline is faint."""
     programs = {item.label: item.session.program for item in variants}
     found = side_by_side(programs, {item.label: item.session.point for item in variants})
     present = state.variants.current
     titles = ("", *(f"{item.label}{' (now)' * (item.letter == present)}" for item in variants))
-    cells = [(Cell(tail(name, _PATH_WIDTH), "text"), *_cells(found, name, texts)) for name, texts in found.rows()]
+    most = _WIDE_PATH if width >= 100 else _NARROW_PATH
+    cells = [(Cell(tail(name, most), "text"), *_cells(found, name, texts)) for name, texts in found.rows()]
     reasons = [(Cell("infeasible", "text"), *(Cell(text, "faint") for text in found.reasons))]
     return TableRows(titles, (*cells, *(reasons if any(found.reasons) else [])), frozenset({0}))
 
@@ -228,7 +231,7 @@ def _cells(found: SideBySide, name: str, texts: tuple[str, ...]) -> list[Cell]:
     first = texts[0]
     changes = [_change(found.results.get(name, ()), at) for at in range(len(texts))]
     return [
-        Cell(f"{text}{change}", "faint" if at and text == first else "cell")
+        Cell(f"{shorten(text, _TEXT)}{change}", "faint" if at and text == first else "cell")
         for at, (text, change) in enumerate(zip(texts, changes, strict=True))
     ]
 
