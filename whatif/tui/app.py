@@ -386,6 +386,7 @@ class Explorer(VariantWriter):
 
 def _all_keys() -> dict[str, str]:
     """Default keys of every binding; imports all widgets and pages, so only for a person with keys of their own."""
+    from whatif.tui.screens.jobs import JobsDialog  # noqa: PLC0415
     from whatif.tui.widgets.cursor_list import CursorList  # noqa: PLC0415
     from whatif.tui.widgets.data_table import TableView  # noqa: PLC0415
     from whatif.tui.widgets.parameter_tree import ParameterTree  # noqa: PLC0415
@@ -394,5 +395,5 @@ def _all_keys() -> dict[str, str]:
     from whatif.tui.widgets.why_tree import WhyTree  # noqa: PLC0415
 
     widgets = (ParameterTree, TableView, PlotView, CursorList, WhyTree, PromptInput, Prompt)
-    screens = (Explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt)
+    screens = (Explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt, JobsDialog)
     return default_keys((*screens, *widgets), page_registry.all_bindings())

@@ -6,6 +6,7 @@ from enum import Enum
 
 from textual.message import Message
 
+from whatif.tui.background import BackgroundJob
 from whatif.tui.commands import Change, Choose
 
 
@@ -53,6 +54,14 @@ class ErrorReported(Message):
 
 class JobRequested(Message):
     """The current page needs another job although the state has not changed."""
+
+
+class BackgroundAsked(Message):
+    """Request to compute something in the background."""
+
+    def __init__(self, job: BackgroundJob) -> None:
+        super().__init__()
+        self.job = job
 
 
 class StopRequested(Message):

@@ -35,13 +35,17 @@ class Seek:
 
     def apply(self, state: ExplorerState) -> ExplorerState:
         """State with the value; raise `WhatifError` if none meets the target, or the present one does."""
+        if takes_minutes(state):
+            raise UsageError("every point is simulated, which takes long: use `whatif seek`, which shows its progress")
+        return state.with_session(state.session.edit(self.path, self.sought(state)))
+
+    def sought(self, state: ExplorerState) -> str:
+        """Text of the value; raise `WhatifError` if none meets the target, or the present one does."""
         from whatif.api.searches import seek  # noqa: PLC0415 - not for the first frame
-        from whatif.studies.search_space import is_simulated, own_number  # noqa: PLC0415
+        from whatif.studies.search_space import own_number  # noqa: PLC0415
         from whatif.studies.threshold import SeekResult  # noqa: PLC0415
 
         program = state.session.program
-        if is_simulated(program):
-            raise UsageError("every point is simulated, which takes long: use `whatif seek`, which shows its progress")
         own_number(self.path, state.session.parameter(self.path))
         text = f"{drawn(state)} {self.target}" if self.target.startswith(("<", ">")) else self.target
         found = seek(state.session.scenario, self.path, text)
@@ -50,11 +54,18 @@ class Seek:
             raise InfeasiblePointError(found.obstacle())
         if found.value == float(found.parameter.value):
             raise UsageError(f"{found.target} is met as it stands")
-        return state.with_session(state.session.edit(self.path, _text(program, found)))
+        return _text(program, found)
 
     def line(self) -> str:
         """`seek PATH = TARGET`."""
         return f"seek {self.path} = {self.target}"
+
+
+def takes_minutes(state: ExplorerState) -> bool:
+    """Whether every point is simulated, so that a search takes long."""
+    from whatif.studies.search_space import is_simulated  # noqa: PLC0415 - not for the first frame
+
+    return is_simulated(state.session.program)
 
 
 def drawn(state: ExplorerState) -> str:

@@ -21,7 +21,8 @@ from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.decision_page import START_KEY, DecisionPage
+from whatif.tui.pages.page import Job, PageKey, stepped
 from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
@@ -65,7 +66,7 @@ class DecideView(PageView):
     """Parameter that the Pareto front varies; empty for the ranks."""
 
 
-class DecidePage(Page[DecideView]):
+class DecidePage(DecisionPage[DecideView]):
     """From numbers to decisions: bottlenecks, differences, machines, scale, layouts, fronts and budgets."""
 
     NAME: ClassVar[str] = "decide"
@@ -81,6 +82,7 @@ class DecidePage(Page[DecideView]):
         PageKey("bands", "B", "turn('samples')", "", "Samples of the uncertain values: off, or how many"),
         PageKey("spread", "percent_sign", "turn('spread')", "", "Let assumed values vary too, then data sheets"),
         PageKey("table", "v", "table", "table", "The picture, or the table of its numbers"),
+        START_KEY,
         PageKey("take", "enter", "take_row", "take", "Take the machine, the layout or the value under the cursor"),
     )
     DEFAULT_CSS = """
@@ -100,9 +102,6 @@ class DecidePage(Page[DecideView]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._decision: Decision | None = None
-        self._inputs: tuple[object, ...] = ()
-        self._answered: tuple[object, ...] = ()
         self._job: Job | None = None
 
     def compose(self) -> ComposeResult:
@@ -129,10 +128,6 @@ class DecidePage(Page[DecideView]):
         """The command line that gives the answer in sight."""
         return self._decision.command if self._decision is not None and self._fresh else ""
 
-    @property
-    def _fresh(self) -> bool:
-        return bool(self._inputs) and self._inputs == self._answered
-
     def show(self, state: ExplorerState) -> None:
         """Show a study; while the same question is answered anew, the last answer stays."""
         self._state = state
@@ -151,8 +146,8 @@ class DecidePage(Page[DecideView]):
             session, view, own = state.session, state.view, self.view_in(state.view)
             inputs = session.inputs, state.baseline.inputs, state.changed
             seconds = sum(session.at.seconds.values())
-            request = DecisionRequest(*inputs, own.decision, own.front_over, view, explained(state), seconds)
-            self._job = Job(decide, (request,))
+            self._request = DecisionRequest(*inputs, own.decision, own.front_over, view, explained(state), seconds)
+            self._job = Job(decide, (self._request,))
         return self._job
 
     def take(self, value: Any) -> None:
@@ -211,7 +206,9 @@ class DecidePage(Page[DecideView]):
         """Nothing else to take but for two questions, nothing to carry out where no row changes anything."""
         if action == "other":
             return self._state is not None and self.view_in(self._state.view).decision in ("why", "pareto")
-        return action != "take_row" or (self._decision is not None and any(self._decision.changes))
+        if action == "start":
+            return self.startable
+        return action != "take_row" or (self._decision is not None and (any(self._decision.changes) or self.refused))
 
     def action_result(self, steps: int) -> None:
         """Ask about the next result."""
@@ -244,7 +241,10 @@ class DecidePage(Page[DecideView]):
 
     @on(TableView.Chosen)
     def action_take_row(self) -> None:
-        """Carry out what the row under the cursor proposes."""
+        """Carry out what the row under the cursor proposes; start an answer that was refused."""
+        if self.refused:
+            self.action_start()
+            return
         rows = self.query_one(TableView) if self.query_one(TableView).display else self.query_one(ChartBars)
         changes = () if self._decision is None or not rows.display else self._decision.changes
         change = changes[rows.cursor] if rows.cursor < len(changes) else None

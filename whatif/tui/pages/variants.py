@@ -17,10 +17,11 @@ from whatif.errors import WhatifError
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import shorten
 from whatif.studies.side_by_side import SideBySide, side_by_side
-from whatif.tui.decisions.answers import Decision, DecisionRequest
+from whatif.tui.decisions.answers import DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.events import ChangeRequested, ErrorReported, VariantFilesAsked
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.decision_page import START_KEY, DecisionPage
+from whatif.tui.pages.page import Job, PageKey, stepped
 from whatif.tui.pages.why import explained
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState
@@ -45,7 +46,7 @@ class VariantsView(PageView):
     """Letter of the variant that the present one is explained from."""
 
 
-class VariantsPage(Page[VariantsView]):
+class VariantsPage(DecisionPage[VariantsView]):
     """Variants side by side: results, platform and values that differ, and what the difference comes from."""
 
     NAME: ClassVar[str] = "variants"
@@ -58,6 +59,7 @@ class VariantsPage(Page[VariantsView]):
         PageKey("write", "n", "write", "files", "Write each variant to a scenario file of its own"),
         PageKey("result", "y", "result(1)", "result", "Explain the next result"),
         PageKey("last_result", "Y", "result(-1)", "", "Explain the previous result"),
+        START_KEY,
         PageKey("table", "v", "table", "table", "The contributions as bars, or as a table"),
     )
     DEFAULT_CSS = """
@@ -71,12 +73,6 @@ class VariantsPage(Page[VariantsView]):
     VariantsPage.-alone #alone { display: block; }
     VariantsPage.-alone #values { display: none; }
     """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._decision: Decision | None = None
-        self._answered: tuple[object, ...] = ()
-        self._inputs: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
         """The table of the variants, and what one difference comes from."""
@@ -100,7 +96,7 @@ class VariantsPage(Page[VariantsView]):
     @property
     def command(self) -> str:
         """The command line that explains the difference."""
-        return self._decision.command if self._decision is not None and self._inputs == self._answered else ""
+        return self._decision.command if self._decision is not None and self._fresh else ""
 
     def show(self, state: ExplorerState) -> None:
         """Show a study; while a difference is explained anew, the last explanation stays."""
@@ -125,14 +121,14 @@ class VariantsPage(Page[VariantsView]):
     def job(self, state: ExplorerState) -> Job | None:
         """Explain the difference, unless that is done."""
         pair = self._pair(state)
-        if pair is None or self._inputs == self._answered:
+        if pair is None or self._fresh:
             return None
         one, other = pair
         seconds = sum(state.session.at.seconds.values())
         inputs = other.session.inputs, one.session.inputs, True
         names = one.label, other.label
-        request = DecisionRequest(*inputs, "why", "", state.view, explained(state), seconds, names)
-        return Job(decide, (request,))
+        self._request = DecisionRequest(*inputs, "why", "", state.view, explained(state), seconds, names)
+        return Job(decide, (self._request,))
 
     def take(self, value: Any) -> None:
         """Show the explanation."""
@@ -162,6 +158,8 @@ class VariantsPage(Page[VariantsView]):
 
     def offers(self, action: str) -> bool:
         """Nothing to compare, to write or to delete where there is one variant only."""
+        if action == "start":
+            return self.startable
         listed = () if self._state is None else self._state.listed()
         return len(listed) > (2 if action == "against" else 1 if action in ("delete", "write") else 0)
 

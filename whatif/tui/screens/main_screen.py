@@ -10,7 +10,6 @@ from textual import on
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Horizontal
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
@@ -22,6 +21,7 @@ from whatif.tui.events import ChangeRequested, ErrorReported, JobRequested, Para
 from whatif.tui.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Job, Page
+from whatif.tui.screens.background_screen import BackgroundScreen
 from whatif.tui.screens.dialogs import TextDialog
 from whatif.tui.state import ExplorerState
 from whatif.tui.variant_commands import Fork, Go
@@ -35,13 +35,14 @@ from whatif.tui.widgets.sweep_plot import Picture
 from whatif.tui.widgets.title import Title
 
 
-class MainScreen(Screen[None]):
+class MainScreen(BackgroundScreen):
     """Shows a study; what the person asks for goes on to the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
         Binding("f", "fork", "fork", tooltip="Fork the present values into a new variant", id="desk.fork"),
         Binding("F", "variant", show=False, tooltip="Go to the next variant", id="desk.variant"),
+        Binding("L", "jobs", show=False, tooltip="List the jobs in the background", id="desk.jobs"),
         Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
         Binding("t", "tree", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
         Binding("M", "marker", show=False, tooltip="Draw with braille, blocks or ASCII", id="desk.marker"),
@@ -90,6 +91,7 @@ class MainScreen(Screen[None]):
     def on_unmount(self) -> None:
         """Want nothing computed any more."""
         self.latest.close()
+        self.jobs.close()
 
     def on_resize(self) -> None:
         """The narrowest screens have room for one thing at a time."""
@@ -163,7 +165,7 @@ class MainScreen(Screen[None]):
     def _gather(self) -> None:
         """Start the job of the page in sight in a worker process, and stop any other."""
         before, self._gathered = self._gathered, self.page.job(self.state)
-        if self._gathered is None:
+        if self._gathered is None or self.answered_before():
             self.latest.stop()
         elif not (self._gathered is before and self.latest.busy):
             self.latest.ask(self._gathered)
@@ -171,7 +173,7 @@ class MainScreen(Screen[None]):
     def _taken(self, value: Any) -> None:
         # An answer may come while the desk is being cleared away.
         if self.is_attached:
-            self.page.take(value)
+            self.page.take(self.page.kept(value, self.jobs))
 
     def _failed(self, error: str) -> None:
         self._error = error
@@ -197,7 +199,7 @@ class MainScreen(Screen[None]):
             self.query_one(ParameterHelp).show(state, row.path)
         status = self.query_one(Status)
         before = status.telling
-        status.show(state, self._error, busy=self.busy)
+        status.show(state, self._error, busy=self.busy, background=self.jobs.line)
         if status.telling != before:
             self.refresh_bindings()
 
