@@ -208,7 +208,7 @@ class DecidePage(DecisionPage[DecideView]):
             return self._state is not None and self.view_in(self._state.view).decision in ("why", "pareto")
         if action == "start":
             return self.startable
-        return action != "take_row" or (self._decision is not None and (any(self._decision.changes) or self.refused))
+        return action != "take_row" or (self._decision is not None and any(self._decision.changes))
 
     def action_result(self, steps: int) -> None:
         """Ask about the next result."""
@@ -241,10 +241,7 @@ class DecidePage(DecisionPage[DecideView]):
 
     @on(TableView.Chosen)
     def action_take_row(self) -> None:
-        """Carry out what the row under the cursor proposes; start an answer that was refused."""
-        if self.refused:
-            self.action_start()
-            return
+        """Carry out what the row under the cursor proposes."""
         rows = self.query_one(TableView) if self.query_one(TableView).display else self.query_one(ChartBars)
         changes = () if self._decision is None or not rows.display else self._decision.changes
         change = changes[rows.cursor] if rows.cursor < len(changes) else None

@@ -165,7 +165,7 @@ class MainScreen(BackgroundScreen):
     def _gather(self) -> None:
         """Start the job of the page in sight in a worker process, and stop any other."""
         before, self._gathered = self._gathered, self.page.job(self.state)
-        if self._gathered is None or self.answered_before():
+        if self.answered_before() or self._gathered is None:
             self.latest.stop()
         elif not (self._gathered is before and self.latest.busy):
             self.latest.ask(self._gathered)
