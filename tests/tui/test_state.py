@@ -39,7 +39,7 @@ from whatif.tui.scenario_file import ScenarioFile
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
 from whatif.tui.variant_commands import Delete, Fork, Go, Rename
-from whatif.tui.variants import question
+from whatif.tui.variant_set import question
 from whatif.tui.worker import Worker
 
 GPUS = "platform.node.gpu_count"

@@ -19,7 +19,7 @@ from whatif.tui.pages.explore import picture
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
 from whatif.tui.state import ExplorerState
 from whatif.tui.variant_commands import Delete, Fork, Go, Rename
-from whatif.tui.variants import LETTERS, question
+from whatif.tui.variant_set import LETTERS, question
 
 
 @cache

@@ -151,7 +151,7 @@ def toml_patch(scenario: Scenario, axes: Sequence[Axis], base: tuple[str, Scenar
 
 
 def extended_name(document: Document) -> str:
-    """Name by which a file beside a document extends it; raise `UsageError` if it has none."""
+    """Name by which a file in the same folder extends a document; raise `UsageError` if it has none."""
     name = Path(document.name).stem
     if not is_name(name) or Path(document.name).name != f"{name}.toml":
         wanted = "its file must be NAME.toml with letters, digits, `_` and `-` in NAME"

@@ -15,7 +15,7 @@ from whatif.schema.shipped import shipped_folder
 
 
 def variant_paths(variants: Mapping[str, Scenario]) -> dict[str, Path]:
-    """Paths of the files of some variants, by their names: `jacobi2d_b.toml` beside the scenario's own file.
+    """Paths of the files of some variants, by their names: `jacobi2d_b.toml` next to the scenario's own file.
 
     Variants of a shipped scenario are in the working folder. A variant without changes is the scenario's file itself
     and not among them. Raise `UsageError` if the file cannot be extended by name.

@@ -12,7 +12,7 @@ from typing import Any, Final
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.tui.commands import Change
-from whatif.tui.variants import question
+from whatif.tui.variant_set import question
 from whatif.tui.worker import Report, Worker
 
 MOST_JOBS: Final = 20
@@ -148,7 +148,7 @@ class BackgroundJobs:
         self._end()
 
     def answer(self, key: object) -> Any:
-        """The answer to a question; None where there is none."""
+        """The answer to a question; None without one."""
         return next((job.answer for job in self.items if key and job.key == key and job.stage is JobStage.DONE), None)
 
     def earlier(self, title: str) -> BackgroundJob | None:

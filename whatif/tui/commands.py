@@ -15,7 +15,7 @@ from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState, UndoState, View
 from whatif.tui.variant_commands import Fork, Rename, VariantChange, parse_variant
-from whatif.tui.variants import VariantCurve
+from whatif.tui.variant_set import VariantCurve
 
 
 @dataclass(frozen=True, slots=True)

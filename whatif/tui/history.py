@@ -16,7 +16,7 @@ from whatif.schema.toml import Document
 from whatif.tui.commands import Adopt, Change, CommandOutcome, EditAll, Nudge, Reread, Restore, Show
 from whatif.tui.state import ExplorerState, UndoState
 from whatif.tui.variant_commands import Delete, Fork, Go
-from whatif.tui.variants import BASELINE, LETTERS, on_text
+from whatif.tui.variant_set import BASELINE, LETTERS, on_text
 
 _DISTANCE: Final = re.compile(r"platform\.network\.\w+\.")
 

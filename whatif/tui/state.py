@@ -16,7 +16,7 @@ from whatif.plugins import page_of
 from whatif.schema.load import stated_platform
 from whatif.schema.parameters import Parameter
 from whatif.tui.page_registry import FIRST_PAGE, page_named, screens
-from whatif.tui.variants import BASELINE, Variant, VariantCurve, Variants, computed_curve, curve_of, question
+from whatif.tui.variant_set import BASELINE, Variant, VariantCurve, Variants, computed_curve, curve_of, question
 from whatif.tui.view_entries import PageView, V, choices, entry, entry_names, from_text, to_text
 
 ScaleChoice = Literal["auto", "linear", "log"]

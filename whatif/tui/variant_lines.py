@@ -10,7 +10,7 @@ from whatif.core.result import Result, array_of, has_column
 from whatif.core.sweep_figure import suiting
 from whatif.plotting.description import PlotDescription, PlotLine
 from whatif.tui.state import ExplorerState
-from whatif.tui.variants import BASELINE, Variant
+from whatif.tui.variant_set import BASELINE, Variant
 
 
 def with_variants(description: PlotDescription, state: ExplorerState, y: str) -> PlotDescription:

@@ -26,7 +26,7 @@ from whatif.tui.pages.why import explained
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState
 from whatif.tui.variant_commands import Delete, Rename
-from whatif.tui.variants import BASELINE, Variant, checked_name, question
+from whatif.tui.variant_set import BASELINE, Variant, checked_name, question
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.cursor_list import tail

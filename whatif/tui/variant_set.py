@@ -1,4 +1,4 @@
-"""Variants of a study: named sets of values, the first of which, A, is the baseline."""
+"""Variants of a study: named sets of values; the first one, A, is the baseline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whatif.schema.toml import Document
 
 BASELINE: Final = "A"
 LETTERS: Final = "ABCDEFGH"
-"""At most so many variants, the baseline among them: more curves in one plot could not be told apart."""
+"""At most so many variants, the baseline among them: more curves in one plot could not be distinguished."""
 LONGEST_NAME: Final = 24
 
 
@@ -93,7 +93,7 @@ class Variants:
         return next((item for item in self.items if item.letter == letter), None)
 
     def named(self, text: str) -> Variant:
-        """The variant with a letter or name; raise `UsageError` if there is none."""
+        """The variant with a letter or name; raise `UsageError` for an unknown one."""
         found = self.at(text.upper()) or next((item for item in self.items if item.name == text), None)
         if found is None:
             known = ", ".join(item.label for item in self.items)
@@ -115,7 +115,7 @@ class Variants:
         taken = {item.letter for item in self.items}
         free = next((letter for letter in LETTERS if letter not in taken), None)
         if free is None:
-            raise UsageError(f"there are {len(LETTERS)} variants, as many as can be told apart; delete one first")
+            raise UsageError(f"there are {len(LETTERS)} variants, as many as one plot can show; delete one first")
         return free
 
     def without(self, letter: str) -> Variants:
