@@ -186,6 +186,7 @@ def test_a_refused_question_is_answered_in_the_background_on_any_page(workers):
         # The scenario itself is quick: what its job says of a slow one is handed to the page.
         refused = Decision("title", ("It takes about 2 min.",), seconds=120.0)
         driver.app.runner.ask(Show("screen", "decide"))
+        await driver.until(lambda: screen.page.NAME == "decide")
         await driver.calm()
         screen.page.take(refused)
         assert screen.page.offers("start")
@@ -195,22 +196,22 @@ def test_a_refused_question_is_answered_in_the_background_on_any_page(workers):
         assert request.patient
         assert request.decision == "bottlenecks"
         worker.report("3 simulations")
-        assert "bottlenecks of iteration_time, running, 3 simulations, about 2 min" in driver.screen_text()
+        words = "bottlenecks of iteration_time, running, 3 simulations, about 2 min"
+        await driver.until(lambda: words in driver.screen_text())
         driver.app.runner.ask(Show("screen", "explore"))
-        await driver.calm()
+        await driver.until(lambda: screen.page.NAME == "explore")
         worker.future.set_result(Decision("the ladder", ("All of it is memory.",)))
         await driver.until(lambda: screen.jobs.items[0].stage is JobStage.DONE)
         driver.app.runner.ask(Show("screen", "decide"))
-        await driver.calm()
-        assert "All of it is memory." in driver.screen_text()
+        await driver.until(lambda: "All of it is memory." in driver.screen_text())
         assert not screen.page.offers("start")
         await driver.edit(GPUS, "8")
         screen.page.take(screen.page.kept(replace(refused), screen.jobs))
-        await driver.pilot.pause()
-        assert "of earlier values: the ladder" in driver.screen_text()
+        await driver.until(lambda: "of earlier values: the ladder" in driver.screen_text())
         await driver.pilot.press("L")
         await driver.until(lambda: isinstance(driver.app.screen, JobsDialog))
-        assert all(word in driver.screen_text() for word in ("earlier", "done", "asked for the values of the file"))
+        words = "earlier", "done", "asked for the values of the file"
+        await driver.until(lambda: all(word in driver.screen_text() for word in words))
         await driver.pilot.press("x", "escape")
         await driver.until(lambda: driver.app.screen is screen)
         assert screen.jobs.items == []

@@ -213,6 +213,19 @@ def test_a_few_lines_bring_back_letters_names_and_values(state):
     assert values(again) == {"A": "5", "B": "8", "D lassen": "4"}
 
 
+def test_a_few_lines_bring_back_a_draft_among_variants(state):
+    there = after(state, *THREE, Delete("D"), Edit(RANKS, "512"), Delete("D"), Delete("B"))
+    assert there.variants.at(there.variants.current) is None
+    again = after(state, *(parse_line(line) for line in lines_to(there)))
+    assert again.unsaved() == there.unsaved() == {}
+    assert values(again) == values(there) == {"A": "6", "C postal": "8"}
+
+
+def test_a_draft_is_no_variant_because_another_one_is_renamed(state):
+    there = after(state, *THREE, Delete("D"), Rename("C", "other"))
+    assert list(values(there)) == ["A", "B", "C other"]
+
+
 def test_lines_replay_through_the_runner(state):
     async def main():
         runner = CommandRunner(state, lambda error: None)
@@ -304,10 +317,10 @@ def test_keys_fork_go_on_and_show_the_differences(tmp_path, monkeypatch):
         await driver.edit(MODEL, "postal")
         assert driver.app.state.variant_label == "C"
         await driver.press("V")
-        text = driver.screen_text()
-        assert all(word in text for word in ("C (now)", "k_model", "postal", "why iteration_time of C differs from A"))
+        words = "C (now)", "k_model", "postal", "why iteration_time of C differs from A"
+        await driver.until(lambda: all(word in driver.screen_text() for word in words))
         await driver.press("x")
-        assert "why iteration_time of C differs from B" in driver.screen_text()
+        await driver.until(lambda: "why iteration_time of C differs from B" in driver.screen_text())
         await driver.pilot.press("r")
         await driver.until(lambda: isinstance(driver.app.screen, TextPrompt))
         await driver.pilot.press(*"net", "enter")

@@ -37,7 +37,7 @@ def write_variants(variants: Mapping[str, Scenario], axes: Sequence[Axis] = ()) 
         path, scenario = paths[name], variants[name]
         document = replace(scenario.document, folder=path.parent)
         local = replace(scenario, document=document, _programs={}, _original=[])
-        text = toml_patch(local, axes, _base(scenario, [item for item in written.values() if item[1] is not scenario]))
+        text = toml_patch(local, axes, _base(scenario, list(written.values())))
         verify(path, replace(document, name=str(path)), text, scenario)
         write_text(path, text)
         written[name] = path.stem, scenario

@@ -134,7 +134,12 @@ def _lines_of_variants(state: ExplorerState) -> list[str]:
         lines.append(Fork(name).line())
         lines += ["revert", *_lines_of(scenario)] if scenario is not None else []
     lines += [Delete(letter).line() for letter in between if letter not in items]
-    return lines + [Go(present).line()] * (present in items and len(items) > 1)
+    if not between:
+        return lines
+    # Deleting the present variant leaves a draft that equals the baseline.
+    free = state.variants.free_letter() if present not in items else ""
+    lines += [Go(BASELINE).line(), Fork().line(), Delete(free).line()] if free else [Go(present).line()]
+    return lines
 
 
 def _lines_of(scenario: Scenario) -> list[str]:

@@ -198,7 +198,7 @@ class ExplorerState:
 
     def renamed(self, text: str, name: str) -> ExplorerState:
         """The study with another name of a variant; the present one may be a draft."""
-        kept = self.variants.with_present(self.session)
+        kept = self.variants.with_present(self.session, draft=self.changed or text.upper() == self.variants.current)
         return replace(self, variants=kept.renamed(kept.named(text).letter, name))
 
     def at_variant(self, text: str) -> ExplorerState:
@@ -233,8 +233,11 @@ class ExplorerState:
 
     def knows(self, text: str) -> bool:
         """Whether a variant can be shown without evaluating it."""
-        item = self.variants.at(text.upper())
-        return item is not None and item.letter in self.curves and self.curves[item.letter].result is not None
+        item, grid = self.variants.at(text.upper()), self.session.grid
+        curve = None if item is None else self.curves.get(item.letter)
+        if item is None or curve is None or curve.result is None:
+            return False
+        return curve.answers(item.scenario, grid)
 
     def others(self) -> tuple[tuple[Variant, Result], ...]:
         """The other variants whose values differ from the present ones, with their results over its sweep."""
@@ -244,7 +247,9 @@ class ExplorerState:
             for item in self.variants.items
             if item.letter != self.variants.current and item.letter in self.curves
         )
-        return tuple((item, result) for item, result in found if result and question(item.scenario) != present)
+        return tuple(
+            (item, result) for item, result in found if result is not None and question(item.scenario) != present
+        )
 
     @property
     def kept_curves(self) -> dict[str, VariantCurve]:
@@ -313,7 +318,7 @@ class ExplorerState:
             if item.letter != self.variants.current and item.is_unwritten and question(item.scenario) != present
         }
         current = self.variants.at(self.variants.current)
-        written = current is not None and replace(current, session=self.session).is_unwritten is False
+        written = current is not None and not replace(current, session=self.session).is_unwritten
         return ({} if written else self.unsaved()) | others
 
     def parameter_before(self, path: str) -> Parameter | None:

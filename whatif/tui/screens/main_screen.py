@@ -191,10 +191,8 @@ class MainScreen(BackgroundScreen):
         """The title, the explanation and the status line."""
         state = self.state
         loaded, row = state.session.program.loaded, self.query_one(ParameterTree).row
-        variant = f"{state.variant_label} · " if state.has_variants else ""
-        self.query_one(Title).show(
-            f"{variant}{loaded.question or loaded.name}", state.view.screen, len(state.unsaved())
-        )
+        question = f"{state.variant_label} · " * state.has_variants + (loaded.question or loaded.name)
+        self.query_one(Title).show(question, state.view.screen, len(state.unsaved()))
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
         status = self.query_one(Status)
