@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -220,9 +221,18 @@ def _rows(state: ExplorerState, variants: tuple[Variant, ...], width: int) -> Ta
     present = state.variants.current
     titles = ("", *(f"{item.label}{' (now)' * (item.letter == present)}" for item in variants))
     most = _WIDE_PATH if width >= 100 else _NARROW_PATH
-    cells = [(Cell(tail(name, most), "text"), *_cells(found, name, texts)) for name, texts in found.rows()]
+    edited = {"platform.name", *(path for item in variants for path in item.scenario.overrides)}
+    rows = sorted(found.rows(), key=lambda row: _place(row[0], found, edited))
+    cells = [(Cell(tail(name, most), "text"), *_cells(found, name, texts)) for name, texts in rows]
     reasons = [(Cell("infeasible", "text"), *(Cell(text, "faint") for text in found.reasons))]
     return TableRows(titles, (*cells, *(reasons if any(found.reasons) else [])), frozenset({0}))
+
+
+def _place(name: str, found: SideBySide, edited: Collection[str]) -> int:
+    """Order of the rows: the main results, what was edited, the other results, all else that differs."""
+    if name in found.results:
+        return 0 if name in (Y_COLUMN, "total_time") else 2
+    return 1 if name in edited else 3
 
 
 def _cells(found: SideBySide, name: str, texts: tuple[str, ...]) -> list[Cell]:

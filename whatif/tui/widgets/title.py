@@ -11,7 +11,7 @@ from textual.widgets import Static
 from whatif.tui.page_registry import PageEntry, screens
 
 # Room for the full names of the pages, or for the beginnings of them, beside some words of the question.
-_ROOMY, _TIGHT = 140, 119
+_ROOMY, _TIGHT = 154, 120
 
 
 class Title(Horizontal):
