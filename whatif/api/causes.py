@@ -153,7 +153,8 @@ def differences(
     """Results of two or more scenarios side by side, and every value that differs between them.
 
     `names` head the columns, by default `A`, `B`, ..; `platforms`, if given, are one for each scenario. `overrides`
-    apply to all. Raise `UsageError` for fewer than two scenarios, and for as many names or platforms as do not fit.
+    apply to all. Raise `UsageError` for fewer than two scenarios, for names that are not distinct, and for more or
+    fewer names or platforms than scenarios.
 
     >>> import whatif
     >>> found = whatif.differences("jacobi2d", whatif.load("jacobi2d", overrides={"platform.node.gpu_count": 4}))
@@ -165,6 +166,8 @@ def differences(
     for what, given in (("names", names), ("platforms", platforms)):
         if given and len(given) != len(scenarios):
             raise UsageError(f"{len(scenarios)} scenarios need as many {what}, not {len(given)}")
+    if len(set(names)) < len(names):
+        raise UsageError(f"the names are not distinct: {', '.join(names)}")
     opened = [
         load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
         for scenario, platform in zip_longest(scenarios, platforms)

@@ -54,7 +54,7 @@ class SideBySide(StudyResult):
 
     def readable_table(self) -> Table:
         """One row per result and per value that differs, a column for each scenario."""
-        return Table.of_rows(dict.fromkeys(("", *self.names)), [[name, *texts] for name, texts in self.rows()])
+        return Table.of_rows(dict.fromkeys(("value", *self.names)), [[name, *texts] for name, texts in self.rows()])
 
     def rows(self, digits: int = 4) -> list[tuple[str, tuple[str, ...]]]:
         """The same in words: a name, and the text of each scenario."""

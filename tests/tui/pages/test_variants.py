@@ -7,7 +7,7 @@ from tests.page_harness import GROWING, SHRINKING, on_page
 from whatif.tui.commands import Adopt, Edit, Show
 from whatif.tui.labels import duration
 from whatif.tui.pages.variants import VariantsPage
-from whatif.tui.variant_commands import Fork, Go
+from whatif.tui.variant_commands import Delete, Fork, Go
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.data_table import TableView
 
@@ -55,6 +55,15 @@ def test_one_variant_alone_says_what_to_press():
         assert not page.page.offers("against")
 
     on_page(VariantsPage, check)
+
+
+def test_a_draft_that_equals_the_baseline_has_nothing_to_explain():
+    async def check(page):
+        await page.change(Delete("C"))
+        assert "why iteration_time" not in page.text
+        assert page.line("iteration_time", "%")
+
+    on_page(VariantsPage, check, changes=TWO)
 
 
 def test_an_infeasible_variant_says_why():

@@ -69,7 +69,7 @@ class VariantsPage(DecisionPage[VariantsView]):
     VariantsPage Vertical:focus-within { border: round $primary; }
     VariantsPage #words { height: auto; max-height: 4; width: 1fr; color: $text-muted; }
     VariantsPage.-low #words { max-height: 1; }
-    VariantsPage.-alone #why, VariantsPage.-flat #why { display: none; }
+    VariantsPage.-alike #why, VariantsPage.-flat #why { display: none; }
     VariantsPage #alone { display: none; color: $text-muted; }
     VariantsPage.-alone #alone { display: block; }
     VariantsPage.-alone #values { display: none; }
@@ -105,6 +105,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         variants, pair = state.listed(), self._pair(state)
         self._inputs = () if pair is None else (_question(pair[0]), _question(pair[1]), explained(state))
         self.set_class(len(variants) < 2, "-alone")
+        self.set_class(pair is None, "-alike")
         self.query_one("#side").border_title = Content("variants")
         self.query_one("#side").border_subtitle = Content("f forks · F goes to the next one")
         if len(variants) > 1:
@@ -150,6 +151,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         words = ("computing …",) if found is None else found.sentences
         self.query_one("#words", Static).update(Content("\n".join(words)))
         self.query_one("#why").border_title = Content(self._title(state))
+        self.screen.refresh_bindings()
 
     def _title(self, state: ExplorerState) -> str:
         pair = self._pair(state)
