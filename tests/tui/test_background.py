@@ -16,6 +16,7 @@ from whatif.tui.background_seek import background_seek, sought_edit
 from whatif.tui.commands import Edit, Show, perform
 from whatif.tui.decisions.answers import Decision
 from whatif.tui.decisions.background_decision import of_earlier_values
+from whatif.tui.screens.dialogs import ChoicePrompt
 from whatif.tui.screens.jobs import JobsDialog
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
@@ -229,6 +230,11 @@ def test_a_target_of_simulated_points_is_sought_in_the_background_and_taken_from
         assert not driver.prompt.display
         (worker,) = workers
         assert worker.job[1] is sought_edit
+        await driver.pilot.press("q")
+        await driver.until(lambda: isinstance(driver.app.screen, ChoicePrompt))
+        assert "seek gpu_count: iteration_time <= 5 ms = running" in driver.screen_text()
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
         worker.future.set_result(Edit(GPUS, "9"))
         await driver.until(lambda: driver.main_screen.jobs.items[0].stage is JobStage.DONE)
         await driver.pilot.press("L")

@@ -351,7 +351,7 @@ class Explorer(VariantWriter):
 
     async def _may_leave(self, words: str) -> bool:
         """Whether nothing is unsaved, or the person says what becomes of it."""
-        unsaved = self.state.at_stake()
+        unsaved = self.at_stake()
         if not unsaved:
             return True
         lines = "\n".join(f"{path} = {text}" for path, text in list(unsaved.items())[:12])

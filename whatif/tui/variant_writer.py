@@ -1,4 +1,4 @@
-"""Part of the explorer that writes variants to files, after asking about files that exist."""
+"""Part of the explorer that knows what would be lost at its end, and writes variants to files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from textual.app import App
 
 from whatif.errors import WhatifError
 from whatif.tui.events import VariantFilesAsked
+from whatif.tui.screens.background_screen import BackgroundScreen
 from whatif.tui.screens.dialogs import ChoicePrompt
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ class VariantWriter(App[None]):
 
     file_sync: FileSync
     runner: CommandRunner
+
+    def at_stake(self) -> dict[str, str]:
+        """What would be lost at the end: changes that no file has, and jobs in the background."""
+        jobs = next(screen.jobs for screen in self.screen_stack if isinstance(screen, BackgroundScreen))
+        return self.runner.state.at_stake() | {job.title: job.words for job in jobs.items if job.active}
 
     def _shown(self, error: str) -> None:
         raise NotImplementedError
