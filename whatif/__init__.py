@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     # Twice, here for type checkers and in `EXPORTS` for Python: tests/api compares the two.
     from whatif.api.causes import diff as diff
+    from whatif.api.causes import differences as differences
     from whatif.api.causes import sensitivity as sensitivity
     from whatif.api.common import load as load
     from whatif.api.decisions import budget as budget
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 EXPORTS: Final[dict[str, tuple[str, ...]]] = {
-    "whatif.api.causes": ("diff", "sensitivity"),
+    "whatif.api.causes": ("diff", "differences", "sensitivity"),
     "whatif.api.common": ("load",),
     "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),

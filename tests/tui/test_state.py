@@ -38,6 +38,8 @@ from whatif.tui.recovery import Recovery
 from whatif.tui.scenario_file import ScenarioFile
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
+from whatif.tui.variant_commands import Delete, Fork, Go, Rename
+from whatif.tui.variant_set import question
 from whatif.tui.worker import Worker
 
 GPUS = "platform.node.gpu_count"
@@ -76,7 +78,7 @@ COMMANDS = st.one_of(
     st.builds(Revert, st.just("") | PATHS),
     st.builds(Show, st.sampled_from(["y", "why", "sort"]), TEXTS),
     st.builds(Adopt, st.from_regex(r"[a-z]+", fullmatch=True)),
-    st.sampled_from([SwapAxes(), Pin()]),
+    st.sampled_from([SwapAxes(), Pin(), Fork(), Fork("fat node"), Go("B"), Delete("C"), Rename("B", "slow net")]),
 )
 
 
@@ -169,9 +171,9 @@ def test_another_platform_gives_up_the_edits_of_the_old_one(state):
 def test_the_baseline_is_drawn_over_the_present_sweep(state):
     edited = after(state, Edit(MEMORY, "1.6 TB/s"), SweepParameter(RANKS, "64, 256, 1024"))
     plain = after(state, SweepParameter(RANKS, "64, 256, 1024"))
-    assert_array_equal(edited.behind.result.columns["total_time"], totals(plain))
+    assert_array_equal(edited.curves["A"].result.columns["total_time"], totals(plain))
     pinned = after(edited, Pin())
-    assert pinned.behind is None
+    assert not pinned.others()
     assert not pinned.changed
     assert after(pinned, Edit(GPUS, "8")).parameter_before(GPUS).value == 6
 
@@ -192,6 +194,9 @@ CHANGES = st.one_of(
     st.builds(Show, st.sampled_from(["screen"]), st.sampled_from([page.name for page in screens()])),
     st.builds(Show, st.sampled_from(["y"]), st.sampled_from(["total_time", "terms.halo"])),
     st.sampled_from([Pin(), SwapAxes(), Revert(), Adopt("lassen"), Adopt("nowhere")]),
+    st.sampled_from(
+        [Fork(), Fork("fat node"), Go("A"), Go("B"), Go("C"), Delete("B"), Delete("C"), Rename("B", "net")]
+    ),
 )
 
 
@@ -237,6 +242,10 @@ def test_a_few_lines_lead_to_any_study(changes):
     assert not again.error
     assert again.state.unsaved() == there.unsaved()
     assert_array_equal(totals(again.state), totals(there))
+    ours, theirs = (
+        [(item.letter, item.name, question(item.scenario)) for item in state.listed()] for state in (again.state, there)
+    )
+    assert ours == theirs
 
 
 def test_another_process_computes_the_same(state):

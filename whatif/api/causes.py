@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, overload
 
 from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load, sampling_of
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
+from whatif.errors import UsageError
 from whatif.files.git_revisions import checked_out, names_a_revision
 from whatif.studies.attribution import Attribution
 from whatif.studies.bottlenecks import Bottlenecks
 from whatif.studies.difference import Grouping, compared_pair, difference_study
 from whatif.studies.elasticity import Elasticities
 from whatif.studies.sensitivity_study import SensitivityKind, sensitivity_study
+from whatif.studies.side_by_side import SideBySide, side_by_side
 from whatif.studies.sobol import Variance
 
 
@@ -138,3 +141,37 @@ def diff(
 
         one, other = compared_pair(first, second, platforms, opened)
         return difference_study(one, other, result, by, seed)
+
+
+def differences(
+    *scenarios: AnyScenario,
+    names: Sequence[str] = (),
+    platforms: Sequence[AnyPlatform] = (),
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+) -> SideBySide:
+    """Results of two or more scenarios side by side, and every value that differs between them.
+
+    `names` head the columns, by default `A`, `B`, ..; `platforms`, if given, are one for each scenario. `overrides`
+    apply to all. Raise `UsageError` for fewer than two scenarios, for names that are not distinct, and for more or
+    fewer names or platforms than scenarios.
+
+    >>> import whatif
+    >>> found = whatif.differences("jacobi2d", whatif.load("jacobi2d", overrides={"platform.node.gpu_count": 4}))
+    >>> list(found.values), [value.text() for value in found.values["platform.node.gpu_count"]]
+    (['platform.node.gpu_count'], ['6', '4'])
+    """
+    if len(scenarios) < 2:
+        raise UsageError("state two scenarios or more to compare")
+    for what, given in (("names", names), ("platforms", platforms)):
+        if given and len(given) != len(scenarios):
+            raise UsageError(f"{len(scenarios)} scenarios need as many {what}, not {len(given)}")
+    if len(set(names)) < len(names):
+        raise UsageError(f"the names are not distinct: {', '.join(names)}")
+    opened = [
+        load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
+        for scenario, platform in zip_longest(scenarios, platforms)
+    ]
+    labels = names or [chr(ord("A") + at) for at in range(len(opened))]
+    found = side_by_side({label: scenario.program for label, scenario in zip(labels, opened, strict=True)})
+    return found.about(*opened)

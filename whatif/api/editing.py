@@ -10,6 +10,7 @@ from whatif.files.scenario_edits import (
     template,
     toml_patch,
 )
+from whatif.files.variant_files import variant_paths, write_variants
 
 __all__ = [
     "ChangedOnDiskError",
@@ -20,4 +21,6 @@ __all__ = [
     "scenario_words",
     "template",
     "toml_patch",
+    "variant_paths",
+    "write_variants",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple, get_type_hints
 
@@ -35,6 +36,8 @@ NO_LINKS: LinkBandwidths = np.empty(0)
 NO_LATENCY: FloatArray = np.zeros(())
 NO_COUNTS: LinkCounts = np.empty(0)
 UNLIMITED: FloatArray = np.full((), np.inf)
+SIMULATED: Final[ContextVar[Callable[[], None]]] = ContextVar("SIMULATED")
+"""Called after every simulated point, where somebody counts them."""
 SOURCE: Final = "each message simulated; Choi et al. 2020, section 3.2 (NACoM)"
 
 
@@ -165,9 +168,14 @@ def each_point(
             result[at] = function(*(array[at] for array in spread))
         except WhatifError as error:
             reasons[at] = str(error)
+        SIMULATED.get(_nothing)()
     if (reasons != "").any():
         REFUSED.get([]).append(reasons)
     return result
+
+
+def _nothing() -> None:
+    """Nobody counts."""
 
 
 def simulated_term(shape: tuple[int, ...] = ()) -> Callable[[Callable[..., Any]], Callable[..., FloatArray]]:

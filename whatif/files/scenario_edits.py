@@ -83,7 +83,7 @@ def save(path: Path, document: Document, scenario: Scenario) -> Document:
     be written, `ChangedOnDiskError` if the file is no longer `document`; then nothing is changed.
     """
     text = rewritten(document, scenario.overrides, scenario.platform, scenario.folders)
-    _verify(path, document, text, scenario)
+    verify(path, document, text, scenario)
     put_text(path, document, text)
     # By the name it was opened under: a link may be in another folder than its file.
     return replace(read_document(path), name=document.name, folder=document.folder)
@@ -97,7 +97,7 @@ def save_as(path: Path, scenario: Scenario) -> None:
     """
     document = replace(scenario.document, folder=path.parent)
     text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
-    _verify(path, document, text, scenario)
+    verify(path, document, text, scenario)
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -127,20 +127,20 @@ def difference(old: str, new: str, name: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def toml_patch(scenario: Scenario, axes: Sequence[Axis]) -> str:
+def toml_patch(scenario: Scenario, axes: Sequence[Axis], base: tuple[str, Scenario] | None = None) -> str:
     """Scenario file with the overrides and sweep of a scenario, which extends the original file in the same folder.
 
-    Raise `UsageError` if the name of the file cannot be extended.
+    `base` is another such file that is extended instead, by its name, with the overrides that it has already. Raise
+    `UsageError` if the name of the file cannot be extended.
     """
     document = scenario.document
-    name = Path(document.name).stem
-    if not is_name(name) or Path(document.name).name != f"{name}.toml":
-        wanted = "its file must be NAME.toml with letters, digits, `_` and `-` in NAME"
-        raise UsageError(f"{document.name}: cannot be extended by name; {wanted}")
+    name = extended_name(document) if base is None else base[0]
+    known = {} if base is None else base[1].overrides
     head = f"# What if {name} were changed like this?\n\nextends = {toml_value(name)}\n"
-    if scenario.platform is not None:
+    if scenario.platform is not None and base is None:
         head += f"platform = {toml_value(scenario.platform)}\n"
-    text = rewritten(parse_document(head, "the patch", document.folder), scenario.overrides, None, scenario.folders)
+    sets = {path: text for path, text in scenario.overrides.items() if path not in known}
+    text = rewritten(parse_document(head, "the patch", document.folder), sets, None, scenario.folders)
     sweep: dict[str, Mapping[str, str]] = {}
     for axis in axes:
         # An axis may be named after its parameter, but a table of the sweep has a plain name.
@@ -148,6 +148,15 @@ def toml_patch(scenario: Scenario, axes: Sequence[Axis]) -> str:
         sweep[key if key not in sweep else f"{key}_{len(sweep) + 1}"] = axis.texts
     # Without a sweep a scenario inherits that of the one it extends.
     return f"{text}\n" + (toml_text({"sweep": sweep}) if sweep else "[sweep]\n")
+
+
+def extended_name(document: Document) -> str:
+    """Name by which a file in the same folder extends a document; raise `UsageError` if it has none."""
+    name = Path(document.name).stem
+    if not is_name(name) or Path(document.name).name != f"{name}.toml":
+        wanted = "its file must be NAME.toml with letters, digits, `_` and `-` in NAME"
+        raise UsageError(f"{document.name}: cannot be extended by name; {wanted}")
+    return name
 
 
 def command_line(scenario: Scenario, axes: Sequence[Axis]) -> str:
@@ -181,7 +190,7 @@ def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:
     return _TEMPLATE.format(name=toml_value(name), platform=toml_value(platform), ranks=ranks, work=work)
 
 
-def _verify(path: Path, document: Document, text: str, scenario: Scenario) -> None:
+def verify(path: Path, document: Document, text: str, scenario: Scenario) -> None:
     """Raise `UsageError` for a text that does not give exactly the parameters of a scenario."""
     try:
         if len(text.encode()) > MAXIMUM_FILE_SIZE:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import on, work
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.reactive import Reactive
 from textual.theme import Theme
@@ -34,6 +33,7 @@ from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt, may
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
+from whatif.tui.variant_writer import VariantWriter
 from whatif.tui.worker import keep_memory, run_once
 
 LOOK_SECONDS: Final = 0.7
@@ -42,7 +42,7 @@ _BUSY_SECONDS: Final = 0.15
 _OUR_THEMES: Final = {theme.name: theme for theme in THEMES}
 
 
-class Explorer(App[None]):
+class Explorer(VariantWriter):
     """Opens a question and lets a person change it."""
 
     TITLE = "whatif"
@@ -359,7 +359,7 @@ class Explorer(App[None]):
 
     async def _may_leave(self, words: str) -> bool:
         """Whether nothing is unsaved, or the person says what becomes of it."""
-        unsaved = self.state.unsaved()
+        unsaved = self.at_stake()
         if not unsaved:
             return True
         lines = "\n".join(f"{path} = {text}" for path, text in list(unsaved.items())[:12])
@@ -369,7 +369,9 @@ class Explorer(App[None]):
         if answer == "s":
             self.action_save()
             await self.runner.idle()
-            return not self.state.unsaved()
+            if not self.state.unsaved() and self.state.at_stake():
+                await self.write_variants()
+            return not self.state.at_stake()
         return answer == "d"
 
     @work
@@ -386,6 +388,7 @@ class Explorer(App[None]):
 
 def _all_keys() -> dict[str, str]:
     """Default keys of every binding; imports all widgets and pages, so only for a person with keys of their own."""
+    from whatif.tui.screens.jobs import JobsDialog  # noqa: PLC0415
     from whatif.tui.widgets.cursor_list import CursorList  # noqa: PLC0415
     from whatif.tui.widgets.data_table import TableView  # noqa: PLC0415
     from whatif.tui.widgets.parameter_tree import ParameterTree  # noqa: PLC0415
@@ -394,5 +397,5 @@ def _all_keys() -> dict[str, str]:
     from whatif.tui.widgets.why_tree import WhyTree  # noqa: PLC0415
 
     widgets = (ParameterTree, TableView, PlotView, CursorList, WhyTree, PromptInput, Prompt)
-    screens = (Explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt)
+    screens = (Explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt, JobsDialog)
     return default_keys((*screens, *widgets), page_registry.all_bindings())

@@ -30,6 +30,7 @@ from whatif.tui.commands import (
 )
 from whatif.tui.history import History
 from whatif.tui.state import ExplorerState, View
+from whatif.tui.variant_commands import Go
 from whatif.tui.worker import Worker
 
 QUICK_SECONDS: Final = 0.010
@@ -164,8 +165,9 @@ class CommandRunner:
         if isinstance(change, Restore):
             inputs, terms = change.state.inputs, list(session.program.terms)
             same = inputs.grid is session.grid and inputs.program.terms is session.program.terms
+            same = same and self.state.has_curves(change.state.variants)
             return same and self._expected(terms, terms) <= QUICK_SECONDS
-        return False
+        return isinstance(change, Go) and self.state.knows(change.variant)
 
     def _expected(self, at: list[str], over: list[str]) -> float:
         """Largest measured time of some terms at the point and others over the sweep (s)."""
@@ -189,7 +191,8 @@ class CommandRunner:
 
     async def _compute(self, changes: tuple[Change, ...]) -> None:
         try:
-            outcome = await self.worker.run(perform_afresh, self.state.state, changes)
+            outcome = await self.worker.run(perform_afresh, self.state.state, changes, self.state.kept_curves)
+            outcome = replace(outcome, state=outcome.state.in_place_of(self.state))
         except WhatifError as problem:
             outcome = CommandOutcome(self.state, (), str(problem), 0.0)
         self._task, self._running = None, ()

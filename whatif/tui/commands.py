@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,8 @@ from whatif.core.session import NudgeSize, Session
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState, UndoState, View
+from whatif.tui.variant_commands import Fork, Rename, VariantChange, parse_variant
+from whatif.tui.variant_set import VariantCurve
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +243,8 @@ class Restore:
 
 Change = (
     Edit | EditAll | Seek | Nudge | SweepParameter | Also | SwapAxes | Adopt | Pin | Revert | Show | Reread | Restore
-)
+    | VariantChange
+)  # fmt: skip
 
 
 def _optional(word: str, path: str, text: str | None) -> str:
@@ -280,6 +283,7 @@ _WORDS: Final[dict[str, tuple[str, Callable[[str, str], Change]]]] = {
     "platform": ("NAME", Adopt),
     "show": ("KEY = VALUE", Show),
     "swap": ("", lambda _, __: SwapAxes()),
+    "variant": ("fork, go, delete or rename", parse_variant),
     "pin": ("", lambda _, __: Pin()),
     "revert": ("", lambda path, _: Revert(path)),
 }
@@ -305,7 +309,7 @@ def parse_line(line: str) -> Change | str:
 
 def is_instant(change: Change) -> bool:
     """Whether a change requires no evaluation."""
-    return isinstance(change, Show | Pin)
+    return isinstance(change, Show | Pin | Fork | Rename)
 
 
 def queued(queue: tuple[Change, ...], change: Change) -> tuple[Change, ...]:
@@ -363,10 +367,15 @@ def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome
     return CommandOutcome(state, tuple(done), error, time.perf_counter() - began)
 
 
-def perform_afresh(before: UndoState, changes: tuple[Change, ...]) -> CommandOutcome:
-    """`perform` in a worker process, which has no results yet; the largest results are not sent back."""
+def perform_afresh(
+    before: UndoState, changes: tuple[Change, ...], curves: Mapping[str, VariantCurve] | None = None
+) -> CommandOutcome:
+    """`perform` in a worker process, which has no results yet; the largest results are not sent back.
+
+    `curves` of variants that are known are not computed again.
+    """
     draft = Session.unswept(before.inputs)
-    outcome = perform(ExplorerState(draft, before.baseline, before.view), changes)
+    outcome = perform(ExplorerState(draft, before.variants, before.view, curves or {}), changes)
     state = outcome.state
     if outcome.done and state.session is draft:
         state = state.with_session(Session.of(before.inputs))
@@ -380,5 +389,4 @@ _MOST_KEPT_POINTS: Final = 100_000
 def _light(state: ExplorerState) -> ExplorerState:
     if state.session.grid.size <= _MOST_KEPT_POINTS:
         return state
-    behind = state.behind and replace(state.behind, evaluation=None)
-    return replace(state, session=replace(state.session, evaluation=None), behind=behind)
+    return replace(state, session=replace(state.session, evaluation=None))

@@ -6,6 +6,7 @@ from enum import Enum
 
 from textual.message import Message
 
+from whatif.tui.background import BackgroundJob
 from whatif.tui.commands import Change, Choose
 
 
@@ -55,6 +56,14 @@ class JobRequested(Message):
     """The current page needs another job although the state has not changed."""
 
 
+class BackgroundAsked(Message):
+    """Request to compute something in the background."""
+
+    def __init__(self, job: BackgroundJob) -> None:
+        super().__init__()
+        self.job = job
+
+
 class StopRequested(Message):
     """Request to cancel the running command."""
 
@@ -65,3 +74,7 @@ class FileAsked(Message):
     def __init__(self, source: str) -> None:
         super().__init__()
         self.source = source
+
+
+class VariantFilesAsked(Message):
+    """Request to write each variant to a scenario file of its own."""

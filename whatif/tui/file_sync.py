@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from whatif.api.editing import command_line, save, toml_patch
+from whatif.api.editing import command_line, save, toml_patch, variant_paths, write_variants
 from whatif.atomic import atomic_file
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
@@ -100,15 +100,32 @@ class FileSync:
         runner.history.rebase(document, values_before(scenario))
         fresh = Scenario(document, None, {}, scenario.folders)
         session = replace(state.session, inputs=SessionInputs(fresh, state.session.grid))
-        runner.state = replace(state, session=session)
+        variants = state.variants.rebased(scenario, document, values_before(scenario), saved=True)
+        runner.state = replace(state, session=session, variants=variants)
         self.file.watch(session.program)
         self._conflicts = {}
         self.write_down()
 
+    def variant_files(self) -> dict[str, Path]:
+        """The files that `save_variants` writes; raise `UsageError` where the scenario cannot be extended."""
+        return variant_paths(self._variants())
+
+    def save_variants(self) -> str:
+        """Write each variant to a file of its own; what to tell. Raise `WhatifError` where that cannot be."""
+        runner = self._runner
+        paths = write_variants(self._variants(), runner.state.session.grid.axes)
+        runner.state = runner.state.written()
+        self.write_down()
+        names = ", ".join(str(path) for path in paths.values())
+        return f"variants written to {names}" if paths else "no variant differs from the scenario's file"
+
+    def _variants(self) -> dict[str, Scenario]:
+        return {item.label: item.scenario for item in self._runner.state.listed()}
+
     def write_down(self) -> None:
         """Keep aside what is not saved."""
         state = self._runner.state
-        lines = lines_to(state) if state.unsaved() else []
+        lines = lines_to(state) if state.at_stake() else []
         if lines != self._written:
             self._written = lines
             self.recovery.keep(lines)

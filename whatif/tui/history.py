@@ -10,12 +10,13 @@ from typing import Final
 
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
-from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.errors import UsageError
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document
 from whatif.tui.commands import Adopt, Change, CommandOutcome, EditAll, Nudge, Reread, Restore, Show
 from whatif.tui.state import ExplorerState, UndoState
+from whatif.tui.variant_commands import Delete, Fork, Go
+from whatif.tui.variant_set import BASELINE, LETTERS, on_text
 
 _DISTANCE: Final = re.compile(r"platform\.network\.\w+\.")
 _COMPILED: Final = 16
@@ -80,9 +81,9 @@ class History:
 
 def _on(state: UndoState, document: Document, before: Mapping[str, str]) -> UndoState:
     scenario = state.inputs.scenario
-    platform = scenario.platform or before.get(PLATFORM_PARAMETER)
-    sets = {path: text for path, text in before.items() if path != PLATFORM_PARAMETER} | dict(scenario.overrides)
-    return replace(state, inputs=SessionInputs(Scenario(document, platform, sets, scenario.folders), state.inputs.grid))
+    inputs = SessionInputs(on_text(scenario, document, before), state.inputs.grid)
+    variants = state.variants.rebased(scenario, document, before) if before else state.variants
+    return replace(state, inputs=inputs, variants=variants)
 
 
 def _is_navigation(change: Change) -> bool:
@@ -115,12 +116,36 @@ def _table_of(path: str) -> str:
 
 def lines_to(state: ExplorerState) -> list[str]:
     """Shortest commands that lead from the file to the state."""
-    session = state.session
-    scenario = session.scenario
-    lines = [Adopt(scenario.platform, _folder_of(scenario)).line()] if scenario.platform is not None else []
-    lines += [EditAll(texts).line() for texts in _together(scenario.overrides)]
-    axes = session.grid.axes
+    axes = state.session.grid.axes
+    lines = _lines_of_variants(state)
     if all(len(axis.parameters) == 1 for axis in axes):
         texts = [next(iter(axis.texts.items())) for axis in axes]
         lines += [f"{word} {path} = {text}" for word, (path, text) in zip(("sweep", "also"), texts, strict=False)]
     return lines
+
+
+def _lines_of_variants(state: ExplorerState) -> list[str]:
+    """Commands that make each variant in turn, those of the letters between them too, and go to the present one."""
+    items, present = {item.letter: item for item in state.listed()}, state.variants.current
+    if state.changed and set(items) == {BASELINE, present} and not items[present].name:
+        baseline = _lines_of(items[BASELINE].scenario)
+        return [*baseline, *(["pin", "revert"] if baseline else []), *_lines_of(state.session.scenario)]
+    lines = _lines_of(items[BASELINE].scenario)
+    lines += ["pin"] if lines else []
+    between = LETTERS[1 : LETTERS.index(max(items)) + 1]
+    for letter in between:
+        name, scenario = (items[letter].name, items[letter].scenario) if letter in items else ("", None)
+        lines.append(Fork(name).line())
+        lines += ["revert", *_lines_of(scenario)] if scenario is not None else []
+    lines += [Delete(letter).line() for letter in between if letter not in items]
+    if not between:
+        return lines
+    # Deleting the present variant leaves a draft that equals the baseline.
+    free = state.variants.free_letter() if present not in items else ""
+    lines += [Go(BASELINE).line(), Fork().line(), Delete(free).line()] if free else [Go(present).line()]
+    return lines
+
+
+def _lines_of(scenario: Scenario) -> list[str]:
+    lines = [Adopt(scenario.platform, _folder_of(scenario)).line()] if scenario.platform is not None else []
+    return lines + [EditAll(texts).line() for texts in _together(scenario.overrides)]

@@ -68,6 +68,13 @@ PAGES: tuple[PageEntry, ...] = (
         "machines, platforms, ratio, speedup",
     ),
     PageEntry(
+        "variants",
+        "compare",
+        "whatif.tui.pages.variants:VariantsPage",
+        "Variants of the study side by side",
+        "fork, differences, A, B",
+    ),
+    PageEntry(
         "why",
         "explain",
         "whatif.tui.pages.why:WhyPage",

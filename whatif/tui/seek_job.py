@@ -18,7 +18,8 @@ from whatif.tui.state import ExplorerState
 from whatif.units import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
-    from whatif.studies.threshold import SeekResult
+    from whatif.schema.parameters import Parameter
+    from whatif.studies.threshold import Target
 
 _DIGITS: Final = (6, 9)
 
@@ -35,26 +36,38 @@ class Seek:
 
     def apply(self, state: ExplorerState) -> ExplorerState:
         """State with the value; raise `WhatifError` if none meets the target, or the present one does."""
+        if takes_minutes(state):
+            raise UsageError("every point is simulated, which takes long: use `whatif seek`, which shows its progress")
+        return state.with_session(state.session.edit(self.path, self.sought(state)))
+
+    def sought(self, state: ExplorerState) -> str:
+        """Text of the value; raise `WhatifError` if none meets the target, or the present one does."""
         from whatif.api.searches import seek  # noqa: PLC0415 - not for the first frame
-        from whatif.studies.search_space import is_simulated, own_number  # noqa: PLC0415
+        from whatif.studies.search_space import own_number  # noqa: PLC0415
         from whatif.studies.threshold import SeekResult  # noqa: PLC0415
 
-        program = state.session.program
-        if is_simulated(program):
-            raise UsageError("every point is simulated, which takes long: use `whatif seek`, which shows its progress")
-        own_number(self.path, state.session.parameter(self.path))
+        program, parameter = state.session.program, state.session.parameter(self.path)
+        own_number(self.path, parameter)
         text = f"{drawn(state)} {self.target}" if self.target.startswith(("<", ">")) else self.target
         found = seek(state.session.scenario, self.path, text)
-        assert isinstance(found, SeekResult)  # noqa: S101 - one number and one target
         if not found.is_met:
             raise InfeasiblePointError(found.obstacle())
-        if found.value == float(found.parameter.value):
-            raise UsageError(f"{found.target} is met as it stands")
-        return state.with_session(state.session.edit(self.path, _text(program, found)))
+        target = found.target if isinstance(found, SeekResult) else found.wish.targets[0]
+        value = found.values[self.path]
+        if value == float(parameter.value):
+            raise UsageError(f"{target} is met as it stands")
+        return _text(program, parameter, value, target)
 
     def line(self) -> str:
         """`seek PATH = TARGET`."""
         return f"seek {self.path} = {self.target}"
+
+
+def takes_minutes(state: ExplorerState) -> bool:
+    """Whether every point is simulated, so that a search takes long."""
+    from whatif.studies.search_space import is_simulated  # noqa: PLC0415 - not for the first frame
+
+    return is_simulated(state.session.program)
 
 
 def drawn(state: ExplorerState) -> str:
@@ -62,21 +75,20 @@ def drawn(state: ExplorerState) -> str:
     return state.view.y if has_column(state.session.point, state.view.y) else Y_COLUMN
 
 
-def _text(program: Program, found: SeekResult) -> str:
+def _text(program: Program, parameter: Parameter, value: float, target: Target) -> str:
     """Value in as few digits as still meet the target: rounded away from the present value, else exact."""
     from whatif.studies.search_space import term_named  # noqa: PLC0415 - not for the first frame
 
-    parameter, target = found.parameter, found.target
     term = term_named(target.result, program)
-    for text in () if parameter.field is None or parameter.field.domain.whole else _rounded(found):
-        value = np.array([parse_quantity(text).value])
-        met = target.met(evaluate(program, {parameter.path: value}).numbers(term)).all()
-        if met and parameter.field is not None and parameter.field.domain.accepts(float(value[0])):
+    for text in () if parameter.field is None or parameter.field.domain.whole else _rounded(parameter, value):
+        number = np.array([parse_quantity(text).value])
+        met = target.met(evaluate(program, {parameter.path: number}).numbers(term)).all()
+        if met and parameter.field is not None and parameter.field.domain.accepts(float(number[0])):
             return text
-    return format_quantity(found.value, parameter.dimension, 17)
+    return format_quantity(value, parameter.dimension, 17)
 
 
-def _rounded(found: SeekResult) -> Iterator[str]:
-    away = math.copysign(0.5, found.value - float(found.parameter.value)) * math.copysign(1.0, found.value)
+def _rounded(parameter: Parameter, value: float) -> Iterator[str]:
+    away = math.copysign(0.5, value - float(parameter.value)) * math.copysign(1.0, value)
     for digits in _DIGITS:
-        yield format_quantity(found.value * (1 + away * 10.0 ** (1 - digits)), found.parameter.dimension, digits)
+        yield format_quantity(value * (1 + away * 10.0 ** (1 - digits)), parameter.dimension, digits)

@@ -1,21 +1,31 @@
-"""State of the explorer: a session, its baseline and the view; every change makes a new state."""
+"""State of the explorer: a session, its variants and the view; every change makes a new state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from whatif.axes import Grid
+from whatif.core.result import Result
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session, SessionInputs, still_there
-from whatif.errors import UsageError, WhatifError, did_you_mean
+from whatif.errors import UsageError, did_you_mean
 from whatif.plotting.raster import MarkerName
 from whatif.plugins import page_of
 from whatif.schema.load import stated_platform
 from whatif.schema.parameters import Parameter
 from whatif.tui.page_registry import FIRST_PAGE, page_named, screens
+from whatif.tui.variant_set import (
+    BASELINE,
+    Variant,
+    VariantCurve,
+    Variants,
+    axes_in_words,
+    computed_curve,
+    curve_of,
+    question,
+)
 from whatif.tui.view_entries import PageView, V, choices, entry, entry_names, from_text, to_text
 
 ScaleChoice = Literal["auto", "linear", "log"]
@@ -109,21 +119,20 @@ class UndoState:
     """What can be undone, without the sweep's numbers: what is asked, what it is compared with, how it is looked at."""
 
     inputs: SessionInputs
-    baseline: Session
+    variants: Variants
     view: View
 
     def sharing(self, other: UndoState) -> UndoState:
-        """The same state with the document and the baseline of another one, where they are the same.
+        """The same state with document, sweep and variants of another one, where they are the same.
 
         Those that a worker process sends are copies.
         """
-        document = other.inputs.scenario.document
-        if document.text != self.inputs.scenario.document.text:
-            return self
-        scenario = replace(self.inputs.scenario, document=document)
-        same = _question(self.baseline.scenario) == _question(other.baseline.scenario)
-        baseline = other.baseline if same else self.baseline
-        return replace(self, inputs=replace(self.inputs, scenario=scenario), baseline=baseline)
+        ours, theirs = self.inputs, other.inputs
+        if ours.scenario.document.text == theirs.scenario.document.text:
+            ours = replace(ours, scenario=replace(ours.scenario, document=theirs.scenario.document))
+        if axes_in_words(ours.grid) == axes_in_words(theirs.grid):
+            ours = replace(ours, grid=theirs.grid)
+        return replace(self, inputs=ours, variants=self.variants.like(other.variants))
 
     def uncompiled(self) -> UndoState:
         """The same state without its compiled program, which is compiled again where it is restored."""
@@ -136,60 +145,150 @@ class UndoState:
         return ours == theirs
 
 
-def _question(scenario: Scenario) -> tuple[object, ...]:
-    return scenario.document.text, scenario.overrides, scenario.platform
-
-
-def _axes(grid: Grid) -> list[tuple[object, ...]]:
-    return [(axis.name, dict(axis.texts)) for axis in grid.axes]
-
-
 def _words_of(state: UndoState) -> tuple[object, ...]:
-    inputs, before = state.inputs, state.baseline.scenario
-    return (
-        state.view,
-        inputs.scenario.overrides,
-        inputs.scenario.platform,
-        _axes(inputs.grid),
-        before.overrides,
-        before.platform,
-    )
+    inputs = state.inputs
+    axes = axes_in_words(inputs.grid)
+    return state.view, inputs.scenario.overrides, inputs.scenario.platform, axes, state.variants.words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExplorerState:
-    """What the explorer shows. `baseline` is compared with at the point; `behind` is it over the present sweep,
-    where it differs and has such a one."""
+    """What the explorer shows: the session is the variant that is edited; `curves` are the others over its sweep."""
 
     session: Session
-    baseline: Session
+    variants: Variants
     view: View = View()
-    behind: Session | None = None
+    curves: Mapping[str, VariantCurve] = field(default_factory=dict)
 
     @classmethod
     def start(cls, session: Session, view: View = View()) -> ExplorerState:
         """A study at its beginning, where nothing is changed yet."""
-        return cls(session, session.at_rest(), view)
+        return cls(session, Variants.start(session), view, {BASELINE: curve_of(session)})
 
     @property
     def state(self) -> UndoState:
         """The study without its numbers."""
-        return UndoState(self.session.inputs, self.baseline, self.view)
+        return UndoState(self.session.inputs, self.variants, self.view)
+
+    @property
+    def baseline(self) -> Session:
+        """What the present values are compared with."""
+        return self.session if self.variants.current == BASELINE else self.variants.baseline.session
 
     def at(self, state: UndoState) -> ExplorerState:
         """The study in another state."""
         inputs = state.inputs
         inputs = replace(inputs, grid=still_there(inputs.grid, inputs.program))
         session = Session.of(inputs, self.session)
-        return ExplorerState(session, state.baseline, state.view, self.behind)._compared()
+        return ExplorerState(session, state.variants, state.view, self._with_own_curve())._compared()
 
     def with_session(self, session: Session) -> ExplorerState:
         """The study with another session."""
         return replace(self, session=session)._compared()
 
     def pinned(self) -> ExplorerState:
-        """The study with its present values as the baseline."""
-        return replace(self, baseline=self.session.at_rest(), behind=None)
+        """The study compared with its present values from now on."""
+        baseline = replace(self.variants.baseline, session=self.session.at_rest())
+        variants = replace(self.variants, items=(baseline, *self.variants.items[1:]))
+        return replace(self, variants=variants, curves=self._with_own_curve(BASELINE))
+
+    @property
+    def variant_label(self) -> str:
+        """Letter and name of the present variant."""
+        present = self.variants.at(self.variants.current)
+        return self.variants.current if present is None else present.label
+
+    @property
+    def has_variants(self) -> bool:
+        """Whether there are more than the present values and a baseline that was only pinned."""
+        return len(self.variants.items) > 1 or self.variants.current == BASELINE
+
+    def next_variant(self) -> str:
+        """Letter of the variant behind the present one, in a circle; empty if there is no other."""
+        letters = [item.letter for item in self.listed()]
+        later = [letter for letter in letters if letter > self.variants.current]
+        following = next(iter(later or letters))
+        return following if len(letters) > 1 else ""
+
+    def listed(self) -> tuple[Variant, ...]:
+        """All variants with the values that they have now; a draft that equals the baseline is none."""
+        return self.variants.with_present(self.session, draft=self.changed).items
+
+    def forked(self, name: str = "") -> ExplorerState:
+        """The study on a new variant with the present values; a draft without changes only gets the name."""
+        drafted = self.variants.at(self.variants.current) is None
+        kept = self.variants.with_present(self.session)
+        letter = self.variants.current if drafted and not self.changed else kept.free_letter()
+        forked = replace(kept, current=letter).with_present(self.session).renamed(letter, name)
+        return replace(self, variants=forked, curves=self._with_own_curve())
+
+    def renamed(self, text: str, name: str) -> ExplorerState:
+        """The study with another name of a variant; the present one may be a draft."""
+        kept = self.variants.with_present(self.session, draft=self.changed or text.upper() == self.variants.current)
+        return replace(self, variants=kept.renamed(kept.named(text).letter, name))
+
+    def at_variant(self, text: str) -> ExplorerState:
+        """The study on another variant, over the same sweep as far as there is one."""
+        kept = self.variants.with_present(self.session, draft=self.changed)
+        target = kept.named(text)
+        if target.letter == self.variants.current:
+            return self
+        session = _session_of(target, self.session.grid, self._with_own_curve())
+        return ExplorerState(
+            session, replace(kept, current=target.letter), self.view, self._with_own_curve()
+        )._compared()
+
+    def without_variant(self, text: str) -> ExplorerState:
+        """The study without a variant; where that is the present one, a draft with the values of the baseline."""
+        kept = self.variants.with_present(self.session, draft=self.changed)
+        gone = kept.named(text).letter
+        left = kept.without(gone)
+        if gone != self.variants.current:
+            return replace(self, variants=left)._compared()
+        session = _session_of(left.baseline, self.session.grid, self.curves)
+        return replace(self, session=session, variants=replace(left, current=left.free_letter()))._compared()
+
+    def has_curves(self, variants: Variants | None = None) -> bool:
+        """Whether the curves of all variants are known over the present sweep."""
+        known, wanted = self._with_own_curve(), variants or self.variants
+        return len(self.session.grid.axes) != 1 or all(
+            item.letter in known and known[item.letter].answers(item.scenario, self.session.grid)
+            for item in wanted.items
+            if item.letter != wanted.current
+        )
+
+    def knows(self, text: str) -> bool:
+        """Whether a variant can be shown without evaluating it."""
+        item, grid = self.variants.at(text.upper()), self.session.grid
+        curve = None if item is None else self.curves.get(item.letter)
+        if item is None or curve is None or curve.result is None:
+            return False
+        return curve.answers(item.scenario, grid)
+
+    def others(self) -> tuple[tuple[Variant, Result], ...]:
+        """The other variants whose values differ from the present ones, with their results over its sweep."""
+        present = question(self.session.scenario)
+        found = (
+            (item, self.curves[item.letter].result)
+            for item in self.variants.items
+            if item.letter != self.variants.current and item.letter in self.curves
+        )
+        return tuple(
+            (item, result) for item, result in found if result is not None and question(item.scenario) != present
+        )
+
+    @property
+    def kept_curves(self) -> dict[str, VariantCurve]:
+        """The curves without their numbers: what another process need not compute."""
+        return {letter: replace(curve, result=None, kept=True) for letter, curve in self.curves.items()}
+
+    def in_place_of(self, before: ExplorerState) -> ExplorerState:
+        """The study as another process returned it, with the curves that were kept here."""
+        curves = {
+            letter: replace(curve, result=before.curves[letter].result, kept=False) if curve.kept else curve
+            for letter, curve in self.curves.items()
+        }
+        return replace(self, variants=self.variants.like(before.variants), curves=curves)
 
     @property
     def page(self) -> str:
@@ -200,21 +299,24 @@ class ExplorerState:
     @property
     def changed(self) -> bool:
         """Whether the question differs from the baseline's."""
-        return _question(self.session.scenario) != _question(self.baseline.scenario)
+        return question(self.session.scenario) != question(self.baseline.scenario)
+
+    def _with_own_curve(self, letter: str = "") -> dict[str, VariantCurve]:
+        """The curves, with that of the session under a letter: its own where it is to stay known."""
+        own = self.session.result.grid is self.session.grid
+        return {**self.curves, letter or self.variants.current: curve_of(self.session)} if own else dict(self.curves)
 
     def _compared(self) -> ExplorerState:
-        """The study with its baseline over the present sweep."""
-        grid, behind = self.session.grid, self.behind
-        if not self.changed:
-            return replace(self, behind=None)
-        if behind is not None and behind.grid is grid and behind.scenario is self.baseline.scenario:
-            return self
-        program = self.baseline.program
-        found = None
-        if still_there(grid, program) is grid:
-            with suppress(WhatifError):
-                found = Session.of(replace(self.baseline.inputs, grid=grid), behind)
-        return replace(self, behind=found)
+        """The study with its other variants over the present sweep, which only a single axis draws."""
+        session = self.session
+        curves: dict[str, VariantCurve] = {}
+        for item in self.variants.items if len(session.grid.axes) == 1 else ():
+            known = self.curves.get(item.letter)
+            if item.letter == self.variants.current:
+                continue
+            fits = known is not None and known.answers(item.scenario, session.grid)
+            curves[item.letter] = known if known is not None and fits else computed_curve(item, session)
+        return replace(self, curves=curves)
 
     @property
     def platform_name(self) -> str | None:
@@ -228,6 +330,23 @@ class ExplorerState:
         named = {"platform": scenario.platform} if scenario.platform is not None else {}
         return named | {path: str(text) for path, text in scenario.overrides.items()}
 
+    def written(self) -> ExplorerState:
+        """The study after each variant was written to a file of its own."""
+        items = tuple(replace(item, written=item.scenario) for item in self.listed())
+        return replace(self, variants=replace(self.variants, items=items))
+
+    def at_stake(self) -> dict[str, str]:
+        """What no file has: the changes of the present variant, and by label those of the others."""
+        present = question(self.session.scenario)
+        others = {
+            f"variant {item.label}": f"{len(item.scenario.overrides)} values"
+            for item in (self.variants.items if self.has_variants else ())
+            if item.letter != self.variants.current and item.is_unwritten and question(item.scenario) != present
+        }
+        current = self.variants.at(self.variants.current)
+        written = current is not None and not replace(current, session=self.session).is_unwritten
+        return ({} if written else self.unsaved()) | others
+
     def parameter_before(self, path: str) -> Parameter | None:
         """The parameter of the baseline, where it differs from the present one."""
         now, before = self.session.program.parameters.get(path), self.baseline.program.parameters.get(path)
@@ -235,4 +354,14 @@ class ExplorerState:
 
     def over(self, scenario: Scenario) -> ExplorerState:
         """The study on another text of its file; what it is compared with stays."""
-        return self.with_session(self.session.with_scenario(scenario))
+        reread = replace(self, variants=self.variants.reread(scenario))
+        return reread.with_session(self.session.with_scenario(scenario))
+
+
+def _session_of(variant: Variant, grid: Grid, curves: Mapping[str, VariantCurve]) -> Session:
+    """A variant over a sweep, without its terms where its result is known."""
+    inputs = replace(variant.session.inputs, grid=still_there(grid, variant.session.program))
+    known = curves.get(variant.letter)
+    if known is not None and known.result is not None and known.answers(variant.scenario, inputs.grid):
+        return Session(inputs, None, known.result, variant.session.at)
+    return Session.of(inputs)

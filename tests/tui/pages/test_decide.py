@@ -46,9 +46,10 @@ def study_of(*changes, scenario="jacobi2d"):
 
 def answer(name, *changes, scenario="jacobi2d", result="iteration_time", seconds=0.0, **view) -> Decision:
     state = study_of(*changes, scenario=scenario)
-    front_over = view.pop("front_over", "")
+    front_over, patient = view.pop("front_over", ""), view.pop("patient", False)
     inputs = state.session.inputs, state.baseline.inputs, state.changed
-    return decide(DecisionRequest(*inputs, name, front_over, replace(state.view, **view), result, seconds))
+    looks = replace(state.view, **view)
+    return decide(DecisionRequest(*inputs, name, front_over, looks, result, seconds, patient=patient))
 
 
 def printed(command):
@@ -183,7 +184,9 @@ def test_what_would_take_minutes_where_points_are_played_is_not_started(tmp_path
     found = answer("bottlenecks", scenario=path, seconds=100.0)
     assert found.table is None
     assert "Every point of this scenario is simulated" in found.sentences[0]
-    assert "`whatif sensitivity --show ladder` does it" in found.sentences[1]
+    assert "`whatif sensitivity --show ladder` does the same" in found.sentences[1]
+    assert found.seconds > 0
+    assert answer("bottlenecks", scenario=path, seconds=100.0, patient=True).table is not None
 
 
 def test_in_the_explorer_answers_are_copied_taken_and_taken_back_and_targets_typed():

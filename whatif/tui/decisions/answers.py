@@ -35,6 +35,10 @@ class DecisionRequest:
     """The result column or `terms.PHASE` that is asked about."""
     seconds: float
     """What one point takes."""
+    names: tuple[str, str] = ("before", "now")
+    """What the baseline and the present values are called."""
+    patient: bool = False
+    """Whether it may take minutes."""
 
     @property
     def program(self) -> Program:
@@ -85,3 +89,5 @@ class Decision:
     """What taking a row of the table, or of the bars, changes."""
     command: str = ""
     """Command line with the same answer; empty without one."""
+    seconds: float = 0.0
+    """About how long the answer takes, where that is too long to wait for: it is refused."""

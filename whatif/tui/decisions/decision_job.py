@@ -43,10 +43,11 @@ def decide(request: DecisionRequest) -> Decision:
     if name in _SAMPLED and request.view.samples is not None:
         points *= request.view.samples
     try:
-        seconds = 0.0 if _is_refused(request) else points * _seconds(request, points)
+        seconds = 0.0 if request.patient or _is_refused(request) else points * _seconds(request, points)
         if seconds > _PATIENCE:
             words = f"Every point of this scenario is simulated, which would take about {seconds / 60:,.0f} min."
-            return Decision(DECISIONS[name], (words, f"It is not started here; `whatif {verb}` does it."))
+            start = f"& computes it in the background; `whatif {verb}` does the same."
+            return Decision(DECISIONS[name], (words, start), seconds=seconds)
         return answer(request)
     except WhatifError as problem:
         return Decision(DECISIONS[name], (f"There is no answer: {str(problem).removeprefix('infeasible: ')}.",))

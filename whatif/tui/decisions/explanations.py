@@ -29,7 +29,7 @@ def bottlenecks(request: DecisionRequest) -> Decision:
 def why(request: DecisionRequest) -> Decision:
     """Waterfall from the baseline to the present values, or to another platform."""
     if request.changed:
-        return _waterfall(request, request.baseline.scenario, request.scenario, ("before", "now"), "")
+        return _waterfall(request, request.baseline.scenario, request.scenario, request.names, "")
     other, scenario = request.view.against, request.scenario
     if not other or other == request.present:
         words = "Nothing differs from the baseline: change a value, or press x for another platform."

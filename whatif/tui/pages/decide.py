@@ -21,7 +21,8 @@ from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
+from whatif.tui.pages.decision_page import START_KEY, DecisionPage
+from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
@@ -65,7 +66,7 @@ class DecideView(PageView):
     """Parameter that the Pareto front varies; empty for the ranks."""
 
 
-class DecidePage(Page[DecideView]):
+class DecidePage(DecisionPage[DecideView]):
     """From numbers to decisions: bottlenecks, differences, machines, scale, layouts, fronts and budgets."""
 
     NAME: ClassVar[str] = "decide"
@@ -85,6 +86,7 @@ class DecidePage(Page[DecideView]):
         extra_key("bands", "B", "turn('samples')", "samples", "Choose the number of samples of the uncertain values"),
         extra_key("spread", "percent_sign", "turn('spread')", "spread", "Vary assumed values too, then data sheets"),
         PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
+        START_KEY,
         PageKey("take", "enter", "take_row", "adopt", "Adopt the machine, layout or value under the cursor"),
     )
     DEFAULT_CSS = """
@@ -104,9 +106,6 @@ class DecidePage(Page[DecideView]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._decision: Decision | None = None
-        self._inputs: tuple[object, ...] = ()
-        self._answered: tuple[object, ...] = ()
         self._job: Job | None = None
 
     def compose(self) -> ComposeResult:
@@ -133,10 +132,6 @@ class DecidePage(Page[DecideView]):
         """The command line that gives the answer in sight."""
         return self._decision.command if self._decision is not None and self._fresh else ""
 
-    @property
-    def _fresh(self) -> bool:
-        return bool(self._inputs) and self._inputs == self._answered
-
     def show(self, state: ExplorerState) -> None:
         """Show a study; while the same question is answered anew, the last answer stays."""
         self._state = state
@@ -155,8 +150,8 @@ class DecidePage(Page[DecideView]):
             session, view, own = state.session, state.view, self.view_in(state.view)
             inputs = session.inputs, state.baseline.inputs, state.changed
             seconds = sum(session.at.seconds.values())
-            request = DecisionRequest(*inputs, own.decision, own.front_over, view, explained(state), seconds)
-            self._job = Job(decide, (request,))
+            self._request = DecisionRequest(*inputs, own.decision, own.front_over, view, explained(state), seconds)
+            self._job = Job(decide, (self._request,))
         return self._job
 
     def take(self, value: Any) -> None:
@@ -215,6 +210,8 @@ class DecidePage(Page[DecideView]):
         """Nothing else to take but for two questions, nothing to carry out where no row changes anything."""
         if action == "other":
             return self._state is not None and self.view_in(self._state.view).decision in ("why", "pareto")
+        if action == "start":
+            return self.startable
         return action != "take_row" or (self._decision is not None and any(self._decision.changes))
 
     def action_result(self, steps: int) -> None:

@@ -20,6 +20,7 @@ from whatif.tui.events import ChangeRequested, JobRequested
 from whatif.tui.labels import grade_style
 from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
+from whatif.tui.variant_lines import with_variants
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
@@ -103,7 +104,8 @@ class ExplorePage(Page[ExploreView]):
             return
         self.query_one("#sweep").border_title = Content(_title(drawn_column(state), session.grid.parameters()))
         found = self._bands(state)
-        runs = self._measurements(state)
+        # Runs were measured with the values of one variant: among several they would belong to none.
+        runs = self._measurements(state) if len(state.others()) < 2 else None
         remarks = ["" if found is None else found.remark(), "" if runs is None else runs.remark]
         self.query_one("#sweep").border_subtitle = Content(" · ".join(filter(None, remarks)))
         description, below = picture(state, found), None
@@ -178,9 +180,9 @@ def picture(state: ExplorerState, bands: Uncertainty | None = None) -> PlotDescr
     if view.of(ExploreView).second == "heat" and len(session.grid.axes) > 1:
         places = [session.place_on(axis) for axis in session.grid.axes[:2]]
         return replace(heat_map(session.result, y, (places[0], places[1]), *scales), title="")
-    before = state.behind.result if state.behind is not None else None
     result = session.result if bands is None else replace(session.result, bands=bands.sweep)
-    return replace(figure(result, y, session.here, before, *scales), title="")
+    drawn = figure(result, y, session.here, None, *scales)
+    return replace(with_variants(drawn, state, y), title="")
 
 
 def _title(column: str, paths: tuple[str, ...]) -> str:

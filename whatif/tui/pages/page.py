@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Generic, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, cast
 
 from textual.binding import Binding
 from textual.containers import Container
@@ -13,6 +13,9 @@ from whatif.tui.commands import Choose, Show
 from whatif.tui.events import ChangeRequested
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, V, entry_names, to_text
+
+if TYPE_CHECKING:
+    from whatif.tui.background import BackgroundJobs
 
 
 class Job(NamedTuple):
@@ -82,6 +85,15 @@ class Page(Container, Generic[V]):
     def command(self) -> str:
         """Command line that computes what is shown; empty for that of the sweep."""
         return ""
+
+    @property
+    def question(self) -> object:
+        """What the answer of the job follows from, if it may be computed in the background; else None."""
+        return None
+
+    def kept(self, value: Any, jobs: BackgroundJobs) -> Any:
+        """An answer of the job, or what earlier jobs in the background know in its place."""
+        return value
 
     def show(self, state: ExplorerState) -> None:
         """Show a state."""

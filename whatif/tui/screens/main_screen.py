@@ -9,7 +9,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Horizontal
-from textual.screen import Screen
 from textual.widgets import ContentSwitcher
 
 from whatif.core.sweep_figure import breakdown
@@ -19,8 +18,10 @@ from whatif.tui.events import ChangeRequested, ErrorReported, JobRequested, Para
 from whatif.tui.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Job, Page
+from whatif.tui.screens.background_screen import BackgroundScreen
 from whatif.tui.screens.dialogs import TextDialog
 from whatif.tui.state import ExplorerState
+from whatif.tui.variant_commands import Fork, Go
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.parameter_help import ParameterHelp
@@ -31,11 +32,15 @@ from whatif.tui.widgets.sweep_plot import Picture
 from whatif.tui.widgets.title import Title
 
 
-class MainScreen(Screen[None]):
+class MainScreen(BackgroundScreen):
     """Shows a study; what the person asks for goes on to the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "pin", "baseline", tooltip="Set the present values as the baseline", id="desk.pin"),
+        Binding("f", "fork", "fork", tooltip="Fork the present values into a new variant", id="desk.fork"),
+        Binding("F", "variant", "next variant", show=False, tooltip="Go to the next variant", id="desk.variant"),
+        Binding("V", "go('variants')", "variants", show=False, tooltip="Compare the variants", id="desk.variants"),
+        Binding("L", "jobs", "jobs", show=False, tooltip="List the jobs in the background", id="desk.jobs"),
         Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="desk.revert"),
         Binding("t", "tree", "parameters", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
         Binding(
@@ -89,6 +94,7 @@ class MainScreen(Screen[None]):
     def on_unmount(self) -> None:
         """Want nothing computed any more."""
         self.latest.close()
+        self.jobs.close()
 
     def on_resize(self) -> None:
         """The narrowest screens have room for one thing at a time."""
@@ -163,7 +169,7 @@ class MainScreen(Screen[None]):
     def _gather(self) -> None:
         """Start the job of the page in sight in a worker process, and stop any other."""
         before, self._gathered = self._gathered, self.page.job(self.state)
-        if self._gathered is None:
+        if self.answered_before() or self._gathered is None:
             self.latest.stop()
         elif not (self._gathered is before and self.latest.busy):
             self.latest.ask(self._gathered)
@@ -171,7 +177,7 @@ class MainScreen(Screen[None]):
     def _taken(self, value: Any) -> None:
         # An answer may come while the desk is being cleared away.
         if self.is_attached:
-            self.page.take(value)
+            self.page.take(self.page.kept(value, self.jobs))
 
     def _failed(self, error: str) -> None:
         self._error = error
@@ -189,12 +195,13 @@ class MainScreen(Screen[None]):
         """The title, the explanation and the status line."""
         state = self.state
         loaded, row = state.session.program.loaded, self.query_one(ParameterTree).row
-        self.query_one(Title).show(loaded.question or loaded.name, state.view.screen, len(state.unsaved()))
+        question = f"{state.variant_label} · " * state.has_variants + (loaded.question or loaded.name)
+        self.query_one(Title).show(question, state.view.screen, len(state.unsaved()))
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
         status = self.query_one(Status)
         before = status.telling
-        status.show(state, self._error, busy=self.busy)
+        status.show(state, self._error, busy=self.busy, background=self.jobs.line)
         if status.telling != before:
             self.refresh_bindings()
 
@@ -226,6 +233,18 @@ class MainScreen(Screen[None]):
     def action_pin(self) -> None:
         """Set the present values as the baseline."""
         self.change(Pin())
+
+    def action_fork(self) -> None:
+        """Fork the present values into a new variant."""
+        self.change(Fork())
+
+    def action_variant(self) -> None:
+        """Go to the next variant."""
+        following = self.state.next_variant()
+        if following:
+            self.change(Go(following))
+        else:
+            self._failed("there is no other variant: f forks the present values")
 
     def action_marker(self) -> None:
         """Draw curves with other dots."""

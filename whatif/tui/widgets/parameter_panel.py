@@ -11,7 +11,7 @@ from textual.geometry import Offset
 from whatif.core.session import FAMILY_POINTS, Session
 from whatif.errors import WhatifError
 from whatif.tui.commands import Also, Change, Edit, SweepParameter
-from whatif.tui.events import ChangeRequested, ErrorReported, PromptAsked, Purpose, StopRequested
+from whatif.tui.events import BackgroundAsked, ChangeRequested, ErrorReported, PromptAsked, Purpose, StopRequested
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.parameter_tree import ParameterTree
@@ -93,9 +93,21 @@ class ParameterPanel(Vertical):
         elif event.accepted and event.text == prompt.original and event.purpose is Purpose.VALUE:
             # A value is shown rounded: taking it back as it stands must not change it.
             self._close()
+        elif event.accepted and event.purpose is Purpose.TARGET and self._sought(prompt.path, event.text):
+            self._close()
         elif event.accepted:
             self._answering = True
             self.post_message(ChangeRequested(_change(event.purpose, prompt.path, event.text)))
+
+    def _sought(self, path: str, target: str) -> bool:
+        """Whether a target is sought in the background, because every point is simulated."""
+        from whatif.tui.background_seek import background_seek  # noqa: PLC0415 - not for the first frame
+        from whatif.tui.seek_job import takes_minutes  # noqa: PLC0415
+
+        if not takes_minutes(self._state):
+            return False
+        self.post_message(BackgroundAsked(background_seek(self._state, Seek(path, target))))
+        return True
 
     def answered(self, error: str) -> None:
         """Close the line after a good answer; after a refusal it stays."""

@@ -17,11 +17,12 @@ class Status(Static):
         self.full = ""
         self.telling = False
 
-    def show(self, state: ExplorerState, error: str = "", *, busy: bool = False) -> None:
-        """Say what matters most."""
+    def show(self, state: ExplorerState, error: str = "", *, busy: bool = False, background: str = "") -> None:
+        """Say what matters most; what runs in the background comes first, unless there is an error."""
         mark, style, self.full = _message(state, error, busy=busy)
         self.telling = bool(mark) and not busy
         line = " ".join(brief(self.full).split())
+        line = f"{background} · {line}" if background and not error else line
         self.tooltip = Content(self.full) if mark else None
         self.update(Content.assemble((f"{mark} " if mark else "", f"bold {style}"), (line, style)), layout=False)
 

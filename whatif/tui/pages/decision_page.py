@@ -1,0 +1,60 @@
+"""Base of the pages whose job answers a question that may take minutes: those are computed in the background."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whatif.tui.background import BackgroundJobs
+from whatif.tui.decisions.answers import Decision, DecisionRequest
+from whatif.tui.decisions.background_decision import background_decision, decision_title, of_earlier_values
+from whatif.tui.events import BackgroundAsked, ErrorReported
+from whatif.tui.pages.page import Page, PageKey
+from whatif.tui.view_entries import V
+
+START_KEY = PageKey("start", "ampersand", "start", "background", "Compute the answer in the background")
+
+
+class DecisionPage(Page[V]):
+    """Base of the pages that show a `Decision`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decision: Decision | None = None
+        self._inputs: tuple[object, ...] = ()
+        self._answered: tuple[object, ...] = ()
+        self._request: DecisionRequest | None = None
+
+    @property
+    def question(self) -> object:
+        """What the answer follows from."""
+        return (self.NAME, *self._inputs) if self._inputs else None
+
+    @property
+    def _fresh(self) -> bool:
+        return bool(self._inputs) and self._inputs == self._answered
+
+    def kept(self, value: Any, jobs: BackgroundJobs) -> Any:
+        """An answer, or in place of a refusal the answer for earlier values."""
+        if not isinstance(value, Decision) or not value.seconds or self._request is None:
+            return value
+        earlier = jobs.earlier(decision_title(self._request.decision, self._request.result))
+        known = None if earlier is None else earlier.answer
+        return of_earlier_values(value, known) if isinstance(known, Decision) else value
+
+    @property
+    def refused(self) -> bool:
+        """Whether the answer in sight says that it takes too long to wait for."""
+        return self._fresh and self._decision is not None and self._decision.seconds > 0
+
+    @property
+    def startable(self) -> bool:
+        """Whether there is something to compute in the background: a refused answer, or one that is not there yet."""
+        return self._request is not None and (self.refused or not self._fresh)
+
+    def action_start(self) -> None:
+        """Compute the answer in the background."""
+        if self._request is None or not self.startable:
+            self.post_message(ErrorReported("the answer is there already"))
+            return
+        seconds = self._decision.seconds if self.refused and self._decision is not None else 0.0
+        self.post_message(BackgroundAsked(background_decision(self._request, self.question, self.NAME, seconds)))

@@ -1,0 +1,253 @@
+"""The variants page: results and differing values side by side, and why one variant differs from another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from textual import events, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
+from whatif.errors import WhatifError
+from whatif.plotting.bars import BarChart
+from whatif.plotting.description import shorten
+from whatif.studies.side_by_side import SideBySide, side_by_side
+from whatif.tui.decisions.answers import DecisionRequest
+from whatif.tui.decisions.decision_job import decide
+from whatif.tui.events import ChangeRequested, ErrorReported, VariantFilesAsked
+from whatif.tui.pages.decision_page import START_KEY, DecisionPage
+from whatif.tui.pages.page import Job, PageKey, stepped
+from whatif.tui.pages.why import explained
+from whatif.tui.screens.dialogs import TextPrompt
+from whatif.tui.state import ExplorerState
+from whatif.tui.variant_commands import Delete, Rename
+from whatif.tui.variant_set import BASELINE, Variant, checked_name, question
+from whatif.tui.view_entries import PageView
+from whatif.tui.widgets.chart_bars import ChartBars
+from whatif.tui.widgets.cursor_list import tail
+from whatif.tui.widgets.data_table import Cell, TableRows, TableView
+
+_ALONE: Final = "There is one variant only. Change a value, or press f to fork the present values into a new variant."
+_WIDE_PATH, _NARROW_PATH, _TEXT = 34, 22, 20
+"""Most cells of a path on wide and on narrow screens, and of a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantsView(PageView):
+    """View of the variants."""
+
+    PAGE: ClassVar[str] = "variants"
+    against: str = BASELINE
+    """Letter of the variant that the present one is explained from."""
+
+
+class VariantsPage(DecisionPage[VariantsView]):
+    """Variants side by side: results, platform and values that differ, and what the difference comes from."""
+
+    NAME: ClassVar[str] = "variants"
+    VIEW = VariantsView
+    WIDE: ClassVar[bool] = True
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("against", "x", "against", "against", "Explain the difference from the next variant"),
+        PageKey("rename", "r", "rename", "rename", "Rename the present variant"),
+        PageKey("delete", "d", "delete", "delete", "Delete the present variant"),
+        PageKey("write", "n", "write", "files", "Write each variant to a scenario file of its own"),
+        PageKey("result", "y", "result(1)", "result", "Explain the next result"),
+        PageKey("last_result", "Y", "result(-1)", "", "Explain the previous result"),
+        START_KEY,
+        PageKey("table", "v", "table", "table", "The contributions as bars, or as a table"),
+    )
+    DEFAULT_CSS = """
+    VariantsPage Vertical { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; height: 1fr; }
+    VariantsPage Vertical { border-subtitle-color: $text-muted; }
+    VariantsPage Vertical:focus-within { border: round $primary; }
+    VariantsPage #words { height: auto; max-height: 4; width: 1fr; color: $text-muted; }
+    VariantsPage.-low #words { max-height: 1; }
+    VariantsPage.-alike #why, VariantsPage.-flat #why { display: none; }
+    VariantsPage #alone { display: none; color: $text-muted; }
+    VariantsPage.-alone #alone { display: block; }
+    VariantsPage.-alone #values { display: none; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """The table of the variants, and what one difference comes from."""
+        with Vertical(id="side"):
+            yield Static(_ALONE, id="alone", markup=False)
+            yield TableView(id="values")
+        with Vertical(id="why"):
+            yield ChartBars()
+            yield TableView(id="contributions")
+            yield Static(id="words", markup=False)
+
+    def enter(self) -> None:
+        """The table wants the keys."""
+        self.focus_first(self.query(TableView))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there are few lines, the table alone is shown."""
+        self.set_class(event.size.height < 18, "-low")
+        self.set_class(event.size.height < 12, "-flat")
+
+    @property
+    def command(self) -> str:
+        """The command line that explains the difference."""
+        return self._decision.command if self._decision is not None and self._fresh else ""
+
+    def show(self, state: ExplorerState) -> None:
+        """Show a study; while a difference is explained anew, the last explanation stays."""
+        self._state = state
+        variants, pair = state.listed(), self._pair(state)
+        self._inputs = () if pair is None else (_question(pair[0]), _question(pair[1]), explained(state))
+        self.set_class(len(variants) < 2, "-alone")
+        self.set_class(pair is None, "-alike")
+        self.query_one("#side").border_title = Content("variants")
+        self.query_one("#side").border_subtitle = Content("f forks · F goes to the next one")
+        if len(variants) > 1:
+            self.query_one("#values", TableView).show(_rows(state, variants, self.size.width))
+        self._fill(state)
+
+    def _pair(self, state: ExplorerState) -> tuple[Variant, Variant] | None:
+        """The variants that are explained: the one asked for, or the first other one, and the present one."""
+        items = {item.letter: item for item in state.listed()}
+        present, wanted = items.pop(state.variants.current, None), self.view_in(state.view).against
+        if present is None or not items:
+            return None
+        return items.get(wanted) or next(iter(items.values())), present
+
+    def job(self, state: ExplorerState) -> Job | None:
+        """Explain the difference, unless that is done."""
+        pair = self._pair(state)
+        if pair is None or self._fresh:
+            return None
+        one, other = pair
+        seconds = sum(state.session.at.seconds.values())
+        inputs = other.session.inputs, one.session.inputs, True
+        names = one.label, other.label
+        self._request = DecisionRequest(*inputs, "why", "", state.view, explained(state), seconds, names)
+        return Job(decide, (self._request,))
+
+    def take(self, value: Any) -> None:
+        """Show the explanation."""
+        self._decision, self._answered = value, self._inputs
+        if self._state is not None:
+            self._fill(self._state)
+
+    def _fill(self, state: ExplorerState) -> None:
+        found = self._decision if self._inputs else None
+        chart = found.picture if found is not None and isinstance(found.picture, BarChart) else None
+        tabular = state.view.picture == "table" and found is not None and found.table is not None
+        bars, table = self.query_one(ChartBars), self.query_one("#contributions", TableView)
+        bars.display, table.display = chart is not None and not tabular, tabular
+        if chart is not None:
+            bars.show(chart)
+        if tabular and found is not None and found.table is not None:
+            table.show(found.table)
+        words = ("computing …",) if found is None else found.sentences
+        self.query_one("#words", Static).update(Content("\n".join(words)))
+        self.query_one("#why").border_title = Content(self._title(state))
+        self.screen.refresh_bindings()
+
+    def _title(self, state: ExplorerState) -> str:
+        pair = self._pair(state)
+        if pair is None:
+            return ""
+        return f"why {explained(state)} of {pair[1].label} differs from {pair[0].label}"
+
+    def offers(self, action: str) -> bool:
+        """Nothing to compare, to write or to delete where there is one variant only."""
+        if action == "start":
+            return self.startable
+        listed = () if self._state is None else self._state.listed()
+        return len(listed) > (2 if action == "against" else 1 if action in ("delete", "write") else 0)
+
+    def action_against(self) -> None:
+        """Explain the difference from the next variant."""
+        if self._state is not None:
+            present = self._state.variants.current
+            letters = [item.letter for item in self._state.listed() if item.letter != present]
+            if letters:
+                self.choose("against", lambda view: stepped(letters, view.against))
+
+    def action_result(self, steps: int) -> None:
+        """Explain the next result."""
+        if self._state is not None:
+            names = columns_to_plot(self._state.session.point)
+            self.choose_shared("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
+
+    def action_delete(self) -> None:
+        """Delete the present variant."""
+        if self._state is not None:
+            self.post_message(ChangeRequested(Delete(self._state.variants.current)))
+
+    @work
+    async def action_rename(self) -> None:
+        """Rename the present variant."""
+        if self._state is None:
+            return
+        letter, present = self._state.variants.current, self._state.variants.at(self._state.variants.current)
+        before = "" if present is None else present.name
+        name = await self.app.push_screen_wait(TextPrompt(f"Name of variant {letter}", before, check=_wrong_name))
+        if name:
+            self.post_message(ChangeRequested(Rename(letter, name)))
+
+    def action_write(self) -> None:
+        """Write each variant to a scenario file of its own."""
+        if self.offers("write"):
+            self.post_message(VariantFilesAsked())
+        else:
+            self.post_message(ErrorReported(_ALONE))
+
+
+def _wrong_name(text: str) -> str:
+    try:
+        checked_name(text)
+    except WhatifError as problem:
+        return str(problem)
+    return ""
+
+
+def _question(item: Variant) -> tuple[object, ...]:
+    return item.label, *question(item.scenario)
+
+
+def _rows(state: ExplorerState, variants: tuple[Variant, ...], width: int) -> TableRows:
+    """Results and differing values as texts; what equals the baseline is faint."""
+    programs = {item.label: item.session.program for item in variants}
+    found = side_by_side(programs, {item.label: item.session.point for item in variants})
+    present = state.variants.current
+    titles = ("", *(f"{item.label}{' (now)' * (item.letter == present)}" for item in variants))
+    most = _WIDE_PATH if width >= 100 else _NARROW_PATH
+    edited = {"platform.name", *(path for item in variants for path in item.scenario.overrides)}
+    rows = sorted(found.rows(), key=lambda row: _place(row[0], found, edited))
+    cells = [(Cell(tail(name, most), "text"), *_cells(found, name, texts)) for name, texts in rows]
+    reasons = [(Cell("infeasible", "text"), *(Cell(text, "faint") for text in found.reasons))]
+    return TableRows(titles, (*cells, *(reasons if any(found.reasons) else [])), frozenset({0}))
+
+
+def _place(name: str, found: SideBySide, edited: Collection[str]) -> int:
+    """Order of the rows: the main results, what was edited, the other results, all else that differs."""
+    if name in found.results:
+        return 0 if name in (Y_COLUMN, "total_time") else 2
+    return 1 if name in edited else 3
+
+
+def _cells(found: SideBySide, name: str, texts: tuple[str, ...]) -> list[Cell]:
+    first = texts[0]
+    changes = [_change(found.results.get(name, ()), at) for at in range(len(texts))]
+    return [
+        Cell(f"{shorten(text, _TEXT)}{change}", "faint" if at and text == first else "cell")
+        for at, (text, change) in enumerate(zip(texts, changes, strict=True))
+    ]
+
+
+def _change(numbers: tuple[float, ...], at: int) -> str:
+    """By how much a result differs from that of the baseline; empty for values."""
+    if not at or not numbers or not math.isfinite(numbers[at]) or not numbers[0] > 0 or numbers[at] == numbers[0]:
+        return ""
+    return f" {numbers[at] / numbers[0] - 1:+.1%}"

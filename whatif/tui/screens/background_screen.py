@@ -1,0 +1,82 @@
+"""Base of the main screen that holds the jobs in the background."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from textual import on, work
+from textual.screen import Screen
+
+from whatif.tui.background import BackgroundJob, BackgroundJobs, JobStage
+from whatif.tui.commands import Edit
+from whatif.tui.events import BackgroundAsked, ChangeRequested
+from whatif.tui.labels import toast
+
+if TYPE_CHECKING:
+    from whatif.tui.latest_only import LatestOnly
+    from whatif.tui.pages.page import Page
+    from whatif.tui.state import ExplorerState
+
+
+class BackgroundScreen(Screen[None]):
+    """Starts and lists jobs, and hands their answers to the page that asks the same."""
+
+    state: ExplorerState
+    latest: LatestOnly
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs = BackgroundJobs(self._job_changed)
+
+    @property
+    def page(self) -> Page[Any]:
+        """The page in sight."""
+        raise NotImplementedError
+
+    def _show_words(self) -> None:
+        raise NotImplementedError
+
+    @on(BackgroundAsked)
+    def _start_job(self, event: BackgroundAsked) -> None:
+        self._tell(self.jobs.start(event.job))
+
+    def _tell(self, text: str) -> None:
+        self.notify(toast(text), markup=False)
+
+    def answered_before(self) -> bool:
+        """Whether a job in the background has answered the question of the page; the page then shows the answer."""
+        known = self.jobs.answer(self.page.question)
+        if known is not None:
+            self.page.take(known)
+        return known is not None
+
+    def _job_changed(self, job: BackgroundJob) -> None:
+        # An answer may come while the screen is being cleared away.
+        if not self.is_attached:
+            return
+        if not job.active and job.stage is not JobStage.STOPPED:
+            words = f"failed: {job.error}" if job.error else "is done"
+            self._tell(f"{job.title} {words}; L lists the jobs")
+            if self.answered_before():
+                self.latest.stop()
+        self._show_words()
+        for screen in self.app.screen_stack:
+            if isinstance(screen, _dialog()):
+                screen.show()
+
+    @work
+    async def action_jobs(self) -> None:
+        """List the jobs in the background, and go to the answer of one."""
+        chosen = await self.app.push_screen_wait(_dialog()(self.jobs, lambda: self.state.session.scenario))
+        if chosen is None:
+            return
+        if isinstance(chosen.answer, Edit):
+            self.post_message(ChangeRequested(chosen.answer))
+        for change in chosen.opens:
+            self.post_message(ChangeRequested(change))
+
+
+def _dialog() -> type[Any]:
+    from whatif.tui.screens.jobs import JobsDialog  # noqa: PLC0415 - not for the first frame
+
+    return JobsDialog
