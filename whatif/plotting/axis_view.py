@@ -73,8 +73,7 @@ class AxisView:
 
     def value(self, fraction: float) -> float:
         """Value in base units, or number of a category, at a fraction of the axis."""
-        position = self.low + fraction * (self.high - self.low)
-        return 10.0**position if self.description.scale is Scale.LOG and not self.description.ticks else position
+        return from_axis_space(self.low + fraction * (self.high - self.low), self.description)
 
 
 def axis_space(values: FloatArray, axis: AxisDescription) -> FloatArray:
@@ -87,6 +86,11 @@ def axis_space(values: FloatArray, axis: AxisDescription) -> FloatArray:
         return np.where(drawable, np.where(np.abs(values) < SMALLEST, 0.0, values), np.nan)
     drawable &= values >= SMALLEST
     return np.where(drawable, np.log10(np.where(drawable, values, 1.0)), np.nan)
+
+
+def from_axis_space(position: float, axis: AxisDescription) -> float:
+    """Value at a position in axis space."""
+    return 10.0**position if axis.scale is Scale.LOG and not axis.ticks else position
 
 
 Points = tuple[FloatArray, FloatArray]

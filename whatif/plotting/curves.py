@@ -13,6 +13,7 @@ from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.crosshair import Reading, nearest, readout
 from whatif.plotting.description import PlotDescription, shorten, text_cells
 from whatif.plotting.frame import Area, PlotFrame, Word, arrow_beyond, plot_frame
+from whatif.plotting.marks import draw_marks
 from whatif.plotting.raster import Dots, Glyphs, Pen, Raster, isolated, thin, walk
 
 # Readings have a fixed width, so that the plot does not shift while the crosshair moves.
@@ -43,6 +44,7 @@ def curve_plot(
     _draw_markers(page.cells, description, page.area)
     if cross is not None:
         _draw_points(page, description, points, cross[0])
+    draw_marks(page, description)
     return page
 
 

@@ -12,6 +12,7 @@ from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import AxisView, Tick, axes_of, axis_space, heat_axes, points_of, ticks, view_of
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import HeatMap, PlotDescription, StackedBar, shorten
+from whatif.plotting.marks import draw_picture_marks
 from whatif.plotting.picture_style import FONT_SIZE, HEAT, LIGHT, LINES, POINTS, typographic
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def draw_curves(axes: Axes, description: PlotDescription) -> None:
     _name_ends(axes, ends)
     for marker_ in description.markers:
         _mark(axes, views.x, float(axis_space(np.array(marker_.x), description.x)), marker_.label)
+    draw_picture_marks(axes, description, views)
 
 
 def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
@@ -103,6 +105,7 @@ def draw_heat(axes: Axes, description: HeatMap) -> None:
             axes.plot(x, y, marker="o", color=LIGHT["ground"], markeredgecolor=LIGHT["ink"], markersize=8, zorder=4)
             ground = {"facecolor": LIGHT["ground"], "edgecolor": "none", "pad": 1.5}
             axes.annotate("now", (x, y), (8, 8), textcoords="offset points", color=LIGHT["ink"], bbox=ground)
+    draw_picture_marks(axes, description, views)
 
 
 def _name_colours(axes: Axes, mesh: Any, description: HeatMap, values: FloatArray) -> None:
