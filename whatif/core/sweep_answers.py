@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from whatif.models.quantities import FloatArray
 from whatif.plotting.description import AxisDescription, Description, HeatMap, Mark, PlotDescription, PlotLine
 from whatif.plotting.presentable import Presentable
 from whatif.table import Column, Table, text_column
+
+Drawn = TypeVar("Drawn", bound=PlotDescription | HeatMap)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,14 +58,16 @@ class Answers(Presentable):
 
     def picture(self) -> Description:
         """Picture of the sweep with its marks; raise `UsageError` for a single point."""
-        return super().picture() if self.drawn is None else self.marked(self.drawn)  # type: ignore[return-value]
+        return cast("Description", super().picture()) if self.drawn is None else self.marked(self.drawn)
 
-    def marked(self, description: Description) -> Description:
+    def marked(self, description: Drawn) -> Drawn:
         """Another picture of the same sweep with its marks; a mark that lies on no drawn curve is left out."""
         drawn = [answer for answer in self.answers if answer.mark is not None and _is_drawn(answer, description)]
         if isinstance(description, HeatMap):
-            return replace(description, marks=tuple(_on_map(answer, description) for answer in drawn))
-        return replace(description, marks=tuple(answer.mark for answer in drawn if answer.mark is not None))
+            marks = tuple(_on_map(answer, description) for answer in drawn)
+        else:
+            marks = tuple(answer.mark for answer in drawn if answer.mark is not None)
+        return replace(description, marks=marks)
 
 
 def _is_drawn(answer: Answer, description: Description) -> bool:

@@ -50,7 +50,7 @@ def draw_curves(axes: Axes, description: PlotDescription) -> None:
         joined = not description.x.ticks and bool(np.all(np.diff(x[np.isfinite(x)]) > 0))
         seen = marker if not joined or x.size <= _FEW else ""
         axes.plot(x, y, color=LIGHT[style], linestyle=dashes if joined else "", marker=seen, zorder=3)
-        known = y[np.isfinite(y)]
+        known = y[np.isfinite(y) & (x <= views.x.high)]
         if known.size:
             ends.append((float(views.y.fraction(known[-1:])[0]), line.label, LIGHT[style]))
     _name_ends(axes, ends)

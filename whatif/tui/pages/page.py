@@ -76,6 +76,11 @@ class Page(Container, Generic[V]):
         """Command line that computes what is shown; empty for that of the sweep."""
         return ""
 
+    @property
+    def message(self) -> str:
+        """Text of the page that `e` shows whole; empty without one."""
+        return ""
+
     def show(self, state: ExplorerState) -> None:
         """Show a state."""
         raise NotImplementedError

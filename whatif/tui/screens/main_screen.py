@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Horizontal
@@ -30,7 +30,7 @@ from whatif.tui.widgets.parameter_help import ParameterHelp
 from whatif.tui.widgets.parameter_panel import ParameterPanel
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.status import Status
-from whatif.tui.widgets.sweep_plot import Picture
+from whatif.tui.widgets.sweep_plot import Picture, PlotView
 from whatif.tui.widgets.title import Title
 
 
@@ -42,6 +42,7 @@ class MainScreen(Screen[None]):
         Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
         Binding("t", "tree", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
         Binding("M", "marker", show=False, tooltip="Draw with braille, blocks or ASCII", id="desk.marker"),
+        Binding("X", "export", show=False, tooltip="Export the plot: picture, table or command line", id="desk.export"),
         Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
         Binding("f1,?", "help", "help", key_display="F1", tooltip="Explain what has the focus", id="desk.help"),
         Binding("escape", "stop", show=False, tooltip="Stop computing, forget the message", id="desk.stop"),
@@ -250,6 +251,13 @@ class MainScreen(Screen[None]):
         """Show the whole of the message in the status line."""
         self.app.push_screen(TextDialog(self.query_one(Status).full))
 
+    @work
+    async def action_export(self) -> None:
+        """Write the plot of the page in sight to a file."""
+        from whatif.tui.export import export_plot  # noqa: PLC0415 - not for the first frame
+
+        await export_plot(self.app, self.page, self.state)
+
     def action_help(self) -> None:
         """Explain what has the focus, and its keys."""
         from whatif.tui.screens.help import help_text  # noqa: PLC0415 - not for the first frame
@@ -264,6 +272,8 @@ class MainScreen(Screen[None]):
         """Offer the whole message only where there is one, and the keys of a page only where they do something."""
         if action == "page":
             return self.page.offers(str(parameters[0]))
+        if action == "export":
+            return any(plot.seen is not None for plot in self.page.query(PlotView))
         return self.query_one(Status).telling if action == "detail" else True
 
     def commands(self, *others: App[Any]) -> Iterable[SystemCommand]:
