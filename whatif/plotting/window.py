@@ -103,8 +103,9 @@ def clipped(points: FloatArray, width: float, height: float) -> FloatArray:
     if not outside.any():
         return points
     start, step = points[:, :-1], np.diff(points)
+    # A dot covers half a step to each side.
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends = np.stack([-start / step, (limits - start) / step])
+        ends = np.stack([(-0.5 - start) / step, (limits + 0.5 - start) / step])
     inside = (start >= 0) & (start <= limits)
     lower, upper = np.fmin(ends[0], ends[1]), np.fmax(ends[0], ends[1])
     still = step == 0
@@ -116,4 +117,4 @@ def clipped(points: FloatArray, width: float, height: float) -> FloatArray:
     last = np.where(seen, start + np.nan_to_num(np.clip(exit_, 0, 1)) * step, np.nan)
     pieces = np.stack([first, last, np.full_like(first, np.nan)], axis=2).reshape(2, -1)
     end = np.where(alone[-1:], points[:, -1:], np.nan)
-    return np.asarray(np.rint(np.clip(np.concatenate([pieces, end], axis=1), 0.0, limits)))
+    return np.asarray(np.clip(np.rint(np.concatenate([pieces, end], axis=1)), 0.0, limits))
