@@ -6,17 +6,20 @@ import numpy as np
 import pytest
 from textual import events
 from textual.geometry import Offset
+from textual.widgets import Input
 
+from tests.driver import drive
 from tests.page_harness import few_machines, on_page
 from whatif.tui.commands import Also, Edit, Show, SweepParameter, parse_line
 from whatif.tui.pages.compare import ComparePage
 from whatif.tui.pages.explore import ExplorePage
+from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.stacked_plots import StackedPlots
 from whatif.tui.widgets.sweep_plot import PlotView
 
 GPUS, RANKS = "platform.node.gpu_count", "application.rank_count"
-BANDWIDTH = "platform.node.gpu.dram_bandwidth"
+BANDWIDTH, CELLS = "platform.node.gpu.dram_bandwidth", "application.grid.cells.x"
 FEW_GPUS = SweepParameter(GPUS, "1 .. 8 step 1")
 
 
@@ -120,6 +123,29 @@ def test_zoom_pan_and_reset_by_keys():
     on_page(ExplorePage, look, "minife", changes=(FEW_GPUS,))
 
 
+def test_visible_part_is_swept_anew():
+    async def look(page):
+        plot = plot_on(page)
+        plot.focus()
+        await page.press("plus", "full_stop")
+        axis = page.app.state.session.grid.axes[0]
+        np.testing.assert_allclose(axis.parameters[BANDWIDTH][[0, -1]], [1.25e12, 1.75e12], rtol=1e-5, atol=0)
+        assert len(axis) == 200
+        assert plot.seen.x.limits is None
+
+    on_page(ExplorePage, look, "minife", changes=(SweepParameter(BANDWIDTH, "1 TB/s .. 2 TB/s linear 5"),))
+
+
+def test_visible_whole_numbers_are_swept_one_by_one():
+    async def look(page):
+        plot_on(page).focus()
+        await page.press("plus", "full_stop")
+        [swept] = page.app.state.session.grid.axes
+        assert swept.parameters[CELLS].tolist() == list(range(124, 173))
+
+    on_page(ExplorePage, look, "minife", changes=(SweepParameter(CELLS, "100 .. 196 linear 9"),))
+
+
 def test_window_stays_with_the_axes_and_leaves_with_them():
     async def look(page):
         plot = plot_on(page)
@@ -215,3 +241,19 @@ def test_compare_page_says_which_machine_is_the_best_of_those_drawn(monkeypatch)
         assert page.app.query_one(AnswerLine).full.startswith("of those drawn: fastest on Lassen, at ")
 
     on_page(ComparePage, look, "jacobi2d", changes=(FEW_GPUS,))
+
+
+def test_whole_sentence_by_key_and_export_to_a_file(tmp_path):
+    async def check(driver):
+        await driver.press("e")
+        assert "fastest at 1 GPU a node: 5.084 ms, 1.6 % ahead of 2" in driver.screen_text()
+        await driver.press("escape", "tab", "plus", "X")
+        await driver.until(lambda: isinstance(driver.app.screen, TextPrompt))
+        driver.app.screen.query_one(Input).value = str(tmp_path / "part.csv")
+        await driver.press("enter")
+        await driver.until((tmp_path / "part.csv").exists)
+        heading, *rows = (tmp_path / "part.csv").read_text().splitlines()
+        assert heading.startswith(f"{GPUS},iteration [s],")
+        assert len(rows) == len(driver.session.grid.axes[0]) // 2
+
+    drive(check, scenario="minife")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from whatif.core.session import Session
+from whatif.core.session import CURVE_POINTS, Session
 from whatif.core.sweep import PLATFORM_PARAMETER
-from whatif.core.sweep_figure import axis_positions
+from whatif.core.sweep_figure import axis_description, axis_positions
+from whatif.errors import UsageError
 from whatif.plotting.crosshair import nearest
 from whatif.plotting.description import Description, HeatMap
-from whatif.tui.commands import Adopt, Change, Edit, EditAll
+from whatif.tui.commands import Adopt, Change, Edit, EditAll, SweepParameter
 from whatif.units import format_quantity, parse_quantity
 
 
@@ -33,6 +35,20 @@ def edits_at(session: Session, index: Sequence[int]) -> list[Change]:
     pairs = tuple((path, text) for path, text in texts if path in program and program[path].text() != text)
     edits: list[Change] = [Edit(*pairs[0]) if len(pairs) == 1 else EditAll(pairs)] if pairs else []
     return [*platform, *edits]
+
+
+def part_of_sweep(session: Session, low: float, high: float) -> SweepParameter:
+    """Command that sweeps a part of the first axis with the most points of a curve; raise `UsageError` for choices."""
+    path, values = next(iter(session.grid.axes[0].parameters.items()))
+    parameter = session.program.parameters.get(path)
+    if values.dtype == object or parameter is None or parameter.field is None:
+        raise UsageError(f"{path}: choices have no values in between")
+    if parameter.field.domain.whole:
+        first, last = math.ceil(low), math.floor(high)
+        return SweepParameter(path, f"{first} .. {last} step {max(1, math.ceil((last - first) / CURVE_POINTS))}")
+    ends = " .. ".join(format_quantity(end, parameter.dimension, 6) for end in (low, high))
+    scale = axis_description(session.result, session.grid.axes[0]).scale
+    return SweepParameter(path, f"{ends} {scale.value} {CURVE_POINTS}")
 
 
 def adopted_words(session: Session, changes: Sequence[Change]) -> str:

@@ -18,11 +18,12 @@ from whatif.core.relative_scales import Relation, relations, relative
 from whatif.core.session import SessionInputs
 from whatif.core.sweep_answers import Answers, sweep_answers
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
+from whatif.errors import UsageError
 from whatif.plotting.description import Description, HeatMap, PlotDescription, Scale
-from whatif.tui.adoption import adopted_words, edits_at, point_of
+from whatif.tui.adoption import adopted_words, edits_at, part_of_sweep, point_of
 from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
-from whatif.tui.events import ChangeRequested, JobRequested
+from whatif.tui.events import ChangeRequested, ErrorReported, JobRequested
 from whatif.tui.labels import grade_style, toast
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
@@ -228,6 +229,15 @@ class ExplorePage(Page[ExploreView]):
         self.notify(toast(adopted_words(session, changes)), markup=False)
         for change in changes:
             self.post_message(ChangeRequested(change))
+
+    @on(StackedPlots.PartWanted)
+    def _sweep_part(self, event: StackedPlots.PartWanted) -> None:
+        """Sweep the visible part of the first axis."""
+        if self._state is not None:
+            try:
+                self.post_message(ChangeRequested(part_of_sweep(self._state.session, event.low, event.high)))
+            except UsageError as problem:
+                self.post_message(ErrorReported(str(problem)))
 
     def action_swap(self) -> None:
         """Exchange the axes."""

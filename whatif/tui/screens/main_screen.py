@@ -61,6 +61,7 @@ class MainScreen(Screen[None]):
         self.state = state
         self.busy = False
         self._error = ""
+        self._told = False
         self._tree: bool | None = None
         self._gathered: Job | None = None
         self.latest = LatestOnly(self._taken, self._failed)
@@ -190,11 +191,16 @@ class MainScreen(Screen[None]):
         self.query_one(Title).show(loaded.question or loaded.name, state.view.screen, len(state.unsaved()))
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
-        status = self.query_one(Status)
-        before = status.telling
-        status.show(state, self._error, busy=self.busy)
-        if status.telling != before:
+        before = self._told
+        self.query_one(Status).show(state, self._error, busy=self.busy)
+        self._told = self._telling
+        if self._told != before:
             self.refresh_bindings()
+
+    @property
+    def _telling(self) -> bool:
+        """Whether there is a message, or a text of the page, to show whole."""
+        return self.query_one(Status).telling or bool(self.page.message)
 
     def change(self, change: Change | Choose) -> None:
         """Ask for a change."""
@@ -249,7 +255,9 @@ class MainScreen(Screen[None]):
 
     def action_detail(self) -> None:
         """Show the whole of the message in the status line."""
-        self.app.push_screen(TextDialog(self.query_one(Status).full))
+        status = self.query_one(Status)
+        texts = (status.full if status.telling else "", self.page.message)
+        self.app.push_screen(TextDialog("\n\n".join(filter(None, texts))))
 
     @work
     async def action_export(self) -> None:
@@ -274,7 +282,7 @@ class MainScreen(Screen[None]):
             return self.page.offers(str(parameters[0]))
         if action == "export":
             return any(plot.seen is not None for plot in self.page.query(PlotView))
-        return self.query_one(Status).telling if action == "detail" else True
+        return self._telling if action == "detail" else True
 
     def commands(self, *others: App[Any]) -> Iterable[SystemCommand]:
         """What the keys can do here and in others, for the command palette; moving the cursor is for keys alone."""

@@ -15,13 +15,13 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from whatif.plotting.axis_view import axis_space
+from whatif.plotting.axis_view import axis_space, from_axis_space
 from whatif.plotting.cells import TextRun
 from whatif.plotting.crosshair import move_crosshair, present_point
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap, PlotDescription
 from whatif.plotting.raster import MarkerName
 from whatif.plotting.terminal import DrawOptions, point_at, render_runs
-from whatif.plotting.window import Which, first_curve_at
+from whatif.plotting.window import Which, Window, first_curve_at
 from whatif.tui.widgets.zooming import ZOOM_KEYS, Zooming
 
 _ROLES: Final = ("baseline", "marker", "axis", "label", "title", "over-dark", "over-light")
@@ -172,6 +172,14 @@ class PlotView(Picture, Zooming, can_focus=True):
             tooltip="Adopt the values under the crosshair as edits",
             id="plot.adopt",
         ),
+        Binding(
+            "full_stop",
+            "resample",
+            "sweep this",
+            key_display=".",
+            tooltip="Sweep the visible part of x with more points",
+            id="plot.resample",
+        ),
         Binding("escape", "take_away", show=False, tooltip="Take the crosshair away", id="plot.away"),
     ]
 
@@ -182,6 +190,14 @@ class PlotView(Picture, Zooming, can_focus=True):
             super().__init__()
             self.plot = plot
             self.cross = cross
+
+    class PartWanted(Message):
+        """More points are wanted in a part of x."""
+
+        def __init__(self, low: float, high: float) -> None:
+            super().__init__()
+            self.low = low
+            self.high = high
 
     adopts: bool = False
     """Whether the axes are swept parameters, whose values can be adopted."""
@@ -237,6 +253,8 @@ class PlotView(Picture, Zooming, can_focus=True):
             return self._cross is not None
         if action == "adopt":
             return self.adopts and self._cross is not None
+        if action == "resample":
+            return self.adopts and self._window.x is not None
         if action == "move":
             return self._description is not None and (parameters[1] == 0 or isinstance(self._description, HeatMap))
         return super().check_action(action, parameters)
@@ -277,6 +295,13 @@ class PlotView(Picture, Zooming, can_focus=True):
         """Ask for the values under the crosshair."""
         if self._cross is not None:
             self.post_message(self.Adopted(self, self._cross))
+
+    def action_resample(self) -> None:
+        """Ask for more points in the visible part of x."""
+        if self._window.x is not None and self._description is not None:
+            low, high = (from_axis_space(end, self._description.x) for end in self._window.x)
+            self._look(Window())
+            self.post_message(self.PartWanted(low, high))
 
     def action_take_away(self) -> None:
         """Take the crosshair away."""
