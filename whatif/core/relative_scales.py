@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import AxisDescription, PlotDescription, Scale
 from whatif.units import ONE, SECOND
+from whatif.vocabulary import Relation
 
-Relation = Literal["value", "speedup", "efficiency", "ratio"]
 RANKS: Final = "application.rank_count"
 _LABELS: Final = {
     "speedup": "speedup over the baseline",
@@ -61,8 +61,11 @@ def relative(
     kept = [line for line in plot.lines if not single or line.style != "data" or line.label in names]
     lines = tuple(replace(line, y=transform(line.x, line.y, line.x, line.y)) for line in kept)
     first = kept[0]
+    # Crossovers of parts, which have no word, go with the parts.
     marks = tuple(
-        replace(mark, y=float(transform(np.array(mark.x), np.array(mark.y), first.x, first.y))) for mark in plot.marks
+        replace(mark, y=float(transform(np.array(mark.x), np.array(mark.y), first.x, first.y)))
+        for mark in plot.marks
+        if mark.word or not single
     )
     axis = AxisDescription(_LABELS[relation], ONE, scale or suiting([line.y for line in lines]))
     return replace(plot, y=axis, lines=lines, marks=marks)

@@ -9,17 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.iteration_timeline import timeline
 from whatif.core.request_notes import request_notes
 from whatif.core.result import CHUNK_POINTS, Result, run, run_whole
 from whatif.core.result_summary import Tally
 from whatif.core.scenario import EvaluationRequest
+from whatif.core.sweep_figure import Y_COLUMN
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import FORMATS
+from whatif.plotting.description import PlotDescription
 from whatif.plotting.picture import Drawable
 from whatif.plotting.presentable import Presentable
 from whatif.table import Table
+from whatif.vocabulary import Relation
 
 if TYPE_CHECKING:
     from whatif.core.executors import Place
@@ -76,6 +80,8 @@ class SweepParts(Presentable):
     """Receives texts on workers and data sets while they are used."""
     progress: Callable[[float], None] = _ignore
     """Receives the share of the points that are evaluated."""
+    relation: Relation = "value"
+    """Scale of y of the picture."""
     tally: Tally = field(default_factory=Tally)
     _parts: list[Result] = field(default_factory=list, init=False)
     """Results of a sweep that is small enough to be kept."""
@@ -121,11 +127,20 @@ class SweepParts(Presentable):
     def picture(self) -> Drawable:
         """Iteration time over the first swept parameter; the phases of one iteration for a single point."""
         if self.request.grid.axes:
-            return self.whole().picture()
+            return self._picture()
         from whatif.studies.bar_charts import phase_bars
 
         program = self.request.scenario.program
         return phase_bars(program, timeline(program, evaluate(program)))
+
+    def _picture(self) -> Drawable:
+        from whatif.core.relative_scales import relative
+
+        whole = self.whole()
+        picture = whole.picture()
+        if self.relation == "value" or not isinstance(picture, PlotDescription):
+            return picture
+        return relative(picture, whole, Y_COLUMN, self.relation, run_whole(self.request.scenario, Grid()))
 
     def write(self, path: str | Path | None = None, file_format: str | None = None) -> None:
         """Write to a file, whole or not at all, or to stdout; the format follows from the name, `table` without one.

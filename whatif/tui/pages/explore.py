@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from whatif.core.accuracy_cards import accuracy_notes
 from whatif.core.answer_words import larger_is_better
-from whatif.core.relative_scales import Relation, relations, relative
+from whatif.core.relative_scales import relations, relative
 from whatif.core.session import SessionInputs
 from whatif.core.sweep_answers import Answers, sweep_answers
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
@@ -34,6 +34,7 @@ from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.headline import HeadlineView
 from whatif.tui.widgets.measured_curves import drawn_points, error_picture, with_measured
 from whatif.tui.widgets.stacked_plots import StackedPlots
+from whatif.vocabulary import Relation
 
 if TYPE_CHECKING:
     from whatif.studies.measured_points import SweepMeasurements
