@@ -1,6 +1,8 @@
 """Output options that the verbs share: tables and pictures in files, and options without effect."""
 
-from __future__ import json
+from __future__ import annotations
+
+import json
 
 import pytest
 

@@ -10,7 +10,7 @@ import pytest
 import whatif
 from whatif import units
 from whatif.core.answer_words import percent, superlative
-from whatif.core.curve_answers import Space, break_even, first_infeasible, knee_of, optimum
+from whatif.core.curve_answers import ResultSpace, break_even, first_infeasible, knee_of, optimum
 from whatif.core.sweep_answers import curve_family_answers
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
 from whatif.plotting.terminal import render
@@ -23,7 +23,7 @@ MACHINES = AxisDescription("platform", ticks=("summit", "lassen", "frontier"))
 
 
 def space(axis, x, y, reasons=(), *, most=False, name="iteration_time", time=TIME):
-    return Space((axis,), (np.array(x, float),), np.array(y, float), time, name, most, reasons)
+    return ResultSpace((axis,), (np.array(x, float),), np.array(y, float), time, name, most, reasons)
 
 
 def text(answers):
@@ -84,7 +84,9 @@ def test_single_point_has_no_answer():
 
 def test_optimum_over_two_axes_against_brute_force():
     values = np.random.default_rng(1).uniform(1, 2, (3, 2))
-    found = Space((GPUS, MACHINES), (np.array([1.0, 2, 3]), np.array([0.0, 1])), values, TIME, "iteration_time", False)
+    found = ResultSpace(
+        (GPUS, MACHINES), (np.array([1.0, 2, 3]), np.array([0.0, 1])), values, TIME, "iteration_time", False
+    )
     [answer] = optimum(found)
     assert answer.value == values.min()
     assert values[answer.index] == values.min()

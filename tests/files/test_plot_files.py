@@ -10,7 +10,7 @@ import pytest
 import whatif
 from whatif.errors import UsageError
 from whatif.files.plot_files import write_plot
-from whatif.plotting.window import Window
+from whatif.plotting.window import PlotWindow
 
 COMMAND = "whatif run minife --sweep 'platform.node.gpu_count=1 .. 8 step 1'"
 
@@ -22,7 +22,7 @@ def swept():
 
 def test_csv_has_the_visible_points_of_the_curves(swept, tmp_path):
     path = tmp_path / "part.csv"
-    write_plot(Window((2.5, 6.0)).of(swept.picture()), path, COMMAND)
+    write_plot(PlotWindow((2.5, 6.0)).of(swept.picture()), path, COMMAND)
     heading, *rows = csv.reader(path.read_text().splitlines())
     assert heading[:2] == ["platform.node.gpu_count", "iteration [s]"]
     assert [float(row[0]) for row in rows] == [3, 4, 5, 6]

@@ -9,7 +9,7 @@ from whatif import units
 from whatif.plotting.description import AxisDescription, HeatMap, PlotDescription, PlotLine, Scale
 from whatif.plotting.raster import walk
 from whatif.plotting.terminal import point_at, render
-from whatif.plotting.window import Window, clipped
+from whatif.plotting.window import PlotWindow, clipped
 
 NAN = np.nan
 
@@ -22,33 +22,33 @@ def plot(scale=Scale.LINEAR, x=None, y=None):
 
 
 def test_zoom_halves_the_axis_around_its_middle_or_a_position():
-    assert Window().zoomed(plot(), "x", 0.5).x == (2.75, 6.25)
-    assert Window().zoomed(plot(), "x", 0.5, 1.0).x == (1.0, 4.5)
-    assert Window((2.75, 6.25)).zoomed(plot(), "x", 2).x is None
-    assert Window().zoomed(plot(), "x", 1e-12).x is None
+    assert PlotWindow().zoomed(plot(), "x", 0.5).x == (2.75, 6.25)
+    assert PlotWindow().zoomed(plot(), "x", 0.5, 1.0).x == (1.0, 4.5)
+    assert PlotWindow((2.75, 6.25)).zoomed(plot(), "x", 2).x is None
+    assert PlotWindow().zoomed(plot(), "x", 1e-12).x is None
 
 
 def test_zoom_of_a_logarithmic_axis_is_in_decades():
-    found = Window().zoomed(plot(Scale.LOG, x=np.array([1.0, 10, 100, 1000, 10000])), "x", 0.5)
+    found = PlotWindow().zoomed(plot(Scale.LOG, x=np.array([1.0, 10, 100, 1000, 10000])), "x", 0.5)
     assert found.x == (1.0, 3.0)
 
 
 def test_pan_stops_at_the_ends_and_leaves_a_whole_axis():
-    window = Window((2.0, 4.0))
+    window = PlotWindow((2.0, 4.0))
     assert window.panned(plot(), "x", 1.0).x == (3.0, 5.0)
     assert window.panned(plot(), "x", 100.0).x == (6.0, 8.0)
     assert window.panned(plot(), "x", -100.0).x == (1.0, 3.0)
-    assert Window().panned(plot(), "x", 1.0) == Window()
+    assert PlotWindow().panned(plot(), "x", 1.0) == PlotWindow()
 
 
 def test_window_follows_a_position():
-    assert Window((2.0, 4.0)).around(plot(), "x", 5.0).x == (3.0, 5.0)
-    assert Window((2.0, 4.0)).around(plot(), "x", 3.0).x == (2.0, 4.0)
-    assert Window((2.0, 4.0)).around(plot(), "x", NAN).x == (2.0, 4.0)
+    assert PlotWindow((2.0, 4.0)).around(plot(), "x", 5.0).x == (3.0, 5.0)
+    assert PlotWindow((2.0, 4.0)).around(plot(), "x", 3.0).x == (2.0, 4.0)
+    assert PlotWindow((2.0, 4.0)).around(plot(), "x", NAN).x == (2.0, 4.0)
 
 
 def test_limits_of_y_follow_from_the_visible_part_of_x():
-    seen = Window((6.0, 8.0)).of(plot())
+    seen = PlotWindow((6.0, 8.0)).of(plot())
     text = render(seen, 60, 16, colour=False)
     assert "64" not in text.replace("60", "")
     assert "40" in text
@@ -58,7 +58,7 @@ def test_limits_of_y_follow_from_the_visible_part_of_x():
 
 
 def test_zoomed_plots_draw_within_their_frame():
-    for window in (Window((3.1, 3.4)), Window((2.0, 4.0), (5.0, 6.0)), Window(None, (10.0, 20.0))):
+    for window in (PlotWindow((3.1, 3.4)), PlotWindow((2.0, 4.0), (5.0, 6.0)), PlotWindow(None, (10.0, 20.0))):
         for description in (plot(), plot(y=np.array([1, NAN, 3, 9, NAN, 2, 1e9, 4.0]))):
             lines = render(window.of(description), 50, 14, colour=False).splitlines()
             assert len(lines) == 14
@@ -68,11 +68,11 @@ def test_zoomed_plots_draw_within_their_frame():
 def test_categories_and_heat_maps_can_be_zoomed():
     x = AxisDescription("platform", ticks=("one", "two", "three", "four"))
     named = PlotDescription("", x, AxisDescription("t", units.SECOND), (PlotLine("c", np.arange(4.0), np.ones(4)),))
-    text = render(Window((0.5, 2.5)).of(named), 60, 14, colour=False)
+    text = render(PlotWindow((0.5, 2.5)).of(named), 60, 14, colour=False)
     assert ("two" in text, "one" in text, "four" in text) == (True, False, False)
     axes = AxisDescription("a.x"), AxisDescription("a.y"), AxisDescription("t", units.SECOND)
     heat = HeatMap("", *axes, np.arange(8.0), np.arange(4.0), np.arange(32.0).reshape(8, 4))
-    zoomed = Window().zoomed(heat, "x", 0.5)
+    zoomed = PlotWindow().zoomed(heat, "x", 0.5)
     assert zoomed.x == (1.5, 5.5)
     assert len(render(zoomed.of(heat), 60, 14, colour=False).splitlines()) == 14
 

@@ -18,7 +18,7 @@ from whatif.core.curve_features import Lead, best, knee, leads, level_stretch, r
 from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import axis_space, from_axis_space
 from whatif.plotting.crosshair import value_text
-from whatif.plotting.description import AxisDescription, Mark, PlotDescription, PlotLine
+from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, PlotMark
 from whatif.units import ONE
 
 Kind = Literal["optimum", "knee", "crossover", "break-even", "infeasible", "flat"]
@@ -43,7 +43,7 @@ class Answer:
     """Neighbouring values around a crossover."""
     index: tuple[int, ...] = ()
     """Point of the sweep: an index for each axis."""
-    mark: Mark | None = None
+    mark: PlotMark | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: kind, place, value and text, without what does not apply."""
@@ -57,7 +57,7 @@ class Answer:
         return {name: fact for name, fact in facts.items() if fact is not None}
 
 
-class Space(NamedTuple):
+class ResultSpace(NamedTuple):
     """Evaluated values of a result over axes, NaN at infeasible points."""
 
     axes: tuple[AxisDescription, ...]
@@ -105,7 +105,7 @@ def is_discrete(axis: AxisDescription, values: FloatArray) -> bool:
     return bool(axis.ticks) or (axis.dimension == ONE and bool(np.all(values == np.rint(values))))
 
 
-def optimum(space: Space) -> Iterator[Answer]:
+def optimum(space: ResultSpace) -> Iterator[Answer]:
     """The best point over all axes; or that all results are the same, or that no point is feasible."""
     values = space.values.ravel()
     ties, second = best(values, most=space.most), runner_up(values, most=space.most)
@@ -126,12 +126,12 @@ def optimum(space: Space) -> Iterator[Answer]:
         words = f"feasible only {space.place(index)}: {number}"
     elif ties.size == 1 or space.discrete:
         words += _margin(space, index, second)
-    mark = Mark(float(space.positions[0][index[0]]), value, GLYPHS["optimum"], space.word)
+    mark = PlotMark(float(space.positions[0][index[0]]), value, GLYPHS["optimum"], space.word)
     yield Answer("optimum", words, space.at(index), value, index=index, mark=mark)
 
 
-def _where(space: Space, places: Sequence[tuple[int, ...]]) -> str:
-    """Place of the optimum, of which there are more than one for a tie."""
+def _where(space: ResultSpace, places: Sequence[tuple[int, ...]]) -> str:
+    """Place of the optimum, or the places of a tie."""
     if len(places) == 1:
         return f"{space.place(places[0])}{_at_end(space, places[0])}"
     if len(space.axes) > 1:
@@ -144,7 +144,7 @@ def _where(space: Space, places: Sequence[tuple[int, ...]]) -> str:
     return f"alike at {amount(space.axes[0], few)}"
 
 
-def _at_end(space: Space, index: tuple[int, ...]) -> str:
+def _at_end(space: ResultSpace, index: tuple[int, ...]) -> str:
     """Remark on an optimum at the end of a continuous axis: it may lie beyond."""
     if len(space.axes) > 1 or space.discrete:
         return ""
@@ -152,7 +152,7 @@ def _at_end(space: Space, index: tuple[int, ...]) -> str:
     return ", the largest value" if x[index[0]] == x.max() else ", the smallest value" if x[index[0]] == x.min() else ""
 
 
-def _margin(space: Space, index: tuple[int, ...], second: int) -> str:
+def _margin(space: ResultSpace, index: tuple[int, ...], second: int) -> str:
     """How far the optimum is ahead of the second best point; on a continuous axis, where the result is level."""
     if not space.discrete:
         return _level(space, index[0]) if len(space.axes) == 1 else ""
@@ -165,7 +165,7 @@ def _margin(space: Space, index: tuple[int, ...], second: int) -> str:
     return f", {percent((1 / ratio if space.most else ratio) - 1)} ahead of {joined(names)}"
 
 
-def _level(space: Space, at: int) -> str:
+def _level(space: ResultSpace, at: int) -> str:
     order = np.argsort(space.positions[0], kind="stable")
     first, last = level_stretch(space.values[order], int(np.flatnonzero(order == at)[0]), _LEVEL)
     if first == 0 and last == order.size - 1:
@@ -174,7 +174,7 @@ def _level(space: Space, at: int) -> str:
     return f", within 1 % from {low} to {high}" if first < last else ""
 
 
-def knee_of(space: Space) -> Iterator[Answer]:
+def knee_of(space: ResultSpace) -> Iterator[Answer]:
     """The knee of a curve on the drawn scales (see `curve_features.knee`), and the share of the change before it."""
     axis, x, values = space.axes[0], space.positions[0], space.values
     at = None if axis.ticks else knee(axis_space(x, axis), axis_space(values, space.y), most=space.most)
@@ -186,11 +186,11 @@ def knee_of(space: Space) -> Iterator[Answer]:
     word = "gain" if (last > first) == space.most else "loss"
     share = percent(float((values[at] - first) / (last - first)))
     text = f"knee {space.place([at])}: {share} of the {word} from {' to '.join(space.texts(ends))}"
-    mark = Mark(float(x[at]), float(values[at]), GLYPHS["knee"], "knee")
+    mark = PlotMark(float(x[at]), float(values[at]), GLYPHS["knee"], "knee")
     yield Answer("knee", text, space.at([at]), float(values[at]), index=(at,), mark=mark)
 
 
-def first_infeasible(space: Space) -> Iterator[Answer]:
+def first_infeasible(space: ResultSpace) -> Iterator[Answer]:
     """The first infeasible value of an axis that has feasible ones too, with its reason."""
     axis, x = space.axes[0], space.positions[0]
     order = np.argsort(x, kind="stable")
@@ -208,7 +208,7 @@ def first_infeasible(space: Space) -> Iterator[Answer]:
     else:
         words = f"infeasible {place(axis, float(x[at]))}{f' and {count - 1} more' * (count > 1)}"
     reason = space.reasons[at] if len(space.reasons) else ""
-    mark = Mark(float(x[at]), np.nan, GLYPHS["infeasible"], "infeasible")
+    mark = PlotMark(float(x[at]), np.nan, GLYPHS["infeasible"], "infeasible")
     yield Answer("infeasible", f"{words}{': ' * bool(reason)}{reason}", space.at([at]), index=(at,), mark=mark)
 
 
@@ -241,7 +241,7 @@ def _crossover(plot: PlotDescription, x: FloatArray, lead: Lead, name: str) -> A
         words = f"from {amount(axis, texts[1])} on"
     else:
         words = f"between {amount(axis, joined(texts))}"
-    mark = Mark(at, value, GLYPHS["crossover"])
+    mark = PlotMark(at, value, GLYPHS["crossover"])
     return Answer("crossover", f"{name} {words}", {axis.label: at}, value, (low, high), mark=mark)
 
 

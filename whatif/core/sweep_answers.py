@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from whatif.axes import Grid
 from whatif.core.answer_words import larger_is_better
-from whatif.core.curve_answers import Answer, Space, break_even, crossovers, first_infeasible, knee_of, optimum
+from whatif.core.curve_answers import Answer, ResultSpace, break_even, crossovers, first_infeasible, knee_of, optimum
 from whatif.core.result import Result
 from whatif.core.sweep_figure import Y_COLUMN, alone, axis_description, axis_positions
 from whatif.models.quantities import FloatArray
-from whatif.plotting.description import AxisDescription, Description, HeatMap, Mark, PlotDescription, PlotLine
+from whatif.plotting.description import AxisDescription, Description, HeatMap, PlotDescription, PlotLine, PlotMark
 from whatif.plotting.presentable import Presentable
 from whatif.table import Column, Table, text_column
 
@@ -79,7 +79,7 @@ def _is_drawn(answer: Answer, description: Description) -> bool:
     return any(bool(np.any(line.y == answer.value)) for line in description.lines)
 
 
-def _on_map(answer: Answer, description: HeatMap) -> Mark:
+def _on_map(answer: Answer, description: HeatMap) -> PlotMark:
     assert answer.mark is not None
     across, up = answer.index[:2]
     return replace(answer.mark, x=float(description.xs[across]), y=float(description.ys[up]))
@@ -128,7 +128,7 @@ def _joined(parts: Sequence[Result], grid: Grid) -> Result:
 def _of_curve(result: Result, y: str, plot: PlotDescription, *, most: bool) -> Iterator[Answer]:
     line, *others = (line for line in plot.lines if line.style == "data")
     reasons = result.reason.ravel().tolist() if result.reasons else ()
-    space = Space((plot.x,), (line.x,), line.y, plot.y, y, most, reasons)
+    space = ResultSpace((plot.x,), (line.x,), line.y, plot.y, y, most, reasons)
     yield from optimum(space)
     before = next((other for other in plot.lines if other.style == "baseline"), None)
     if before is not None:
@@ -143,7 +143,7 @@ def _of_axes(result: Result, y: str, plot: PlotDescription, *, most: bool) -> It
     described = tuple(axis_description(result, axis) for axis in axes)
     label = AxisDescription(y, result.dimensions[y])
     reasons = result.reasons
-    yield from optimum(Space(described, tuple(map(axis_positions, axes)), result[y], label, y, most, reasons))
+    yield from optimum(ResultSpace(described, tuple(map(axis_positions, axes)), result[y], label, y, most, reasons))
     yield from _between(plot, plot.lines, most=most)
 
 
@@ -158,5 +158,5 @@ def curve_family_answers(plot: PlotDescription, name: str, family: str) -> Answe
     most = larger_is_better(plot.y.dimension)
     names = AxisDescription(family, ticks=tuple(line.label for line in curves))
     values, numbers = np.stack([line.y for line in curves], axis=1), np.arange(len(curves), dtype=np.float64)
-    space = Space((plot.x, names), (curves[0].x, numbers), values, plot.y, name, most)
+    space = ResultSpace((plot.x, names), (curves[0].x, numbers), values, plot.y, name, most)
     return Answers((*optimum(space), *_between(plot, curves, most=most)), plot)

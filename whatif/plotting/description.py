@@ -79,7 +79,7 @@ class Marker:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PlotMark:
     """Marked point with a glyph and a word; a NaN y is a point on the x axis."""
 
     x: float
@@ -97,7 +97,7 @@ class PlotDescription:
     y: AxisDescription
     lines: tuple[PlotLine, ...] = ()
     markers: tuple[Marker, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[PlotMark, ...] = ()
 
     def line_styles(self) -> tuple[str, ...]:
         """Style of each line: `baseline`, or the data styles in turn; a band has the style of its curve."""
@@ -128,7 +128,7 @@ class HeatMap:
     ys: FloatArray
     values: FloatArray
     here: tuple[float, float] | None = None
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[PlotMark, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("xs", "ys", "values"):

@@ -1,4 +1,4 @@
-"""Marks on plots: a glyph at a point, with its word beside it where there is room."""
+"""Marks on plots: a glyph at a point, with its word next to it where there is room."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from whatif.plotting.axis_view import Axes, axis_space
-from whatif.plotting.description import Description, HeatMap, Mark, text_cells
+from whatif.plotting.description import Description, HeatMap, PlotMark, text_cells
 from whatif.plotting.frame import PlotFrame, arrow_beyond
 from whatif.plotting.picture_style import FONT_SIZE, LIGHT
 
@@ -22,7 +22,7 @@ _SHAPES: Final = {"◆": "D", "◇": "d", "×": "x", "!": "|"}
 """Shapes of glyphs in matplotlib."""
 
 
-def visible_marks(description: Description, axes: Axes) -> Iterator[tuple[Mark, float, float]]:
+def visible_marks(description: Description, axes: Axes) -> Iterator[tuple[PlotMark, float, float]]:
     """Marks within the axes, with their positions in axis space; a NaN y is at the low end of the axis."""
     for mark in description.marks:
         x = float(axis_space(np.array(mark.x), description.x))
@@ -43,7 +43,7 @@ def draw_marks(page: PlotFrame, description: Description) -> None:
 
 
 def _write(page: PlotFrame, word: str, row: int, column: int) -> None:
-    """Write a word beside a cell, else a few lines above or below it."""
+    """Write a word next to a cell, else a few lines above or below it."""
     area, size = page.area, len(text_cells(word))
     rows = [
         at

@@ -18,7 +18,7 @@ _NARROWEST: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class PlotWindow:
     """Visible part of both axes, in axis space; None for a whole axis."""
 
     x: Span | None = None
@@ -26,12 +26,12 @@ class Window:
 
     def of(self, description: Description) -> Description:
         """Plot with only this part of its axes drawn."""
-        if self == Window():
+        if self == PlotWindow():
             return description
         x, y = replace(description.x, limits=self.x), replace(description.y, limits=self.y)
         return replace(description, x=x, y=y)
 
-    def zoomed(self, description: Description, which: Which, factor: float, centre: float | None = None) -> Window:
+    def zoomed(self, description: Description, which: Which, factor: float, centre: float | None = None) -> PlotWindow:
         """Window with a factor times as much of an axis, around a position in axis space or its middle."""
         shown = self._shown(description, which)
         centre = (shown.low + shown.high) / 2 if centre is None else centre
@@ -39,7 +39,7 @@ class Window:
             description, which, (centre + factor * (shown.low - centre), centre + factor * (shown.high - centre))
         )
 
-    def panned(self, description: Description, which: Which, distance: float) -> Window:
+    def panned(self, description: Description, which: Which, distance: float) -> PlotWindow:
         """Window moved by a distance in axis space, not beyond the ends; a whole axis stays."""
         if getattr(self, which) is None:
             return self
@@ -47,7 +47,7 @@ class Window:
         distance = float(np.clip(distance, min(whole.low - shown.low, 0.0), max(whole.high - shown.high, 0.0)))
         return self._with(description, which, (shown.low + distance, shown.high + distance))
 
-    def around(self, description: Description, which: Which, position: float) -> Window:
+    def around(self, description: Description, which: Which, position: float) -> PlotWindow:
         """Window moved just as far as a position is to be seen."""
         shown = self._shown(description, which)
         beyond = min(position - shown.low, 0.0) + max(position - shown.high, 0.0)
@@ -61,7 +61,7 @@ class Window:
     def _shown(self, description: Description, which: Which) -> AxisView:
         return getattr(_axes(self.of(description)), which)  # type: ignore[no-any-return]
 
-    def _with(self, description: Description, which: Which, span: Span) -> Window:
+    def _with(self, description: Description, which: Which, span: Span) -> PlotWindow:
         whole = _whole(self, description, which)
         low, high = max(span[0], whole.low), min(span[1], whole.high)
         if high - low < _NARROWEST * (whole.high - whole.low):
@@ -77,7 +77,7 @@ def _axes(description: Description) -> Axes:
     return axes_of(description, points_of(description))
 
 
-def _whole(window: Window, description: Description, which: Which) -> AxisView:
+def _whole(window: PlotWindow, description: Description, which: Which) -> AxisView:
     """Whole axis; that of y follows from the points in the visible part of x."""
     free = replace(window, x=None) if which == "x" else replace(window, y=None)
     return getattr(_axes(free.of(description)), which)  # type: ignore[no-any-return]

@@ -37,7 +37,7 @@ async def export_plot(app: App[Any], page: Page[Any], state: ExplorerState) -> N
     path = Path(name).expanduser()
     if not name or not await may_write(app, path):
         return
-    from whatif.api.plot_files import write_plot  # noqa: PLC0415 - not for the first frame
+    from whatif.api.exporting import write_plot  # noqa: PLC0415 - not for the first frame
 
     command = page.command or command_line(state.session.scenario, state.session.grid.axes)
     try:

@@ -21,7 +21,7 @@ from whatif.plotting.crosshair import move_crosshair, present_point
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap, PlotDescription
 from whatif.plotting.raster import MarkerName
 from whatif.plotting.terminal import DrawOptions, point_at, render_runs
-from whatif.plotting.window import Which, Window, first_curve_at
+from whatif.plotting.window import PlotWindow, Which, first_curve_at
 from whatif.tui.widgets.zooming import ZOOM_KEYS, Zooming
 
 _ROLES: Final = ("baseline", "marker", "axis", "label", "title", "over-dark", "over-light")
@@ -300,7 +300,7 @@ class PlotView(Picture, Zooming, can_focus=True):
         """Ask for more points in the visible part of x."""
         if self._window.x is not None and self._description is not None:
             low, high = (from_axis_space(end, self._description.x) for end in self._window.x)
-            self._look(Window())
+            self._look(PlotWindow())
             self.post_message(self.PartWanted(low, high))
 
     def action_take_away(self) -> None:

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from whatif.plotting.axis_view import axis_space
 from whatif.plotting.description import Description, PlotDescription
-from whatif.plotting.window import Which, Window
+from whatif.plotting.window import PlotWindow, Which
 
 _WHEEL: Final = 0.8
 """Factor of one step of the wheel."""
@@ -35,13 +35,13 @@ ZOOM_KEYS: Final[list[BindingType]] = [
 
 
 class Zooming(Widget):
-    """Widget with a plot of which a part may be visible; the window stays as long as the axes do."""
+    """Widget whose plot may be visible in part; the window stays as long as the axes do."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(name=name, id=id, classes=classes)
         self._description: Description | None = None
-        self._window = Window()
-        self._held: tuple[tuple[float, float], Window] | None = None
+        self._window = PlotWindow()
+        self._held: tuple[tuple[float, float], PlotWindow] | None = None
         self._dragged = False
 
     @property
@@ -56,7 +56,7 @@ class Zooming(Widget):
         if action == "stretch":
             return isinstance(self._description, PlotDescription)
         if action in ("pan", "whole"):
-            return self._window != Window()
+            return self._window != PlotWindow()
         return super().check_action(action, parameters)
 
     def action_zoom(self, which: Which, factor: float) -> None:
@@ -76,7 +76,7 @@ class Zooming(Widget):
 
     def action_whole(self) -> None:
         """Show the whole plot."""
-        self._look(Window())
+        self._look(PlotWindow())
 
     def centre(self, which: Which) -> float | None:
         """Position in axis space that a key zooms around; None for the middle."""
@@ -90,10 +90,10 @@ class Zooming(Widget):
         """Values of x and y under the mouse."""
         raise NotImplementedError
 
-    def _look(self, window: Window) -> None:
+    def _look(self, window: PlotWindow) -> None:
         """Show another part."""
         if window != self._window:
-            begun = Window() in (window, self._window)
+            begun = PlotWindow() in (window, self._window)
             self._window = window
             self.redraw()
             if begun and self.has_focus:
@@ -103,10 +103,10 @@ class Zooming(Widget):
         """Forget the parts of axes that are other ones than those of the plot before."""
         now = self._description
         if now is None or before is None:
-            self._look(Window())
+            self._look(PlotWindow())
         else:
             x = self._window.x if now.x == before.x else None
-            self._look(Window(x, self._window.y if now.y == before.y else None))
+            self._look(PlotWindow(x, self._window.y if now.y == before.y else None))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """Zoom in at the mouse."""
@@ -131,7 +131,7 @@ class Zooming(Widget):
         """Begin to drag."""
         place = self._position_under(event)
         self._dragged, self._held = False, None
-        if place is not None and self._window != Window():
+        if place is not None and self._window != PlotWindow():
             self._held = place, self._window
             self.capture_mouse()
 
