@@ -7,7 +7,7 @@ ranks of the curve: T(P_b) P_b / (T(P) P) in strong scaling, T(P_b) / T(P) in we
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from whatif.core.result import Result, array_of
 from whatif.core.sweep_figure import suiting
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.plotting.description import AxisDescription, PlotDescription, Scale
+from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, PlotMark, Scale
 from whatif.units import ONE, SECOND
 from whatif.vocabulary import Relation
 
@@ -59,16 +59,19 @@ def relative(
     single = len(result.grid.axes) == 1
     names = (plot.lines[0].label, "measured")
     kept = [line for line in plot.lines if not single or line.style != "data" or line.label in names]
-    lines = tuple(replace(line, y=transform(line.x, line.y, line.x, line.y)) for line in kept)
-    first = kept[0]
     # Crossovers of parts, which have no word, go with the parts.
-    marks = tuple(
-        replace(mark, y=float(transform(np.array(mark.x), np.array(mark.y), first.x, first.y)))
-        for mark in plot.marks
-        if mark.word or not single
-    )
+    marked = [mark for mark in plot.marks if mark.word or not single]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lines = tuple(replace(line, y=transform(line.x, line.y, line.x, line.y)) for line in kept)
+        marks = tuple(_moved(mark, kept, transform) for mark in marked)
     axis = AxisDescription(_LABELS[relation], ONE, scale or suiting([line.y for line in lines]))
     return replace(plot, y=axis, lines=lines, marks=marks)
+
+
+def _moved(mark: PlotMark, lines: Sequence[PlotLine], transform: Transform) -> PlotMark:
+    """Mark on the scale of the curve that it lies on, else of the first one."""
+    line = next((line for line in lines if np.any((line.x == mark.x) & (line.y == mark.y))), lines[0])
+    return replace(mark, y=float(transform(np.array(mark.x), np.array(mark.y), line.x, line.y)))
 
 
 def _ratio(result: Result, y: str, relation: Relation, baseline: Result) -> Transform:

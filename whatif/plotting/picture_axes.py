@@ -51,8 +51,9 @@ def draw_curves(axes: Axes, description: PlotDescription) -> None:
         seen = marker if not joined or x.size <= _FEW else ""
         axes.plot(x, y, color=LIGHT[style], linestyle=dashes if joined else "", marker=seen, zorder=3)
         known = y[np.isfinite(y) & (x <= views.x.high)]
-        if known.size:
-            ends.append((float(views.y.fraction(known[-1:])[0]), line.label, LIGHT[style]))
+        end = float(views.y.fraction(known[-1:])[0]) if known.size else np.nan
+        if 0 <= end <= 1:
+            ends.append((end, line.label, LIGHT[style]))
     _name_ends(axes, ends)
     for marker_ in description.markers:
         _mark(axes, views.x, float(axis_space(np.array(marker_.x), description.x)), marker_.label)

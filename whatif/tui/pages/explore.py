@@ -150,7 +150,11 @@ class ExplorePage(Page[ExploreView]):
         y, scale = drawn_column(state), _SCALES[state.view.y_scale]
         if isinstance(description, HeatMap) or relation not in relations(session.result, y):
             return description
-        return relative(description, session.result, y, relation, state.baseline.point, scale)
+        try:
+            return relative(description, session.result, y, relation, state.baseline.point, scale)
+        except UsageError as problem:
+            self.post_message(ErrorReported(str(problem)))
+            return description
 
     def _bands(self, state: ExplorerState) -> Uncertainty | None:
         """The bands that were computed for what a study asks."""
