@@ -88,6 +88,9 @@ MODEL_LABELS: Final[dict[str, str]] = {
 }
 """Names of models in running text."""
 
+Relation = Literal["value", "speedup", "efficiency", "ratio"]
+RELATIONS: Final[tuple[Relation, ...]] = ("speedup", "efficiency", "ratio")
+"""Scales of a result relative to the baseline, or to its smallest number of ranks."""
 SimulationTable = Literal["ranks", "messages", "path", "slopes"]
 SIMULATION_TABLES: Final[tuple[SimulationTable, ...]] = get_args(SimulationTable)
 """Tables of a simulation."""

@@ -21,7 +21,7 @@ FUNCTIONS = {
     "validate": ("validate", "comparisons"),
 }
 """Functions of verbs whose path is not their name: `list` is a type of Python, `schema` says too little."""
-PRESENTATION = {"file_format", "output", "plot"}
+PRESENTATION = {"file_format", "output", "plot", "relative"}
 """Options that choose how a result is shown, and where it is written."""
 NO_VERBS = {"load"}
 """Functions that prepare the arguments of others, or write their inputs as a scenario."""

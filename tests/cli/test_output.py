@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.paths import ROOT
@@ -52,3 +54,24 @@ def test_output_without_effect_is_refused(whatif_main, tmp_path, words, message)
     assert (code, out) == (2, "")
     assert message in err
     assert not list(tmp_path.glob("x.*"))
+
+
+def test_relative_scale_of_a_picture(whatif_main):
+    code, out, _ = whatif_main("run", "jacobi2d_strong", "--plot", "--relative", "efficiency")
+    assert code == 0
+    assert "parallel efficiency" in out
+    code, _, error = whatif_main("run", "jacobi2d_strong", "--relative", "speedup")
+    assert code == 2
+    assert "--relative: no effect on a table; add --plot or -o FILE.svg" in error
+    code, _, error = whatif_main("run", "minife_gpus_per_node", "--plot", "--relative", "efficiency")
+    assert code == 2
+    assert "efficiency of `iteration_time` over gpu_count: needs a time over `application.rank_count`" in error
+
+
+def test_answers_of_a_sweep_on_stderr_and_in_json(whatif_main):
+    code, out, error = whatif_main("run", "minife_gpus_per_node", "--format", "json")
+    answers = json.loads(out)["answers"]
+    assert code == 0
+    assert answers[0]["kind"] == "optimum"
+    assert "; ".join(answer["text"] for answer in answers) in error
+    assert "answers" not in json.loads(whatif_main("run", "minife", "--point", "--format", "json")[1])

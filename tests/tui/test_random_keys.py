@@ -20,28 +20,8 @@ from whatif.tui.screens.main_screen import MainScreen
 MOVES = ["up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "j", "k", "g", "G", "space"]
 STEPS = ["left", "right", "h", "l", "[", "]", "<", ">", "minus", "plus", "shift+left", "backspace"]
 WORDS = ["enter", "escape", "slash", "S", "A", "i", "f1", "question_mark", "e", "1", "5", ".", "B", "comma"]
-LOOKS = [
-    "f",
-    "F",
-    "V",
-    "L",
-    "ampersand",
-    "s",
-    "a",
-    "y",
-    "Y",
-    "o",
-    "O",
-    "m",
-    "x",
-    "v",
-    "p",
-    "t",
-    "b",
-    "d",
-    "n",
-    *"1234567",
-]
+LOOKS = ["s", "a", "y", "Y", "o", "O", "m", "x", "v", "p", "t", "b", "d", "n", *"1234567"]
+VARIANTS = ["f", "F", "V", "L", "ampersand", "z", "Z", "X", "="]
 FILES = ["u", "U", "ctrl+r", "w", "c", "C", "R", "W", "J", "P", "D", "M", "r", "ctrl+p"]
 KEYS = st.lists(st.sampled_from(MOVES + 2 * STEPS + WORDS + LOOKS + VARIANTS + FILES), min_size=8, max_size=24)
 

@@ -18,6 +18,7 @@ from whatif.cli.output import Output
 from whatif.cli.parallel_options import on_option, workers_option
 from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
+from whatif.vocabulary import RELATIONS, Relation
 
 
 @click.command("run")
@@ -38,6 +39,9 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
               help="Write a table, or a picture (.svg, .png, .pdf). With --on and a name without suffix, write a "
                    "folder of Parquet files; repeat the command to continue it.")  # fmt: skip
 @click.option("--plot", is_flag=True, help="Plot the iteration time over the first swept parameter.")
+@click.option("--relative", type=click.Choice(RELATIONS),
+              help="Draw the iteration time relative to the present point: speedup (larger is better) or ratio; or as "
+                   "parallel efficiency over application.rank_count.")  # fmt: skip
 @click.option(
     "--max-points",
     type=click.IntRange(1, MOST_POINTS),
@@ -56,6 +60,7 @@ def command(
     file_format: str | None,
     output: Path | None,
     plot: bool,
+    relative: Relation | None,
     on: str | None,
     **options: Any,
 ) -> None:
@@ -66,8 +71,11 @@ def command(
         raise UsageError("--plot excludes -o, --format and --on")
     draws = plot or (output is not None and output.suffix.lower() in PICTURES)
     picture = Output.of(file_format, output, plot) if draws else None
+    if relative is not None and picture is None:
+        raise UsageError("--relative: no effect on a table; add --plot or -o FILE.svg")
     parts = sweep_parts(scenario, *axes, overrides=overrides_of(overrides), on=on, **options)
     show_notes(parts.notes)
+    parts.relation = relative or "value"
     parts.message = lambda text: click.echo(text, err=True)
     if sys.stderr.isatty():
         parts.progress = _show_progress

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from whatif.plotting.description import HeatMap, PlotDescription
+    from whatif.core.sweep_answers import Answers
+    from whatif.plotting.description import Description
 
 NO_NUMBER: Final = "the model gives no number there"
 _ROUNDING: Final = 1e-9
@@ -156,16 +157,24 @@ class Result(Presentable):
         ends = {name: (lower, upper) for name, (lower, _, upper) in self.bands.values.items() if name in self.columns}
         return tuple(name for name, (lower, upper) in ends.items() if _is_beyond(self.columns[name], lower, upper))
 
-    def picture(self, y: str = "") -> PlotDescription | HeatMap:
-        """Plot of one column (`iteration_time` by default) with its band, as `whatif run --plot` draws it.
+    def answers(self, y: str = "iteration_time") -> Answers:
+        """Answers about one column: optimum, knee, crossovers and the first infeasible value, in sentences and as data.
+
+        None for a single point. Times, energies and costs are to be small, rates are to be large.
+        """
+        from whatif.core.sweep_answers import sweep_answers
+
+        return sweep_answers(self, y)
+
+    def picture(self, y: str = "") -> Description:
+        """Plot of one column (`iteration_time` by default) with its band and the marks of its answers, as
+        `whatif run --plot` draws it.
 
         Raise `UsageError` for a single point.
         """
-        from whatif.core.sweep_figure import Y_COLUMN, alone
-
         if not self.grid.axes:
             raise UsageError("a single point has no plot; sweep a parameter")
-        return alone(self, y or Y_COLUMN)
+        return self.answers(y or "iteration_time").picture()
 
     def plot(self, path: str | Path | None = None, y: str = "") -> Figure:
         """Matplotlib figure of one column, `iteration_time` unless named (extra `report`); with a path, also a file

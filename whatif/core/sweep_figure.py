@@ -47,7 +47,7 @@ def figure(
     scale, an axis has the one that suits its values.
     """
     axis = result.grid.axes[0]
-    x = _positions(axis)
+    x = axis_positions(axis)
     markers = () if here is None else (Marker(here, "now"),)
     single = len(result.grid.axes) == 1
     lines = _categories(result, y, x) if single else _family(result, y, x)
@@ -56,7 +56,7 @@ def figure(
     dimension = result.dimensions[y]
     label = "time" if dimension == SECOND else y
     y_axis = AxisDescription(label, dimension, y_scale or suiting([line.y for line in lines]))
-    return PlotDescription(y, _axis(result, axis, x_scale), y_axis, lines, markers)
+    return PlotDescription(y, axis_description(result, axis, x_scale), y_axis, lines, markers)
 
 
 def heat_map(
@@ -74,11 +74,11 @@ def heat_map(
     values, (x, up) = _over_two_axes(result.grid.spread(array_of(result, y))), here or (None, None)
     return HeatMap(
         y,
-        _axis(result, first, x_scale),
-        _axis(result, second, y_scale),
+        axis_description(result, first, x_scale),
+        axis_description(result, second, y_scale),
         AxisDescription(_label(y), result.dimensions[y], suiting([values])),
-        _positions(first),
-        _positions(second),
+        axis_positions(first),
+        axis_positions(second),
         values,
         None if x is None or up is None else (x, up),
     )
@@ -90,11 +90,11 @@ def with_distinct_positions(description: PlotDescription, result: Result) -> Plo
     The same holds for parameters that vary together: curves over the first one alone could be ambiguous.
     """
     axis = result.grid.axes[0]
-    x = _positions(axis)
+    x = axis_positions(axis)
     if np.unique(x).size == x.size:
         return description
     alone = [Axis(path, {path: values}) for path, values in axis.parameters.items()]
-    tied = [(_axis(result, one, None), _positions(one)) for one in alone]
+    tied = [(axis_description(result, one, None), axis_positions(one)) for one in alone]
     names = ([value_text(float(value), described) for value in values] for described, values in tied)
     ticks = tuple(", ".join(place) for place in zip(*names, strict=True))
     label = ", ".join(described.name for described, _ in tied)
@@ -103,12 +103,14 @@ def with_distinct_positions(description: PlotDescription, result: Result) -> Plo
     return replace(description, x=AxisDescription(label, ticks=ticks), lines=lines, markers=())
 
 
-def _positions(axis: Axis) -> FloatArray:
+def axis_positions(axis: Axis) -> FloatArray:
+    """Values of the first parameter of an axis; the numbers of its choices."""
     values = next(iter(axis.parameters.values()))
     return np.arange(len(values), dtype=np.float64) if values.dtype == object else values.astype(np.float64)
 
 
-def _axis(result: Result, axis: Axis, scale: Scale | None) -> AxisDescription:
+def axis_description(result: Result, axis: Axis, scale: Scale | None = None) -> AxisDescription:
+    """Axis of a sweep as an axis of a picture; without a scale, the one that suits its values."""
     path, values = next(iter(axis.parameters.items()))
     if values.dtype == object:
         return AxisDescription(path, ONE, Scale.LINEAR, tuple(str(value) for value in values))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TextIO, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,26 @@ from whatif.table import Column, Table
 from whatif.table_writers import column_rows, csv_rows, markdown_rows
 from whatif.units import SECOND, Dimension, format_quantity
 
+if TYPE_CHECKING:
+    from whatif.core.sweep_answers import Answers
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """Results that have answers when all of them were evaluated."""
+
+    def answers(self) -> Answers:
+        """Answers of the sweep."""
+
 
 def write_json(results: Iterable[Result], out: TextIO) -> None:
-    """One object: scenario, axes, units and rows; times in seconds, null and a reason for an infeasible point.
+    """One object: scenario, axes, units, rows and answers; times in seconds, null and a reason for an infeasible point.
 
     `grade` is that of the times, `grades` are those of energy and cost by column. `axes` are the swept parameters,
-    slowest first; `tied` lists those that move together.
+    slowest first; `tied` lists those that move together. The answers are those of a sweep that can
+    be asked for them when all its results were written.
     """
+    sweep = results
     first, results = _peek(results)
     head = {
         "scenario": first.program.loaded.name,
@@ -42,7 +55,9 @@ def write_json(results: Iterable[Result], out: TextIO) -> None:
         for row in _json_rows(result):
             out.write(separator + json.dumps(row, ensure_ascii=False))
             separator = ",\n"
-    out.write("\n]}\n")
+    answers = sweep.answers().to_dict()["answers"] if isinstance(sweep, Answering) else []
+    words = f', "answers": {json.dumps(answers, ensure_ascii=False)}' if answers else ""
+    out.write(f"\n]{words}}}\n")
 
 
 def _units(result: Result) -> dict[str, str]:

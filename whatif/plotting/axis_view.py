@@ -73,8 +73,7 @@ class AxisView:
 
     def value(self, fraction: float) -> float:
         """Value in base units, or number of a category, at a fraction of the axis."""
-        position = self.low + fraction * (self.high - self.low)
-        return 10.0**position if self.description.scale is Scale.LOG and not self.description.ticks else position
+        return from_axis_space(self.low + fraction * (self.high - self.low), self.description)
 
 
 def axis_space(values: FloatArray, axis: AxisDescription) -> FloatArray:
@@ -87,6 +86,11 @@ def axis_space(values: FloatArray, axis: AxisDescription) -> FloatArray:
         return np.where(drawable, np.where(np.abs(values) < SMALLEST, 0.0, values), np.nan)
     drawable &= values >= SMALLEST
     return np.where(drawable, np.log10(np.where(drawable, values, 1.0)), np.nan)
+
+
+def from_axis_space(position: float, axis: AxisDescription) -> float:
+    """Value at a position in axis space."""
+    return 10.0**position if axis.scale is Scale.LOG and not axis.ticks else position
 
 
 Points = tuple[FloatArray, FloatArray]
@@ -102,7 +106,8 @@ class Axes(NamedTuple):
 def axes_of(description: PlotDescription, points: Sequence[Points]) -> Axes:
     """Axes with limits and units from the drawn points; the y axis has a margin."""
     x_view = view_of(description.x, [x[np.isfinite(y)] for x, y in points], roomy=False)
-    return Axes(x_view, view_of(description.y, [y for _, y in points], roomy=True))
+    visible = (y if description.x.limits is None else y[(x >= x_view.low) & (x <= x_view.high)] for x, y in points)
+    return Axes(x_view, view_of(description.y, list(visible), roomy=True))
 
 
 def points_of(description: PlotDescription) -> list[Points]:
@@ -134,8 +139,8 @@ def _tiled(axis: AxisDescription, values: FloatArray) -> AxisView:
 def view_of(axis: AxisDescription, values: Sequence[FloatArray], *, roomy: bool) -> AxisView:
     """Axis over values in axis space; a roomy axis has a margin and prefers to start at zero."""
     if axis.ticks:
-        return AxisView(axis, -0.5, len(axis.ticks) - 0.5, AxisUnit("", 1.0))
-    low, high = limits(values, axis.scale, roomy=roomy)
+        return AxisView(axis, *(axis.limits or (-0.5, len(axis.ticks) - 0.5)), AxisUnit("", 1.0))
+    low, high = axis.limits or limits(values, axis.scale, roomy=roomy)
     reference = max(abs(low), abs(high))
     if axis.scale is Scale.LOG:
         # The lowest decade shown is 0.1, 1 or 10 in its unit: 0.1 ms to 10 ms, not 100 us to 10k us.
@@ -196,7 +201,8 @@ def ticks(view: AxisView, fits: Callable[[Sequence[Tick]], bool]) -> tuple[Tick,
 
 def _candidates(view: AxisView) -> Iterator[list[Tick]]:
     if view.description.ticks:
-        return _category_candidates(view.description.ticks)
+        every = _category_candidates(view.description.ticks)
+        return ([tick for tick in some if view.low <= tick.position <= view.high] for some in every)
     if view.description.scale is Scale.LOG:
         return _log_candidates(view)
     return _linear_candidates(view.low, view.high, view.unit.size)

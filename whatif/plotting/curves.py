@@ -13,7 +13,9 @@ from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.crosshair import Reading, nearest, readout
 from whatif.plotting.description import PlotDescription, shorten, text_cells
 from whatif.plotting.frame import Area, PlotFrame, Word, arrow_beyond, plot_frame
+from whatif.plotting.marks import draw_marks
 from whatif.plotting.raster import Dots, Glyphs, Pen, Raster, isolated, thin, walk
+from whatif.plotting.window import clipped
 
 # Readings have a fixed width, so that the plot does not shift while the crosshair moves.
 _READING = 11
@@ -43,6 +45,7 @@ def curve_plot(
     _draw_markers(page.cells, description, page.area)
     if cross is not None:
         _draw_points(page, description, points, cross[0])
+    draw_marks(page, description)
     return page
 
 
@@ -86,9 +89,11 @@ def _drawn_lines(description: PlotDescription, points: Sequence[Points], area: A
     limit = 3 * area.columns * area.glyphs.columns
     for index, (line, style) in enumerate(zip(description.lines, description.line_styles(), strict=True)):
         places = area.dots(*thin(*points[index], limit))
-        known = np.flatnonzero(np.isfinite(places[1]))
-        highlighted = known if description.x.ticks else isolated(places[1])
-        dots = walk(places)
+        last = area.columns * area.glyphs.columns - 1, area.rows * area.glyphs.rows - 1
+        places = np.where(np.isfinite(places).all(axis=0), places, np.nan)
+        known = np.flatnonzero((places >= 0).all(axis=0) & (places[0] <= last[0]) & (places[1] <= last[1]))
+        highlighted = known if description.x.ticks else np.intersect1d(isolated(places[1]), known)
+        dots = walk(clipped(places, *last))
         if line.style != "data":
             dots = dots[:, np.arange(dots.shape[1]) // area.glyphs.columns % 4 < 2]
         # Letters are spread over the right half: at the end those of close curves would cover each other.
@@ -138,7 +143,10 @@ def _draw_points(page: PlotFrame, description: PlotDescription, points: Sequence
     styled = list(zip(description.lines, description.line_styles(), points, strict=True))
     for line, style, (across, up) in reversed(styled):
         at = nearest(line.x, x, description.x)
-        if at is not None and np.isfinite(up[at]):
+        axes = page.area.axes
+        if at is None or arrow_beyond(axes.x, across[at]) or arrow_beyond(axes.y, up[at]):
+            continue
+        if np.isfinite(up[at]):
             [(row, column)] = page.area.cells(page.area.dots(across[[at]], up[[at]]))
             page.cells.put(row, column, page.area.glyphs.point, style)
 

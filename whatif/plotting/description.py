@@ -35,12 +35,14 @@ class Scale(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AxisDescription:
-    """Axis: label, dimension and scale; `ticks` are the names at 0, 1, 2, .. of a categorical axis."""
+    """Axis: label, dimension, scale and limits; `ticks` are the names at 0, 1, 2, .. of a categorical axis."""
 
     label: str
     dimension: Dimension = units.ONE
     scale: Scale = Scale.LINEAR
     ticks: tuple[str, ...] = ()
+    limits: tuple[float, float] | None = None
+    """Ends of the part that is drawn, in axis space (see `axis_view`); None for all values."""
 
     @property
     def name(self) -> str:
@@ -76,15 +78,26 @@ class Marker:
     label: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PlotMark:
+    """Marked point with a glyph and a word; a NaN y is a point on the x axis."""
+
+    x: float
+    y: float
+    glyph: str
+    word: str = ""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PlotDescription:
-    """Curve plot with its axes, lines and markers."""
+    """Curve plot with its axes, lines, markers and marks."""
 
     title: str
     x: AxisDescription
     y: AxisDescription
     lines: tuple[PlotLine, ...] = ()
     markers: tuple[Marker, ...] = ()
+    marks: tuple[PlotMark, ...] = ()
 
     def line_styles(self) -> tuple[str, ...]:
         """Style of each line: `baseline`, or the data styles in turn; a band has the style of its curve."""
@@ -115,6 +128,7 @@ class HeatMap:
     ys: FloatArray
     values: FloatArray
     here: tuple[float, float] | None = None
+    marks: tuple[PlotMark, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("xs", "ys", "values"):

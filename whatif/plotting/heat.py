@@ -44,6 +44,8 @@ def heat_plot(
         _draw_cross(page, description, cross)
     if description.here is not None:
         _draw_point(page, description, description.here, glyphs.point)
+    for mark in description.marks:
+        _draw_point(page, description, (mark.x, mark.y), mark.glyph)
     return page
 
 
@@ -66,6 +68,7 @@ def _words(
         words.append((TextRun(f"{_missing(colours=colours)} infeasible", "label"),))
     if description.here is not None:
         words.append((TextRun(f"{glyphs.point} now", "marker"),))
+    words += [(TextRun(f"{mark.glyph} {mark.word}", "marker"),) for mark in description.marks]
     return words
 
 

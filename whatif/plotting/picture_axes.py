@@ -12,6 +12,7 @@ from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import AxisView, Tick, axes_of, axis_space, heat_axes, points_of, ticks, view_of
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import HeatMap, PlotDescription, StackedBar, shorten
+from whatif.plotting.marks import draw_picture_marks
 from whatif.plotting.picture_style import FONT_SIZE, HEAT, LIGHT, LINES, POINTS, typographic
 
 if TYPE_CHECKING:
@@ -49,12 +50,14 @@ def draw_curves(axes: Axes, description: PlotDescription) -> None:
         joined = not description.x.ticks and bool(np.all(np.diff(x[np.isfinite(x)]) > 0))
         seen = marker if not joined or x.size <= _FEW else ""
         axes.plot(x, y, color=LIGHT[style], linestyle=dashes if joined else "", marker=seen, zorder=3)
-        known = y[np.isfinite(y)]
-        if known.size:
-            ends.append((float(views.y.fraction(known[-1:])[0]), line.label, LIGHT[style]))
+        known = y[np.isfinite(y) & (x <= views.x.high)]
+        end = float(views.y.fraction(known[-1:])[0]) if known.size else np.nan
+        if 0 <= end <= 1:
+            ends.append((end, line.label, LIGHT[style]))
     _name_ends(axes, ends)
     for marker_ in description.markers:
         _mark(axes, views.x, float(axis_space(np.array(marker_.x), description.x)), marker_.label)
+    draw_picture_marks(axes, description, views)
 
 
 def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
@@ -103,6 +106,7 @@ def draw_heat(axes: Axes, description: HeatMap) -> None:
             axes.plot(x, y, marker="o", color=LIGHT["ground"], markeredgecolor=LIGHT["ink"], markersize=8, zorder=4)
             ground = {"facecolor": LIGHT["ground"], "edgecolor": "none", "pad": 1.5}
             axes.annotate("now", (x, y), (8, 8), textcoords="offset points", color=LIGHT["ink"], bbox=ground)
+    draw_picture_marks(axes, description, views)
 
 
 def _name_colours(axes: Axes, mesh: Any, description: HeatMap, values: FloatArray) -> None:

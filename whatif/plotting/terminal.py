@@ -11,6 +11,7 @@ from whatif.plotting.curves import curve_plot
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap
 from whatif.plotting.frame import PlotFrame
 from whatif.plotting.heat import heat_plot
+from whatif.plotting.marks import PLAIN_GLYPHS
 from whatif.plotting.raster import GLYPHS, MarkerName
 
 # The normal ANSI colours are readable on black and on white; the bright ones are not.
@@ -23,7 +24,7 @@ _CODES = (
     | {"title": "1", "marker": "1", "axis": "2", "baseline": "2", "over-dark": "97", "over-light": "30"}
 )
 _FILLS = {style: f"48;5;{code}" for style, code in zip(HEAT_STYLES, _HEAT, strict=True)}
-_PLAIN = str.maketrans({"…": "~", "–": "-"})
+_PLAIN = str.maketrans({"…": "~", "–": "-", **PLAIN_GLYPHS})
 
 
 class DrawOptions(TypedDict, total=False):

@@ -9,20 +9,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.iteration_timeline import timeline
 from whatif.core.request_notes import request_notes
-from whatif.core.result import Result, run, run_whole
+from whatif.core.result import CHUNK_POINTS, Result, run, run_whole
 from whatif.core.result_summary import Tally
 from whatif.core.scenario import EvaluationRequest
+from whatif.core.sweep_figure import Y_COLUMN
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import FORMATS
+from whatif.plotting.description import PlotDescription
 from whatif.plotting.picture import Drawable
 from whatif.plotting.presentable import Presentable
 from whatif.table import Table
+from whatif.vocabulary import Relation
 
 if TYPE_CHECKING:
     from whatif.core.executors import Place
+    from whatif.core.sweep_answers import Answers
 
 
 def _ignore(_: object) -> None:
@@ -75,7 +80,11 @@ class SweepParts(Presentable):
     """Receives texts on workers and data sets while they are used."""
     progress: Callable[[float], None] = _ignore
     """Receives the share of the points that are evaluated."""
+    relation: Relation = "value"
+    """Scale of y of the picture."""
     tally: Tally = field(default_factory=Tally)
+    _parts: list[Result] = field(default_factory=list, init=False)
+    """Results of a sweep that is small enough to be kept."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -84,8 +93,15 @@ class SweepParts(Presentable):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Extrapolations, missing samples, grades and reasons of infeasible points."""
-        return self.tally.notes(self.request.grid)
+        """Extrapolations, missing samples, grades, reasons of infeasible points, and the answers of the sweep."""
+        notes, sentence = self.tally.notes(self.request.grid), self.answers().sentence
+        return (*notes, sentence) if sentence and self.tally.infeasible < self.request.grid.size else notes
+
+    def answers(self) -> Answers:
+        """Answers about the iteration time; none for more points than are evaluated at a time."""
+        from whatif.core.sweep_answers import answers_of_parts
+
+        return answers_of_parts(self._parts, self.request.grid)
 
     def raise_if_infeasible(self) -> None:
         """Raise `InfeasiblePointError` where not a single point is feasible."""
@@ -94,11 +110,13 @@ class SweepParts(Presentable):
 
     def __iter__(self) -> Iterator[Result]:
         """Results in the order of the points."""
+        self._parts.clear()
         with self._results() as results:
             yield from self._counted(results)
 
     def whole(self) -> Result:
         """One result with all points."""
+        self._parts.clear()
         whole = run_whole(self.request.scenario, self.request.grid, self.request.sampling)
         return next(self._counted([whole]))
 
@@ -109,11 +127,20 @@ class SweepParts(Presentable):
     def picture(self) -> Drawable:
         """Iteration time over the first swept parameter; the phases of one iteration for a single point."""
         if self.request.grid.axes:
-            return self.whole().picture()
+            return self._picture()
         from whatif.studies.bar_charts import phase_bars
 
         program = self.request.scenario.program
         return phase_bars(program, timeline(program, evaluate(program)))
+
+    def _picture(self) -> Drawable:
+        from whatif.core.relative_scales import relative
+
+        whole = self.whole()
+        picture = whole.picture()
+        if self.relation == "value" or not isinstance(picture, PlotDescription):
+            return picture
+        return relative(picture, whole, Y_COLUMN, self.relation, run_whole(self.request.scenario, Grid()))
 
     def write(self, path: str | Path | None = None, file_format: str | None = None) -> None:
         """Write to a file, whole or not at all, or to stdout; the format follows from the name, `table` without one.
@@ -172,6 +199,8 @@ class SweepParts(Presentable):
     def _counted(self, results: Iterable[Result]) -> Iterator[Result]:
         for result in results:
             self._add(Tally.of(result))
+            if self.request.grid.size <= CHUNK_POINTS:
+                self._parts.append(result)
             yield result
 
     def _add(self, tally: Tally) -> None:

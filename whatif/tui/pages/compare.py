@@ -15,6 +15,7 @@ from textual.widgets import Static
 
 from whatif.axes import Grid
 from whatif.core.scenario import Scenario
+from whatif.core.sweep_answers import curve_family_answers
 from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, figure, plot_table, suiting
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale, series_style
 from whatif.studies.platform_comparison import PlatformRow, comparison, known_platforms
@@ -24,6 +25,7 @@ from whatif.tui.labels import brief, duration
 from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView
+from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, times
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
@@ -101,6 +103,7 @@ class ComparePage(Page[CompareView]):
         with Vertical(id="curves"):
             yield PlotView()
             yield TableView(id="curve-numbers")
+            yield AnswerLine()
             yield Static(id="no-curves", markup=False)
 
     def enter(self) -> None:
@@ -159,6 +162,11 @@ class ComparePage(Page[CompareView]):
             self._draw_nothing(why_no_curves(state, [machines[at] for at in chosen]))
 
     @property
+    def message(self) -> str:
+        """The answers of the curves, one a line."""
+        return self.query_one(AnswerLine).full
+
+    @property
     def _pointed(self) -> str:
         """Name of the platform under the cursor; empty without one."""
         row = self.query_one(ColumnsView).cursor
@@ -175,20 +183,24 @@ class ComparePage(Page[CompareView]):
         numbers, tabular = self.query_one("#curve-numbers", TableView), state.view.picture == "table"
         self.query_one("#no-curves").display, plot.display, numbers.display = False, not tabular, tabular
         description = curves(state, machines)
+        answers = curve_family_answers(description, state.view.y, "platform")
+        description = answers.marked(description)
+        drawn_alone = len(machines) < sum(map(_has_curve, self._machines))
+        self.query_one(AnswerLine).show(answers, "of those drawn: " if drawn_alone else "")
         over = ".".join(description.x.label.split(".")[-2:])
         panel.border_title = Content(f"{description.y.label} over {over}")
         absent = (machine for machine in self._machines if machine.curve_reason and not machine.reason)
         reasons = (f"{machine.label}: {machine.curve_reason}" for machine in absent)
         panel.border_subtitle = Content(" · ".join((f"{len(machines)} of {len(self._machines)} drawn", *reasons)))
+        plot.show(description)
         if tabular:
             numbers.show(plot_table(description))
-        else:
-            plot.show(description)
 
     def _draw_nothing(self, reason: str) -> None:
         """Why there are no curves."""
         panel, words = self.query_one("#curves"), self.query_one("#no-curves", Static)
         panel.border_title = panel.border_subtitle = ""
+        self.query_one(AnswerLine).show(None)
         for child in panel.children:
             child.display = child is words
         words.update(reason)

@@ -5,28 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
 from whatif.core.accuracy_cards import accuracy_notes
+from whatif.core.answer_words import larger_is_better
+from whatif.core.relative_scales import relations, relative
 from whatif.core.session import SessionInputs
+from whatif.core.sweep_answers import Answers, sweep_answers
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
-from whatif.plotting.description import HeatMap, PlotDescription, Scale
+from whatif.errors import UsageError
+from whatif.plotting.description import Description, HeatMap, PlotDescription, Scale
+from whatif.tui.adoption import adopted_words, edits_at, part_of_sweep, point_of
 from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
-from whatif.tui.events import ChangeRequested, JobRequested
-from whatif.tui.labels import grade_style
+from whatif.tui.events import ChangeRequested, ErrorReported, JobRequested
+from whatif.tui.labels import grade_style, toast
 from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.variant_lines import with_variants
 from whatif.tui.view_entries import PageView
+from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.headline import HeadlineView
 from whatif.tui.widgets.measured_curves import drawn_points, error_picture, with_measured
 from whatif.tui.widgets.stacked_plots import StackedPlots
+from whatif.vocabulary import Relation
 
 if TYPE_CHECKING:
     from whatif.studies.measured_points import SweepMeasurements
@@ -41,6 +50,8 @@ class ExploreView(PageView):
     PAGE: ClassVar[str] = "explore"
     second: Literal["curves", "heat"] = "curves"
     """Representation of a second swept parameter."""
+    relation: Relation = "value"
+    """Scale of y: the values, or relative to the baseline."""
 
 
 class ExplorePage(Page[ExploreView]):
@@ -52,12 +63,15 @@ class ExplorePage(Page[ExploreView]):
         PageKey("next_curve", "y", "curve(1)", "result", "Draw the next result or phase"),
         PageKey("last_curve", "Y", "curve(-1)", "", "Draw the previous result or phase"),
         extra_key("y_scale", "o", "turn('y_scale')", "y scale", "Scale the y axis: automatic, linear, logarithmic"),
+        extra_key("relation", "r", "relation", "relation", "Show the value, speedup, parallel efficiency or ratio"),
         extra_key("x_scale", "O", "turn('x_scale')", "x scale", "Scale the x axis: automatic, linear, logarithmic"),
         extra_key("second", "m", "turn('second')", "heat map", "Switch between curves and a heat map of two axes"),
         extra_key("swap", "x", "swap", "swap axes", "Swap the two axes"),
         PageKey("bands", "B", "bands", "bands", "Show or hide the bands of uncertain values"),
         extra_key("spread", "percent_sign", "turn('spread')", "spread", "Vary assumed values too, then data sheets"),
         PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
+        PageKey("best", "z", "optimum", "best", "Put the crosshair on the optimum of the drawn result"),
+        extra_key("worst", "Z", "optimum(True)", "worst", "Put the crosshair on the opposite of the optimum"),
         extra_key("parts", "p", "turn('breakdown')", "breakdown", "Break the time down by phase or by category"),
     )
 
@@ -65,6 +79,7 @@ class ExplorePage(Page[ExploreView]):
         super().__init__()
         self._known: tuple[SessionInputs, Uncertainty] | None = None
         self._runs: tuple[SessionInputs, SweepMeasurements] | None = None
+        self._optimum: tuple[tuple[int, ...], tuple[float, float]] | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
@@ -72,8 +87,18 @@ class ExplorePage(Page[ExploreView]):
         with Vertical(id="sweep"):
             yield StackedPlots()
             yield TableView()
+            yield AnswerLine()
             yield Static("Select a parameter and press s to sweep it.", id="hint", markup=False)
         yield Breakdown()
+
+    def on_mount(self) -> None:
+        """The axes of the plot are swept parameters."""
+        self.query_one(StackedPlots).adopts = True
+
+    @property
+    def message(self) -> str:
+        """The answers of the sweep, one a line."""
+        return self.query_one(AnswerLine).full
 
     def show(self, state: ExplorerState) -> None:
         """Show a study."""
@@ -101,6 +126,7 @@ class ExplorePage(Page[ExploreView]):
         self.query_one(TableView).display = drawn and tabular
         self.query_one("#hint").display = not drawn
         if not drawn:
+            self.query_one(AnswerLine).show(None)
             return
         self.query_one("#sweep").border_title = Content(_title(drawn_column(state), session.grid.parameters()))
         found = self._bands(state)
@@ -109,13 +135,28 @@ class ExplorePage(Page[ExploreView]):
         remarks = ["" if found is None else found.remark(), "" if runs is None else runs.remark]
         self.query_one("#sweep").border_subtitle = Content(" · ".join(filter(None, remarks)))
         description, below = picture(state, found), None
+        answers = answers_of(state, description)
+        description = answers.marked(description)
+        self.query_one(AnswerLine).show(answers)
         if runs is not None and isinstance(description, PlotDescription):
             points = drawn_points(runs.points, drawn_column(state))
             description, below = with_measured(description, points), error_picture(description, points)
+        description = self._related(state, description)
+        self.query_one(StackedPlots).show_both(description, below)
         if tabular:
             self.query_one(TableView).show(plot_table(description))
-        else:
-            self.query_one(StackedPlots).show_both(description, below)
+
+    def _related(self, state: ExplorerState, description: Description) -> Description:
+        """Curves on the scale of y that is asked for, where it has a meaning."""
+        session, relation = state.session, self.view_in(state.view).relation
+        y, scale = drawn_column(state), _SCALES[state.view.y_scale]
+        if isinstance(description, HeatMap) or relation not in relations(session.result, y):
+            return description
+        try:
+            return relative(description, session.result, y, relation, state.baseline.point, scale)
+        except UsageError as problem:
+            self.post_message(ErrorReported(str(problem)))
+            return description
 
     def _bands(self, state: ExplorerState) -> Uncertainty | None:
         """The bands that were computed for what a study asks."""
@@ -163,6 +204,48 @@ class ExplorePage(Page[ExploreView]):
             names = columns_to_plot(self._state.session.result)
             self.choose_shared("y", lambda view: stepped(names, view.y if view.y in names else Y_COLUMN, steps))
 
+    def action_relation(self) -> None:
+        """Draw on the next scale of y that the result has."""
+        if self._state is not None:
+            names = relations(self._state.session.result, drawn_column(self._state))
+            self.choose("relation", lambda view: stepped(names, view.relation))
+
+    def action_optimum(self, opposite: bool = False) -> None:
+        """Put the crosshair on the best point of the drawn result, or on the worst one."""
+        state, plots = self._state, self.query_one(StackedPlots)
+        if state is None or plots.description is None or not state.session.grid.axes:
+            return
+        answers = answers_of(state, picture(state), opposite=opposite)
+        found = answers.optimum
+        if found is not None:
+            self._optimum = found.index, _crosshair(plots.description, found.index)
+            plots.point_to(self._optimum[1])
+        if found is None or opposite:
+            self.notify(toast(answers.sentence if found is None else found.text), markup=False)
+
+    @on(StackedPlots.Adopted)
+    def _adopt(self, event: StackedPlots.Adopted) -> None:
+        """Adopt the values under the crosshair; on the optimum of curves, those of all axes."""
+        if self._state is None or event.plot.description is None:
+            return
+        session = self._state.session
+        index = point_of(session, event.plot.description, event.cross)
+        if self._optimum is not None and np.array_equal(self._optimum[1], event.cross, equal_nan=True):
+            index = self._optimum[0]
+        changes = edits_at(session, index)
+        self.notify(toast(adopted_words(session, changes)), markup=False)
+        for change in changes:
+            self.post_message(ChangeRequested(change))
+
+    @on(StackedPlots.PartWanted)
+    def _sweep_part(self, event: StackedPlots.PartWanted) -> None:
+        """Sweep the visible part of the first axis."""
+        if self._state is not None:
+            try:
+                self.post_message(ChangeRequested(part_of_sweep(self._state.session, event.low, event.high)))
+            except UsageError as problem:
+                self.post_message(ErrorReported(str(problem)))
+
     def action_swap(self) -> None:
         """Exchange the axes."""
         self.post_message(ChangeRequested(SwapAxes()))
@@ -183,6 +266,21 @@ def picture(state: ExplorerState, bands: Uncertainty | None = None) -> PlotDescr
     result = session.result if bands is None else replace(session.result, bands=bands.sweep)
     drawn = figure(result, y, session.here, None, *scales)
     return replace(with_variants(drawn, state, y), title="")
+
+
+def answers_of(state: ExplorerState, description: Description, *, opposite: bool = False) -> Answers:
+    """Answers of the sweep of a study about the drawn result; of the opposite aim for its worst point."""
+    y, result = drawn_column(state), state.session.result
+    most = larger_is_better(result.dimensions[y]) != opposite
+    curves = figure(result, y) if isinstance(description, HeatMap) else description
+    return sweep_answers(result, y, curves, most=most)
+
+
+def _crosshair(description: Description, index: tuple[int, ...]) -> tuple[float, float]:
+    """Place of a point of the sweep on its picture."""
+    if isinstance(description, HeatMap):
+        return float(description.xs[index[0]]), float(description.ys[index[1]])
+    return float(description.lines[0].x[index[0]]), float("nan")
 
 
 def _title(column: str, paths: tuple[str, ...]) -> str:

@@ -95,6 +95,11 @@ class Page(Container, Generic[V]):
         """An answer of the job, or what earlier jobs in the background know in its place."""
         return value
 
+    @property
+    def message(self) -> str:
+        """Text of the page that `e` shows whole; empty without one."""
+        return ""
+
     def show(self, state: ExplorerState) -> None:
         """Show a state."""
         raise NotImplementedError

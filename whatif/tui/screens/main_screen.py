@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Horizontal
@@ -28,7 +28,7 @@ from whatif.tui.widgets.parameter_help import ParameterHelp
 from whatif.tui.widgets.parameter_panel import ParameterPanel
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.status import Status
-from whatif.tui.widgets.sweep_plot import Picture
+from whatif.tui.widgets.sweep_plot import Picture, PlotView
 from whatif.tui.widgets.title import Title
 
 
@@ -41,6 +41,14 @@ class MainScreen(BackgroundScreen):
         Binding("F", "variant", "next variant", show=False, tooltip="Go to the next variant", id="desk.variant"),
         Binding("V", "go('variants')", "variants", show=False, tooltip="Compare the variants", id="desk.variants"),
         Binding("L", "jobs", "jobs", show=False, tooltip="List the jobs in the background", id="desk.jobs"),
+        Binding(
+            "X",
+            "export",
+            "export",
+            show=False,
+            tooltip="Write the plot to a file",
+            id="desk.export",
+        ),
         Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="desk.revert"),
         Binding("t", "tree", "parameters", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
         Binding(
@@ -66,6 +74,7 @@ class MainScreen(BackgroundScreen):
         self.state = state
         self.busy = False
         self._error = ""
+        self._told = False
         self._tree: bool | None = None
         self._gathered: Job | None = None
         self._seen: dict[str, str] = {}
@@ -199,11 +208,16 @@ class MainScreen(BackgroundScreen):
         self.query_one(Title).show(question, state.view.screen, len(state.unsaved()))
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
-        status = self.query_one(Status)
-        before = status.telling
-        status.show(state, self._error, busy=self.busy, background=self.jobs.line)
-        if status.telling != before:
+        before = self._told
+        self.query_one(Status).show(state, self._error, busy=self.busy, background=self.jobs.line)
+        self._told = self._telling
+        if self._told != before:
             self.refresh_bindings()
+
+    @property
+    def _telling(self) -> bool:
+        """Whether there is a message, or a text of the page, to show whole."""
+        return self.query_one(Status).telling or bool(self.page.message)
 
     def change(self, change: Change | Choose) -> None:
         """Ask for a change."""
@@ -283,7 +297,16 @@ class MainScreen(BackgroundScreen):
 
     def action_detail(self) -> None:
         """Show the whole of the message in the status line."""
-        self.app.push_screen(TextDialog(self.query_one(Status).full))
+        status = self.query_one(Status)
+        texts = (status.full if status.telling else "", self.page.message)
+        self.app.push_screen(TextDialog("\n\n".join(filter(None, texts))))
+
+    @work
+    async def action_export(self) -> None:
+        """Write the plot of the page in sight to a file."""
+        from whatif.tui.export import export_plot  # noqa: PLC0415 - not for the first frame
+
+        await export_plot(self.app, self.page, self.state)
 
     def action_help(self) -> None:
         """Explain what has the focus, and its keys."""
@@ -299,4 +322,6 @@ class MainScreen(BackgroundScreen):
         """Offer the whole message only where there is one, and the keys of a page only where they do something."""
         if action == "page":
             return self.page.offers(str(parameters[0]))
-        return self.query_one(Status).telling if action == "detail" else True
+        if action == "export":
+            return any(plot.seen is not None for plot in self.page.query(PlotView))
+        return self._telling if action == "detail" else True

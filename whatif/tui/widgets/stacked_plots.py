@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 from textual import events
 
 from whatif.plotting.cells import TextRun
-from whatif.plotting.crosshair import move_crosshair
 from whatif.plotting.description import Description, PlotDescription
 from whatif.plotting.terminal import point_at, render_runs
 from whatif.tui.widgets.sweep_plot import PlotView
@@ -42,10 +42,12 @@ class StackedPlots(PlotView):
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the upper plot, and where there is room the lower one, with their axes in one column."""
-        above, below = self._description, self._below
+        above, below = self.seen, self._below
         if not isinstance(above, PlotDescription) or below is None or height < self.BOTH:
             self._parts = ()
             return super().draw(width, height)
+        if self._shared:
+            below = replace(below, x=replace(below.x, limits=above.x.limits))
         low = max(height // 3, 6)
         parts = _Part(above, 0, height - low), _Part(below, height - low, low)
         margins = [_margin(self._lines(part, width)) for part in parts]
@@ -59,17 +61,17 @@ class StackedPlots(PlotView):
         lines = render_runs(part.description, width - part.margin, part.rows, **manner)
         return [[TextRun(" " * part.margin, ""), *line] for line in lines]
 
-    def _under(self, event: events.MouseEvent) -> tuple[float, float] | None:
-        """The point nearest to the mouse, on either plot that has the crosshair."""
+    def value_under(self, event: events.MouseEvent) -> tuple[float, float] | None:
+        """Values under the mouse, on either plot that has the crosshair; below, that of x alone."""
         offset = event.get_content_offset(self)
         if not self._parts or offset is None:
-            return super()._under(event)
+            return super().value_under(event)
         part = self._parts[offset.y >= self._parts[1].top]
         if part.top and not self._shared:
             return None
         place = offset.x - part.margin, offset.y - part.top
         value = point_at(part.description, self.size.width - part.margin, part.rows, place, **self._draw_options())
-        return None if value is None else move_crosshair(self._parts[0].description, value)
+        return (value[0], float("nan")) if part.top and value is not None else value
 
 
 def _margin(lines: Sequence[Sequence[TextRun]]) -> int:

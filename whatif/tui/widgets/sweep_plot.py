@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+import numpy as np
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.app import RenderResult
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from whatif.plotting.axis_view import axis_space, from_axis_space
 from whatif.plotting.cells import TextRun
 from whatif.plotting.crosshair import move_crosshair, present_point
-from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap
+from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap, PlotDescription
 from whatif.plotting.raster import MarkerName
 from whatif.plotting.terminal import DrawOptions, point_at, render_runs
+from whatif.plotting.window import PlotWindow, Which, first_curve_at
+from whatif.tui.widgets.zooming import ZOOM_KEYS, Zooming
 
 _ROLES: Final = ("baseline", "marker", "axis", "label", "title", "over-dark", "over-light")
 # Viridis (van der Walt and Smith, 2015): even steps of lightness, in order for every kind of colour vision.
@@ -141,25 +146,61 @@ class Picture(Widget):
         return self.get_component_rich_style(component) if known else self.rich_style
 
 
-class PlotView(Picture, can_focus=True):
+class PlotView(Picture, Zooming, can_focus=True):
     """A sweep as curves or as a heat map; the arrow keys, or the mouse, move a crosshair that reads the values.
 
     Drawing is all it does, so give it descriptions as fast as you like.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        *ZOOM_KEYS,
         _key("left", "left,h", -1, 0, "Move the crosshair one point to the left"),
         _key("right", "right,l", 1, 0, "Move the crosshair one point to the right"),
-        _key("far_left", "shift+left", -10, 0, "Move the crosshair ten points to the left"),
-        _key("far_right", "shift+right", 10, 0, "Move the crosshair ten points to the right"),
+        _key("far_left", "shift+left,ctrl+left", -10, 0, "Move the crosshair ten points to the left"),
+        _key("far_right", "shift+right,ctrl+right", 10, 0, "Move the crosshair ten points to the right"),
         _key("first", "home", -_ALL, 0, "Move the crosshair to the first point"),
         _key("last", "end", _ALL, 0, "Move the crosshair to the last point"),
         _key("up", "up,k", 0, 1, "Move the crosshair of a heat map one point up"),
         _key("down", "down,j", 0, -1, "Move the crosshair of a heat map one point down"),
-        _key("far_up", "shift+up", 0, 10, "Move the crosshair of a heat map ten points up"),
-        _key("far_down", "shift+down", 0, -10, "Move the crosshair of a heat map ten points down"),
+        _key("far_up", "shift+up,ctrl+up", 0, 10, "Move the crosshair of a heat map ten points up"),
+        _key("far_down", "shift+down,ctrl+down", 0, -10, "Move the crosshair of a heat map ten points down"),
+        Binding(
+            "enter",
+            "adopt",
+            "adopt",
+            key_display="⏎",
+            tooltip="Adopt the values under the crosshair as edits",
+            id="plot.adopt",
+        ),
+        Binding(
+            "full_stop",
+            "resample",
+            "sweep this",
+            key_display=".",
+            tooltip="Sweep the visible part of x with more points",
+            id="plot.resample",
+        ),
         Binding("escape", "take_away", show=False, tooltip="Hide the crosshair", id="plot.away"),
     ]
+
+    class Adopted(Message):
+        """The values under the crosshair are wanted as edits."""
+
+        def __init__(self, plot: PlotView, cross: tuple[float, float]) -> None:
+            super().__init__()
+            self.plot = plot
+            self.cross = cross
+
+    class PartWanted(Message):
+        """More points are wanted in a part of x."""
+
+        def __init__(self, low: float, high: float) -> None:
+            super().__init__()
+            self.low = low
+            self.high = high
+
+    adopts: bool = False
+    """Whether the axes are swept parameters, whose values can be adopted."""
 
     def __init__(
         self,
@@ -170,7 +211,6 @@ class PlotView(Picture, can_focus=True):
         classes: str | None = None,
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
-        self._description: Description | None = None
         self._marker: MarkerName = marker
         self._cross: tuple[float, float] | None = None
         # A crosshair under the mouse goes with it; one put there by a key or a click stays.
@@ -190,8 +230,10 @@ class PlotView(Picture, can_focus=True):
         """Show another plot, or nothing; the crosshair stays as long as the axes are of the same parameters."""
         if description is self._description:
             return
-        kept = self._cross if _parameters(description) == _parameters(self._description) else None
+        before = self._description
+        kept = self._cross if _parameters(description) == _parameters(before) else None
         self._description = description
+        self.keep_window(before)
         self._place(move_crosshair(description, kept) if description is not None and kept is not None else None)
         self.redraw()
 
@@ -199,22 +241,67 @@ class PlotView(Picture, can_focus=True):
         """Put the crosshair somewhere, or take it away."""
         self._stays = (self._stays if stays is None else stays) and cross is not None
         if cross != self._cross:
+            begun = (cross is None) != (self._cross is None)
             self._cross = cross
             self.redraw()
+            if begun and self.has_focus:
+                self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave the keys to others while there is nothing to move, up and down on curves, nothing to take away."""
         if action == "take_away":
             return self._cross is not None
+        if action == "adopt":
+            return self.adopts and self._cross is not None
+        if action == "resample":
+            return self.adopts and self._window.x is not None
         if action == "move":
             return self._description is not None and (parameters[1] == 0 or isinstance(self._description, HeatMap))
-        return True
+        return super().check_action(action, parameters)
 
     def action_move(self, steps: int, steps_up: int) -> None:
         """Move the crosshair by points; the first time, from the present point."""
         if self._description is not None:
             start = self._cross or present_point(self._description)
-            self._place(move_crosshair(self._description, start, steps, steps_up), stays=True)
+            cross = move_crosshair(self._description, start, steps, steps_up)
+            self._place(cross, stays=True)
+            self._follow(cross)
+
+    def _follow(self, cross: tuple[float, float]) -> None:
+        """Move the visible part to the crosshair."""
+        window, description = self._window, self._description
+        assert description is not None  # noqa: S101 - there is a crosshair
+        for which, value, axis in (("x", cross[0], description.x), ("y", cross[1], description.y)):
+            position = float(axis_space(np.array(value), axis))
+            window = window.around(description, "y" if which == "y" else "x", position)
+        self._look(window)
+
+    def centre(self, which: Which) -> float | None:
+        """Position of the crosshair along an axis; for y of curves, that of the first one."""
+        plot = self._description
+        if isinstance(plot, PlotDescription) and which == "y":
+            return first_curve_at(self._window.of(plot), self._cross)
+        if plot is None or self._cross is None:
+            return None
+        return float(axis_space(np.array(self._cross[which == "y"]), plot.y if which == "y" else plot.x))
+
+    def point_to(self, cross: tuple[float, float]) -> None:
+        """Put the crosshair on a point, and take the focus."""
+        self._place(cross, stays=True)
+        self._follow(cross)
+        self.focus()
+
+    def action_adopt(self) -> None:
+        """Ask for the values under the crosshair."""
+        if self._cross is not None:
+            self.post_message(self.Adopted(self, self._cross))
+
+    def action_resample(self) -> None:
+        """Ask for more points in the visible part of x."""
+        if self._window.x is not None and self._description is not None:
+            low, high = (from_axis_space(end, self._description.x) for end in self._window.x)
+            self._look(PlotWindow())
+            self.post_message(self.PartWanted(low, high))
 
     def action_take_away(self) -> None:
         """Hide the crosshair."""
@@ -222,11 +309,12 @@ class PlotView(Picture, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Put the crosshair on the point nearest to the mouse."""
-        self._place(self._under(event) or self._cross, stays=True)
+        if not self._dragged:
+            self._place(self._under(event) or self._cross, stays=True)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Let the crosshair follow the mouse until it is put somewhere."""
-        if not self._stays:
+        if not self.drag(event) and not self._stays:
             self._place(self._under(event))
 
     def on_leave(self) -> None:
@@ -236,18 +324,21 @@ class PlotView(Picture, can_focus=True):
 
     def _under(self, event: events.MouseEvent) -> tuple[float, float] | None:
         """The point nearest to the mouse."""
+        value = self.value_under(event)
+        return None if value is None or self._description is None else move_crosshair(self._description, value)
+
+    def value_under(self, event: events.MouseEvent) -> tuple[float, float] | None:
+        """Values of x and y under the mouse."""
         offset = event.get_content_offset(self)
-        if self._description is None or offset is None:
+        if self.seen is None or offset is None:
             return None
-        size, place = (self.size.width, self.size.height), (offset.x, offset.y)
-        value = point_at(self._description, *size, place, **self._draw_options())
-        return None if value is None else move_crosshair(self._description, value)
+        return point_at(self.seen, self.size.width, self.size.height, (offset.x, offset.y), **self._draw_options())
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the description; without colours on this terminal, characters tell the values apart."""
-        if self._description is None:
+        if self.seen is None:
             return []
-        return render_runs(self._description, width, height, **self._draw_options())
+        return render_runs(self.seen, width, height, **self._draw_options())
 
     def _draw_options(self) -> DrawOptions:
         # Sixteen colours are enough for curves, but have no order that a heat map could be read by.

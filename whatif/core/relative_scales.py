@@ -1,0 +1,96 @@
+"""Curves of a sweep relative to the baseline: speedup, parallel efficiency, ratio.
+
+With y0 the baseline's value and y that of the curve: the ratio is y / y0; the speedup is y0 / y, of a rate y / y0, so
+that larger is better. Parallel efficiency is that of `studies.scaling`, over numbers of ranks P, with P_b the fewest
+ranks of the curve: T(P_b) P_b / (T(P) P) in strong scaling, T(P_b) / T(P) in weak scaling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from whatif.core.answer_words import larger_is_better
+from whatif.core.result import Result, array_of
+from whatif.core.sweep_figure import suiting
+from whatif.errors import UsageError
+from whatif.models.quantities import FloatArray
+from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, PlotMark, Scale
+from whatif.units import ONE, SECOND
+from whatif.vocabulary import Relation
+
+RANKS: Final = "application.rank_count"
+_LABELS: Final = {
+    "speedup": "speedup over the baseline",
+    "efficiency": "parallel efficiency",
+    "ratio": "ratio to the baseline",
+}
+_NEEDS: Final = {
+    "speedup": "needs a time or a rate",
+    "efficiency": f"needs a time over `{RANKS}`",
+}
+Transform = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
+"""Values at some x from those of their curve, its x and its y."""
+
+
+def relations(result: Result, y: str) -> tuple[Relation, ...]:
+    """Scales of y that a sweep can be drawn on: speedup for times and rates, efficiency for times over ranks."""
+    dimension = result.dimensions[y]
+    speedup: tuple[Relation, ...] = ("speedup",) if dimension == SECOND or larger_is_better(dimension) else ()
+    ranks = bool(result.grid.axes) and next(iter(result.grid.axes[0].parameters)) == RANKS and dimension == SECOND
+    return ("value", *speedup, *(("efficiency",) if ranks else ()), "ratio")
+
+
+def relative(
+    plot: PlotDescription, result: Result, y: str, relation: Relation, baseline: Result, scale: Scale | None = None
+) -> PlotDescription:
+    """Curves of a column on another scale of y, with their marks; parts of a result are left out.
+
+    `baseline` is a single point. Raise `UsageError` where the scale has no meaning, or the baseline has no value.
+    """
+    if relation == "value":
+        return plot
+    if relation not in relations(result, y):
+        raise UsageError(f"{relation} of `{y}` over {plot.x.name}: {_NEEDS[relation]}")
+    transform = _efficiency(result) if relation == "efficiency" else _ratio(result, y, relation, baseline)
+    single = len(result.grid.axes) == 1
+    names = (plot.lines[0].label, "measured")
+    kept = [line for line in plot.lines if not single or line.style != "data" or line.label in names]
+    # Crossovers of parts, which have no word, go with the parts.
+    marked = [mark for mark in plot.marks if mark.word or not single]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lines = tuple(replace(line, y=transform(line.x, line.y, line.x, line.y)) for line in kept)
+        marks = tuple(_moved(mark, kept, transform) for mark in marked)
+    axis = AxisDescription(_LABELS[relation], ONE, scale or suiting([line.y for line in lines]))
+    return replace(plot, y=axis, lines=lines, marks=marks)
+
+
+def _moved(mark: PlotMark, lines: Sequence[PlotLine], transform: Transform) -> PlotMark:
+    """Mark on the scale of the curve that it lies on, else of the first one."""
+    line = next((line for line in lines if np.any((line.x == mark.x) & (line.y == mark.y))), lines[0])
+    return replace(mark, y=float(transform(np.array(mark.x), np.array(mark.y), line.x, line.y)))
+
+
+def _ratio(result: Result, y: str, relation: Relation, baseline: Result) -> Transform:
+    base = float(np.ravel(array_of(baseline, y))[0])
+    if not (np.isfinite(base) and base > 0):
+        raise UsageError(f"{relation}: the baseline has no `{y}`")
+    inverse = relation == "speedup" and not larger_is_better(result.dimensions[y])
+    return lambda x, values, _, __: base / values if inverse else values / base
+
+
+def _efficiency(result: Result) -> Transform:
+    grid = result.program.loaded.scenario.application.grid
+    strong = grid is not None and grid.scaling == "strong"
+
+    def transform(x: FloatArray, times: FloatArray, ranks: FloatArray, curve: FloatArray) -> FloatArray:
+        known = np.flatnonzero(np.isfinite(curve))
+        if not known.size:
+            return np.full_like(times, np.nan)
+        fewest = known[ranks[known].argmin()]
+        return np.asarray(curve[fewest] / times * (ranks[fewest] / x if strong else 1.0))
+
+    return transform

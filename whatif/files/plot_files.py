@@ -1,0 +1,51 @@
+"""A plot as a file: a picture, the table of its numbers, or the command line that makes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from whatif.atomic import atomic_file
+from whatif.core.sweep_figure import plot_table
+from whatif.errors import UsageError
+from whatif.limits import PICTURES, TABLE_FORMATS
+from whatif.plotting.axis_view import axis_space
+from whatif.plotting.description import Description
+from whatif.plotting.picture import write_picture
+from whatif.table import Table
+from whatif.table_writers import FORMATS_BY_SUFFIX, TABLE_WRITERS
+
+SCRIPT: Final = ".sh"
+PLOT_SUFFIXES: Final = (
+    *PICTURES, *(suffix for suffix, name in FORMATS_BY_SUFFIX.items() if name in TABLE_FORMATS), SCRIPT
+)  # fmt: skip
+
+
+def write_plot(description: Description, path: Path, command: str) -> str:
+    """Message about a plot that is written, with its visible part and its marks, in the format of the file name.
+
+    A table has the visible points. Raise `UsageError` for another suffix, or a file that cannot be written.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in PLOT_SUFFIXES:
+        raise UsageError(f"{path}: cannot tell the format from `{path.suffix}`: use {', '.join(PLOT_SUFFIXES)}")
+    if suffix in PICTURES:
+        write_picture(description, path)
+        return f"written to {path}"
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        if suffix == SCRIPT:
+            file.write(f"#!/bin/sh\n{command.rstrip()}\n")
+        else:
+            TABLE_WRITERS[FORMATS_BY_SUFFIX[suffix]](visible_table(description), file)
+    return f"written to {path}"
+
+
+def visible_table(description: Description) -> Table:
+    """Table of the points of a plot within the limits of its x axis."""
+    table, axis = plot_table(description), description.x
+    if axis.limits is None or axis.ticks:
+        return table
+    places = axis_space(next(iter(table.columns.values())).values, axis)
+    return table.at(np.asarray((places >= axis.limits[0]) & (places <= axis.limits[1])))

@@ -1,0 +1,46 @@
+"""Export of the plot on the screen to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+
+from whatif.api.editing import command_line
+from whatif.errors import WhatifError
+from whatif.tui.events import ErrorReported
+from whatif.tui.labels import toast
+from whatif.tui.pages.page import Page
+from whatif.tui.screens.dialogs import TextPrompt, may_write
+from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.worker import run_once
+
+if TYPE_CHECKING:
+    from whatif.tui.state import ExplorerState
+
+
+def plot_of(page: Page[Any]) -> PlotView | None:
+    """The plot that a page shows; None without one."""
+    return next((plot for plot in page.query(PlotView) if plot.seen is not None), None)
+
+
+async def export_plot(app: App[Any], page: Page[Any], state: ExplorerState) -> None:
+    """Ask for a file name, and write the plot of a page in its format."""
+    plot = plot_of(page)
+    description = None if plot is None else plot.seen
+    if description is None:
+        return
+    name = await app.push_screen_wait(
+        TextPrompt("Export to (.svg .png .pdf .csv .json .md .html .sh)", f"{page.NAME}.svg")
+    )
+    path = Path(name).expanduser()
+    if not name or not await may_write(app, path):
+        return
+    from whatif.api.exporting import write_plot  # noqa: PLC0415 - not for the first frame
+
+    command = page.command or command_line(state.session.scenario, state.session.grid.axes)
+    try:
+        app.notify(toast(await run_once(write_plot, description, path, command)), markup=False)
+    except WhatifError as problem:
+        page.post_message(ErrorReported(str(problem)))
