@@ -31,6 +31,7 @@ from whatif.tui.file_sync import FileSync
 from whatif.tui.labels import toast
 from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt, may_write, toml_path
 from whatif.tui.screens.main_screen import MainScreen
+from whatif.tui.screens.pick_list import PickList
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
 from whatif.tui.worker import keep_memory, run_once
@@ -296,10 +297,10 @@ class Explorer(App[None]):
     @work
     async def action_platform(self) -> None:
         """Go to another platform."""
-        from whatif.studies.platform_comparison import known_platforms  # noqa: PLC0415 - not for the first frame
+        from whatif.studies.choice_lists import platform_choices  # noqa: PLC0415 - not for the first frame
 
-        names = known_platforms(self.state.session.scenario)
-        name = await self.push_screen_wait(TextPrompt("Which platform?", "", names))
+        rows = await asyncio.to_thread(platform_choices, self.state.session.scenario)
+        name = await self.push_screen_wait(PickList("platform", rows, self.state.platform_name or ""))
         if name:
             self.post_message(ChangeRequested(Adopt(name)))
 
@@ -391,5 +392,5 @@ def _all_keys() -> dict[str, str]:
     from whatif.tui.widgets.why_tree import WhyTree  # noqa: PLC0415
 
     widgets = (ParameterTree, TableView, PlotView, CursorList, WhyTree, PromptInput, Prompt)
-    screens = (Explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt)
+    screens = (Explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt, PickList)
     return default_keys((*screens, *widgets), page_registry.all_bindings())

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from whatif.core.parts_in_use import EXTENDS
 from whatif.core.scenario import Scenario
 from whatif.core.session import NudgeSize, Session
 from whatif.errors import UsageError, WhatifError, did_you_mean
@@ -44,7 +45,7 @@ class EditAll:
     def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the values."""
         scenario = state.session.scenario
-        parts = tuple(path.removesuffix("extends") for path, _ in self.texts if path.endswith(".extends"))
+        parts = tuple(path.removesuffix("extends") for path, _ in self.texts if path.endswith(EXTENDS))
         kept = {path: text for path, text in scenario.overrides.items() if not path.startswith(parts)}
         sets = {**kept, **dict(self.texts)}
         return state.with_session(state.session.with_scenario(scenario.changed(sets, scenario.platform)))
@@ -258,7 +259,9 @@ _NEXT: Final = re.compile(r"\s*;\s*(?=[\w-]+(?:\.[\w-]+)+\s*=)")
 def _edit(path: str, text: str) -> Edit | EditAll:
     first, *others = _NEXT.split(text)
     pairs = ((name.strip(), value.strip()) for name, _, value in (other.partition("=") for other in others))
-    return EditAll(((path, first.strip()), *pairs)) if others else Edit(path, text)
+    if others or path.endswith(EXTENDS):
+        return EditAll(((path, first.strip()), *pairs))
+    return Edit(path, text)
 
 
 def _nudge(path: str, text: str) -> Nudge:
@@ -340,7 +343,7 @@ class CommandOutcome:
 INTERNAL: Final = "internal error"
 """Prefix of messages about defects of the program."""
 # How a message names an edit: right for a command line, no help where the parameter is in sight.
-_SET: Final = re.compile(r"^--set [\w.]+=.*?: ", re.MULTILINE)
+_OPTION: Final = re.compile(r"^(?:--set [\w.]+=.*?|--platform): ", re.MULTILINE)
 
 
 def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome:
@@ -352,7 +355,7 @@ def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome
         try:
             state = change.apply(state)
         except (WhatifError, OSError) as problem:
-            error = _SET.sub("", str(problem))
+            error = _OPTION.sub("", str(problem))
         except MemoryError:
             error = f"`{change.line()}` needs more memory than there is"
         except Exception as problem:

@@ -112,29 +112,25 @@ class PickRows(LineList):
 class PickList(ModalScreen[str | None]):
     """Rows of name and description to pick from; the result is a name, or None after escape.
 
-    Typing filters the rows. With `free`, a text that is no row may be accepted as it is.
+    Typing filters the rows. With `free`, a text that is no row may be accepted as it is. `about` is shown for rows
+    without a description.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "choose", key_display="↑↓", id="picking.up"),
-        Binding("down", "move(1)", "Down", show=False, id="picking.down"),
-        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False, priority=True, id="picking.page_up"),
-        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False, priority=True, id="picking.page_down"),
+        Binding("up", "move(-1)", "choose", key_display="↑↓", priority=True, id="picking.up"),
+        Binding("down", "move(1)", "Down", show=False, priority=True, id="picking.down"),
+        Binding("pageup", "page(-1)", "Page up", show=False, priority=True, id="picking.page_up"),
+        Binding("pagedown", "page(1)", "Page down", show=False, priority=True, id="picking.page_down"),
         Binding("escape", "dismiss(None)", "leave", key_display="esc", id="picking.leave"),
     ]
-    DEFAULT_CSS = """
-    PickList { align: center middle; background: $background 60%; }
-    PickList #window { padding: 0 1; max-height: 100%; }
-    PickList Input { background: $boost; }
-    PickList #description { height: 2; color: $text-muted; }
-    PickList.-few #description, PickList.-flat #description { display: none; }
-    PickList.-flat #window { border: none; }
-    """
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (8, "-few"), (16, "-tall")]  # noqa: RUF012 - declared without ClassVar by Textual
 
-    def __init__(self, title: str, rows: Sequence[Row], current: str = "", *, free: bool = False) -> None:
+    def __init__(
+        self, title: str, rows: Sequence[Row], current: str = "", *, free: bool = False, about: str = ""
+    ) -> None:
         super().__init__()
         self._heading, self._rows, self._current, self._free = title, tuple(rows), current, free
+        self._about = about
 
     def compose(self) -> ComposeResult:
         """The line, the rows, and the whole description of one of them."""
@@ -173,7 +169,9 @@ class PickList(ModalScreen[str | None]):
     def _describe(self) -> None:
         row, words = self.list.row, self.query_one(Input).value.strip()
         near = did_you_mean(words, [name for name, _ in self._rows])
-        self.query_one("#description", Static).update(f"no row with `{words}`{near}" if row is None else row[1])
+        self.query_one("#description", Static).update(
+            f"no row with `{words}`{near}" if row is None else row[1] or self._about
+        )
 
     @on(Input.Submitted)
     @on(PickRows.Clicked)
