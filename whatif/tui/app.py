@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Final
@@ -17,21 +15,22 @@ from textual.binding import Binding, BindingType
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.theme import Theme
+from textual.worker import Worker
 
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
-from whatif.plotting.description import shorten
 from whatif.tui import page_registry
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt, Revert
 from whatif.tui.config import Config, default_keys, keymap
-from whatif.tui.events import ChangeRequested, FileAsked, StopRequested
+from whatif.tui.events import ChangeRequested, EditorAsked, FileAsked, StopRequested
 from whatif.tui.file_sync import FileSync
 from whatif.tui.labels import toast
 from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt, may_write, toml_path
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.screens.pick_list import PickList
+from whatif.tui.signals import on_end
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
 from whatif.tui.worker import keep_memory, run_once
@@ -77,6 +76,7 @@ class Explorer(App[None]):
         self._keys = keymap(self.config, _all_keys()) if self.config.keys else {}
         self._opening, self._replay = tuple(opening), tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
+        self._saving: Worker[None] | None = None
         self._start(scenario, Session.start(scenario))
 
     def _start(self, scenario: Scenario, session: Session) -> None:
@@ -114,18 +114,9 @@ class Explorer(App[None]):
 
     async def _open_main_screen(self) -> None:
         await self.push_screen(MainScreen(self.state))
-        self._listen()
+        on_end(self._ended)
         self.set_interval(LOOK_SECONDS, self._look)
         self.call_after_refresh(self._begin)
-
-    def _listen(self) -> None:
-        """Shut down in order on SIGTERM and on SIGHUP, which a closed terminal sends; Windows has no SIGHUP."""
-        loop = asyncio.get_running_loop()
-        for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None:
-                with suppress(NotImplementedError, RuntimeError, ValueError):
-                    loop.add_signal_handler(number, self._ended, number)
 
     def _ended(self, number: int) -> None:
         self.file_sync.write_down()
@@ -149,14 +140,9 @@ class Explorer(App[None]):
             return
         lost = self.file_sync.recovery.lost()
         if lost is not None:
-            text = "\n".join(
-                (
-                    "An earlier session ended with edits that were not saved:",
-                    "",
-                    *(shorten(line, 76) for line in lost.lines[:12]),
-                )
+            answer = await self.push_screen_wait(
+                ChoicePrompt(lost.question, {"r": "bring them back", "d": "drop them"})
             )
-            answer = await self.push_screen_wait(ChoicePrompt(text, {"r": "bring them back", "d": "drop them"}))
             if answer == "d" or (answer == "r" and await self._repeat(lost.lines)):
                 lost.path.unlink(missing_ok=True)
 
@@ -243,7 +229,7 @@ class Explorer(App[None]):
 
     def _save(self) -> None:
         if self.file_sync.shipped and self.state.unsaved():
-            self.action_save_as()
+            self._saving = self.action_save_as()
             return
         if self.file_sync.touched() or self._file_error:
             self._reload()
@@ -252,7 +238,7 @@ class Explorer(App[None]):
 
     def _write(self) -> None:
         if self.file_sync.conflicts:
-            self._settle()
+            self._saving = self._settle()
         else:
             self._try(self.file_sync.save)
 
@@ -267,6 +253,7 @@ class Explorer(App[None]):
                 self.runner.ask(Revert(path))
         if answer:
             self.runner.later(lambda: self._try(self.file_sync.save))
+            await self.runner.idle()
 
     def _try(self, work: Callable[[], str]) -> None:
         """Do something with a file, and tell how it went."""
@@ -287,6 +274,7 @@ class Explorer(App[None]):
         )
         if name and await may_write(self, toml_path(name)):
             self.runner.later(lambda: self._try(lambda: self.file_sync.save_as(toml_path(name))))
+            await self.runner.idle()
 
     def action_copy(self, what: str) -> None:
         """Copy what is on the screen, as a command line or as a TOML patch."""
@@ -303,6 +291,17 @@ class Explorer(App[None]):
         name = await self.push_screen_wait(PickList("platform", rows, self.state.platform_name or ""))
         if name:
             self.post_message(ChangeRequested(Adopt(name)))
+
+    @on(EditorAsked)
+    @work
+    async def _edit_file(self, event: EditorAsked) -> None:
+        """Open a file in the editor, then take in what changed."""
+        try:
+            self._say(await import_module("whatif.tui.file_editor").edit_file(self, event.path))
+        except WhatifError as problem:
+            self._shown(str(problem))
+        else:
+            self._look()
 
     @work
     async def action_journal(self) -> None:
@@ -361,6 +360,8 @@ class Explorer(App[None]):
         if answer == "s":
             self.action_save()
             await self.runner.idle()
+            if self._saving is not None:
+                await self._saving.wait()
             return not self.state.unsaved()
         return answer == "d"
 

@@ -65,3 +65,11 @@ class FileAsked(Message):
     def __init__(self, source: str) -> None:
         super().__init__()
         self.source = source
+
+
+class EditorAsked(Message):
+    """Request to open the file of a parameter in the editor; `path` is that of a parameter or a table."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path

@@ -18,7 +18,14 @@ from whatif.core.sweep_figure import breakdown
 from whatif.tui import page_registry
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
 from whatif.tui.decisions.titles import DECISIONS
-from whatif.tui.events import ChangeRequested, ErrorReported, JobRequested, ParameterSelected, StopRequested
+from whatif.tui.events import (
+    ChangeRequested,
+    EditorAsked,
+    ErrorReported,
+    JobRequested,
+    ParameterSelected,
+    StopRequested,
+)
 from whatif.tui.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Job, Page
@@ -42,6 +49,7 @@ class MainScreen(Screen[None]):
         Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
         Binding("t", "tree", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
         Binding("M", "marker", show=False, tooltip="Draw with braille, blocks or ASCII", id="desk.marker"),
+        Binding("E", "edit_file", show=False, tooltip="Open the file of this parameter in $EDITOR", id="desk.editor"),
         Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
         Binding("f1,?", "help", "help", key_display="F1", tooltip="Explain what has the focus", id="desk.help"),
         Binding("escape", "stop", show=False, tooltip="Stop computing, forget the message", id="desk.stop"),
@@ -245,6 +253,11 @@ class MainScreen(Screen[None]):
             self._failed("")
         else:
             parameters.filter("")
+
+    def action_edit_file(self) -> None:
+        """Open the file of the parameter or table under the cursor in the editor."""
+        row = self.query_one(ParameterTree).row
+        self.post_message(EditorAsked("" if row is None else row.path))
 
     def action_detail(self) -> None:
         """Show the whole of the message in the status line."""
