@@ -13,6 +13,7 @@ from whatif.core.parts_in_use import EXTENDS
 from whatif.core.scenario import Scenario
 from whatif.core.session import NudgeSize, Session
 from whatif.errors import UsageError, WhatifError, did_you_mean
+from whatif.schema.relative import is_relative
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState, UndoState, View
 
@@ -44,11 +45,11 @@ class EditAll:
 
     def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the values."""
-        scenario = state.session.scenario
-        parts = tuple(path.removesuffix("extends") for path, _ in self.texts if path.endswith(EXTENDS))
+        session, scenario = state.session, state.session.scenario
+        texts = {path: session.absolute(path, text) for path, text in self.texts}
+        parts = tuple(path.removesuffix("extends") for path in texts if path.endswith(EXTENDS))
         kept = {path: text for path, text in scenario.overrides.items() if not path.startswith(parts)}
-        sets = {**kept, **dict(self.texts)}
-        return state.with_session(state.session.with_scenario(scenario.changed(sets, scenario.platform)))
+        return state.with_session(session.with_scenario(scenario.changed({**kept, **texts}, scenario.platform)))
 
     def line(self) -> str:
         """`set PATH = TEXT; PATH = TEXT`."""
@@ -324,7 +325,7 @@ def supersedes(change: Change, last: Change) -> bool:
     if isinstance(change, SweepParameter):
         return isinstance(last, SweepParameter | Also)
     if isinstance(change, Edit):
-        return isinstance(last, Edit | Nudge) and last.path == change.path
+        return isinstance(last, Edit | Nudge) and last.path == change.path and not is_relative(change.text)
     if isinstance(change, Show):
         return isinstance(last, Show) and last.key == change.key
     return isinstance(change, Adopt) and isinstance(last, Adopt)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
+from whatif.api.editing import Place, editor_command, place_of
 from whatif.errors import UsageError
-from whatif.files.editors import Place, editor_command, place_of
 
 if TYPE_CHECKING:
     from whatif.tui.app import Explorer
