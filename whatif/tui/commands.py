@@ -354,7 +354,7 @@ def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome
     for change in changes:
         before = state.state
         try:
-            state = change.apply(state)
+            state = change.apply(replace(state, note="") if state.note else state)
         except (WhatifError, OSError) as problem:
             error = _OPTION.sub("", str(problem))
         except MemoryError:

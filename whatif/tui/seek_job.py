@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -34,7 +34,7 @@ class Seek:
     target: str
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """State with the value; raise `WhatifError` if none meets the target, or the present one does."""
+        """State with the value, and a note of it; raise `WhatifError` if none meets the target."""
         from whatif.api.searches import seek  # noqa: PLC0415 - not for the first frame
         from whatif.studies.search_space import is_simulated, own_number  # noqa: PLC0415
         from whatif.studies.threshold import SeekResult  # noqa: PLC0415
@@ -49,12 +49,19 @@ class Seek:
         if not found.is_met:
             raise InfeasiblePointError(found.obstacle())
         if found.value == float(found.parameter.value):
-            raise UsageError(f"{found.target} is met as it stands")
-        return state.with_session(state.session.edit(self.path, _text(program, found)))
+            return replace(state, note=f"{found.target} is met as it stands: {_result(found, found.now)}")
+        changed = state.session.edit(self.path, _text(program, found))
+        value = f"{self.path.rpartition('.')[2]} = {changed.parameter(self.path).text()}"
+        words = f"{found.target} is met by {value}: {_result(found, found.then)}"
+        return replace(state.with_session(changed), note=words)
 
     def line(self) -> str:
         """`seek PATH = TARGET`."""
         return f"seek {self.path} = {self.target}"
+
+
+def _result(found: SeekResult, number: float) -> str:
+    return f"{found.target.result} = {format_quantity(number, found.target.dimension)}"
 
 
 def drawn(state: ExplorerState) -> str:

@@ -132,6 +132,8 @@ class ExplorerState:
     baseline: Session
     view: View = View()
     behind: Session | None = None
+    note: str = ""
+    """Good news of the last command, such as the value that meets a target."""
 
     @classmethod
     def start(cls, session: Session, view: View = View()) -> ExplorerState:
