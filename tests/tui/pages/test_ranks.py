@@ -342,3 +342,20 @@ def test_the_title_has_room_for_all_pages_and_some_words(width):
         words = [_word(page, present.name, width) for page in screens()]
         assert [word[1] for word in words] == list("1234567890!@")
         assert sum(map(len, words)) <= width - len(" whatif* ") - 12
+
+
+def test_hint_names_only_keys_that_the_focus_leaves_to_the_page():
+    async def check(driver):
+        driver.app.runner.ask(Show("screen", "ranks"))
+        await driver.until(lambda: "of the run ·" in driver.screen_text())
+        driver.main_screen.query_one(RankBars).focus()
+        await driver.until(lambda: "+ - zoom, ← → move" in driver.screen_text())
+        driver.tree.focus()
+        await driver.until(lambda: "· z Z zoom" in driver.screen_text())
+        assert "+ - zoom" not in driver.screen_text()
+        before = driver.session.scenario
+        await driver.press("z")
+        assert driver.session.scenario is before
+        assert driver.state.view.of(RanksView).window is not None
+
+    drive(check, size=(200, 50))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Generic, NamedTuple, cast
+from typing import Any, ClassVar, Final, Generic, NamedTuple, cast
 
 from textual.binding import Binding
 from textual.containers import Container
@@ -34,6 +34,10 @@ class PageKey(NamedTuple):
     action: str
     label: str
     help: str
+
+
+ZOOM_KEYS: Final = "+ - zoom, ← → move", "z Z zoom"
+"""Keys of a time line: with the focus on the page, and wherever it is."""
 
 
 def stepped(choices: Sequence[str], present: str, steps: int = 1) -> str:
@@ -129,6 +133,21 @@ class Page(Container, Generic[V]):
 
     def enter(self) -> None:
         """Take the focus, if the page needs it."""
+
+    def keys_hint(self, own: str, always: str = "") -> str:
+        """Keys to name in a hint: `own` with the focus on the page, else `always`: arrows, + and - edit parameters."""
+        return own if self.has_focus_within else always
+
+    def show_hints(self) -> None:
+        """Write the hints that depend on the focus."""
+
+    def on_descendant_focus(self) -> None:
+        """Name the keys of the page."""
+        self.call_later(self.show_hints)
+
+    def on_descendant_blur(self) -> None:
+        """Name the keys that still work."""
+        self.call_later(self.show_hints)
 
 
 def _binding(page: str, key: PageKey) -> Binding:

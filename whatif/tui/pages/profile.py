@@ -21,7 +21,7 @@ from whatif.table import Column, Table
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, stepped
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.simulation_job import fitting
@@ -191,20 +191,24 @@ class ProfilePage(Page[ProfileView]):
         self.query_one(KernelsByTime).show(found.tables.get("kernels"))
         title = " · ".join(filter(None, (_SIDES[side], Path(own.file).name, found.tool, *found.devices)))
         panel.border_title = Content(title)
-        panel.border_subtitle = Content(self._hint(found, side))
+        self.show_hints()
         table.border_title = "copies and fills" if both else Content(title)
         rows, kept = table_of(found, side)
         table.fill(rows, kept, self._hint(found, side) if tabular and side == "projection" else "")
 
     def _hint(self, found: ProfileSummary, side: str) -> str:
         """What the border says of a side."""
-        if side == "projection" and found.projected is not None:
-            return "x other latencies"
-        low, high = found.streams.window
-        if side == "streams":
-            part = "all of it" if self._window is None else f"{duration(low)} .. {duration(high)}"
-            return f"{part} · + - zoom, ← → move"
-        return ""
+        if side != "streams":
+            return "x other latencies" if side == "projection" and found.projected is not None else ""
+        part = "all of it" if self._window is None else " .. ".join(map(duration, found.streams.window))
+        return f"{part} · {self.keys_hint(*ZOOM_KEYS)}"
+
+    def show_hints(self) -> None:
+        """The part of the time line that is in sight, and the keys that show others."""
+        found, state = self._found, self._state
+        if state is not None and isinstance(found, ProfileSummary):
+            side = self.view_in(state.view).side
+            self.query_one("#profiled").border_subtitle = Content(self._hint(found, side))
 
     @work
     async def action_open(self) -> None:

@@ -16,7 +16,7 @@ from whatif.studies.rank_lanes import Lanes, RunSummary, Window
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, stepped
 from whatif.tui.simulation_job import (
     MOST_ITERATIONS,
     SimulationPart,
@@ -205,14 +205,20 @@ class RanksPage(Page[RanksView]):
         """The picture, the table, and what the time is spent on."""
         panel = self.query_one("#lanes")
         panel.border_title = Content(headed(summary))
-        waiting = self._ready() is None
-        panel.border_subtitle = Content("simulating …" if waiting else window_words(lanes.window, summary.run_time))
+        self.show_hints()
         self.query_one(RankBars).show(lanes, self.view_in(state.view).first_rank, self._rank)
         self.query_one("#rank-times", TableView).show(rank_times(summary))
         self.query_one("#spent").border_title = "what the run time is made of"
         self.query_one(Facts).show(path_facts(summary), "")
         self.query_one("#groups", ColumnsView).fill(group_rows(summary), 1)
         self.query_one("#path", ColumnsView).fill(path_rows(summary.path), 1)
+
+    def show_hints(self) -> None:
+        """The part of the run that is in sight, and the keys that show others."""
+        found, summary = self._found, self._summary
+        if isinstance(found, SimulationPart) and summary is not None:
+            words = window_words(found.lanes.window, summary.run_time, self.keys_hint(*ZOOM_KEYS))
+            self.query_one("#lanes").border_subtitle = Content("simulating …" if self._ready() is None else words)
 
     def _arrange(self) -> None:
         """Show the halves that are wanted and have room."""

@@ -31,11 +31,11 @@ def _many(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' * (count != 1)}"
 
 
-def window_words(window: Window, run_time: float) -> str:
+def window_words(window: Window, run_time: float, keys: str) -> str:
     """Which part of the run is in sight, and the keys that show others."""
     whole = window[1] - window[0] >= run_time
     part = "all of the run" if whole else f"{' .. '.join(map(duration, window))} of {duration(run_time)}"
-    return f"{part} · + - zoom, ← → move"
+    return f"{part} · {keys}"
 
 
 def sentences(summary: RunSummary, rank: int | None) -> list[str]:
