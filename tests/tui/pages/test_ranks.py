@@ -18,7 +18,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS
-from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, main_groups, path_owners
+from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, RunSummary, busiest, main_groups, path_owners
 from whatif.tui.commands import Edit, Show
 from whatif.tui.labels import duration
 from whatif.tui.page_registry import screens
@@ -26,6 +26,7 @@ from whatif.tui.pages.ranks import RanksPage, RanksView, moved
 from whatif.tui.simulation_job import simulated_part
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.rank_bars import RankBars, rank_bars
+from whatif.tui.widgets.run_labels import node_times
 from whatif.tui.widgets.title import Title, _word
 
 # Rank 0 computes for 3 ms, then rank 1, which waited for it, for 1 ms; the others are done before.
@@ -303,8 +304,9 @@ def test_the_keys_move_through_the_run(chain):
         await driver.calm()
         assert "9 ranks" in driver.screen_text()
         assert "chain.goal" in driver.screen_text()
-        await driver.press("plus", "right")
-        assert driver.state.view.of(RanksView).window == pytest.approx((1.5e-3, 3.5e-3), rel=1e-3)
+        await driver.press("plus")
+        # From just after the end of rank 3 to that of rank 0: most of what happens.
+        assert driver.state.view.of(RanksView).window == pytest.approx((1.004e-3, 3.004e-3), rel=1e-3)
         await driver.press("home", "x")
         assert "Rank 0 on node 0" in driver.screen_text()
         await driver.press("x")
@@ -315,6 +317,9 @@ def test_the_keys_move_through_the_run(chain):
         assert "done at" in driver.screen_text()
         await driver.press("m")
         assert "what the run time is made of" in driver.screen_text()
+        await driver.press("m")
+        assert "done at, least" in driver.screen_text()
+        await driver.press("m", "m")
         assert "node 0" not in driver.screen_text().replace("on node 0", "")
         await driver.press("I")
         assert "a trace is simulated once" in driver.screen_text()
@@ -342,6 +347,38 @@ def test_the_title_has_room_for_all_pages_and_some_words(width):
         words = [_word(page, present.name, width) for page in screens()]
         assert [word[1] for word in words] == list("1234567890!@")
         assert sum(map(len, words)) <= width - len(" whatif* ") - 12
+
+
+def test_busiest_part_is_where_activities_change():
+    group = np.ones((3, PARTS), dtype=np.uint8)
+    group[0, 900:910] = 2
+    group[1, 905:] = 3
+    lanes = replace(lanes_of([(0, 0, 0.0, 1.0)], [0, 0, 0]), group=group)
+    low, high = busiest(lanes, 0.5)
+    assert high - low == 0.5
+    assert low <= 900 / PARTS
+    assert high >= 910 / PARTS
+    # Without any change the middle is as good as any other part.
+    still = replace(lanes, group=np.ones((3, PARTS), dtype=np.uint8))
+    assert busiest(still, 0.5) == (0.25, 0.75)
+
+
+def test_times_by_node_are_least_median_and_most_of_its_ranks():
+    times = np.zeros((5, len(GROUPS)))
+    times[:, COMPUTE] = [1.0, 4.0, 2.0, 8.0, 6.0]
+    times[:, WAIT] = [3.0, 0.0, 2.0, 0.0, 2.0]
+    node, ends = np.array([1, 0, 1, 0, 1], np.int32), times.sum(axis=1)
+    summary = RunSummary(8.0, "Summit", "run", True, (), node, ends, times, 0, 0.0, None, 8.0, False, ())
+    table = node_times(summary)
+    assert table.columns["node"].values.tolist() == [0.0, 1.0]
+    assert table.columns["ranks"].values.tolist() == [2.0, 3.0]
+    assert [table.columns[f"compute, {word}"].values.tolist() for word in ("least", "median", "most")] == [
+        [4.0, 1.0],
+        [6.0, 2.0],
+        [8.0, 6.0],
+    ]
+    assert table.columns["messages, most"].values.tolist() == [0.0, 3.0]
+    assert table.columns["done at, median"].values.tolist() == [6.0, 4.0]
 
 
 def test_hint_names_only_keys_that_the_focus_leaves_to_the_page():

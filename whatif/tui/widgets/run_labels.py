@@ -125,3 +125,20 @@ def rank_times(summary: RunSummary) -> Table:
         **{group: Column(summary.times[:, place], SECOND) for place, group in enumerate(GROUPS)},
     }
     return Table(columns)
+
+
+def node_times(summary: RunSummary) -> Table:
+    """Least, median and most of the times of the ranks of each node: their end, their computing, and the rest."""
+    nodes, first, counts = np.unique(np.sort(summary.node), return_index=True, return_counts=True)
+    compute = summary.times[:, GROUPS.index("compute")]
+    columns = {
+        "node": Column(nodes.astype(np.float64), ONE),
+        "ranks": Column(counts.astype(np.float64), ONE),
+    }
+    kinds = {"done at": summary.ends, "compute": compute, "messages": summary.times.sum(axis=1) - compute}
+    for name, times in kinds.items():
+        ordered = times[np.lexsort((times, summary.node))]
+        median = (ordered[first + (counts - 1) // 2] + ordered[first + counts // 2]) / 2
+        spread = {"least": ordered[first], "median": median, "most": ordered[first + counts - 1]}
+        columns |= {f"{name}, {word}": Column(values, SECOND) for word, values in spread.items()}
+    return Table(columns)
