@@ -27,7 +27,7 @@ from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.simulation_job import fitting
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.column_layout import SLIGHT, ColumnsView, times
+from whatif.tui.widgets.column_layout import SLIGHT, ColumnsView, speedup
 from whatif.tui.widgets.data_table import Cell, TableRows
 from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies, class_words
 from whatif.tui.widgets.profile_streams import StreamBars
@@ -381,7 +381,7 @@ def _cell(name: str, column: Column, row: int) -> Cell:
 
 def class_rows(projected: ProjectionSummary) -> TableRows:
     """Each class of copies and fills with its times, three projected; with errors where the profile is the machine's
-    own, else as so many times the measured time."""
+    own, else with the speedup over the measured time."""
     table = projected.classes
     columns = {name: column.values for name, column in table.columns.items()}
     heading = "error" if projected.own else ""
@@ -393,7 +393,7 @@ def class_rows(projected: ProjectionSummary) -> TableRows:
         for key in _WAYS.values():
             time = float(columns[f"{key}_time"][row])
             error = Cell(percent(float(columns[f"{key}_error"][row])), "faint")
-            cells += [Cell(duration(time)), error if projected.own else times(time, measured)]
+            cells += [Cell(duration(time)), error if projected.own else speedup(time, measured)]
         cells.append(Cell(format_quantity(float(columns["count"][row]), ONE)))
         cells.append(Cell(format_quantity(float(columns["total_size"][row]), BYTE, 5)))
         rows.append(tuple(cells))

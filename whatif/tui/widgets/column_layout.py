@@ -159,11 +159,11 @@ def _without_words(rows: TableRows) -> TableRows:
     return replace(rows, cells=tuple(cells))
 
 
-def times(time: float, other: float) -> Cell:
-    """A time as so many times another one: what takes longer is worse."""
-    ratio = time / other if other > 0 else math.nan
+def speedup(time: float, other: float) -> Cell:
+    """Speedup of a time over another one: larger is better, everywhere in the explorer."""
+    ratio = other / time if time > 0 else math.nan
     if not math.isfinite(ratio):
         return Cell("–", "faint")
-    part = "worse" if ratio > 1.005 else "better" if ratio < 0.995 else "faint"
+    part = "better" if ratio > 1.005 else "worse" if ratio < 0.995 else "faint"
     number = f"{ratio:#.3g}".rstrip(".") if 0.001 <= ratio < 1000 else f"{ratio:.2g}"
     return Cell(f"{number}x", part)
