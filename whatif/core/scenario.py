@@ -169,7 +169,7 @@ class Scenario:
         return compile_scenario(self._loaded({**self.overrides, **overrides}, platform))
 
     def _loaded(self, overrides: Mapping[str, Any], platform: str | None) -> Loaded:
-        """Loaded file with overrides, of which some may be relative to the values without them."""
+        """Loaded file with overrides, some relative to the values without them."""
         load = partial(load_document, self.document, platform=platform, folders=self.folders, built=self.built)
         return load(overrides=absolute_overrides(overrides, lambda others: load(overrides=others)))
 

@@ -136,6 +136,7 @@ class Explorer(App[None]):
         if self._opening and not await self._repeat(self._opening):
             return
         if self._replay:
+            self._say(f"replaying {len(self._replay)} lines of the journal …")
             await self._repeat(self._replay)
             return
         lost = self.file_sync.recovery.lost()
