@@ -10,9 +10,10 @@ from whatif.cli.main import program
 from whatif.core.scenario import Scenario
 from whatif.tui.app import Explorer
 from whatif.tui.screens.main_screen import MainScreen
+from whatif.tui.screens.pick_list import PickList
 from whatif.tui.widgets.headline import Tile
 from whatif.tui.widgets.parameter_tree import ParameterTree
-from whatif.tui.widgets.prompt import Prompt
+from whatif.tui.widgets.prompt import Prompt, PromptInput
 from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.sweep_plot import PlotView
 
@@ -81,7 +82,15 @@ class Driver:
     async def edit(self, path, text):
         self.tree.select(path)
         await self.press("enter")
-        await self.type(text)
+        if isinstance(self.app.screen, PickList):
+            await self.pick(text)
+        else:
+            await self.type(text)
+
+    async def pick(self, text):
+        """Type into a list to pick from, and take the row below the cursor."""
+        self.app.screen.query_one(PromptInput).value = text
+        await self.press("enter")
 
 
 def drive(check, size=(120, 36), scenario="jacobi2d", **options):

@@ -314,3 +314,19 @@ def test_energy_money_and_carbon_have_customary_units(text, base):
 
 def test_currencies_are_distinct_dimensions():
     assert parse_quantity("1 EUR").dimension != parse_quantity("1 USD").dimension
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("gb/s", "`GB/s`"),
+        ("GB/S", "`GB/s`"),
+        ("Tflop/S", "`Tflop/s`"),
+        ("mw/S", "`MW/s` or `mW/s`"),
+        ("usd/h", "`USD/h`"),
+    ],
+)
+def test_unit_in_the_wrong_case_is_suggested_in_the_right_one(text, meant):
+    with pytest.raises(UnitError) as caught:
+        parse_unit(text)
+    assert str(caught.value).endswith(f"did you mean {meant}?")

@@ -139,7 +139,7 @@ def parse_unit(text: str) -> tuple[Dimension, float]:
         sign = 1 if index == 0 else sign
         match = _POWER.fullmatch(factor)
         if match is None or match[1] not in UNITS:
-            raise UnitError(f"`{text}`: {_unknown_unit(factor)}")
+            raise UnitError(f"`{text}`: {_unknown_unit(factor, text)}")
         unit, unit_size = UNITS[match[1]]
         power = sign * int(match[2] or 1)
         dimension, size = dimension * unit**power, size * unit_size**power
@@ -148,11 +148,30 @@ def parse_unit(text: str) -> tuple[Dimension, float]:
     return dimension, size
 
 
-def _unknown_unit(word: str) -> str:
+def _unknown_unit(word: str, text: str) -> str:
     if not word:
         return "missing unit next to `/` or `*`"
+    if word not in _MEANT and (same := _in_other_case(word)):
+        return f"unknown unit `{word}`; did you mean {' or '.join(f'`{_in_case(text, unit)}`' for unit in same)}?"
     meant = _MEANT.get(word) or " or ".join(difflib.get_close_matches(word, UNITS, n=2, cutoff=0.5))
     return f"unknown unit `{word}`" + (f"; did you mean {meant}?" if meant else "")
+
+
+def _in_other_case(word: str) -> list[str]:
+    """Units that differ from a word by upper and lower case only."""
+    return [unit for unit in UNITS if unit.casefold() == word.casefold()]
+
+
+def _in_case(text: str, unit: str) -> str:
+    """Text of a unit with one of its words in the case of `unit`, and other unknown words in that of a known unit."""
+
+    def known(found: re.Match[str]) -> str:
+        word = found[0]
+        if word.casefold() == unit.casefold():
+            return unit
+        return word if word in UNITS else next(iter(_in_other_case(word)), word)
+
+    return re.sub(UNIT_WORD, known, text)
 
 
 def parse_quantity(text: str) -> Quantity:

@@ -92,7 +92,9 @@ def test_every_number_of_its_own_that_results_depend_on_is_there_once_and_the_la
     numbers = {path for path in program.timed if isinstance(program.parameters[path].value, float)}
     assert len(items) > 10
     assert len(items) == len({item.path for item in items})
-    assert {item.path for item in items} == {path for path in numbers if program.parameters[path].value != 0}
+    profiled = {path for path in numbers if ".profiled_" in path}
+    assert profiled or name not in ("minife", "minimd")
+    assert {item.path for item in items} == {path for path in numbers - profiled if program.parameters[path].value != 0}
     sizes = [abs(item.elasticity) for item in items]
     assert sizes == sorted(sizes, reverse=True)
 

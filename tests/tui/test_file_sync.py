@@ -18,8 +18,10 @@ from whatif.cli.open import read_journal
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.tui.commands import Edit
+from whatif.tui.events import FileAsked
 from whatif.tui.labels import duration, toast
 from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt
+from whatif.tui.screens.pick_list import PickList
 from whatif.tui.widgets.column_layout import ColumnsView
 
 TEXT = """# How fast is my stencil?
@@ -164,6 +166,56 @@ def test_a_shipped_scenario_is_saved_elsewhere(tmp_path, monkeypatch):
         await driver.until((tmp_path / "jacobi2d.toml").exists)
         await driver.until(lambda: driver.state.unsaved() == {})
         assert driver.app.file_sync.file.path == (tmp_path / "jacobi2d.toml").resolve()
+
+    drive(check)
+
+
+def test_save_and_quit_of_a_shipped_scenario_quits_after_the_copy_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def check(driver):
+        await driver.edit(RANKS, "256")
+        await driver.pilot.press("q")
+        await driver.until(window(driver, ChoicePrompt))
+        await driver.pilot.press("s")
+        await driver.until(window(driver, TextPrompt))
+        await driver.pilot.press("enter")
+        await driver.until(lambda: not driver.app.is_running)
+
+    drive(check)
+    assert "rank_count = 256" in (tmp_path / "jacobi2d.toml").read_text()
+
+
+def test_save_and_open_of_a_shipped_scenario_opens_the_other_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def check(driver):
+        await driver.edit(RANKS, "256")
+        driver.app.post_message(FileAsked("minife"))
+        await driver.until(window(driver, ChoicePrompt))
+        await driver.pilot.press("s")
+        await driver.until(window(driver, TextPrompt))
+        await driver.pilot.press("enter")
+        await driver.until(lambda: driver.session.program.loaded.name == "minife")
+
+    drive(check)
+    assert "rank_count = 256" in (tmp_path / "jacobi2d.toml").read_text()
+
+
+def test_leaving_the_copy_of_a_shipped_scenario_does_not_quit(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def check(driver):
+        await driver.edit(RANKS, "256")
+        await driver.pilot.press("q")
+        await driver.until(window(driver, ChoicePrompt))
+        await driver.pilot.press("s")
+        await driver.until(window(driver, TextPrompt))
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
+        await driver.press("right")
+        assert driver.app.is_running
+        assert driver.state.unsaved()
 
     drive(check)
 
@@ -455,7 +507,7 @@ def test_what_is_on_the_screen_is_copied_as_a_scenario(mine):
 def test_a_platform_is_taken_and_saved_by_name(mine):
     async def check(driver):
         await driver.pilot.press("P")
-        await driver.until(window(driver, TextPrompt))
+        await driver.until(window(driver, PickList))
         driver.app.screen.query_one("Input").value = "lassen"
         await driver.pilot.press("enter")
         await driver.until(lambda: driver.session.program.loaded.scenario.platform.name == "Lassen")

@@ -30,7 +30,7 @@ set_option = click.option(
     "overrides",
     multiple=True,
     metavar="PATH=VALUE",
-    help="Override a parameter, e.g. --set platform.node.gpu_count=8.",
+    help="Override a parameter, e.g. --set platform.node.gpu_count=8 (or x2, +50%).",
 )
 
 

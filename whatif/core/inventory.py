@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from whatif.core.scenario import Scenario
 from whatif.schema.load import load_platform, open_document, question_of
 from whatif.schema.shipped import shipped_names
+from whatif.schema.toml import Document
 from whatif.table import Table
 
 
@@ -22,10 +23,17 @@ def part_table() -> Table:
     """Shipped parts of platforms: name, kind and description, by kind."""
     documents = {name: open_document(name, "parts") for name in shipped_names("parts")}
     rows = [
-        (name, document.data["part"], document.data.get("name") or _first_comment(document.text))
+        (name, document.data["part"], part_description(document))
         for name, document in sorted(documents.items(), key=lambda item: (item[1].data["part"], item[0]))
     ]
     return Table.of_rows({"part": None, "kind": None, "description": None}, rows)
+
+
+def part_description(document: Document, keys: Sequence[str] = ()) -> str:
+    """Name of a part or its first comment, and some of its values as the file states them."""
+    data = document.data
+    values = (str(data[key]) for key in keys if key in data)
+    return ", ".join([str(data.get("name") or _first_comment(document.text)), *values])
 
 
 def _first_comment(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +18,9 @@ from whatif.core.sweep import PLATFORM_PARAMETER, structural_points
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InvalidFileError, WhatifError
-from whatif.schema.load import load_document, open_document
+from whatif.schema.load import Loaded, load_document, open_document
 from whatif.schema.parameters import worst
+from whatif.schema.relative import absolute_overrides, is_relative
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import Document
 
@@ -105,7 +107,7 @@ class Scenario:
         """Text of the scenario file, with overrides and platform written into it and all else as it was."""
         if not self.overrides and self.platform is None:
             return self.document.text
-        return rewritten(self.document, self.overrides, self.platform, self.folders, self.built)
+        return rewritten(self.document, self.absolute().overrides, self.platform, self.folders, self.built)
 
     def write(self, path: str | Path) -> None:
         """Write the scenario file, whole or not at all. A platform built in Python is written on its own."""
@@ -164,15 +166,20 @@ class Scenario:
     def _compile(self, structural: Mapping[str, str]) -> Program:
         overrides = {path: value for path, value in structural.items() if path != PLATFORM_PARAMETER}
         platform = structural.get(PLATFORM_PARAMETER, self.platform)
-        return compile_scenario(
-            load_document(
-                self.document,
-                platform=platform,
-                overrides={**self.overrides, **overrides},
-                folders=self.folders,
-                built=self.built,
-            )
-        )
+        return compile_scenario(self._loaded({**self.overrides, **overrides}, platform))
+
+    def _loaded(self, overrides: Mapping[str, Any], platform: str | None) -> Loaded:
+        """Loaded file with overrides, some relative to the values without them."""
+        load = partial(load_document, self.document, platform=platform, folders=self.folders, built=self.built)
+        return load(overrides=absolute_overrides(overrides, lambda others: load(overrides=others)))
+
+    def absolute(self) -> Scenario:
+        """Same scenario without overrides that are relative to present values, such as `x2`."""
+        if not any(map(is_relative, self.overrides.values())):
+            return self
+        known = self.program.parameters
+        texts = {path: known[path].text(17) for path, text in self.overrides.items() if is_relative(text)}
+        return self.changed({**self.overrides, **texts}, self.platform)
 
     def compiled(self, grid: Grid) -> Scenario:
         """Scenario compiled for every structural choice of a grid; it needs no files any more. Invalid choices are kept

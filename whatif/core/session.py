@@ -19,6 +19,7 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.schema.distributions import Uncertain
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import STATED, Parameter
+from whatif.schema.relative import absolute
 from whatif.units import Quantity, format_quantity
 
 CURVE_POINTS: Final = 200
@@ -70,6 +71,7 @@ class Session:
     @classmethod
     def start(cls, scenario: Scenario) -> Session:
         """Session on a scenario with the sweep of its file, or else over the GPUs per node."""
+        scenario = scenario.absolute()
         axes = file_axes(scenario.program, DEFAULT_MAXIMUM_POINTS)
         session = cls.of(SessionInputs(scenario, grid_of(axes, DEFAULT_MAXIMUM_POINTS)))
         return (
@@ -143,8 +145,12 @@ class Session:
         return self.program.parameters[path]
 
     def edit(self, path: str, text: str) -> Session:
-        """The session with another value; raise `WhatifError` where the value is not allowed."""
+        """The session with another value, which may be relative to the present one, such as `x2`.
+
+        Raise `WhatifError` where the value is not allowed.
+        """
         parameter, original = self.parameter(path), self._original(path)
+        text = self.absolute(path, text)
         value = self._number(parameter, text)
         back = original is not None and _says(original, value, text)
         sets = {key: item for key, item in self.scenario.overrides.items() if key != path}
@@ -155,6 +161,15 @@ class Session:
             parameters = {**self.program.parameters, path: original if original is not None and back else edited}
             return Session.of(SessionInputs(scenario, self.grid, replace(self.program, parameters=parameters)), self)
         return self.with_scenario(scenario)
+
+    def absolute(self, path: str, text: str) -> str:
+        """Value of a text that may be relative to the present value of a parameter; other texts are returned."""
+        if path not in self.program.parameters:
+            return text
+        try:
+            return str(absolute(self.program.parameters[path], text))
+        except UsageError as problem:
+            raise UsageError(f"{path}: {problem}") from None
 
     def _original(self, path: str) -> Parameter | None:
         """The parameter as the file has it; None where it has not, or where another platform takes its place."""

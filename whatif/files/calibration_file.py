@@ -75,7 +75,7 @@ def _rounded(value: float) -> float:
 def scenario_text(scenario: Scenario, entries: Mapping[KeyPath, Any], replaced: Sequence[KeyPath]) -> str:
     """Text of the scenario's file with some values, without those of the replaced tables; all else stays."""
     document = scenario.document
-    plain = {key: value for key, value in scenario.overrides.items() if not key.startswith(f"{TABLE}.")}
+    plain = {key: value for key, value in scenario.absolute().overrides.items() if not key.startswith(f"{TABLE}.")}
     text = rewritten(document, plain, scenario.platform, scenario.folders, scenario.built)
     values: dict[KeyPath, str | None] = dict.fromkeys(replaced)
     values |= {key: None if value is None else toml_value(value) for key, value in entries.items()}

@@ -54,7 +54,8 @@ class CellGrid(StrictTable):
     order: Literal["c", "fortran"] = "c"
     """Numbering of the ranks: c: last dimension fastest, as MPI_Cart_create; fortran: first dimension fastest."""
     mapping: Literal["block", "round_robin", "tiles", "file"] = "block"
-    """Placement of ranks on nodes: consecutive ranks, round-robin, compact tiles, or from `mapping_file`."""
+    """Placement of ranks on nodes. block: consecutive ranks share a node; round_robin: consecutive ranks are on
+    consecutive nodes; tiles: a compact part of the grid on each node; file: from `mapping_file`."""
     group: str | None = None
     """Group of `[application.groups]` whose ranks share a grid; every group has a grid of its own. By default all ranks
     share one."""
@@ -114,8 +115,9 @@ class HaloPhase(StrictTable):
     kind: Literal["halo"]
     """An exchange of halos."""
     model: HaloModel
-    """postal, max_rate (k: ranks on a node), injection (Gropp's form), k_model (k: the share that leaves the node),
-    loggp, or node_aware (ranks handle their own messages, nodes their outgoing bytes)."""
+    """postal: latency and bandwidth of a message; max_rate: the same, with the bandwidth of k ranks on a node;
+    injection: Gropp's form of it; k_model: max_rate where k is the share that leaves the node; loggp: latency,
+    overheads and gaps; node_aware: ranks handle their own messages, nodes their outgoing bytes."""
     neighbours: Literal["faces", "all"]
     """faces: 2 per dimension; all: edges and corners too (8 in two dimensions, 26 in three)."""
     concurrency: Literal["serialised", "concurrent"] = "serialised"

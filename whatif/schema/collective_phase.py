@@ -45,9 +45,9 @@ class CollectivePhase(StrictTable):
         "dissemination",
         "measured",
     ]
-    """Algorithm, or best: the fastest one of the operation (docs/domains.md lists them), or measured: by the times of
-    `[platform.network.collectives.measured]`. hierarchical: inside a node or
-    link domain, then between them; switch_reduction and switch_multicast: by the switches of the network."""
+    """Algorithm of the operation (docs/domains.md lists them). best: the fastest one; measured: by the times of
+    `[platform.network.collectives.measured]`; hierarchical: inside a node or link domain, then between them;
+    switch_reduction and switch_multicast: by the switches of the network."""
     model: CollectiveModel
     """Model of the messages, or nccl: a library of GPUs, by the constants of NCCL's tuner."""
     message_size: Bytes = 0.0

@@ -136,7 +136,9 @@ def _parameter(path: KeyPath, value: Any, known: _Known, layers: Layers) -> Para
 def _choices(info: FieldInfo) -> tuple[str, ...]:
     if info.annotation is bool:
         return ("true", "false")
-    return get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
+    # An optional choice: `Literal[..] | None`.
+    kinds = (info.annotation, *get_args(info.annotation))
+    return next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
 
 
 def provenance(path: KeyPath, layers: Layers) -> tuple[str, Grade | Literal["stated"]]:

@@ -98,7 +98,7 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
         raise InvalidFileError([document.problem(asked, message, (*layer.at, *asked))])
     path = find(name, "parts", folders) if is_name(name) else None
     if path is None:
-        known = [item for item in names_in(folders, "parts") if _is_of(item, wanted, folders)]
+        known = parts_of(wanted, folders)
         hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
         raise InvalidFileError([document.problem(asked, f"`{name}`: part not found{hint}", (*layer.at, *asked))])
     part = read_document(path)
@@ -109,13 +109,18 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
     return Layer(part, (*layer.at, *table), part=True), model
 
 
-def _is_of(name: str, wanted: str, folders: Sequence[Path]) -> bool:
-    """Whether a part is of a kind; False if it cannot be read."""
+def parts_of(wanted: str, folders: Sequence[Path]) -> dict[str, Document]:
+    """Known parts of a kind, by name; files that cannot be read are left out."""
+    found = ((name, _read(name, folders)) for name in names_in(folders, "parts"))
+    return {name: document for name, document in found if document is not None and document.data.get("part") == wanted}
+
+
+def _read(name: str, folders: Sequence[Path]) -> Document | None:
     path = find(name, "parts", folders)
     try:
-        return path is not None and read_document(path).data.get("part") == wanted
+        return None if path is None else read_document(path)
     except InvalidFileError:
-        return False
+        return None
 
 
 def without_extends(layer: Layer, tables: Sequence[KeyPath]) -> Layer:

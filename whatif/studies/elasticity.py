@@ -97,6 +97,7 @@ class _Steps:
     down_name: str
 
 
+_RECORD: Final = ".profiled_"
 _PERCENT: Final = _Steps(1.01, 0.99, "±1 %", "+1 %", "-1 %")
 _OCTAVE: Final = _Steps(2.0, 0.5, "x2 and /2", "x2", "/2")
 
@@ -117,7 +118,8 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
     A continuous value moves by 1 % to both sides; a whole number, or one that a whole number is computed from, is
     doubled and halved. The elasticity is the difference of log(result) over that of log(value). A step to a value that
     is not allowed or has no result is left out, and the other one counts alone. Values of 0 and expressions have no
-    elasticity. Raise `UsageError` for an unknown result, `InfeasiblePointError` if the present result is 0 or missing.
+    elasticity, nor have the metadata of profiles (`profiled_cells`). Raise `UsageError` for an unknown result,
+    `InfeasiblePointError` if the present result is 0 or missing.
     """
     term = program.term_of(result)
     inputs = program.timed if program.terms[term].dimension == SECOND else program.reached
@@ -136,9 +138,12 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
 
 
 def _moves(parameter: Parameter, inputs: Collection[str]) -> bool:
-    """Whether a parameter is a number other than 0, no expression, and an input of the result."""
+    """Whether a parameter is a number other than 0, no expression, no record of a profile, and an input of the result.
+
+    What a profile was taken with (`profiled_cells`, `profiled_launch_count`) cannot be changed afterwards.
+    """
     number = parameter.field is not None and not isinstance(parameter.value, Expression)
-    return number and parameter.path in inputs and parameter.value != 0
+    return number and parameter.path in inputs and parameter.value != 0 and _RECORD not in parameter.path
 
 
 def _move(program: Program, parameter: Parameter) -> _Move:

@@ -20,6 +20,7 @@ __all__ = [
     "Ranks32",
     "RunSummary",
     "Window",
+    "busiest",
     "main_groups",
     "path_owners",
 ]
@@ -168,3 +169,18 @@ def path_owners(rank: Ranks32, start: FloatArray, end: FloatArray, window: Windo
     # The last rank written to a part stays: the one with the most time.
     owners[keys[order] // count] = keys[order] % count
     return owners
+
+
+def busiest(lanes: Lanes, share: float) -> Window:
+    """Part of the window, `share` of its length, in which the ranks change their activity most often.
+
+    Of several such parts the one nearest to the middle.
+    """
+    changes = np.zeros(PARTS + 1)
+    changes[2:] = (lanes.group[:, 1:] != lanes.group[:, :-1]).sum(axis=0).cumsum()
+    size = max(1, round(PARTS * share))
+    counts = changes[size:] - changes[:-size]
+    starts = np.flatnonzero(counts == counts.max())
+    start = int(starts[np.abs(starts - (PARTS - size) / 2).argmin()])
+    low, high = lanes.window
+    return low + start / PARTS * (high - low), low + (start + size) / PARTS * (high - low)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -16,21 +14,23 @@ from textual import on, work
 from textual.binding import Binding, BindingType
 from textual.reactive import Reactive
 from textual.theme import Theme
+from textual.worker import Worker
 
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
-from whatif.plotting.description import shorten
 from whatif.plugins import resolve
 from whatif.tui import page_registry
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt, Revert
 from whatif.tui.config import Config, default_keys, keymap
-from whatif.tui.events import ChangeRequested, FileAsked, StopRequested
+from whatif.tui.events import ChangeRequested, EditorAsked, FileAsked, StopRequested
 from whatif.tui.file_sync import FileSync
 from whatif.tui.labels import toast
 from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt, may_write, toml_path
 from whatif.tui.screens.main_screen import MainScreen
+from whatif.tui.screens.pick_list import PickList
+from whatif.tui.signals import on_end
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
 from whatif.tui.variant_writer import VariantWriter
@@ -85,6 +85,7 @@ class Explorer(VariantWriter):
         self._keys = keymap(self.config, _all_keys()) if self.config.keys else {}
         self._opening, self._replay = tuple(opening), tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
+        self._saving: Worker[None] | None = None
         self._start(scenario, Session.start(scenario))
 
     def _start(self, scenario: Scenario, session: Session) -> None:
@@ -122,18 +123,9 @@ class Explorer(VariantWriter):
 
     async def _open_main_screen(self) -> None:
         await self.push_screen(MainScreen(self.state))
-        self._listen()
+        on_end(self._ended)
         self.set_interval(LOOK_SECONDS, self._look)
         self.call_after_refresh(self._begin)
-
-    def _listen(self) -> None:
-        """Shut down in order on SIGTERM and on SIGHUP, which a closed terminal sends; Windows has no SIGHUP."""
-        loop = asyncio.get_running_loop()
-        for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None:
-                with suppress(NotImplementedError, RuntimeError, ValueError):
-                    loop.add_signal_handler(number, self._ended, number)
 
     def _ended(self, number: int) -> None:
         self.file_sync.write_down()
@@ -153,18 +145,14 @@ class Explorer(VariantWriter):
         if self._opening and not await self._repeat(self._opening):
             return
         if self._replay:
+            self._say(f"replaying {len(self._replay)} lines of the journal …")
             await self._repeat(self._replay)
             return
         lost = self.file_sync.recovery.lost()
         if lost is not None:
-            text = "\n".join(
-                (
-                    "An earlier session ended with edits that were not saved:",
-                    "",
-                    *(shorten(line, 76) for line in lost.lines[:12]),
-                )
+            answer = await self.push_screen_wait(
+                ChoicePrompt(lost.question, {"r": "restore changes", "d": "discard changes"})
             )
-            answer = await self.push_screen_wait(ChoicePrompt(text, {"r": "restore changes", "d": "discard changes"}))
             if answer == "d" or (answer == "r" and await self._repeat(lost.lines)):
                 lost.path.unlink(missing_ok=True)
 
@@ -251,7 +239,7 @@ class Explorer(VariantWriter):
 
     def _save(self) -> None:
         if self.file_sync.shipped and self.state.unsaved():
-            self.action_save_as()
+            self._saving = self.action_save_as()
             return
         if self.file_sync.touched() or self._file_error:
             self._reload()
@@ -260,7 +248,7 @@ class Explorer(VariantWriter):
 
     def _write(self) -> None:
         if self.file_sync.conflicts:
-            self._settle()
+            self._saving = self._settle()
         else:
             self._try(self.file_sync.save)
 
@@ -275,6 +263,7 @@ class Explorer(VariantWriter):
                 self.runner.ask(Revert(path))
         if answer:
             self.runner.later(lambda: self._try(self.file_sync.save))
+            await self.runner.idle()
 
     def _try(self, work: Callable[[], str]) -> None:
         """Do something with a file, and tell how it went."""
@@ -295,6 +284,7 @@ class Explorer(VariantWriter):
         )
         if name and await may_write(self, toml_path(name)):
             self.runner.later(lambda: self._try(lambda: self.file_sync.save_as(toml_path(name))))
+            await self.runner.idle()
 
     def action_copy(self, what: str) -> None:
         """Copy what is on the screen, as a command line or as a TOML patch."""
@@ -305,12 +295,23 @@ class Explorer(VariantWriter):
     @work
     async def action_platform(self) -> None:
         """Go to another platform."""
-        from whatif.studies.platform_comparison import known_platforms  # noqa: PLC0415 - not for the first frame
+        from whatif.studies.choice_lists import platform_choices  # noqa: PLC0415 - not for the first frame
 
-        names = known_platforms(self.state.session.scenario)
-        name = await self.push_screen_wait(TextPrompt("Which platform?", "", names))
+        rows = await asyncio.to_thread(platform_choices, self.state.session.scenario)
+        name = await self.push_screen_wait(PickList("platform", rows, self.state.platform_name or ""))
         if name:
             self.post_message(ChangeRequested(Adopt(name)))
+
+    @on(EditorAsked)
+    @work
+    async def _edit_file(self, event: EditorAsked) -> None:
+        """Open a file in the editor, then take in what changed."""
+        try:
+            self._say(await import_module("whatif.tui.file_editor").edit_file(self, event.path))
+        except WhatifError as problem:
+            self._shown(str(problem))
+        else:
+            self._look()
 
     @work
     async def action_journal(self) -> None:
@@ -369,6 +370,8 @@ class Explorer(VariantWriter):
         if answer == "s":
             self.action_save()
             await self.runner.idle()
+            if self._saving is not None:
+                await self._saving.wait()
             if not self.state.unsaved() and self.state.at_stake():
                 await self.write_variants()
             return not self.state.at_stake()
@@ -397,5 +400,5 @@ def _all_keys() -> dict[str, str]:
     from whatif.tui.widgets.why_tree import WhyTree  # noqa: PLC0415
 
     widgets = (ParameterTree, TableView, PlotView, CursorList, WhyTree, PromptInput, Prompt)
-    screens = (Explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt, JobsDialog)
+    screens = (Explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt, PickList, JobsDialog)
     return default_keys((*screens, *widgets), page_registry.all_bindings())

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from whatif.core.parts_in_use import EXTENDS
 from whatif.core.scenario import Scenario
 from whatif.core.session import NudgeSize, Session
 from whatif.errors import UsageError, WhatifError, did_you_mean
+from whatif.schema.relative import is_relative
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState, UndoState, View
 from whatif.tui.variant_commands import Fork, Rename, VariantChange, parse_variant
@@ -45,11 +47,11 @@ class EditAll:
 
     def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the values."""
-        scenario = state.session.scenario
-        parts = tuple(path.removesuffix("extends") for path, _ in self.texts if path.endswith(".extends"))
+        session, scenario = state.session, state.session.scenario
+        texts = {path: session.absolute(path, text) for path, text in self.texts}
+        parts = tuple(path.removesuffix("extends") for path in texts if path.endswith(EXTENDS))
         kept = {path: text for path, text in scenario.overrides.items() if not path.startswith(parts)}
-        sets = {**kept, **dict(self.texts)}
-        return state.with_session(state.session.with_scenario(scenario.changed(sets, scenario.platform)))
+        return state.with_session(session.with_scenario(scenario.changed({**kept, **texts}, scenario.platform)))
 
     def line(self) -> str:
         """`set PATH = TEXT; PATH = TEXT`."""
@@ -261,7 +263,9 @@ _NEXT: Final = re.compile(r"\s*;\s*(?=[\w-]+(?:\.[\w-]+)+\s*=)")
 def _edit(path: str, text: str) -> Edit | EditAll:
     first, *others = _NEXT.split(text)
     pairs = ((name.strip(), value.strip()) for name, _, value in (other.partition("=") for other in others))
-    return EditAll(((path, first.strip()), *pairs)) if others else Edit(path, text)
+    if others or path.endswith(EXTENDS):
+        return EditAll(((path, first.strip()), *pairs))
+    return Edit(path, text)
 
 
 def _nudge(path: str, text: str) -> Nudge:
@@ -325,7 +329,7 @@ def supersedes(change: Change, last: Change) -> bool:
     if isinstance(change, SweepParameter):
         return isinstance(last, SweepParameter | Also)
     if isinstance(change, Edit):
-        return isinstance(last, Edit | Nudge) and last.path == change.path
+        return isinstance(last, Edit | Nudge) and last.path == change.path and not is_relative(change.text)
     if isinstance(change, Show):
         return isinstance(last, Show) and last.key == change.key
     return isinstance(change, Adopt) and isinstance(last, Adopt)
@@ -344,7 +348,7 @@ class CommandOutcome:
 INTERNAL: Final = "internal error"
 """Prefix of messages about defects of the program."""
 # How a message names an edit: right for a command line, no help where the parameter is in sight.
-_SET: Final = re.compile(r"^--set [\w.]+=.*?: ", re.MULTILINE)
+_OPTION: Final = re.compile(r"^(?:--set [\w.]+=.*?|--platform): ", re.MULTILINE)
 
 
 def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome:
@@ -354,9 +358,9 @@ def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome
     for change in changes:
         before = state.state
         try:
-            state = change.apply(state)
+            state = change.apply(replace(state, note="") if state.note else state)
         except (WhatifError, OSError) as problem:
-            error = _SET.sub("", str(problem))
+            error = _OPTION.sub("", str(problem))
         except MemoryError:
             error = f"`{change.line()}` needs more memory than is available"
         except Exception as problem:

@@ -78,3 +78,11 @@ class FileAsked(Message):
 
 class VariantFilesAsked(Message):
     """Request to write each variant to a scenario file of its own."""
+
+
+class EditorAsked(Message):
+    """Request to open the file of a parameter in the editor; `path` is that of a parameter or a table."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path

@@ -38,6 +38,15 @@ class _Table:
             self.tables.setdefault(words[0], _Table(place)).add(path)
 
 
+def with_parts(paths: Iterable[str], parts: Iterable[str]) -> Iterator[str]:
+    """Paths with those of parts, each before the first path of its table."""
+    waiting = {part.removesuffix("extends"): part for part in parts}
+    for path in paths:
+        for table in [table for table in waiting if path.startswith(table)]:
+            yield waiting.pop(table)
+        yield path
+
+
 def outline(paths: Iterable[str], folded: Collection[str] = (), words: str = "") -> tuple[TreeRow, ...]:
     """The rows of all parameters whose path has every one of `words`, parameters before tables; a search unfolds
     all."""

@@ -12,6 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Final
 
+from whatif.plotting.description import shorten
+
 HEADER: Final = "# whatif: unsaved edits; restore them with `whatif open SCENARIO --replay` and this file\n"
 _LOCKED_BYTE: Final = 1 << 30
 """Windows denies reading a locked byte, so one far behind the text is locked."""
@@ -23,6 +25,12 @@ class LostEdits:
 
     path: Path
     lines: tuple[str, ...]
+
+    @property
+    def question(self) -> str:
+        """Text that asks whether to restore them, with the first edits."""
+        shown = (shorten(line, 76) for line in self.lines[:12])
+        return "\n".join(("An earlier session ended with edits that were not saved:", "", *shown))
 
 
 class Recovery:

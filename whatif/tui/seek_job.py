@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,7 +19,8 @@ from whatif.units import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
     from whatif.schema.parameters import Parameter
-    from whatif.studies.threshold import Target
+    from whatif.studies.search_result import SearchResult
+    from whatif.studies.threshold import SeekResult, Target
 
 _DIGITS: Final = (6, 9)
 
@@ -35,32 +36,48 @@ class Seek:
     target: str
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """State with the value; raise `WhatifError` if none meets the target, or the present one does."""
+        """State with the value, and a note of it; raise `WhatifError` if none meets the target."""
         if takes_minutes(state):
             raise UsageError("every point is simulated, which takes long: use `whatif seek`, which shows its progress")
-        return state.with_session(state.session.edit(self.path, self.sought(state)))
+        found, target, value = self._found(state)
+        present = state.session.parameter(self.path)
+        if value == float(present.value):
+            return replace(state, note=f"{target} is met as it stands{_result(found, present=True)}")
+        changed = state.session.edit(self.path, _text(state.session.program, present, value, target))
+        adopted = f"{self.path.rpartition('.')[2]} = {changed.parameter(self.path).text()}"
+        return replace(state.with_session(changed), note=f"{target} is met by {adopted}{_result(found)}")
 
     def sought(self, state: ExplorerState) -> str:
-        """Text of the value; raise `WhatifError` if none meets the target, or the present one does."""
+        """Text of the value; raise `WhatifError` if none meets the target."""
+        _, target, value = self._found(state)
+        return _text(state.session.program, state.session.parameter(self.path), value, target)
+
+    def _found(self, state: ExplorerState) -> tuple[SeekResult | SearchResult, Target, float]:
         from whatif.api.searches import seek  # noqa: PLC0415 - not for the first frame
         from whatif.studies.search_space import own_number  # noqa: PLC0415
         from whatif.studies.threshold import SeekResult  # noqa: PLC0415
 
-        program, parameter = state.session.program, state.session.parameter(self.path)
-        own_number(self.path, parameter)
+        own_number(self.path, state.session.parameter(self.path))
         text = f"{drawn(state)} {self.target}" if self.target.startswith(("<", ">")) else self.target
         found = seek(state.session.scenario, self.path, text)
         if not found.is_met:
             raise InfeasiblePointError(found.obstacle())
         target = found.target if isinstance(found, SeekResult) else found.wish.targets[0]
-        value = found.values[self.path]
-        if value == float(parameter.value):
-            raise UsageError(f"{target} is met as it stands")
-        return _text(program, parameter, value, target)
+        return found, target, float(found.values[self.path])
 
     def line(self) -> str:
         """`seek PATH = TARGET`."""
         return f"seek {self.path} = {self.target}"
+
+
+def _result(found: SeekResult | SearchResult, *, present: bool = False) -> str:
+    """The result that the target is about, at the value found or at the present one, where the search states it."""
+    from whatif.studies.threshold import SeekResult  # noqa: PLC0415 - not for the first frame
+
+    if not isinstance(found, SeekResult):
+        return ""
+    number = found.now if present else found.then
+    return f": {found.target.result} = {format_quantity(number, found.target.dimension)}"
 
 
 def takes_minutes(state: ExplorerState) -> bool:

@@ -159,6 +159,9 @@ class ExplorerState:
     variants: Variants
     view: View = View()
     curves: Mapping[str, VariantCurve] = field(default_factory=dict)
+    behind: Session | None = None
+    note: str = ""
+    """Good news of the last command, such as the value that meets a target."""
 
     @classmethod
     def start(cls, session: Session, view: View = View()) -> ExplorerState:

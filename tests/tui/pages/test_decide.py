@@ -18,7 +18,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.plotting.bars import LESS, MORE, BarRow
-from whatif.tui.commands import Adopt, Edit, EditAll, Show, parse_line
+from whatif.tui.commands import Adopt, Edit, EditAll, Show, parse_line, perform
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.pages.decide import DecidePage
@@ -26,6 +26,7 @@ from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.chart_bars import ChartBars, axis_of
 from whatif.tui.widgets.data_table import TableView
+from whatif.units import SECOND, format_quantity
 
 COUNT = "application.iteration_count"
 FASTER = Edit(MEMORY, "1.6 TB/s")
@@ -321,12 +322,40 @@ def test_a_target_that_nothing_meets_says_how_close_it_comes():
     best = predicted(f"{MEMORY}=779.411 TB/s")["iteration_time"]
     with pytest.raises(InfeasiblePointError, match=f"at best it is {best * 1e3:.4g}.* ms.*longest phases: pack"):
         Seek(MEMORY, "<= 1 ns").apply(study_of())
-    with pytest.raises(UsageError, match="met as it stands"):
-        Seek(MEMORY, "<= 1 s").apply(study_of())
     with pytest.raises(UsageError, match="no such parameter"):
         Seek("platform.node.gpu.dram", "<= 1 s").apply(study_of())
     with pytest.raises(UsageError, match="only an independent number"):
         Seek("application.grid.decomposition", "<= 1 ms").apply(study_of())
+
+
+def test_target_that_is_met_already_is_good_news_and_changes_nothing():
+    state = study_of()
+    after = Seek(MEMORY, "<= 1 s").apply(state)
+    present = format_quantity(predicted()["iteration_time"], SECOND)
+    assert after.note == f"iteration_time <= 1 s is met as it stands: iteration_time = {present}"
+    assert after.session is state.session
+    outcome = perform(state, (Seek(MEMORY, "<= 1 s"),))
+    assert outcome.error == ""
+    assert perform(outcome.state, (Show("y", "total_time"),)).state.note == ""
+
+
+def test_sought_value_is_said_in_words():
+    bound = format_quantity(0.9 * predicted()["iteration_time"], SECOND)
+    after = Seek(MEMORY, "<= 90 %").apply(study_of())
+    value = after.session.parameter(MEMORY).text()
+    words = f"iteration_time <= {bound} is met by dram_bandwidth = {value}: iteration_time = {bound}"
+    assert after.note == words
+
+    async def check(driver):
+        driver.app.runner.ask(Seek(MEMORY, "<= 80 %"))
+        await driver.calm()
+        assert driver.status.full.startswith("iteration_time <= ")
+        assert " is met by dram_bandwidth = " in driver.status.full
+        assert "✓" in driver.screen_text()
+        await driver.press("u")
+        assert "is met" not in driver.status.full
+
+    drive(check)
 
 
 def test_a_front_over_the_ranks_of_a_weak_scaling_keeps_the_whole_grid():

@@ -18,13 +18,14 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS
-from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, main_groups, path_owners
+from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, RunSummary, busiest, main_groups, path_owners
 from whatif.tui.commands import Edit, Show
 from whatif.tui.labels import duration
 from whatif.tui.pages.ranks import RanksPage, RanksView, moved
 from whatif.tui.simulation_job import simulated_part
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.rank_bars import RankBars, rank_bars
+from whatif.tui.widgets.run_labels import node_times
 
 # Rank 0 computes for 3 ms, then rank 1, which waited for it, for 1 ms; the others are done before.
 CHAIN = """num_ranks 4
@@ -296,8 +297,9 @@ def test_the_keys_move_through_the_run(chain):
     async def check(driver):
         await driver.go("ranks")
         assert "chain.goal" in driver.screen_text()
-        await driver.press("plus", "right")
-        assert driver.state.view.of(RanksView).window == pytest.approx((1.5e-3, 3.5e-3), rel=1e-3)
+        await driver.press("plus")
+        # From just after the end of rank 3 to that of rank 0: most of what happens.
+        assert driver.state.view.of(RanksView).window == pytest.approx((1.004e-3, 3.004e-3), rel=1e-3)
         await driver.press("home", "x")
         assert "Rank 0 on node 0" in driver.screen_text()
         await driver.press("x")
@@ -308,6 +310,9 @@ def test_the_keys_move_through_the_run(chain):
         assert "ends at" in driver.screen_text()
         await driver.press("m")
         assert "parts of the run time" in driver.screen_text()
+        await driver.press("m")
+        assert "ends at, least" in driver.screen_text() or "done at, least" in driver.screen_text()
+        await driver.press("m", "m")
         assert "node 0" not in driver.screen_text().replace("on node 0", "")
         await driver.press("I")
         assert "a trace is simulated once" in driver.screen_text()
@@ -327,3 +332,52 @@ def test_a_run_that_is_known_or_under_way_is_not_begun_anew(chain):
         assert page.page.job(page.app.state) is job
 
     on_page(RanksPage, check, chain)
+
+
+def test_busiest_part_is_where_activities_change():
+    group = np.ones((3, PARTS), dtype=np.uint8)
+    group[0, 900:910] = 2
+    group[1, 905:] = 3
+    lanes = replace(lanes_of([(0, 0, 0.0, 1.0)], [0, 0, 0]), group=group)
+    low, high = busiest(lanes, 0.5)
+    assert high - low == 0.5
+    assert low <= 900 / PARTS
+    assert high >= 910 / PARTS
+    # Without any change the middle is as good as any other part.
+    still = replace(lanes, group=np.ones((3, PARTS), dtype=np.uint8))
+    assert busiest(still, 0.5) == (0.25, 0.75)
+
+
+def test_times_by_node_are_least_median_and_most_of_its_ranks():
+    times = np.zeros((5, len(GROUPS)))
+    times[:, COMPUTE] = [1.0, 4.0, 2.0, 8.0, 6.0]
+    times[:, WAIT] = [3.0, 0.0, 2.0, 0.0, 2.0]
+    node, ends = np.array([1, 0, 1, 0, 1], np.int32), times.sum(axis=1)
+    summary = RunSummary(8.0, "Summit", "run", True, (), node, ends, times, 0, 0.0, None, 8.0, False, ())
+    table = node_times(summary)
+    assert table.columns["node"].values.tolist() == [0.0, 1.0]
+    assert table.columns["ranks"].values.tolist() == [2.0, 3.0]
+    assert [table.columns[f"compute, {word}"].values.tolist() for word in ("least", "median", "most")] == [
+        [4.0, 1.0],
+        [6.0, 2.0],
+        [8.0, 6.0],
+    ]
+    assert table.columns["messages, most"].values.tolist() == [0.0, 3.0]
+    assert table.columns["done at, median"].values.tolist() == [6.0, 4.0]
+
+
+def test_hint_names_only_keys_that_the_focus_leaves_to_the_page():
+    async def check(driver):
+        driver.app.runner.ask(Show("screen", "ranks"))
+        await driver.until(lambda: "of the run ·" in driver.screen_text())
+        driver.main_screen.query_one(RankBars).focus()
+        await driver.until(lambda: "+ - zoom, ← → move" in driver.screen_text())
+        driver.tree.focus()
+        await driver.until(lambda: "· z Z zoom" in driver.screen_text())
+        assert "+ - zoom" not in driver.screen_text()
+        before = driver.session.scenario
+        await driver.press("z")
+        assert driver.session.scenario is before
+        assert driver.state.view.of(RanksView).window is not None
+
+    drive(check, size=(200, 50))

@@ -26,7 +26,7 @@ from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.answer_line import AnswerLine
-from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, times
+from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, speedup
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import SECOND
@@ -39,7 +39,7 @@ CATEGORY_TIMES: Final = (*(f"{category}_time" for category in CATEGORIES), "over
 _KEPT: Final = 2
 """The columns that stay: the sign of the curve and the machine."""
 _BEFORE_GRADE: Final = 4
-"""The cells of the results before the grade: iteration and total, each with its ratio."""
+"""The cells of the results before the grade: iteration and total, each with its speedup."""
 _ARROWS: Final = (" ▲", " ▼")
 """Behind the title of the column that machines are sorted by: the smallest or the largest first."""
 
@@ -60,7 +60,7 @@ class CompareView(PageView):
     sort: str = ""
     """Column by which platforms are sorted; `-COLUMN` for descending order, empty for the order of the files."""
     marked: tuple[str, ...] = ()
-    """Platforms to draw; empty for all."""
+    """Platforms to draw next to the baseline; empty for the best ones."""
 
 
 class ComparePage(Page[CompareView]):
@@ -72,7 +72,7 @@ class ComparePage(Page[CompareView]):
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("sort", "o", "sort(1)", "sort", "Sort by the next column"),
         extra_key("turn", "O", "reverse", "reverse", "Reverse the order"),
-        PageKey("mark", "m", "mark", "mark", "Mark the machine, to draw marked ones only"),
+        PageKey("mark", "m", "mark", "mark", "Mark the machine, to draw marked ones and the baseline"),
         PageKey("against", "x", "against", "reference", "Compare all machines with this one"),
         PageKey("next_curve", "y", "curve(1)", "result", "Draw the next result or phase"),
         PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
@@ -144,7 +144,8 @@ class ComparePage(Page[CompareView]):
 
     def _fill(self, state: ExplorerState) -> None:
         machines, view, pointed = self._machines, self.view_in(state.view), self._pointed
-        base, chosen = baseline(machines, state.view.against), chosen_machines(machines, view.marked)
+        base = baseline(machines, state.view.against)
+        chosen = chosen_machines(machines, view.marked, base, state.view.y)
         drawn = [at for at in chosen if _has_curve(machines[at])][:MAXIMUM_CURVES]
         signs = {at: self._sign(place) for place, at in enumerate(drawn)}
         self._order = order(machines, view.sort)
@@ -152,7 +153,7 @@ class ComparePage(Page[CompareView]):
         table.cursor = next((row for row, at in enumerate(self._order) if names[at] == pointed), 0)
         content = rows(machines, self._order, base, signs, state.view)
         table.border_title = "machines" if machines else "evaluating the other machines …"
-        table.fill(content, _KEPT, f"ratios to {machines[base].label}" if machines else "")
+        table.fill(content, _KEPT, f"speedups over {machines[base].label}" if machines else "")
         if view.sort != self._sorted:
             self._sorted = view.sort
             table.bring(next((at for at, title in enumerate(content.titles) if title.endswith(_ARROWS)), 0))
@@ -189,8 +190,13 @@ class ComparePage(Page[CompareView]):
         self.query_one(AnswerLine).show(answers, "of those drawn: " if drawn_alone else "")
         over = ".".join(description.x.label.split(".")[-2:])
         panel.border_title = Content(f"{description.y.label} over {over}")
-        absent = (machine for machine in self._machines if machine.curve_reason and not machine.reason)
-        reasons = (f"{machine.label}: {machine.curve_reason}" for machine in absent)
+        marked = self.view_in(state.view).marked
+        absent = (
+            machine
+            for name, machine in zip(keys(self._machines), self._machines, strict=True)
+            if not _has_curve(machine) and (name in marked or (machine.curve_reason and not machine.reason))
+        )
+        reasons = (f"{machine.label}: {brief(machine.curve_reason or machine.reason)}" for machine in absent)
         panel.border_subtitle = Content(" · ".join((f"{len(machines)} of {len(self._machines)} drawn", *reasons)))
         plot.show(description)
         if tabular:
@@ -262,9 +268,14 @@ def baseline(machines: tuple[PlatformRow, ...], against: str) -> int:
     return next((at for at in reversed(range(len(names))) if against and against in names[at]), 0)
 
 
-def chosen_machines(machines: tuple[PlatformRow, ...], marked: tuple[str, ...]) -> list[int]:
-    """The machines to draw: those marked, or all where none of them is."""
-    return [at for at, key in enumerate(keys(machines)) if key in marked] or list(range(len(machines)))
+def chosen_machines(machines: tuple[PlatformRow, ...], marked: tuple[str, ...], base: int, column: str) -> list[int]:
+    """The machines to draw: the baseline with the marked ones, or with the best that have a curve."""
+    names = keys(machines)
+    chosen = {at for at, key in enumerate(names) if key in marked}
+    if not chosen:
+        able = [at for at in order(machines, column) if at != base and _has_curve(machines[at])]
+        chosen = set(able[: MAXIMUM_CURVES - 1])
+    return sorted({*chosen, base} if machines else chosen)
 
 
 def _has_curve(machine: PlatformRow) -> bool:
@@ -295,7 +306,7 @@ def order(machines: tuple[PlatformRow, ...], sort: str) -> list[int]:
 def rows(
     machines: tuple[PlatformRow, ...], shown: list[int], base: int, signs: dict[int, Cell], view: View
 ) -> TableRows:
-    """The table: signs of the curves, machines, and each time with its ratio to that of the baseline."""
+    """The table: signs of the curves, machines, and each time with its speedup over that of the baseline."""
     columns, names, own = result_columns(machines, view.breakdown), keys(machines), view.of(CompareView)
     titles = [title for name in columns for title in (_title(name, own.sort), "")]
     titles[_BEFORE_GRADE:_BEFORE_GRADE] = ["grade"]
@@ -316,13 +327,13 @@ def _title(column: str, sort: str) -> str:
 
 
 def _cells(machine: PlatformRow, base: PlatformRow, columns: tuple[str, ...]) -> list[Cell]:
-    """Each time with its ratio, and the grade; or why there is no answer."""
+    """Each time with its speedup, and the grade; or why there is no answer."""
     if machine.reason:
         return [Cell(brief(machine.reason.splitlines()[0]), WORDS), *[Cell("")] * (2 * len(columns))]
     cells = []
     for name in columns:
         time = value(machine, name)
-        cells += [Cell(duration(time)), Cell("base", "faint") if machine is base else times(time, value(base, name))]
+        cells += [Cell(duration(time)), Cell("base", "faint") if machine is base else speedup(time, value(base, name))]
     cells.insert(_BEFORE_GRADE, Cell(machine.grade, machine.grade))
     return cells
 

@@ -223,10 +223,15 @@ class HPLPage(Page[HPLView]):
         own = self.view_in(view)
         line, count = self._line(own), own.panels
         lanes = panel_lanes(run.outcome, run.nodes, line, count)
-        self._title(
-            "panels", lanes_words(line, min(count, len(run.outcome.seen))), "+ - panels · x next · y rows, columns"
-        )
+        self._title("panels", lanes_words(line, min(count, len(run.outcome.seen))), "")
+        self.show_hints()
         self.query_one(RankBars).show(lanes, own.first_process)
+
+    def show_hints(self) -> None:
+        """Name the keys of the panels."""
+        self.query_one(
+            "#panels"
+        ).border_subtitle = f"{self.keys_hint('+ - panels', 'z Z panels')} · x next · y rows, columns"
 
     def _draw_grids(self, run: HPLRunView) -> None:
         chosen = run.outcome.configuration

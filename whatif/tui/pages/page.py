@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, cast
 
 from textual.binding import Binding
 from textual.containers import Container
@@ -44,6 +44,10 @@ class PageKey(NamedTuple):
 def extra_key(name: str, key: str, action: str, label: str, help: str) -> PageKey:  # noqa: A002
     """Key of a page that the footer shows only where there is room."""
     return PageKey(name, key, action, label, help, primary=False)
+
+
+ZOOM_KEYS: Final = "+ - zoom, ← → move", "z Z zoom"
+"""Keys of a time line: with the focus on the page, and wherever it is."""
 
 
 def stepped(choices: Sequence[str], present: str, steps: int = 1) -> str:
@@ -153,6 +157,21 @@ class Page(Container, Generic[V]):
 
     def enter(self) -> None:
         """Take the focus, if the page needs it."""
+
+    def keys_hint(self, own: str, always: str = "") -> str:
+        """Keys to name in a hint: `own` with the focus on the page, else `always`: arrows, + and - edit parameters."""
+        return own if self.has_focus_within else always
+
+    def show_hints(self) -> None:
+        """Write the hints that depend on the focus."""
+
+    def on_descendant_focus(self) -> None:
+        """Name the keys of the page."""
+        self.call_later(self.show_hints)
+
+    def on_descendant_blur(self) -> None:
+        """Name the keys that still work."""
+        self.call_later(self.show_hints)
 
 
 def _binding(page: str, key: PageKey) -> Binding:

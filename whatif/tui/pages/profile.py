@@ -21,13 +21,13 @@ from whatif.table import Column, Table
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
+from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, stepped
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.simulation_job import fitting
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.column_layout import SLIGHT, ColumnsView, times
+from whatif.tui.widgets.column_layout import SLIGHT, ColumnsView, speedup
 from whatif.tui.widgets.data_table import Cell, TableRows
 from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies, class_words
 from whatif.tui.widgets.profile_streams import StreamBars
@@ -71,7 +71,7 @@ class ProfilePage(Page[ProfileView]):
         PageKey("side", "m", "turn('side')", "view", "Show the projection, sizes of copies, streams or kernels"),
         PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
         PageKey("latencies", "x", "latencies", "latencies", "Use the latencies measured on the next machine"),
-        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Zoom in to half the time"),
+        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Zoom in to the busiest half"),
         extra_key("zoom_out", "minus,Z", "zoom(2)", "zoom out", "Zoom out to twice the time"),
         extra_key("whole", "home", "whole", "whole", "Show the whole time line"),
         PageKey("earlier", "left,h", "pan(-0.25)", "", "Scroll to earlier times"),
@@ -191,20 +191,24 @@ class ProfilePage(Page[ProfileView]):
         self.query_one(KernelsByTime).show(found.tables.get("kernels"))
         title = " · ".join(filter(None, (_SIDES[side], Path(own.file).name, found.tool, *found.devices)))
         panel.border_title = Content(title)
-        panel.border_subtitle = Content(self._hint(found, side))
+        self.show_hints()
         table.border_title = "copies and fills" if both else Content(title)
         rows, kept = table_of(found, side)
         table.fill(rows, kept, self._hint(found, side) if tabular and side == "projection" else "")
 
     def _hint(self, found: ProfileSummary, side: str) -> str:
         """What the border says of a side."""
-        if side == "projection" and found.projected is not None:
-            return "x other latencies"
-        low, high = found.streams.window
-        if side == "streams":
-            part = "whole time line" if self._window is None else f"{duration(low)} .. {duration(high)}"
-            return f"{part} · + - zoom, ← → move"
-        return ""
+        if side != "streams":
+            return "x other latencies" if side == "projection" and found.projected is not None else ""
+        part = "whole time line" if self._window is None else " .. ".join(map(duration, found.streams.window))
+        return f"{part} · {self.keys_hint(*ZOOM_KEYS)}"
+
+    def show_hints(self) -> None:
+        """The part of the time line that is in sight, and the keys that show others."""
+        found, state = self._found, self._state
+        if state is not None and isinstance(found, ProfileSummary):
+            side = self.view_in(state.view).side
+            self.query_one("#profiled").border_subtitle = Content(self._hint(found, side))
 
     @work
     async def action_open(self) -> None:
@@ -380,7 +384,7 @@ def _cell(name: str, column: Column, row: int) -> Cell:
 
 def class_rows(projected: ProjectionSummary) -> TableRows:
     """Each class of copies and fills with its times, three projected; with errors where the profile is the machine's
-    own, else as so many times the measured time."""
+    own, else with the speedup over the measured time."""
     table = projected.classes
     columns = {name: column.values for name, column in table.columns.items()}
     heading = "error" if projected.own else ""
@@ -392,7 +396,7 @@ def class_rows(projected: ProjectionSummary) -> TableRows:
         for key in _WAYS.values():
             time = float(columns[f"{key}_time"][row])
             error = Cell(percent(float(columns[f"{key}_error"][row])), "faint")
-            cells += [Cell(duration(time)), error if projected.own else times(time, measured)]
+            cells += [Cell(duration(time)), error if projected.own else speedup(time, measured)]
         cells.append(Cell(format_quantity(float(columns["count"][row]), ONE)))
         cells.append(Cell(format_quantity(float(columns["total_size"][row]), BYTE, 5)))
         rows.append(tuple(cells))

@@ -12,11 +12,11 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.studies.rank_lanes import Lanes, RunSummary, Window
+from whatif.studies.rank_lanes import Lanes, RunSummary, Window, busiest
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
-from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
+from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, stepped
 from whatif.tui.simulation_job import (
     MOST_ITERATIONS,
     SimulationPart,
@@ -34,6 +34,7 @@ from whatif.tui.widgets.rank_bars import RankBars, lanes_in_sight
 from whatif.tui.widgets.run_labels import (
     group_rows,
     headed,
+    node_times,
     path_facts,
     path_rows,
     rank_times,
@@ -83,7 +84,7 @@ class RanksPage(Page[RanksView]):
         PageKey("last_rank", "Y", "rank(-1)", "", "Select the previous rank"),
         PageKey("critical", "x", "critical(1)", "critical", "Select the next rank on the critical path"),
         PageKey("last_critical", "X", "critical(-1)", "", "Select the previous rank on the critical path"),
-        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Zoom in to half the time"),
+        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Zoom in to the busiest half"),
         extra_key("zoom_out", "minus,Z", "zoom(2)", "zoom out", "Zoom out to twice the time"),
         extra_key("whole", "home", "whole", "whole run", "Show the whole run"),
         PageKey("earlier", "left,h", "pan(-0.25)", "", "Scroll to earlier times"),
@@ -94,7 +95,7 @@ class RanksPage(Page[RanksView]):
         PageKey("page_down", "pagedown,ctrl+d", "page(1)", "", "Scroll down by a screen of ranks"),
         PageKey("first", "g", "scroll(-1000000000)", "", "Go to the first ranks"),
         PageKey("last", "G", "scroll(1000000000)", "", "Go to the last ranks"),
-        PageKey("half", "m", "half", "summary", "Switch between the time lines and the parts of the run time"),
+        PageKey("half", "m", "half", "summary", "Show time lines, parts of the run time, or times by node"),
         PageKey("table", "v", "table", "table", "Switch between the time lines and a table"),
         PageKey("iterations", "I", "iterations", "iterations", "Simulate more iterations"),
     )
@@ -133,6 +134,7 @@ class RanksPage(Page[RanksView]):
         with Vertical(id="lanes"):
             yield RankBars()
             yield TableView(id="rank-times")
+            yield TableView(id="node-times")
         with Vertical(id="spent"):
             yield Facts()
             yield ColumnsView(id="groups")
@@ -205,14 +207,22 @@ class RanksPage(Page[RanksView]):
         """The picture, the table, and what the time is spent on."""
         panel = self.query_one("#lanes")
         panel.border_title = Content(headed(summary))
-        waiting = self._ready() is None
-        panel.border_subtitle = Content("simulating …" if waiting else window_words(lanes.window, summary.run_time))
+        self.show_hints()
         self.query_one(RankBars).show(lanes, self.view_in(state.view).first_rank, self._rank)
         self.query_one("#rank-times", TableView).show(rank_times(summary))
+        if self._half == "nodes":
+            self.query_one("#node-times", TableView).show(node_times(summary))
         self.query_one("#spent").border_title = "parts of the run time"
         self.query_one(Facts).show(path_facts(summary), "")
         self.query_one("#groups", ColumnsView).fill(group_rows(summary), 1)
         self.query_one("#path", ColumnsView).fill(path_rows(summary.path), 1)
+
+    def show_hints(self) -> None:
+        """The part of the run that is in sight, and the keys that show others."""
+        found, summary = self._found, self._summary
+        if isinstance(found, SimulationPart) and summary is not None:
+            words = window_words(found.lanes.window, summary.run_time, self.keys_hint(*ZOOM_KEYS))
+            self.query_one("#lanes").border_subtitle = Content("simulating …" if self._ready() is None else words)
 
     def _arrange(self) -> None:
         """Show the halves that are wanted and have room."""
@@ -220,10 +230,11 @@ class RanksPage(Page[RanksView]):
         shown = self._half if self._half != "both" else "both" if both else "lanes"
         tabular = self._state is not None and self._state.view.picture == "table"
         self.set_class(shown == "spent", "-alone")
-        for half, other in (("lanes", "spent"), ("spent", "lanes")):
-            self.query_one(f"#{half}").display = self._summary is not None and shown != other
-        self.query_one(RankBars).display = not tabular
-        self.query_one("#rank-times").display = tabular
+        self.query_one("#lanes").display = self._summary is not None and shown != "spent"
+        self.query_one("#spent").display = self._summary is not None and shown in ("both", "spent")
+        self.query_one(RankBars).display = shown != "nodes" and not tabular
+        self.query_one("#rank-times").display = shown != "nodes" and tabular
+        self.query_one("#node-times").display = shown == "nodes"
         if self.screen.focused is None:
             self.call_after_refresh(self.enter)
 
@@ -300,8 +311,19 @@ class RanksPage(Page[RanksView]):
         self._look(shift, 1.0)
 
     def action_zoom(self, factor: float) -> None:
-        """Look at a shorter or a longer part of the run."""
-        self._look(0.0, factor)
+        """Look at a longer part of the run, or at a shorter one: the busiest of those in sight."""
+        found, summary = self._found, self._ready()
+        if factor > 1 or summary is None or not isinstance(found, SimulationPart):
+            self._look(0.0, factor)
+            return
+        lanes, run_time = found.lanes, summary.run_time
+
+        def shorter(view: RanksView) -> Window | None:
+            # Keys may come faster than the lanes of their windows.
+            seen = window_of(view.window, run_time) == lanes.window
+            return busiest(lanes, factor) if seen else moved(view.window, run_time, 0.0, factor)
+
+        self.choose("window", shorter)
 
     def action_whole(self) -> None:
         """Look at the whole run."""
@@ -315,14 +337,14 @@ class RanksPage(Page[RanksView]):
             self.choose("window", lambda view: moved(view.window, summary.run_time, shift, factor))
 
     def action_half(self) -> None:
-        """Show the other half; where there is room for both, both of them, then each alone."""
+        """Show the other half; where there is room for both, both of them, then each alone; then the nodes."""
         halves = ["both", "lanes", "spent"] if self.size.height >= _ROOMY else ["both", "spent"]
-        self._half = stepped(halves, self._half)
-        self._arrange()
+        self._half = stepped([*halves, "nodes"], self._half)
+        self._fill()
 
     def action_table(self) -> None:
         """Show the picture, or the table of the ranks, wherever the other half was."""
-        if self._half == "spent":
+        if self._half in ("spent", "nodes"):
             self._half = "lanes"
         super().action_table()
 

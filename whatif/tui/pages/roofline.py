@@ -22,7 +22,7 @@ from whatif.tui.labels import brief, duration, percent
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, times
+from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, speedup
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.roofline_plot import OPERATIONS, RoofsView, Scene, letter, limit_style
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, format_quantity
@@ -243,7 +243,7 @@ def _kernel(index: int, kernel: KernelPoint, other: KernelPoint | None) -> dict[
     }
     if other is not None:
         line["there_time"] = Cell(duration(other.time))
-        line["there_ratio"] = times(other.time, kernel.time)
+        line["there_ratio"] = speedup(other.time, kernel.time)
         line["there_limit"] = Cell(LIMITS[other.limit], limit_style(other))
         line["there_rate"] = Cell(_rate(other.achieved_rate))
     return line

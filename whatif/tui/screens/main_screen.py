@@ -14,7 +14,14 @@ from textual.widgets import ContentSwitcher
 from whatif.core.sweep_figure import breakdown
 from whatif.tui import page_registry
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
-from whatif.tui.events import ChangeRequested, ErrorReported, JobRequested, ParameterSelected, StopRequested
+from whatif.tui.events import (
+    ChangeRequested,
+    EditorAsked,
+    ErrorReported,
+    JobRequested,
+    ParameterSelected,
+    StopRequested,
+)
 from whatif.tui.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Job, Page
@@ -49,6 +56,7 @@ class MainScreen(BackgroundScreen):
             tooltip="Write the plot to a file",
             id="desk.export",
         ),
+        Binding("E", "edit_file", "editor", show=False, tooltip="Open the file in $EDITOR", id="desk.editor"),
         Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="desk.revert"),
         Binding("t", "tree", "parameters", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
         Binding(
@@ -294,6 +302,11 @@ class MainScreen(BackgroundScreen):
             self._failed("")
         else:
             parameters.filter("")
+
+    def action_edit_file(self) -> None:
+        """Open the file of the parameter or table under the cursor in the editor."""
+        row = self.query_one(ParameterTree).row
+        self.post_message(EditorAsked("" if row is None else row.path))
 
     def action_detail(self) -> None:
         """Show the whole of the message in the status line."""

@@ -18,7 +18,7 @@ WORDS = "words"
 SHORT, SLIGHT = 20, 8
 """The heights below which a page with such a table has no room for frames, and for nothing but the table."""
 _GAP = 2
-_MORE = "← → other columns"
+_MORE, _UNSEEN = "← → other columns", "more columns"
 
 
 class ColumnsView(TableView):
@@ -77,6 +77,14 @@ class ColumnsView(TableView):
         self._choose()
         self.keep_in_sight()
 
+    def on_focus(self) -> None:
+        """Name the keys that bring other columns."""
+        self._choose()
+
+    def on_blur(self) -> None:
+        """Say only that there are other columns: the arrows are for what has the focus."""
+        self._choose()
+
     def action_slide(self, cells: int) -> None:
         """Bring the next column, or the last one, into sight."""
         self._first = max(0, self._first + (1 if cells > 0 else -1))
@@ -88,7 +96,7 @@ class ColumnsView(TableView):
         self._first = min(self._first, self._latest(groups))
         fitting = self._fitting(groups)
         chosen = [*range(self._kept), *(index for at in fitting for index in groups[at])]
-        self._tell(_MORE if len(fitting) < len(groups) else "")
+        self._tell((_MORE if self.has_focus else _UNSEEN) if len(fitting) < len(groups) else "")
         titles = tuple(self._whole.titles[index] for index in chosen)
         cells = tuple(tuple(row[index] for index in chosen) for row in self._whole.cells)
         rows = TableRows(titles, cells, frozenset(at for at, index in enumerate(chosen) if index in self._whole.texts))
@@ -98,7 +106,7 @@ class ColumnsView(TableView):
     def _tell(self, more: str) -> None:
         """Say below the rows, or without a frame there above them, that there are more columns."""
         self.border_subtitle = Content(" · ".join(filter(None, (self._words, more))))
-        title = self.border_title.removesuffix(f" · {_MORE}") if self.border_title else ""
+        title = (self.border_title or "").removesuffix(f" · {_MORE}").removesuffix(f" · {_UNSEEN}")
         framed = bool(self.styles.border_bottom[0])
         self.border_title = f"{title} · {more}" if more and title and not framed else title
 
@@ -151,11 +159,11 @@ def _without_words(rows: TableRows) -> TableRows:
     return replace(rows, cells=tuple(cells))
 
 
-def times(time: float, other: float) -> Cell:
-    """A time as so many times another one: what takes longer is worse."""
-    ratio = time / other if other > 0 else math.nan
+def speedup(time: float, other: float) -> Cell:
+    """Speedup of a time over another one: larger is better, everywhere in the explorer."""
+    ratio = other / time if time > 0 else math.nan
     if not math.isfinite(ratio):
         return Cell("–", "faint")
-    part = "worse" if ratio > 1.005 else "better" if ratio < 0.995 else "faint"
+    part = "better" if ratio > 1.005 else "worse" if ratio < 0.995 else "faint"
     number = f"{ratio:#.3g}".rstrip(".") if 0.001 <= ratio < 1000 else f"{ratio:.2g}"
     return Cell(f"{number}x", part)

@@ -116,7 +116,9 @@ class LineList(ScrollView, can_focus=True):
         strip = Strip(segments).crop(left, left + width).adjust_cell_length(width, self.part(self.GROUND))
         if y < self.TITLES or index != self.cursor:
             return strip
-        behind = Style(bgcolor=self.part("cursor").bgcolor)
+        # Colours of the terminal cannot be mixed: a blue row would hide yellow and green text.
+        ansi = self.app.current_theme.ansi
+        behind = Style(reverse=True) if ansi else Style(bgcolor=self.part("cursor").bgcolor)
         return Strip([Segment(text, (style or Style()) + behind) for text, style, _ in strip], strip.cell_length)
 
     def part(self, name: str) -> Style:

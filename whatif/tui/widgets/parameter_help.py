@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.core.parts_in_use import EXTENDS
 from whatif.core.session import Session
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
@@ -31,13 +32,14 @@ class ParameterHelp(Static):
 
 
 def _table(session: Session, path: str) -> tuple[Part, ...]:
+    table, what = path.removesuffix(EXTENDS), "the part that this table extends: " if path.endswith(EXTENDS) else ""
     parameters = [
-        parameter for parameter in session.program.parameters.values() if parameter.path.startswith(f"{path}.")
+        parameter for parameter in session.program.parameters.values() if parameter.path.startswith(f"{table}.")
     ]
     if not parameters:
         return (("no parameter matches", MUTED),)
     live = sum(matters(session.program, parameter) for parameter in parameters)
-    return ((f"{len(parameters)} parameters, {live} used in this scenario", MUTED),)
+    return ((f"{what}{len(parameters)} parameters, {live} used in this scenario", MUTED),)
 
 
 def _meaning(parameter: Parameter) -> tuple[Part, ...]:

@@ -67,12 +67,25 @@ class ParameterPanel(Vertical):
         self.prompt.styles.offset = Offset(tree.indent, tree.cursor_line)
         if event.purpose is Purpose.FILTER:
             self.prompt.ask(event.purpose, "", tree.words)
-        elif parameter is not None and event.purpose is Purpose.VALUE:
-            self.prompt.ask(event.purpose, parameter.path, parameter.text(), parameter.choices)
+        elif event.purpose is Purpose.VALUE:
+            self._ask_value(tree.path)
         elif parameter is not None and event.purpose is Purpose.TARGET:
             self.prompt.ask(event.purpose, parameter.path, "<= 80 %")
         elif parameter is not None:
             self._ask_range(event.purpose, parameter.path)
+
+    def _ask_value(self, path: str) -> None:
+        from whatif.tui.choice_picker import pick_value, picked  # noqa: PLC0415 - not for the first frame
+
+        def choose(name: str | None) -> None:
+            if name is not None:
+                self.post_message(ChangeRequested(picked(path, name)))
+
+        window, parameter = pick_value(path, self.session), self.parameter_tree.parameter
+        if window is not None:
+            self.app.push_screen(window, choose)
+        elif parameter is not None:
+            self.prompt.ask(Purpose.VALUE, path, parameter.text())
 
     def _ask_range(self, purpose: Purpose, path: str) -> None:
         try:

@@ -9,13 +9,14 @@ from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 
+from whatif.core.parts_in_use import parts_in_use
 from whatif.core.session import NudgeSize, Session
 from whatif.plotting.description import shorten, text_cells
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.tui.commands import Also, Nudge, Revert, SweepParameter
 from whatif.tui.events import ChangeRequested, ParameterSelected, PromptAsked, Purpose
-from whatif.tui.parameter_rows import TreeRow, ancestors, idle_tables, matters, outline
+from whatif.tui.parameter_rows import TreeRow, ancestors, idle_tables, matters, outline, with_parts
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.line_list import LineList, movement_keys
 from whatif.units import format_quantity
@@ -91,6 +92,7 @@ class ParameterTree(LineList):
         self._folded = set(idle_tables(state.session.program))
         self._words = ""
         self._rows: tuple[TreeRow, ...] = ()
+        self._parts = parts_in_use(state.session.program.loaded)
 
     @property
     def row(self) -> TreeRow | None:
@@ -102,6 +104,11 @@ class ParameterTree(LineList):
         """The parameter that the cursor is on."""
         row = self.row
         return None if row is None or row.table else self.session.program.parameters.get(row.path)
+
+    @property
+    def path(self) -> str:
+        """Path of the parameter or part that the cursor is on; empty on a table."""
+        return "" if self.row is None or self.row.table else self.row.path
 
     @property
     def words(self) -> str:
@@ -132,8 +139,9 @@ class ParameterTree(LineList):
 
     def show(self, state: ExplorerState) -> None:
         """Show another study; the cursor stays on its parameter."""
-        same = state.session.program.parameters.keys() == self.session.program.parameters.keys()
-        self._state = state
+        program, parts = state.session.program, parts_in_use(state.session.program.loaded)
+        same = [*program.parameters, *parts] == [*self.session.program.parameters, *self._parts]
+        self._state, self._parts = state, parts
         if same:
             self.refresh()
         else:
@@ -155,7 +163,7 @@ class ParameterTree(LineList):
     def _lay_out(self) -> None:
         """Make the rows anew, with the cursor on the same row or as near as can be."""
         before = self.row.path if self.row is not None else ""
-        self._rows = outline(self.session.program.parameters, self._folded, self._words)
+        self._rows = outline(with_parts(self.session.program.parameters, self._parts), self._folded, self._words)
         self.virtual_size = Size(0, len(self._rows))
         self.move_to(self._place_of(before))
         # How far can be scrolled is only known when the new size is laid out.
@@ -184,7 +192,7 @@ class ParameterTree(LineList):
 
     def clicked(self, again: bool) -> None:
         """Fold a table; edit a parameter on a second click."""
-        if self.parameter is None:
+        if not self.path:
             self.action_turn()
         elif again:
             self.action_enter()
@@ -201,7 +209,7 @@ class ParameterTree(LineList):
 
     def action_enter(self) -> None:
         """Edit a parameter, fold or unfold a table."""
-        if self.parameter is not None:
+        if self.path:
             self.post_message(PromptAsked(Purpose.VALUE))
         else:
             self.action_turn()
@@ -210,6 +218,8 @@ class ParameterTree(LineList):
         """Nudge a parameter; fold or unfold a table."""
         if self.parameter is not None:
             self.post_message(ChangeRequested(Nudge(self.parameter.path, steps, NudgeSize[size])))
+        elif self.path:
+            self.action_enter()
         elif self.row is not None:
             self._fold(self.row, fold=steps < 0)
 
@@ -225,8 +235,8 @@ class ParameterTree(LineList):
 
     def action_revert(self) -> None:
         """Give the parameter the file's value back."""
-        if self.parameter is not None:
-            self.post_message(ChangeRequested(Revert(self.parameter.path)))
+        if self.path:
+            self.post_message(ChangeRequested(Revert(self.path)))
 
     def action_ask(self, purpose: str) -> None:
         """Ask for a typed line."""
@@ -247,7 +257,7 @@ class ParameterTree(LineList):
         return [self._guides(row), Segment(arrow, self.part("guide")), Segment(row.name, self.part("table"))]
 
     def _parameter_line(self, row: TreeRow, width: int) -> list[Segment]:
-        guides, shown = self._guides(row), self._shown(self.session.program.parameters[row.path])
+        guides, shown = self._guides(row), self._shown(row.path)
         room = width - len(guides.text) - 3
         value = shorten(shown.value, max(room // 2, room - len(row.name)))
         text = f"{value} {shown.unit}".rstrip()
@@ -263,9 +273,13 @@ class ParameterTree(LineList):
             Segment(" ", self.part("name")),
         ]
 
-    def _shown(self, parameter: Parameter) -> Shown:
-        """What the tree says of a parameter."""
+    def _shown(self, path: str) -> Shown:
+        """What the tree says of a parameter or a part."""
         session = self.session
+        if path in self._parts:
+            edited = path in session.scenario.overrides
+            return Shown(self._parts[path] or "no part", "", EDITED if edited else " ", "edited" if edited else "value")
+        parameter = session.program.parameters[path]
         number, unit = _words_of(parameter, session)
         swept, edited = parameter.path in session.grid.parameters(), parameter.path in session.scenario.overrides
         if swept or edited:

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message
-from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
 from whatif.plotting.description import shorten
@@ -54,12 +53,11 @@ class Prompt(Horizontal):
         yield Static(id="caption", markup=False)
         yield PromptInput(compact=True)
 
-    def ask(self, purpose: Purpose, path: str, text: str, choices: tuple[str, ...] = ()) -> None:
+    def ask(self, purpose: Purpose, path: str, text: str) -> None:
         """Let the person type, starting from a text."""
         self.purpose, self.path, self.original = purpose, path, text
         self.query_one("#caption", Static).update(_caption(purpose, path))
         line = self.query_one(PromptInput)
-        line.suggester = SuggestFromList(choices, case_sensitive=False) if choices else None
         self.display = True
         line.value = text
         line.focus()

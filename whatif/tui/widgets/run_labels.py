@@ -33,11 +33,11 @@ def _many(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' * (count != 1)}"
 
 
-def window_words(window: Window, run_time: float) -> str:
+def window_words(window: Window, run_time: float, keys: str) -> str:
     """Which part of the run is in sight, and the keys that show others."""
     whole = window[1] - window[0] >= run_time
     part = "whole run" if whole else f"{' .. '.join(map(duration, window))} of {duration(run_time)}"
-    return f"{part} · + - zoom, ← → move"
+    return f"{part} · {keys}"
 
 
 def sentences(summary: RunSummary, rank: int | None) -> list[str]:
@@ -126,4 +126,21 @@ def rank_times(summary: RunSummary) -> Table:
         "ends at": Column(summary.ends, SECOND),
         **{group: Column(summary.times[:, place], SECOND) for place, group in enumerate(GROUPS)},
     }
+    return Table(columns)
+
+
+def node_times(summary: RunSummary) -> Table:
+    """Least, median and most of the times of the ranks of each node: their end, their computing, and the rest."""
+    nodes, first, counts = np.unique(np.sort(summary.node), return_index=True, return_counts=True)
+    compute = summary.times[:, GROUPS.index("compute")]
+    columns = {
+        "node": Column(nodes.astype(np.float64), ONE),
+        "ranks": Column(counts.astype(np.float64), ONE),
+    }
+    kinds = {"done at": summary.ends, "compute": compute, "messages": summary.times.sum(axis=1) - compute}
+    for name, times in kinds.items():
+        ordered = times[np.lexsort((times, summary.node))]
+        median = (ordered[first + (counts - 1) // 2] + ordered[first + counts // 2]) / 2
+        spread = {"least": ordered[first], "median": median, "most": ordered[first + counts - 1]}
+        columns |= {f"{name}, {word}": Column(values, SECOND) for word, values in spread.items()}
     return Table(columns)

@@ -38,6 +38,8 @@ def _message(state: ExplorerState, error: str, *, busy: bool) -> tuple[str, str,
         return "✗", "$text-error", error
     if busy:
         return "…", MUTED, "computing; Esc stops it"
+    if state.note:
+        return "✓", "$text-success", state.note
     warning = _warning(state)
     return ("▲", "$text-warning", warning) if warning else ("", MUTED, _plain(state))
 

@@ -1,0 +1,88 @@
+"""Values relative to the present one: `x2`, `*2`, `2x`, `/2`, `+10 %`, `-10 %`, `200 %`.
+
+A percentage without a sign is a share of the present value of counts and quantities with a unit. Of other plain numbers
+(fractions, factors) it is the value: `10 %` is 0.1, while `+10 %` is relative.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from whatif.errors import UsageError
+from whatif.schema.expressions import Expression
+from whatif.schema.load import Loaded
+from whatif.schema.parameters import Parameter, parameter_table
+from whatif.units import ONE, UNSIGNED, format_quantity
+
+_FORMS: Final = re.compile(
+    rf"\s*(?:[x×*]\s*(?P<times>{UNSIGNED})|(?P<fold>{UNSIGNED})\s*[x×]|/\s*(?P<by>{UNSIGNED})"
+    rf"|(?P<change>[+-]\s*{UNSIGNED})\s*%|(?P<share>{UNSIGNED})\s*%)\s*"
+)
+_DIGITS: Final = 12
+
+
+def is_relative(text: object) -> bool:
+    """Whether a text changes the present value of a number."""
+    return isinstance(text, str) and _FORMS.fullmatch(text) is not None
+
+
+def absolute(parameter: Parameter, text: Any) -> Any:
+    """Value that a text gives a parameter, as a text without reference to the present value.
+
+    Raise `UsageError` for a value outside the domain, and for a parameter with a distribution.
+    """
+    found = _FORMS.fullmatch(text) if isinstance(text, str) else None
+    if found is None or parameter.field is None:
+        return text
+    plain = parameter.dimension == ONE and not parameter.field.domain.whole
+    if found["share"] and plain:
+        return f"{float(found['share']) / 100:.{_DIGITS}g}"
+    factor = _factor(found)
+    if isinstance(parameter.value, Expression):
+        return f"= {factor:.{_DIGITS}g} * ({parameter.value.text.lstrip().removeprefix('=').strip()})"
+    return _scaled(parameter, factor, text.strip())
+
+
+def _factor(found: re.Match[str]) -> float:
+    """Factor on the present value."""
+    if found["by"]:
+        number = float(found["by"])
+        if not number:
+            raise UsageError(f"`{found[0].strip()}`: division by 0")
+        return 1 / number
+    if found["change"]:
+        return 1 + float(found["change"].replace(" ", "")) / 100
+    return float(found["share"]) / 100 if found["share"] else float(found["times"] or found["fold"])
+
+
+def _scaled(parameter: Parameter, factor: float, text: str) -> str:
+    """Text of the present value times a factor."""
+    present = parameter.text()
+    if parameter.distribution is not None:
+        raise UsageError(f"`{text}` would drop the distribution of {present}; type a value")
+    assert parameter.field is not None  # noqa: S101 - `absolute` has checked it
+    domain, value = parameter.field.domain, float(f"{float(parameter.value) * factor:.{_DIGITS}g}")
+    result = format_quantity(value, parameter.dimension, _DIGITS)
+    if not domain.accepts(value):
+        near = domain.whole and domain.accepts(round(value))
+        hint = f"; did you mean {round(value)}?" if near else ""
+        raise UsageError(f"`{text}` of {present} is {result}; it must be {domain.describe(parameter.dimension)}{hint}")
+    return result
+
+
+def absolute_overrides(overrides: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Loaded]) -> dict[str, Any]:
+    """Overrides without reference to present values, which are those that `load` gives with the other overrides."""
+    relative = {path: text for path, text in overrides.items() if is_relative(text)}
+    if not relative:
+        return dict(overrides)
+    known = parameter_table(load({path: text for path, text in overrides.items() if path not in relative}))
+    return {path: _override(known, path, text) if path in relative else text for path, text in overrides.items()}
+
+
+def _override(known: Mapping[str, Parameter], path: str, text: str) -> Any:
+    try:
+        return absolute(known[path], text) if path in known else text
+    except UsageError as problem:
+        raise UsageError(f"--set {path}={text}: {problem}") from None
