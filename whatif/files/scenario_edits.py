@@ -19,6 +19,7 @@ from whatif.errors import InvalidFileError, UsageError
 from whatif.schema.expressions import Expression
 from whatif.schema.load import load_platform
 from whatif.schema.parameters import Parameter
+from whatif.schema.phase_edits import EditedDocument, on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.shipped import is_name, shipped_folder
 from whatif.schema.toml import MAXIMUM_FILE_SIZE, Document, parse_document, read_document
@@ -84,7 +85,7 @@ def save(path: Path, document: Document, scenario: Scenario) -> Document:
     """
     text = rewritten(document, scenario.overrides, scenario.platform, scenario.folders)
     _verify(path, document, text, scenario)
-    put_text(path, document, text)
+    put_text(path, on_disk(document), text)
     # By the name it was opened under: a link may be in another folder than its file.
     return replace(read_document(path), name=document.name, folder=document.folder)
 
@@ -132,7 +133,7 @@ def toml_patch(scenario: Scenario, axes: Sequence[Axis]) -> str:
 
     Raise `UsageError` if the name of the file cannot be extended.
     """
-    document = scenario.document
+    document = _saved(scenario)
     name = Path(document.name).stem
     if not is_name(name) or Path(document.name).name != f"{name}.toml":
         wanted = "its file must be NAME.toml with letters, digits, `_` and `-` in NAME"
@@ -160,7 +161,7 @@ def command_line(scenario: Scenario, axes: Sequence[Axis]) -> str:
 
 def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:
     """Words of a scenario on a command line; without `machine` the platform is left out."""
-    document = scenario.document
+    document = _saved(scenario)
     shipped = document.folder is not None and document.folder.resolve() == shipped_folder("scenarios").resolve()
     words = [Path(document.name).stem if shipped else document.name]
     if machine and scenario.platform is not None:
@@ -170,6 +171,13 @@ def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:
     for path, text in scenario.overrides.items():
         words += ["--set", f"{path}={text}"]
     return words
+
+
+def _saved(scenario: Scenario) -> Document:
+    """Document of a scenario; raise `UsageError` for phases that no command line and no patch can state."""
+    if isinstance(scenario.document, EditedDocument):
+        raise UsageError(f"{scenario.document.name}: its phases are edited; save them to a file first")
+    return scenario.document
 
 
 def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:

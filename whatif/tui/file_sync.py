@@ -10,6 +10,7 @@ from whatif.atomic import atomic_file
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
 from whatif.errors import UsageError
+from whatif.schema.phase_edits import edits_of
 from whatif.schema.rewriting import rewritten
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import Document
@@ -97,7 +98,7 @@ class FileSync:
         """Go on with the file as it is now; no number changes by that, only where it comes from."""
         runner, scenario = self._runner, self._scenario
         state = runner.state
-        runner.history.rebase(document, values_before(scenario))
+        runner.history.rebase(document, values_before(scenario), edits_of(scenario.document))
         fresh = Scenario(document, None, {}, scenario.folders)
         session = replace(state.session, inputs=SessionInputs(fresh, state.session.grid))
         runner.state = replace(state, session=session)

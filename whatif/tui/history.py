@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final
@@ -11,7 +12,8 @@ from typing import Final
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
 from whatif.core.sweep import PLATFORM_PARAMETER
-from whatif.errors import UsageError
+from whatif.errors import UsageError, WhatifError
+from whatif.schema.phase_edits import PhaseEdit, edited, edits_of, on_disk
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document
 from whatif.tui.commands import Adopt, Change, CommandOutcome, EditAll, Nudge, Reread, Restore, Show
@@ -34,7 +36,7 @@ class History:
         afters = [*(before for _, before in outcome.done[1:]), outcome.state.state]
         for (change, before), after in zip(outcome.done, afters, strict=False):
             if isinstance(change, Reread):
-                self.rebase(change.scenario.document, {})
+                self.rebase(on_disk(change.scenario.document), {})
                 continue
             self.lines.append(change.line())
             if isinstance(change, Restore):
@@ -67,15 +69,35 @@ class History:
             raise UsageError("there is nothing to redo")
         return Restore(self.future[-1], "redo")
 
-    def rebase(self, document: Document, before: Mapping[str, str]) -> None:
-        """Go on after the file got another text; `before` are the values that it had where the text took in edits."""
+    def rebase(self, document: Document, before: Mapping[str, str], saved: tuple[PhaseEdit, ...] = ()) -> None:
+        """Go on after the file got another text.
+
+        Where the text took in edits, `before` are the values that it had, and `saved` the edits of phases. States that
+        lack one of these cannot be brought back.
+        """
         for states in (self.past, self.future):
-            states[:] = [_on(state, document, before) for state in states]
+            states[:] = _all_on(states, document, before, saved)
         self._last = None
 
 
-def _on(state: UndoState, document: Document, before: Mapping[str, str]) -> UndoState:
+def _all_on(
+    states: list[UndoState], document: Document, before: Mapping[str, str], saved: tuple[PhaseEdit, ...]
+) -> list[UndoState]:
+    """The latest states, as far as they can be brought back on another text of the file."""
+    kept: list[UndoState] = []
+    with suppress(WhatifError):
+        for state in reversed(states):
+            kept.insert(0, _on(state, document, before, saved))
+    return kept
+
+
+def _on(state: UndoState, document: Document, before: Mapping[str, str], saved: tuple[PhaseEdit, ...]) -> UndoState:
     scenario = state.inputs.scenario
+    edits = edits_of(scenario.document)
+    if edits[: len(saved)] != saved:
+        raise UsageError("the phases are saved")
+    for edit in edits[len(saved) :]:
+        document = edited(document, edit, scenario.folders)
     platform = scenario.platform or before.get(PLATFORM_PARAMETER)
     sets = {path: text for path, text in before.items() if path != PLATFORM_PARAMETER} | dict(scenario.overrides)
     return replace(state, inputs=SessionInputs(Scenario(document, platform, sets, scenario.folders), state.inputs.grid))
@@ -114,6 +136,7 @@ def lines_to(state: ExplorerState) -> list[str]:
     session = state.session
     scenario = session.scenario
     lines = [Adopt(scenario.platform, _folder_of(scenario)).line()] if scenario.platform is not None else []
+    lines += [edit.line() for edit in edits_of(scenario.document)]
     lines += [EditAll(texts).line() for texts in _together(scenario.overrides)]
     axes = session.grid.axes
     if all(len(axis.parameters) == 1 for axis in axes):

@@ -16,6 +16,7 @@ from whatif.atomic import atomic_file
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.schema.catalogue import CatalogueEntry, catalogue
+from whatif.schema.phase_edits import on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
@@ -116,7 +117,7 @@ class FilesPage(Page[PageView]):
             return ""
         scenario = self._state.session.scenario
         text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
-        return difference(scenario.document.text, text, scenario.document.name)
+        return difference(on_disk(scenario.document).text, text, scenario.document.name)
 
     @on(TableView.Chosen)
     def _chosen(self) -> None:
