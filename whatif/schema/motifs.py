@@ -42,15 +42,20 @@ def _motif(name: str, document: Document, folders: tuple[Path, ...] = ()) -> Mot
     return Motif(name, words, document, phases_of(document, folders))
 
 
-def phases_of(document: Document, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Tables of the phases of a scenario, and of those that it extends, in order."""
+def application_of(document: Document, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """Table of the application of a scenario, merged with that of the scenarios that it extends."""
     search = (*(() if document.folder is None else (document.folder,)), *folders)
     merged: dict[str, Any] = {}
     for item in extend_chain(document, "scenarios", search):
         application = item.data.get("application")
-        phases = application.get("phases") if isinstance(application, dict) else None
-        merged = merge(merged, phases if isinstance(phases, dict) else {})
-    return {name: table for name, table in merged.items() if isinstance(table, dict)}
+        merged = merge(merged, application if isinstance(application, dict) else {})
+    return merged
+
+
+def phases_of(document: Document, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """Tables of the phases of a scenario, and of those that it extends, in order."""
+    phases = application_of(document, folders).get("phases")
+    return {name: table for name, table in (phases or {}).items() if isinstance(table, dict)}
 
 
 def motif_named(source: str, folders: tuple[Path, ...] = ()) -> Motif:

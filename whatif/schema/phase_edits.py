@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from whatif.errors import InvalidFileError, UsageError, did_you_mean
-from whatif.schema.motifs import Motif, motif_named, phases_of
+from whatif.errors import InvalidFileError, UsageError, WhatifError, did_you_mean
+from whatif.schema.motifs import Motif, application_of, motif_named, phases_of
 from whatif.schema.phase_kinds import changed_kind
 from whatif.schema.phase_references import descriptions, renamed_data, renamed_values, uses
 from whatif.schema.phase_text import (
@@ -90,11 +90,14 @@ def edits_of(document: Document) -> tuple[PhaseEdit, ...]:
 
 
 def rebased(document: Document, file: Document, folders: tuple[Path, ...] = ()) -> Document:
-    """Document on another text of its file, with its edits of phases."""
+    """Document on another text of its file, with its edits of phases; raise `UsageError` if one does not fit it."""
     if file is on_disk(document):
         return document
     for edit in edits_of(document):
-        file = edited(file, edit, folders)
+        try:
+            file = edited(file, edit, folders)
+        except WhatifError as problem:
+            raise UsageError(f"`{edit.line()}` does not fit {file.name} any more: {problem}") from None
     return file
 
 
@@ -118,11 +121,11 @@ def edited(document: Document, edit: PhaseEdit, folders: tuple[Path, ...] = ()) 
 
 
 def _made(document: Document, edit: PhaseEdit, folders: tuple[Path, ...]) -> _Edited:
-    inherited = phases_of(document, folders)
-    if document.data.get("application", {}).get("kind", "program") != "program":
+    inherited, application = phases_of(document, folders), application_of(document, folders)
+    if application.get("kind", "program") != "program":
         raise UsageError(f"{document.name}: this kind of application has no phases")
     if edit.word == "add":
-        return _add(document, edit, inherited, folders)
+        return _add(document, edit, application, folders)
     if edit.name not in inherited:
         raise UsageError(f"there is no phase `{edit.name}`{did_you_mean(edit.name, inherited)}")
     if edit.word == "copy":
@@ -164,17 +167,18 @@ def added_names(name: str, motif: Motif) -> dict[str, str]:
     return {phase: name if len(motif.phases) == 1 else f"{name}_{phase}" for phase in motif.phases}
 
 
-def _add(document: Document, edit: PhaseEdit, taken: Mapping[str, Any], folders: tuple[Path, ...]) -> _Edited:
+def _add(document: Document, edit: PhaseEdit, application: Mapping[str, Any], folders: tuple[Path, ...]) -> _Edited:
+    taken = phases_of(document, folders)
     source, _, after = (part.strip() for part in edit.text.partition(" after "))
     if after and after not in taken:
         raise UsageError(f"there is no phase `{after}`{did_you_mean(after, taken)}")
     motif = motif_named(source, folders)
     names = added_names(edit.name, motif)
     own = list(_own(document).items())
-    grid = "" if _has_grid(document) else grid_block(motif.document.text)
+    grid = "" if "grid" in application else grid_block(motif.document.text)
     text = with_grid(document.text, grid) if grid else document.text
     for old, new in names.items():
-        block = _block_like(motif.block(old), old, _free(new, taken), names, taken, document)
+        block = _block_like(motif.block(old), old, _free(new, taken), names, application)
         text = with_block(text, block, after)
         at = next((at + 1 for at, (name, _) in enumerate(own) if name == after), len(own))
         own.insert(at, (new, _own(parse_document(block, source))[new]))
@@ -182,26 +186,20 @@ def _add(document: Document, edit: PhaseEdit, taken: Mapping[str, Any], folders:
     return _Edited(text, dict(own), ("`[application.grid]` is added too",) if grid else ())
 
 
-def _has_grid(document: Document) -> bool:
-    return "grid" in document.data.get("application", {}) or _inherits(document)
-
-
 def _inherits(document: Document) -> bool:
     return "extends" in document.data
 
 
-def _block_like(
-    block: str, old: str, new: str, names: Mapping[str, str], taken: Mapping[str, Any], document: Document
-) -> str:
+def _block_like(block: str, old: str, new: str, names: Mapping[str, str], application: Mapping[str, Any]) -> str:
     """Block of a new phase with its name, its messages as those of the phases that the scenario has."""
     block = renamed(block, old, new)
     for other, name in names.items():
         block = renamed(block, other, name)
     table = _own(parse_document(block, "a motif"))[new]
-    alike: dict[str, Any] = next((item for item in taken.values() if item.get("kind") == table.get("kind")), {})
+    others = (item for item in application.get("phases", {}).values() if isinstance(item, dict))
+    alike: dict[str, Any] = next((item for item in others if item.get("kind") == table.get("kind")), {})
     wanted = {key: alike[key] for key in _LIKE_OTHERS.get(table["kind"], ()) if key in alike}
-    grid = document.data.get("application", {}).get("grid", {})
-    if table["kind"] == "halo" and grid.get("decomposition") == "bisection":
+    if table["kind"] == "halo" and application.get("grid", {}).get("decomposition") == "bisection":
         wanted["neighbours"] = "all"
     if table.get("halo") in names:
         wanted["halo"] = names[table["halo"]]

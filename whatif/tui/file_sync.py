@@ -52,10 +52,12 @@ class FileSync:
 
     def reload(self) -> News:
         """Take in what the files say now; edits stay. Raise `InvalidFileError` where the files are wrong."""
-        self._touched = False
+        # Edits of phases that do not fit the file now may be taken back: it is read again then.
+        self._touched = bool(edits_of(self._scenario.document))
         if self.file.gone:
             raise UsageError(f"{self.file.path} is no longer there; save writes it again")
         found = self.file.reread(self._runner.state)
+        self._touched = False
         # A new comment changes no number, but what is saved next must rest on it.
         if found.changes or found.scenario.document is not self._scenario.document:
             self._runner.ask(Reread(found.scenario))
