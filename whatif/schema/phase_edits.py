@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -132,7 +132,8 @@ def _made(document: Document, edit: PhaseEdit, folders: tuple[Path, ...]) -> _Ed
         return _copy(document, edit, inherited)
     if edit.word == "delete":
         return _delete(document, edit, inherited)
-    if _own(document).get(edit.name) != inherited[edit.name]:
+    bare = replace(document, data={key: value for key, value in document.data.items() if key != "application"})
+    if edit.name in phases_of(bare, folders):
         raise UsageError(f"`{edit.name}` comes from the scenario that this one extends; a copy of it can be changed")
     if not block_of(document.text, edit.name):
         raise _only_by_hand(document, edit.name)
