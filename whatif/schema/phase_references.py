@@ -1,4 +1,4 @@
-"""References to a phase elsewhere in a scenario file: what describes it, and what is computed from it."""
+"""References to a phase elsewhere in a scenario file: its descriptions, and the values computed from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BY_PATH: Final = ("sources", "fits")
 
 
 def _at(data: Mapping[str, Any], *path: str) -> dict[str, Any]:
-    """Table at a path; empty if there is none."""
+    """Table at a path; empty without a table there."""
     value: Any = data
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from whatif.schema.toml import KeyPath
-from whatif.schema.toml_sections import Section, gap_after, newline_of, place_of, sections_of
+from whatif.schema.toml_sections import TextSection, gap_after, newline_of, place_of, sections_of
 
 PHASES: Final[KeyPath] = ("application", "phases")
 REPEATS: Final[KeyPath] = ("application", "repeats")
@@ -67,11 +67,11 @@ def mentions(value: Any, name: str) -> bool:
     return isinstance(value, str) and value.lstrip().startswith("=") and renamed(value, name, f"{name}_") != value
 
 
-def _is_of(section: Section, name: str) -> bool:
+def _is_of(section: TextSection, name: str) -> bool:
     return section.path[:3] in ((*PHASES, name), (*REPEATS, name))
 
 
-def _inserted(sections: Sequence[Section], at: int, block: str) -> str:
+def _inserted(sections: Sequence[TextSection], at: int, block: str) -> str:
     """Text of sections with a block before one of them, between empty lines."""
     head, tail = ("".join(section.text for section in part) for part in (sections[:at], sections[at:]))
     newline = newline_of(head + tail)

@@ -45,7 +45,7 @@ def _address(path: KeyPath) -> str:
 
 
 @dataclass(frozen=True)
-class Section:
+class TextSection:
     """A header with the comments above it and the values below it; the first section of a file has no header."""
 
     path: KeyPath
@@ -76,7 +76,7 @@ def _is_comment(line: str) -> bool:
     return line.lstrip().startswith("#") and '"""' not in line and "'''" not in line
 
 
-def sections_of(text: str) -> list[Section]:
+def sections_of(text: str) -> list[TextSection]:
     """A file cut at its headers."""
     lines = _lines(text)
     headers: list[int] = []
@@ -87,7 +87,7 @@ def sections_of(text: str) -> list[Section]:
     starts = [0, *(_first_comment(lines, row) for row in headers)]
     ends = [*starts[1:], len(lines)]
     paths = [(), *(_path(lines[row]) for row in headers)]
-    return [Section(path, "".join(lines[start:end])) for path, start, end in zip(paths, starts, ends, strict=True)]
+    return [TextSection(path, "".join(lines[start:end])) for path, start, end in zip(paths, starts, ends, strict=True)]
 
 
 def _is_toml(lines: list[str]) -> bool:
@@ -134,7 +134,7 @@ def with_platform_table(text: str) -> str:
     return "".join([*lines, *(table.text for table in tables)])
 
 
-def _without(section: Section, path: KeyPath) -> Section:
+def _without(section: TextSection, path: KeyPath) -> TextSection:
     import tomlkit
 
     if section.depth(path) < len(path):
@@ -144,10 +144,10 @@ def _without(section: Section, path: KeyPath) -> Section:
     for key in path[:-1]:
         table = table[key]
     del table[path[-1]]
-    return Section(section.path, tomlkit.dumps(document))
+    return TextSection(section.path, tomlkit.dumps(document))
 
 
-def _put(sections: list[Section], path: KeyPath, literal: str, newline: str) -> None:
+def _put(sections: list[TextSection], path: KeyPath, literal: str, newline: str) -> None:
     """Put a value where the file states it, else into its table, else into a new table."""
     depths = [section.depth(path) for section in sections]
     depth = max(depths)
@@ -155,18 +155,18 @@ def _put(sections: list[Section], path: KeyPath, literal: str, newline: str) -> 
     section = sections[at]
     # A table that is deeper than its section's header is an inline one, or one of dotted keys.
     if depth >= len(path) - 1 or depth > len(section.path):
-        sections[at] = Section(section.path, _edited(section, path, depth, literal, newline))
+        sections[at] = TextSection(section.path, _edited(section, path, depth, literal, newline))
         return
     at = place_of(sections, path[:-1])
     header = f"[{_address(path[:-1])}]"
     above = gap_after("".join(item.text for item in sections[:at]), newline)
     below = newline if at < len(sections) else ""
     sections.insert(
-        at, Section(path[:-1], f"{above}{header}{newline}{_address(path[-1:])} = {literal}{newline}{below}")
+        at, TextSection(path[:-1], f"{above}{header}{newline}{_address(path[-1:])} = {literal}{newline}{below}")
     )
 
 
-def _edited(section: Section, path: KeyPath, depth: int, literal: str, newline: str) -> str:
+def _edited(section: TextSection, path: KeyPath, depth: int, literal: str, newline: str) -> str:
     """The text of a section with a value in a table that it has; `depth` keys of the path are there."""
     import tomlkit
     from tomlkit.items import InlineTable
@@ -210,7 +210,7 @@ def _with_line(text: str, line: str, newline: str) -> str:
     return f"{''.join(lines[:end])}{gap}{indent}{line}{''.join(lines[end:])}"
 
 
-def place_of(sections: list[Section], table: KeyPath) -> int:
+def place_of(sections: list[TextSection], table: KeyPath) -> int:
     """Where a new table belongs: before the tables in it, else after its siblings, else in the usual order."""
     inside = [at for at, section in enumerate(sections) if section.path[: len(table)] == table]
     if inside:

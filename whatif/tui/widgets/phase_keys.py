@@ -49,7 +49,7 @@ class PhaseKeys(LineList):
 
     @work
     async def action_phase(self, word: str, text: str = "") -> None:
-        """Edit the phase under the cursor; ask which one if there is none."""
+        """Edit the phase under the cursor; ask which one without a phase there."""
         from whatif.tui.phase_dialogs import PhaseDialogs, phase_at  # noqa: PLC0415 - not for the first frame
 
         scenario = self.session.scenario
