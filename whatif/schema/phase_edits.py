@@ -130,10 +130,11 @@ def _made(document: Document, edit: PhaseEdit, folders: tuple[Path, ...]) -> _Ed
         raise UsageError(f"there is no phase `{edit.name}`{did_you_mean(edit.name, inherited)}")
     if edit.word == "copy":
         return _copy(document, edit, inherited)
-    if edit.word == "delete":
-        return _delete(document, edit, inherited)
     bare = replace(document, data={key: value for key, value in document.data.items() if key != "application"})
-    if edit.name in phases_of(bare, folders):
+    below = edit.name in phases_of(bare, folders)
+    if edit.word == "delete":
+        return _delete(document, edit, inherited, below=below)
+    if below:
         raise UsageError(f"`{edit.name}` comes from the scenario that this one extends; a copy of it can be changed")
     if not block_of(document.text, edit.name):
         raise _only_by_hand(document, edit.name)
@@ -179,16 +180,12 @@ def _add(document: Document, edit: PhaseEdit, application: Mapping[str, Any], fo
     grid = "" if "grid" in application else grid_block(motif.document.text)
     text = with_grid(document.text, grid) if grid else document.text
     for old, new in names.items():
-        block = _block_like(motif.block(old), old, _free(new, taken), names, application)
+        block = _block_like(motif.block(old), old, _free(new, {**_own(document), **taken}), names, application)
         text = with_block(text, block, after)
         at = next((at + 1 for at, (name, _) in enumerate(own) if name == after), len(own))
         own.insert(at, (new, _own(parse_document(block, source))[new]))
         after = new
     return _Edited(text, dict(own), ("`[application.grid]` is added too",) if grid else ())
-
-
-def _inherits(document: Document) -> bool:
-    return "extends" in document.data
 
 
 def _block_like(block: str, old: str, new: str, names: Mapping[str, str], application: Mapping[str, Any]) -> str:
@@ -223,7 +220,8 @@ def _copy(document: Document, edit: PhaseEdit, taken: Mapping[str, Any]) -> _Edi
     )
 
 
-def _delete(document: Document, edit: PhaseEdit, taken: Mapping[str, Any]) -> _Edited:
+def _delete(document: Document, edit: PhaseEdit, taken: Mapping[str, Any], *, below: bool) -> _Edited:
+    """Text without a phase; one that is stated below, by the scenario that this one extends, is removed with `none`."""
     name = edit.name
     needed = [
         document.problem(path, f"is computed from `{name}`: change it first") for path in uses(document.data, name)
@@ -238,10 +236,8 @@ def _delete(document: Document, edit: PhaseEdit, taken: Mapping[str, Any]) -> _E
     own.pop(name, None)
     gone = [path for path in descriptions(document.data, name) if path[:2] != ("application", "repeats")]
     values: dict[KeyPath, str | None] = dict.fromkeys(gone)
-    if _inherits(document):
-        below = phases_of(parse_document(text, document.name, document.folder))
-        if name in below:
-            values[*PHASES, name], own = toml_value("none"), {name: "none", **own}
+    if below:
+        values[*PHASES, name], own = toml_value("none"), {name: "none", **own}
     notes = (f"also deleted: {', '.join(map(dotted, gone))}",) if gone else ()
     return _Edited(_with(document, name, text, values), own, notes)
 
