@@ -31,9 +31,9 @@ from whatif.files.scenario_edits import (
     command_line,
     difference,
     save,
-    template,
     toml_patch,
 )
+from whatif.files.scenario_template import template
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.schema.expressions import Expression
 from whatif.schema.load import load_platform

@@ -543,6 +543,9 @@ def test_files_are_listed_opened_copied_and_begun(mine, monkeypatch):
         await driver.pilot.press("n")
         await driver.until(window(driver, TextPrompt))
         driver.app.screen.query_one("Input").value = "begun"
+        for title in ("your machine", "first phase", "next phase"):
+            await driver.pilot.press("enter")
+            await driver.until(lambda title=title: title in driver.screen_text())
         await driver.pilot.press("enter")
         await driver.until(lambda: driver.session.program.loaded.name == "begun")
         assert (mine.parent / "begun.toml").exists()

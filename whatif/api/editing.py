@@ -1,4 +1,4 @@
-"""Edited scenarios as files and commands: saving, patches, differences, templates of new files, the editor."""
+"""Edited scenarios as files and commands: phases, saving, patches, differences, templates of new files, the editor."""
 
 from whatif.files.editors import Place, editor_command, place_of
 from whatif.files.scenario_edits import (
@@ -8,17 +8,29 @@ from whatif.files.scenario_edits import (
     save,
     save_as,
     scenario_words,
-    template,
     toml_patch,
 )
+from whatif.files.scenario_template import template
 from whatif.files.variant_files import variant_paths, write_variants
+from whatif.schema.motifs import Motif, motif_named, motifs, phases_of
+from whatif.schema.phase_edits import EditedDocument, PhaseEdit, added_names, edited
+from whatif.schema.phase_kinds import phase_kinds
 
 __all__ = [
     "ChangedOnDiskError",
+    "EditedDocument",
+    "Motif",
+    "PhaseEdit",
     "Place",
+    "added_names",
     "command_line",
     "difference",
+    "edited",
     "editor_command",
+    "motif_named",
+    "motifs",
+    "phase_kinds",
+    "phases_of",
     "place_of",
     "save",
     "save_as",

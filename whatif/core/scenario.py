@@ -20,6 +20,7 @@ from whatif.core.uncertainty import Sampling
 from whatif.errors import InvalidFileError, WhatifError
 from whatif.schema.load import Loaded, load_document, open_document
 from whatif.schema.parameters import worst
+from whatif.schema.phase_edits import PhaseEdit, edited, on_disk, rebased
 from whatif.schema.relative import absolute_overrides, is_relative
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import Document
@@ -147,8 +148,21 @@ class Scenario:
         return self.changed(overrides, name)
 
     def reread(self, document: Document) -> Scenario:
-        """Same overrides and platform on another text of the file."""
+        """Same overrides, platform and edits of phases on another text of the file."""
+        document = rebased(self.document, document, self.folders)
         return Scenario(document, self.platform, self.overrides, self.folders, self.built)
+
+    def with_phase(self, edit: PhaseEdit) -> Scenario:
+        """Scenario after an edit of its phases; overrides follow a renamed phase and go with a deleted one.
+
+        Raise `UsageError` or `InvalidFileError` for an edit that cannot be.
+        """
+        document = edited(self.document, edit, self.folders)
+        return Scenario(document, self.platform, edit.overrides(self.overrides), self.folders, self.built)
+
+    def unedited(self) -> Scenario:
+        """Scenario as its file has it, without overrides, another platform and edits of phases."""
+        return Scenario(on_disk(self.document), None, {}, self.folders, self.built)
 
     def program_at(self, structural: Mapping[str, str]) -> Program:
         """Compiled scenario with other structural values."""

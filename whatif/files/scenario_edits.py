@@ -10,66 +10,19 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from whatif.atomic import atomic_file
 from whatif.axes import Axis
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
 from whatif.schema.expressions import Expression
-from whatif.schema.load import load_platform
 from whatif.schema.parameters import Parameter
+from whatif.schema.phase_edits import EditedDocument, on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.shipped import is_name, shipped_folder
 from whatif.schema.toml import MAXIMUM_FILE_SIZE, Document, parse_document, read_document
 from whatif.schema.toml_text import toml_text, toml_value
-
-_TEMPLATE: Final = """\
-# Where does an iteration of this application spend its time?
-#
-# `whatif open FILE` explores it, `whatif check FILE` reports mistakes; a quantity is text with a unit.
-
-platform = {platform}
-
-[application]
-name = {name}
-rank_count = 16                 # processes{ranks}
-iteration_count = 100
-
-# The cells of one rank. With scaling = "strong" they are those of all ranks together.
-[application.grid]
-scaling = "weak"
-cells = {{ x = 4096, y = 4096 }}
-
-# The phases of one iteration, in order. First the ranks exchange the borders of their cells ..
-[application.phases.halo]
-kind = "halo"
-model = "k_model"
-neighbours = "faces"            # "all": across the corners as well
-element_size = "8 B"
-halo_width = 1
-
-{work}"""
-
-
-_KERNEL: Final = """\
-# .. then the GPU, or the cores of the rank, compute every cell; these numbers come from a profile of the kernel.
-[application.phases.update]
-kind = "kernel"
-model = "roofline"
-dominant_operation = "fp_64"
-metrics_per = "cell"
-operations = "6 flop"
-dram_size = "17 B"
-compute_fraction = 0.14         # shares of all instructions
-load_store_fraction = 0.17
-"""
-_MEASURED: Final = """\
-# .. then the processor computes every cell; its time is measured, as the platform does not state its rates.
-[application.phases.update]
-kind = "overhead"
-overhead_time = "10 ms"
-"""
 
 
 class ChangedOnDiskError(UsageError):
@@ -84,7 +37,7 @@ def save(path: Path, document: Document, scenario: Scenario) -> Document:
     """
     text = rewritten(document, scenario.overrides, scenario.platform, scenario.folders)
     verify(path, document, text, scenario)
-    put_text(path, document, text)
+    put_text(path, on_disk(document), text)
     # By the name it was opened under: a link may be in another folder than its file.
     return replace(read_document(path), name=document.name, folder=document.folder)
 
@@ -133,7 +86,7 @@ def toml_patch(scenario: Scenario, axes: Sequence[Axis], base: tuple[str, Scenar
     `base` is another such file that is extended instead, by its name, with the overrides that it has already. Raise
     `UsageError` if the name of the file cannot be extended.
     """
-    document = scenario.document
+    document = _saved(scenario)
     name = extended_name(document) if base is None else base[0]
     known = {} if base is None else base[1].overrides
     head = f"# What if {name} were changed like this?\n\nextends = {toml_value(name)}\n"
@@ -169,7 +122,7 @@ def command_line(scenario: Scenario, axes: Sequence[Axis]) -> str:
 
 def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:
     """Words of a scenario on a command line; without `machine` the platform is left out."""
-    document = scenario.document
+    document = _saved(scenario)
     shipped = document.folder is not None and document.folder.resolve() == shipped_folder("scenarios").resolve()
     words = [Path(document.name).stem if shipped else document.name]
     if machine and scenario.platform is not None:
@@ -181,13 +134,11 @@ def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:
     return words
 
 
-def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:
-    """Text of a small scenario to start from: an application with a grid, a halo and its work on a platform."""
-    node = load_platform(platform, folders)[0].node
-    device = "GPU" if node.gpu is not None else "core" if node.cpu is not None else ""
-    ranks = f", one for each {device}" if device else "\nranks_per_node = 16"
-    work = _KERNEL if device else _MEASURED
-    return _TEMPLATE.format(name=toml_value(name), platform=toml_value(platform), ranks=ranks, work=work)
+def _saved(scenario: Scenario) -> Document:
+    """Document of a scenario; raise `UsageError` for phases that no command line and no patch can state."""
+    if isinstance(scenario.document, EditedDocument):
+        raise UsageError(f"{scenario.document.name}: its phases are edited; save them to a file first")
+    return scenario.document
 
 
 def verify(path: Path, document: Document, text: str, scenario: Scenario) -> None:

@@ -29,14 +29,14 @@ def with_values(text: str, values: Mapping[KeyPath, str | None]) -> str:
 
     None removes a value. Raise ValueError for a text that only an editor can change.
     """
-    sections = _sections(text)
+    sections = sections_of(text)
     for path, literal in values.items():
         # A value that stands under a header of its own becomes a line of the table around it.
         sections = [section for section in sections if section.path[: len(path)] != path]
         if literal is None:
             sections = [_without(section, path) for section in sections]
         else:
-            _put(sections, path, literal, _newline(text))
+            _put(sections, path, literal, newline_of(text))
     return "".join(section.text for section in sections)
 
 
@@ -45,7 +45,7 @@ def _address(path: KeyPath) -> str:
 
 
 @dataclass(frozen=True)
-class _Section:
+class TextSection:
     """A header with the comments above it and the values below it; the first section of a file has no header."""
 
     path: KeyPath
@@ -66,7 +66,8 @@ def _lines(text: str) -> list[str]:
     return re.split(r"(?<=\n)", text)
 
 
-def _newline(text: str) -> str:
+def newline_of(text: str) -> str:
+    """End of the lines of a text."""
     return "\r\n" if "\r\n" in text else "\n"
 
 
@@ -75,7 +76,7 @@ def _is_comment(line: str) -> bool:
     return line.lstrip().startswith("#") and '"""' not in line and "'''" not in line
 
 
-def _sections(text: str) -> list[_Section]:
+def sections_of(text: str) -> list[TextSection]:
     """A file cut at its headers."""
     lines = _lines(text)
     headers: list[int] = []
@@ -86,7 +87,7 @@ def _sections(text: str) -> list[_Section]:
     starts = [0, *(_first_comment(lines, row) for row in headers)]
     ends = [*starts[1:], len(lines)]
     paths = [(), *(_path(lines[row]) for row in headers)]
-    return [_Section(path, "".join(lines[start:end])) for path, start, end in zip(paths, starts, ends, strict=True)]
+    return [TextSection(path, "".join(lines[start:end])) for path, start, end in zip(paths, starts, ends, strict=True)]
 
 
 def _is_toml(lines: list[str]) -> bool:
@@ -120,7 +121,7 @@ def with_platform_table(text: str) -> str:
 
     Keys that follow it on its level would fall into a `[platform]`; before such it becomes `platform.extends`.
     """
-    newline, (top, *tables) = _newline(text), _sections(text)
+    newline, (top, *tables) = newline_of(text), sections_of(text)
     lines = _lines(top.text)
     found = ((row, _NAMED.match(line)) for row, line in enumerate(lines) if _is_toml(lines[:row]))
     row, named = next((row, match) for row, match in found if match)
@@ -133,7 +134,7 @@ def with_platform_table(text: str) -> str:
     return "".join([*lines, *(table.text for table in tables)])
 
 
-def _without(section: _Section, path: KeyPath) -> _Section:
+def _without(section: TextSection, path: KeyPath) -> TextSection:
     import tomlkit
 
     if section.depth(path) < len(path):
@@ -143,10 +144,10 @@ def _without(section: _Section, path: KeyPath) -> _Section:
     for key in path[:-1]:
         table = table[key]
     del table[path[-1]]
-    return _Section(section.path, tomlkit.dumps(document))
+    return TextSection(section.path, tomlkit.dumps(document))
 
 
-def _put(sections: list[_Section], path: KeyPath, literal: str, newline: str) -> None:
+def _put(sections: list[TextSection], path: KeyPath, literal: str, newline: str) -> None:
     """Put a value where the file states it, else into its table, else into a new table."""
     depths = [section.depth(path) for section in sections]
     depth = max(depths)
@@ -154,18 +155,18 @@ def _put(sections: list[_Section], path: KeyPath, literal: str, newline: str) ->
     section = sections[at]
     # A table that is deeper than its section's header is an inline one, or one of dotted keys.
     if depth >= len(path) - 1 or depth > len(section.path):
-        sections[at] = _Section(section.path, _edited(section, path, depth, literal, newline))
+        sections[at] = TextSection(section.path, _edited(section, path, depth, literal, newline))
         return
-    at = _place(sections, path[:-1])
+    at = place_of(sections, path[:-1])
     header = f"[{_address(path[:-1])}]"
-    above = _gap("".join(item.text for item in sections[:at]), newline)
+    above = gap_after("".join(item.text for item in sections[:at]), newline)
     below = newline if at < len(sections) else ""
     sections.insert(
-        at, _Section(path[:-1], f"{above}{header}{newline}{_address(path[-1:])} = {literal}{newline}{below}")
+        at, TextSection(path[:-1], f"{above}{header}{newline}{_address(path[-1:])} = {literal}{newline}{below}")
     )
 
 
-def _edited(section: _Section, path: KeyPath, depth: int, literal: str, newline: str) -> str:
+def _edited(section: TextSection, path: KeyPath, depth: int, literal: str, newline: str) -> str:
     """The text of a section with a value in a table that it has; `depth` keys of the path are there."""
     import tomlkit
     from tomlkit.items import InlineTable
@@ -209,7 +210,7 @@ def _with_line(text: str, line: str, newline: str) -> str:
     return f"{''.join(lines[:end])}{gap}{indent}{line}{''.join(lines[end:])}"
 
 
-def _place(sections: list[_Section], table: KeyPath) -> int:
+def place_of(sections: list[TextSection], table: KeyPath) -> int:
     """Where a new table belongs: before the tables in it, else after its siblings, else in the usual order."""
     inside = [at for at, section in enumerate(sections) if section.path[: len(table)] == table]
     if inside:
@@ -222,7 +223,7 @@ def _place(sections: list[_Section], table: KeyPath) -> int:
     return next((at for at, section in enumerate(sections) if section.path[:1] in later), len(sections))
 
 
-def _gap(text: str, newline: str) -> str:
+def gap_after(text: str, newline: str) -> str:
     """What ends a text with an empty line."""
     if not text or re.search(r"(?:\A|\n)[ \t]*\r?\n\Z", text):
         return ""

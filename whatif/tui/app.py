@@ -288,9 +288,12 @@ class Explorer(VariantWriter):
 
     def action_copy(self, what: str) -> None:
         """Copy what is on the screen, as a command line or as a TOML patch."""
+        self._try(lambda: self._copied(what))
+
+    def _copied(self, what: str) -> str:
         text, place = self.file_sync.copied(what, self.main_screen.page.command)
         self.copy_to_clipboard(text)
-        self._say(f"copied{f', also to {place}' if place else ''}:\n{text}")
+        return f"copied{f', also to {place}' if place else ''}:\n{text}"
 
     @work
     async def action_platform(self) -> None:

@@ -14,6 +14,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import NudgeSize, Session
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.schema.relative import is_relative
+from whatif.tui.phase_commands import PHASE_LINES, EditPhase
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState, UndoState, View
 from whatif.tui.variant_commands import Fork, Rename, VariantChange, parse_variant
@@ -168,11 +169,11 @@ class Revert:
     def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the values of the file."""
         scenario = state.session.scenario
-        kept = {path: text for path, text in scenario.overrides.items() if self.path not in ("", path)}
-        platform = scenario.platform if self.path else None
-        if kept == scenario.overrides and platform == scenario.platform:
+        kept = {path: text for path, text in scenario.overrides.items() if path != self.path}
+        if not state.unsaved() if not self.path else kept == scenario.overrides:
             return state
-        return state.with_session(state.session.with_scenario(scenario.changed(kept, platform)))
+        fresh = scenario.changed(kept, scenario.platform) if self.path else scenario.unedited()
+        return state.with_session(state.session.with_scenario(fresh))
 
     def line(self) -> str:
         """`revert` or `revert PATH`."""
@@ -244,8 +245,8 @@ class Restore:
 
 
 Change = (
-    Edit | EditAll | Seek | Nudge | SweepParameter | Also | SwapAxes | Adopt | Pin | Revert | Show | Reread | Restore
-    | VariantChange
+    Edit | EditAll | EditPhase | Seek | Nudge | SweepParameter | Also | SwapAxes | Adopt | Pin | Revert | Show | Reread
+    | Restore | VariantChange
 )  # fmt: skip
 
 
@@ -253,7 +254,7 @@ def _optional(word: str, path: str, text: str | None) -> str:
     return f"{word} {path}" if text is None else f"{word} {path} = {text}"
 
 
-_LINE: Final = re.compile(r"(?P<word>\w+)(?:\s+(?P<name>[^\s=]+))?(?:\s*=\s?(?P<text>.*))?")
+_LINE: Final = re.compile(r"(?P<word>(?:phase\s+)?\w+)(?:\s+(?P<name>[^\s=]+))?(?:\s*=\s?(?P<text>.*))?")
 
 
 # Where the next parameter begins in a line with several.
@@ -290,6 +291,7 @@ _WORDS: Final[dict[str, tuple[str, Callable[[str, str], Change]]]] = {
     "variant": ("fork, go, delete or rename", parse_variant),
     "pin": ("", lambda _, __: Pin()),
     "revert": ("", lambda path, _: Revert(path)),
+    **PHASE_LINES,
 }
 JOURNAL_ONLY: Final = ("undo", "redo", "save")
 """Commands on the history or the file, which are not changes of the state."""

@@ -10,6 +10,7 @@ from whatif.atomic import atomic_file
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
 from whatif.errors import UsageError
+from whatif.schema.phase_edits import edits_of
 from whatif.schema.rewriting import rewritten
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import Document
@@ -51,10 +52,12 @@ class FileSync:
 
     def reload(self) -> News:
         """Take in what the files say now; edits stay. Raise `InvalidFileError` where the files are wrong."""
-        self._touched = False
+        # Edits of phases that do not fit the file now may be taken back: it is read again then.
+        self._touched = bool(edits_of(self._scenario.document))
         if self.file.gone:
             raise UsageError(f"{self.file.path} is no longer there; save writes it again")
         found = self.file.reread(self._runner.state)
+        self._touched = False
         # A new comment changes no number, but what is saved next must rest on it.
         if found.changes or found.scenario.document is not self._scenario.document:
             self._runner.ask(Reread(found.scenario))
@@ -97,7 +100,7 @@ class FileSync:
         """Go on with the file as it is now; no number changes by that, only where it comes from."""
         runner, scenario = self._runner, self._scenario
         state = runner.state
-        runner.history.rebase(document, values_before(scenario))
+        runner.history.rebase(document, values_before(scenario), edits_of(scenario.document))
         fresh = Scenario(document, None, {}, scenario.folders)
         session = replace(state.session, inputs=SessionInputs(fresh, state.session.grid))
         variants = state.variants.rebased(scenario, document, values_before(scenario), saved=True)

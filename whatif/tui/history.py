@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final
 
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
-from whatif.errors import UsageError
+from whatif.errors import UsageError, WhatifError
+from whatif.schema.phase_edits import PhaseEdit, edited, edits_of, on_disk
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document
 from whatif.tui.commands import Adopt, Change, CommandOutcome, EditAll, Nudge, Reread, Restore, Show
@@ -37,7 +39,7 @@ class History:
         afters = [*(before for _, before in outcome.done[1:]), outcome.state.state]
         for (change, before), after in zip(outcome.done, afters, strict=False):
             if isinstance(change, Reread):
-                self.rebase(change.scenario.document, {})
+                self.rebase(on_disk(change.scenario.document), {})
                 continue
             self.lines.append(change.line())
             if isinstance(change, Restore):
@@ -72,15 +74,35 @@ class History:
             raise UsageError("there is nothing to redo")
         return Restore(self.future[-1], "redo")
 
-    def rebase(self, document: Document, before: Mapping[str, str]) -> None:
-        """Go on after the file got another text; `before` are the values that it had where the text took in edits."""
+    def rebase(self, document: Document, before: Mapping[str, str], saved: tuple[PhaseEdit, ...] = ()) -> None:
+        """Go on after the file got another text.
+
+        Where the text took in edits, `before` are the values that it had, and `saved` the edits of phases. States that
+        lack one of these cannot be brought back.
+        """
         for states in (self.past, self.future):
-            states[:] = [_on(state, document, before) for state in states]
+            states[:] = _all_on(states, document, before, saved)
         self._last = None
 
 
-def _on(state: UndoState, document: Document, before: Mapping[str, str]) -> UndoState:
+def _all_on(
+    states: list[UndoState], document: Document, before: Mapping[str, str], saved: tuple[PhaseEdit, ...]
+) -> list[UndoState]:
+    """The latest states, as far as they can be brought back on another text of the file."""
+    kept: list[UndoState] = []
+    with suppress(WhatifError):
+        for state in reversed(states):
+            kept.insert(0, _on(state, document, before, saved))
+    return kept
+
+
+def _on(state: UndoState, document: Document, before: Mapping[str, str], saved: tuple[PhaseEdit, ...]) -> UndoState:
     scenario = state.inputs.scenario
+    edits = edits_of(scenario.document)
+    if edits[: len(saved)] != saved:
+        raise UsageError("the phases are saved")
+    for edit in edits[len(saved) :]:
+        document = edited(document, edit, scenario.folders)
     inputs = SessionInputs(on_text(scenario, document, before), state.inputs.grid)
     variants = state.variants.rebased(scenario, document, before) if before else state.variants
     return replace(state, inputs=inputs, variants=variants)
@@ -148,4 +170,5 @@ def _lines_of_variants(state: ExplorerState) -> list[str]:
 
 def _lines_of(scenario: Scenario) -> list[str]:
     lines = [Adopt(scenario.platform, _folder_of(scenario)).line()] if scenario.platform is not None else []
+    lines += [edit.line() for edit in edits_of(scenario.document)]
     return lines + [EditAll(texts).line() for texts in _together(scenario.overrides)]

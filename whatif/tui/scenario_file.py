@@ -9,6 +9,7 @@ from pathlib import Path
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.schema.load import stated_platform
+from whatif.schema.phase_edits import on_disk
 from whatif.schema.toml import Document, read_document
 from whatif.tui.state import ExplorerState
 
@@ -56,7 +57,7 @@ class ScenarioFile:
     def reread(self, state: ExplorerState) -> News:
         """The study's question on what the files say now; raise `InvalidFileError` where that is wrong."""
         scenario = state.session.scenario
-        document = self._read(scenario.document)
+        document = self._read(on_disk(scenario.document))
         fresh = scenario.reread(document)
         _ = fresh.program
         changes = tuple(_differences(scenario.original, fresh.original))

@@ -15,6 +15,7 @@ from whatif.plotting.raster import MarkerName
 from whatif.plugins import page_of
 from whatif.schema.load import stated_platform
 from whatif.schema.parameters import Parameter
+from whatif.schema.phase_edits import edits_of
 from whatif.tui.page_registry import FIRST_PAGE, page_named, screens
 from whatif.tui.variant_set import (
     BASELINE,
@@ -328,9 +329,11 @@ class ExplorerState:
         return scenario.platform or stated_platform(scenario.document, scenario.folders)
 
     def unsaved(self) -> dict[str, str]:
-        """The changes that the file on disk does not have: parameter path and text; `platform` for another machine."""
+        """Changes that the file on disk does not have: parameter path and text; `platform` for another machine, the
+        words of its journal line for an edit of phases."""
         scenario = self.session.scenario
         named = {"platform": scenario.platform} if scenario.platform is not None else {}
+        named |= {f"phase {edit.word} {edit.name}": edit.text for edit in edits_of(scenario.document)}
         return named | {path: str(text) for path, text in scenario.overrides.items()}
 
     def written(self) -> ExplorerState:

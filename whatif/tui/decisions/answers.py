@@ -12,6 +12,7 @@ from whatif.core.term import Program
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
 from whatif.schema.load import stated_platform
+from whatif.schema.phase_edits import edits_of
 from whatif.studies.platform_comparison import known_platforms
 from whatif.table import Table
 from whatif.tui.commands import Adopt, Edit, EditAll
@@ -72,7 +73,12 @@ class DecisionRequest:
         return [name for name in names if name]
 
     def command(self, verb: str, *options: str, scenario: Scenario | None = None, machine: bool = True) -> str:
-        """A command line about the same scenario, on its machine or on those that the options name."""
+        """A command line about the same scenario, on its machine or on those that the options name.
+
+        Empty where phases are edited, which a command line cannot state.
+        """
+        if edits_of(self.scenario.document):
+            return ""
         words = scenario_words(scenario or self.scenario, machine=machine)
         return shlex.join(["whatif", *verb.split(), *words, *options])
 

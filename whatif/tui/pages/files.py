@@ -11,14 +11,16 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.api.editing import difference, template
+from whatif.api.editing import difference
 from whatif.atomic import atomic_file
 from whatif.errors import WhatifError
 from whatif.schema.catalogue import CatalogueEntry, catalogue
+from whatif.schema.phase_edits import on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported, FileAsked, JobRequested
+from whatif.tui.new_scenario import new_scenario
 from whatif.tui.pages.file_paths import catalogue_folders
 from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write, toml_path
@@ -37,7 +39,7 @@ class FilesPage(Page[PageView]):
     NAME: ClassVar[str] = "files"
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("new", "n", "new", "new", "Write a new scenario from a template"),
+        PageKey("new", "n", "new", "new", "Make a new scenario: its machine, its phases"),
         PageKey("copy", "D", "duplicate", "duplicate", "Copy the file under another name"),
         PageKey(
             "difference", "d", "difference", "difference", "Show what differs between the open scenario and its file"
@@ -118,7 +120,7 @@ class FilesPage(Page[PageView]):
             return ""
         scenario = self._state.session.scenario
         text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
-        return difference(scenario.document.text, text, scenario.document.name)
+        return difference(on_disk(scenario.document).text, text, scenario.document.name)
 
     @on(TableView.Chosen)
     def _chosen(self) -> None:
@@ -144,14 +146,14 @@ class FilesPage(Page[PageView]):
 
     @work
     async def action_new(self) -> None:
-        """Begin a scenario from a template."""
-        name = await self.app.push_screen_wait(TextPrompt("Name of the new scenario", _free("mine")))
-        if name and self._state is not None:
-            path = toml_path(name)
-            scenario = self._state.session.scenario
-            folder = (scenario.document.folder,) if scenario.document.folder is not None else ()
-            text = template(path.stem, self._state.platform_name or "summit", (*folder, *scenario.folders))
-            await self._write(path, text.encode(), "scenario")
+        """Begin a scenario: its name, its machine, its phases."""
+        if self._state is None:
+            return
+        known = [(item.name, item.words) for item in self._entries if item.kind == "platform" and not item.problem]
+        present, folders = self._state.platform_name or "summit", catalogue_folders(self._state.session.scenario)
+        made = await new_scenario(self.app, _free("mine"), known or [(present, "")], present, folders)
+        if made is not None:
+            await self._write(made.path, made.text.encode(), "scenario")
 
     @work
     async def action_duplicate(self) -> None:

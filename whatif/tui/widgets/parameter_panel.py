@@ -58,7 +58,13 @@ class ParameterPanel(Vertical):
     def show(self, state: ExplorerState) -> None:
         """Show another study."""
         self._state = state
-        self.parameter_tree.show(state)
+        tree = self.parameter_tree
+        tree.show(state)
+        wanted = tree.phase_wanted
+        if wanted and any(path.startswith(f"{wanted}.") for path in state.session.program.parameters):
+            self.filter("")
+            tree.select(wanted)
+            tree.phase_wanted = ""
 
     @on(PromptAsked)
     def _inputs(self, event: PromptAsked) -> None:

@@ -16,9 +16,11 @@ from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.tui.commands import Also, Nudge, Revert, SweepParameter
 from whatif.tui.events import ChangeRequested, ParameterSelected, PromptAsked, Purpose
+from whatif.tui.page_registry import page_named
 from whatif.tui.parameter_rows import TreeRow, ancestors, idle_tables, matters, outline, with_parts
 from whatif.tui.state import ExplorerState
-from whatif.tui.widgets.line_list import LineList, movement_keys
+from whatif.tui.widgets.line_list import movement_keys
+from whatif.tui.widgets.phase_keys import PHASE_KEYS, PhaseKeys
 from whatif.units import format_quantity
 
 EDITED, SWEPT, COMPUTED = "●", "↔", "="
@@ -36,7 +38,7 @@ class Shown(NamedTuple):
     style: str
 
 
-class ParameterTree(LineList):
+class ParameterTree(PhaseKeys):
     """Outline of tables and parameters."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"parameter-tree--{part}" for part in _PARTS}
@@ -83,6 +85,7 @@ class ParameterTree(LineList):
             "T", "ask('TARGET')", "target", show=False, tooltip="Seek the value that meets a target", id="leaf.seek"
         ),
         Binding("/", "ask('FILTER')", "find", tooltip="Find parameters by words of their path", id="leaf.find"),
+        *PHASE_KEYS,
     ]
     STYLES, GROUND, AROUND = "parameter-tree", "name", 3
 
@@ -109,6 +112,11 @@ class ParameterTree(LineList):
     def path(self) -> str:
         """Path of the parameter or part that the cursor is on; empty on a table."""
         return "" if self.row is None or self.row.table else self.row.path
+
+    @property
+    def place(self) -> str:
+        """Path of the row that the cursor is on, of a table too."""
+        return "" if self.row is None else self.row.path
 
     @property
     def words(self) -> str:
@@ -188,7 +196,12 @@ class ParameterTree(LineList):
         self.call_next(self._report_row)
 
     def _report_row(self) -> None:
-        self.post_message(ParameterSelected("" if self.row is None else self.row.path))
+        self.post_message(ParameterSelected(self.path))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave a key to the page in sight if it has that key too."""
+        page = page_named(self._state.page) if action == "add_here" else None
+        return page is None or all(key.key != "n" for key in page.load().KEYS)
 
     def clicked(self, again: bool) -> None:
         """Fold a table; edit a parameter on a second click."""

@@ -1,0 +1,94 @@
+"""Windows that ask for an edit of phases: which phase, which motif, which name, which kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from textual.app import App
+
+from whatif.api.editing import PhaseEdit, edited, motif_named, motifs, phase_kinds, phases_of
+from whatif.core.scenario import Scenario
+from whatif.errors import WhatifError
+from whatif.schema.shipped import shipped_names
+from whatif.tui.screens.dialogs import TextPrompt
+from whatif.tui.screens.pick_list import PickList
+
+PREFIX: Final = "application.phases."
+
+
+def phase_at(path: str) -> str:
+    """Phase of a parameter or table; empty for any other path."""
+    return path.removeprefix(PREFIX).split(".")[0] if path.startswith(PREFIX) else ""
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """Name, numbered if it is taken or begins one that is."""
+    known = set(taken)
+    names = (name, *(f"{name}_{number}" for number in range(2, 1000)))
+    return next(item for item in names if not any(other == item or other.startswith(f"{item}_") for other in known))
+
+
+def motif_rows() -> Iterator[tuple[str, str]]:
+    """Names and descriptions of the motifs, then of the phases of shipped scenarios."""
+    yield from ((motif.name, motif.description) for motif in motifs())
+    for name in shipped_names("scenarios"):
+        try:
+            phases = motif_named(name).phases
+        except WhatifError:
+            continue
+        for phase, table in phases.items():
+            yield f"{name}:{phase}", f"{table.get('kind', 'phase')} of {name}".replace("_", " ")
+
+
+class PhaseDialogs:
+    """Questions about the phases of a scenario."""
+
+    def __init__(self, app: App[Any], scenario: Scenario) -> None:
+        self._app, self._scenario = app, scenario
+        self._phases = phases_of(scenario.document, scenario.folders)
+
+    async def ask(self, word: str, phase: str, text: str = "") -> PhaseEdit | None:
+        """Edit that a person asks for at a phase; None after escape. Raise `WhatifError` if it cannot be."""
+        if word == "add":
+            return await self._add(phase)
+        phase = phase or await self._which(word)
+        if not phase:
+            return None
+        if word == "kind":
+            kind = self._phases[phase].get("kind", "") if phase in self._phases else ""
+            text = await self._pick(f"Kind of {phase}", phase_kinds().items(), kind)
+        elif word in ("copy", "rename"):
+            title, begin = ("Copy of", free_name(phase, self._phases)) if word == "copy" else ("New name of", phase)
+            text = await self._name(f"{title} {phase}", begin, lambda name: _edit(word, phase, name))
+        return _edit(word, phase, text) if text or word == "delete" else None
+
+    async def _add(self, after: str) -> PhaseEdit | None:
+        source = await self._pick("Add a phase: a motif, SCENARIO:PHASE or FILE.toml", motif_rows(), free=True)
+        if not source:
+            return None
+        text = f"{source} after {after}" if after in self._phases else source
+        begin = free_name(source.rpartition(":")[2] if "/" not in source else "phase", self._phases)
+        name = await self._name(f"Name of the phase ({source})", begin, lambda name: _edit("add", name, text))
+        return _edit("add", name, text) if name else None
+
+    async def _which(self, word: str) -> str:
+        rows = ((name, str(table.get("kind", ""))) for name, table in self._phases.items())
+        return await self._pick(f"Which phase? ({word})", rows)
+
+    async def _pick(self, title: str, rows: Iterable[tuple[str, str]], current: str = "", *, free: bool = False) -> str:
+        return await self._app.push_screen_wait(PickList(title, tuple(rows), current, free=free)) or ""
+
+    async def _name(self, title: str, begin: str, edit: Callable[[str], PhaseEdit]) -> str:
+        return await self._app.push_screen_wait(TextPrompt(title, begin, check=lambda name: self._wrong(edit(name))))
+
+    def _wrong(self, edit: PhaseEdit) -> str:
+        try:
+            edited(self._scenario.document, edit, self._scenario.folders)
+        except WhatifError as problem:
+            return str(problem)
+        return ""
+
+
+def _edit(word: Any, name: str, text: str) -> PhaseEdit:
+    return PhaseEdit(word, name, text)

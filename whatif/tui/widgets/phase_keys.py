@@ -1,0 +1,74 @@
+"""Keys that edit the phase under the cursor of the parameter tree."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from textual import work
+from textual.binding import Binding
+
+from whatif.api.editing import EditedDocument, PhaseEdit, added_names, edited, motif_named
+from whatif.core.session import Session
+from whatif.errors import WhatifError
+from whatif.tui.events import ChangeRequested, ErrorReported
+from whatif.tui.labels import toast
+from whatif.tui.phase_commands import EditPhase
+from whatif.tui.widgets.line_list import LineList
+
+PHASE_KEYS: Final = (
+    Binding("n,insert", "phase('add')", "add phase", tooltip="Add a phase", id="phase.add"),
+    Binding("D", "phase('copy')", "duplicate phase", show=False, tooltip="Duplicate the phase", id="phase.copy"),
+    Binding("delete", "phase('delete')", "delete phase", show=False, tooltip="Delete the phase", id="phase.delete"),
+    Binding("ctrl+up", "phase('move', '-1')", "move phase up", show=False, tooltip="Move the phase up", id="phase.up"),
+    Binding(
+        "ctrl+down", "phase('move', '1')", "move phase down", show=False, tooltip="Move the phase down", id="phase.down"
+    ),
+    Binding("f2", "phase('rename')", "rename phase", show=False, tooltip="Rename the phase", id="phase.rename"),
+    Binding("K", "phase('kind')", "change kind", show=False, tooltip="Change the kind of the phase", id="phase.kind"),
+)
+
+
+class PhaseKeys(LineList):
+    """List with the actions of `PHASE_KEYS`; a subclass provides the session and the path under the cursor."""
+
+    phase_wanted = ""
+    """Path of the phase that the cursor goes to when it is there."""
+
+    @property
+    def session(self) -> Session:
+        """Session shown."""
+        raise NotImplementedError
+
+    @property
+    def place(self) -> str:
+        """Path under the cursor, of a table too."""
+        raise NotImplementedError
+
+    @work
+    async def action_phase(self, word: str, text: str = "") -> None:
+        """Edit the phase under the cursor; ask which one without a phase there."""
+        from whatif.tui.phase_dialogs import PhaseDialogs, phase_at  # noqa: PLC0415 - not for the first frame
+
+        scenario = self.session.scenario
+        try:
+            edit = await PhaseDialogs(self.app, scenario).ask(word, phase_at(self.place), text)
+            if edit is not None:
+                self._perform(edit)
+        except WhatifError as problem:
+            self.post_message(ErrorReported(str(problem)))
+
+    def _perform(self, edit: PhaseEdit) -> None:
+        """Ask for an edit, and tell what changes besides the phase."""
+        scenario = self.session.scenario
+        document = edited(scenario.document, edit, scenario.folders)
+        if isinstance(document, EditedDocument) and document.notes:
+            self.app.notify(toast("; ".join(document.notes)), markup=False)
+        self.phase_wanted = f"application.phases.{_name_after(edit)}"
+        self.post_message(ChangeRequested(EditPhase(edit)))
+
+
+def _name_after(edit: PhaseEdit) -> str:
+    """Name of the phase that an edit is about, after it."""
+    if edit.word == "add":
+        return next(iter(added_names(edit.name, motif_named(edit.text.partition(" after ")[0])).values()))
+    return edit.text if edit.word in ("copy", "rename") else edit.name
