@@ -16,7 +16,8 @@ from whatif.tui.phase_commands import EditPhase
 from whatif.tui.widgets.line_list import LineList
 
 PHASE_KEYS: Final = (
-    Binding("n,insert", "phase('add')", "add phase", tooltip="Add a phase", id="phase.add"),
+    Binding("insert", "phase('add')", "add phase", show=False, tooltip="Add a phase", id="phase.add"),
+    Binding("n", "add_here", "add phase", id="phase.new"),
     Binding("D", "phase('copy')", "duplicate phase", show=False, tooltip="Duplicate the phase", id="phase.copy"),
     Binding("delete", "phase('delete')", "delete phase", show=False, tooltip="Delete the phase", id="phase.delete"),
     Binding("ctrl+up", "phase('move', '-1')", "move phase up", show=False, tooltip="Move the phase up", id="phase.up"),
@@ -43,6 +44,10 @@ class PhaseKeys(LineList):
     def place(self) -> str:
         """Path under the cursor, of a table too."""
         raise NotImplementedError
+
+    def action_add_here(self) -> None:
+        """Add a phase behind the one under the cursor."""
+        self.action_phase("add")
 
     @work
     async def action_phase(self, word: str, text: str = "") -> None:
