@@ -213,13 +213,14 @@ def test_new_page_takes_its_module_and_one_line_in_the_registry(monkeypatch):
     monkeypatch.setattr(page_registry, "PAGES", (*PAGES, line))
 
     async def check(driver):
-        await driver.press("2", "2")
-        assert "2 Compare: compare  note" in driver.screen_text().splitlines()[0]
+        await driver.press("2", "2", "2")
+        assert "2 Compare: compare  variants  note" in driver.screen_text().splitlines()[0]
         await driver.press("n", "N", "N")
         assert "5 in blue" in driver.screen_text()
         lines = driver.app.runner.history.lines
         assert lines == [
             "show screen = compare",
+            "show screen = variants",
             "show screen = note",
             "show note.colour = blue",
             "show note.count = 3",

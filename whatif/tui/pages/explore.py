@@ -70,7 +70,7 @@ class ExplorePage(Page[ExploreView]):
         PageKey("bands", "B", "bands", "bands", "Show or hide the bands of uncertain values"),
         extra_key("spread", "percent_sign", "turn('spread')", "spread", "Vary assumed values too, then data sheets"),
         PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
-        PageKey("best", "z", "optimum", "best", "Put the crosshair on the optimum of the drawn result"),
+        extra_key("best", "z", "optimum", "best", "Put the crosshair on the optimum of the drawn result"),
         extra_key("worst", "Z", "optimum(True)", "worst", "Put the crosshair on the opposite of the optimum"),
         extra_key("parts", "p", "turn('breakdown')", "breakdown", "Break the time down by phase or by category"),
     )

@@ -54,14 +54,14 @@ class VariantsPage(DecisionPage[VariantsView]):
     VIEW = VariantsView
     WIDE: ClassVar[bool] = True
     KEYS: ClassVar[tuple[PageKey, ...]] = (
-        PageKey("against", "x", "against", "against", "Explain the difference from the next variant"),
+        PageKey("against", "x", "against", "reference", "Explain the difference from the next variant"),
         PageKey("rename", "r", "rename", "rename", "Rename the present variant"),
         PageKey("delete", "d", "delete", "delete", "Delete the present variant"),
         PageKey("write", "n", "write", "files", "Write each variant to a scenario file of its own"),
         PageKey("result", "y", "result(1)", "result", "Explain the next result"),
         PageKey("last_result", "Y", "result(-1)", "", "Explain the previous result"),
         START_KEY,
-        PageKey("table", "v", "table", "table", "The contributions as bars, or as a table"),
+        PageKey("table", "v", "table", "table", "Switch between bars and a table"),
     )
     DEFAULT_CSS = """
     VariantsPage Vertical { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; height: 1fr; }

@@ -44,8 +44,8 @@ class MainScreen(BackgroundScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "pin", "baseline", tooltip="Set the present values as the baseline", id="desk.pin"),
-        Binding("f", "fork", "fork", tooltip="Fork the present values into a new variant", id="desk.fork"),
-        Binding("F", "variant", "next variant", show=False, tooltip="Go to the next variant", id="desk.variant"),
+        Binding("f", "fork", "fork", show=False, tooltip="Fork the present values into a new variant", id="desk.fork"),
+        Binding("F", "variant", "next variant", show=False, tooltip="Switch to the next variant", id="desk.variant"),
         Binding("V", "go('variants')", "variants", show=False, tooltip="Compare the variants", id="desk.variants"),
         Binding("L", "jobs", "jobs", show=False, tooltip="List the jobs in the background", id="desk.jobs"),
         Binding(

@@ -17,7 +17,7 @@ from whatif.tui.widgets.line_list import LineList
 
 PHASE_KEYS: Final = (
     Binding("insert", "phase('add')", "add phase", show=False, tooltip="Add a phase", id="phase.add"),
-    Binding("n", "add_here", "add phase", id="phase.new"),
+    Binding("n", "add_here", "add phase", show=False, id="phase.new"),
     Binding("D", "phase('copy')", "duplicate phase", show=False, tooltip="Duplicate the phase", id="phase.copy"),
     Binding("delete", "phase('delete')", "delete phase", show=False, tooltip="Delete the phase", id="phase.delete"),
     Binding("ctrl+up", "phase('move', '-1')", "move phase up", show=False, tooltip="Move the phase up", id="phase.up"),
