@@ -160,6 +160,9 @@ def limits(values: Sequence[FloatArray], scale: Scale, *, roomy: bool) -> tuple[
     if linear and 0 <= low < high / 2:
         step = round_step(high / 8)
         return 0.0, math.ceil(high / step - 1e-9) * step
+    if linear:
+        step = round_step((high - low) / 8)
+        return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     pad = 0.03 * (high - low)
     return low - pad, high + pad
 
@@ -210,24 +213,39 @@ def _category_candidates(names: Sequence[str]) -> Iterator[list[Tick]]:
 
 
 def _log_candidates(view: AxisView) -> Iterator[list[Tick]]:
-    size = view.unit.size
-    if view.high - view.low < 2:
-        fine = _decades(view, 1, (0.0, math.log10(2), math.log10(5)))
-        if len(fine) >= 3:
-            yield _log_ticks(fine, size)
-        else:
-            for ticks_ in _linear_candidates(10**view.low, 10**view.high, size):
-                yield [Tick(math.log10(t.position), t.label) for t in ticks_ if t.position > 0]
+    size, span = view.unit.size, view.high - view.low
+    fine = _decades(view, 1, (1, 2, 5))
+    if span < 3 and len(fine) >= 3:
+        yield _log_ticks(fine, size)
+    elif span < 2:
+        for ticks_ in _linear_candidates(10**view.low, 10**view.high, size):
+            yield [Tick(math.log10(t.position), t.label) for t in ticks_ if t.position > 0]
+    if len(_decades(view, 1, (1,))) < 2:
+        # One label alone would not state the scale.
+        some = (_decades(view, 1, factors) for factors in ((1, 5), (1, 2), (2, 5)))
+        yield from (_log_ticks(positions, size) for positions in some if len(positions) >= 2)
     for stride in (1, 2, 3, 5, 10, 20, 50, 100, 200):
-        yield _log_ticks(_decades(view, stride, (0.0,)), size)
+        yield _log_ticks(_decades(view, stride, (1,)), size)
 
 
-def _decades(view: AxisView, stride: int, offsets: Iterable[float]) -> list[float]:
+def _decades(view: AxisView, stride: int, factors: Iterable[int]) -> list[float]:
+    """Positions on the axis of powers of ten, multiplied by each factor."""
     base = round(math.log10(view.unit.size) / stride) * stride
     first = math.floor((view.low - base) / stride) * stride + base
     exponents = range(first, math.ceil(view.high) + 1, stride)
+    offsets = [math.log10(factor) for factor in factors]
     positions = (exponent + offset for exponent in exponents for offset in offsets)
     return [p for p in positions if view.low - 1e-9 <= p <= view.high + 1e-9]
+
+
+def minor_ticks(view: AxisView, apart: Callable[[Sequence[float]], bool]) -> Sequence[float]:
+    """Positions of ticks without labels on a logarithmic axis: as many of each decade as are `apart`."""
+    if view.description.scale is Scale.LOG and not view.description.ticks:
+        for factors in (range(1, 10), (1, 2, 5), (1,)):
+            positions = _decades(view, 1, factors)
+            if apart(positions):
+                return positions
+    return ()
 
 
 def _log_ticks(positions: Iterable[float], size: float) -> list[Tick]:
@@ -241,6 +259,8 @@ def _linear_candidates(low: float, high: float, size: float) -> Iterator[list[Ti
         numbers = [number * step for number in range(first, last + 1)]
         labels = _linear_labels(numbers, step)
         yield [Tick(number * size, label) for number, label in zip(numbers, labels, strict=True)]
+    if low < 0 < high:
+        yield [Tick(number, short_number(number / size)) for number in (low, 0.0, high)]
 
 
 def round_step(step: float) -> float:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import cycle
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from whatif.models.quantities import FloatArray
-from whatif.plotting.axis_view import AxisView, Tick, axes_of, axis_space, heat_axes, points_of, ticks, view_of
+from whatif.plotting.axis_view import (
+    AxisView,
+    Tick,
+    axes_of,
+    axis_space,
+    heat_axes,
+    minor_ticks,
+    points_of,
+    ticks,
+    view_of,
+)
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import HeatMap, PlotDescription, StackedBar, shorten
 from whatif.plotting.picture_style import FONT_SIZE, HEAT, LIGHT, LINES, POINTS, typographic
@@ -174,6 +184,9 @@ def _set_axis(axes: Axes, which: str, view: AxisView) -> None:
     (axes.set_xticks if across else axes.set_yticks)(
         [tick.position for tick in found], labels=[typographic(tick.label) for tick in found]
     )
+    near = 2 * (view.high - view.low) / _room(axes, across=across)
+    minor = minor_ticks(view, lambda positions: all(after - before >= near for before, after in pairwise(positions)))
+    (axes.set_xticks if across else axes.set_yticks)(minor, minor=True)
     width = int(_room(axes, across=across) / _CHARACTER)
     (axes.set_xlabel if across else axes.set_ylabel)(typographic(shorten(view.label(width), width)))
 

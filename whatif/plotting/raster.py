@@ -29,7 +29,8 @@ class Glyphs(NamedTuple):
     pens: tuple[Pen, ...]
     bits: NDArray[np.uint8]
     point: str = "●"
-    frame: str = "│─└┤┬┊"
+    frame: str = "│─└┤┬┊├┴"
+    """Axes and their corner, ticks with a label, a marker, and ticks without a label, which point inwards."""
 
     @property
     def columns(self) -> int:
@@ -63,7 +64,7 @@ GLYPHS: dict[MarkerName, Glyphs] = {
         (_pen(" .", ". "), *(_pen(f" {dot}", dot * 2) for dot in "*+xo%@")),
         np.array([[1]], dtype=np.uint8),
         point="#",
-        frame="|-+++:",
+        frame="|-+++:+'",
     ),
 }
 
