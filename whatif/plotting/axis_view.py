@@ -29,6 +29,9 @@ from whatif.plotting.description import (
 )
 from whatif.units import Dimension
 
+_LITTLE = 1.25
+"""Ratio of the largest to the smallest value of a curve below which it would look flat on an axis from zero."""
+
 
 @dataclass(frozen=True, slots=True)
 class AxisUnit:
@@ -102,12 +105,35 @@ class Axes(NamedTuple):
 def axes_of(description: PlotDescription, points: Sequence[Points]) -> Axes:
     """Axes with limits and units from the drawn points; the y axis has a margin."""
     x_view = view_of(description.x, [x[np.isfinite(y)] for x, y in points], roomy=False)
-    return Axes(x_view, view_of(description.y, [y for _, y in points], roomy=True))
+    bars = [end for line in description.lines if line.error is not None for end in bars_of(line, description)[1:]]
+    return Axes(x_view, view_of(description.y, [*(y for _, y in points), *bars], roomy=True))
 
 
 def points_of(description: PlotDescription) -> list[Points]:
-    """Points (x, y) of every line in axis space, with NaN for gaps."""
-    return [_points(line, description) for line in description.lines]
+    """Points (x, y) of every line in axis space, with NaN for gaps and for curves below a close-up."""
+    points = [_points(line, description) for line in description.lines]
+    if not description.y.close_up or description.y.scale is Scale.LOG or not points:
+        return points
+    lowest = _lowest_drawn(points[0][1])
+    return [
+        (x, np.full_like(y, np.nan)) if line.style != "baseline" and not np.any(y >= lowest) else (x, y)
+        for line, (x, y) in zip(description.lines, points, strict=True)
+    ]
+
+
+def _lowest_drawn(leading: FloatArray) -> float:
+    """Value below which curves are left out, half of a leading curve that varies by little; else none is."""
+    known = leading[np.isfinite(leading)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    return low / 2 if 0 < low < high < _LITTLE * low else -math.inf
+
+
+def bars_of(line: PlotLine, description: PlotDescription) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Error bars in axis space: x, lower end and upper end; a logarithmic axis has none to zero or below."""
+    x, _ = _points(line, description)
+    error = np.full(line.y.shape, np.nan) if line.error is None else line.error
+    low, high = (axis_space(line.y + sign * error, description.y) for sign in (-1, 1))
+    return x, low, high
 
 
 def _points(line: PlotLine, description: PlotDescription) -> Points:

@@ -17,6 +17,8 @@ from whatif.plotting.raster import Glyphs
 
 Word = tuple[TextRun, ...]
 _GAP = 3
+_KEPT, _TALL = 2, 20
+"""Lines of a header kept on a screen of some height, where an edit adds the baseline to the legend."""
 _FEW = 3
 """Fewer labels than these leave the scale of an axis open."""
 
@@ -83,33 +85,51 @@ class PlotFrame:
 
 
 def plot_frame(
-    axes: Axes, title: str, words: Sequence[Word], glyphs: Glyphs, size: tuple[int, int], *, reading: bool
+    axes: Axes,
+    title: str,
+    words: Sequence[Word],
+    glyphs: Glyphs,
+    size: tuple[int, int],
+    *,
+    reading: bool,
+    kept: int = 0,
 ) -> PlotFrame:
-    """Screen with the frame drawn; a tiny screen has no frame. Words of a crosshair reading get more space."""
+    """Screen with the frame drawn; a tiny screen has no frame.
+
+    Words of a crosshair reading get more space, and no title. The header takes at least the `kept` number of lines.
+    """
     cells = Cells(*size)
-    header = _header("", words, cells, max(2, cells.height // 4)) if reading else _header(title, words, cells)
-    area, y_ticks = _layout(axes, glyphs, cells, len(header))
+    header = _header(words, title, size, reading=reading)
+    if kept:
+        kept = max(kept, len(_header(words, title, size, reading=False)), _KEPT if cells.height >= _TALL else 0)
+    area, y_ticks = _layout(axes, glyphs, cells, max(len(header), kept))
     if area.framed:
         _draw_words(cells, header, area)
         _draw_frame(cells, area, y_ticks)
     return PlotFrame(cells, area)
 
 
-def _header(title: str, words: Sequence[Word], cells: Cells, most: int = 0) -> list[list[Word]]:
+def header_lines(words: Sequence[Word], title: str, size: tuple[int, int], *, reading: bool) -> int:
+    """Number of lines of a header."""
+    return len(_header(words, title, size, reading=reading))
+
+
+def _header(words: Sequence[Word], title: str, size: tuple[int, int], *, reading: bool) -> list[list[Word]]:
     """Lines of the header: the title, then the words, wrapped over a few lines."""
-    lines: list[list[Word]] = [[(TextRun(title, "title"),)]] if title and cells.height >= 8 else []
-    most = most or len(lines) + max(1, cells.height // 6)
-    used = cells.width
+    width, height = size
+    lines: list[list[Word]] = [[(TextRun(title, "title"),)]] if title and height >= 8 and not reading else []
+    most = max(2, height // 4) if reading else len(lines) + max(1, height // 6)
+    used = width
     for word in words:
-        size = _size(word) + _GAP
-        if used + size > cells.width + _GAP:
+        size_ = _size(word) + _GAP
+        if used + size_ > width + _GAP:
             if len(lines) == most:
                 lines[-1].append((TextRun("…", "label"),))
                 break
             lines.append([])
             used = 0
         lines[-1].append(word)
-        used += size
+        used += size_
     return lines
 
 

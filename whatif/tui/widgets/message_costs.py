@@ -133,7 +133,7 @@ def _dots(label: str, messages: Sequence[SentMessage]) -> PlotLine:
 
 def points_line(label: str, size: FloatArray, value: FloatArray) -> PlotLine:
     """Points that no line joins."""
-    return PlotLine(label, np.repeat(size, 2), np.column_stack((value, np.full(value.size, np.nan))))
+    return PlotLine(label, size, value, "points")
 
 
 def measured_line(points: MeasuredPoints) -> PlotLine:
