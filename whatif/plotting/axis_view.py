@@ -186,10 +186,10 @@ def limits(values: Sequence[FloatArray], scale: Scale, *, roomy: bool) -> tuple[
     if linear and 0 <= low < high / 2:
         step = round_step(high / 8)
         return 0.0, math.ceil(high / step - 1e-9) * step
+    pad = 0.03 * (high - low)
     if linear:
         step = round_step((high - low) / 8)
-        return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
-    pad = 0.03 * (high - low)
+        return math.floor((low - pad) / step) * step, math.ceil((high + pad) / step) * step
     return low - pad, high + pad
 
 

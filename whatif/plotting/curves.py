@@ -13,8 +13,8 @@ from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.crosshair import Reading, nearest, readout
 from whatif.plotting.description import PlotDescription, PlotLine, shorten, text_cells
 from whatif.plotting.frame import Area, PlotFrame, Word, arrow_beyond, header_lines, plot_frame
-from whatif.plotting.raster import Glyphs, Raster
-from whatif.plotting.strokes import Stroke, name_ends, sample, strokes
+from whatif.plotting.raster import Glyphs, Pen, Raster
+from whatif.plotting.strokes import Stroke, name_ends, pens_of, sample, strokes
 
 # Readings have a fixed width, so that the plot does not shift while the crosshair moves.
 _READING = 11
@@ -77,22 +77,23 @@ class _Legend(NamedTuple):
         if place is not None:
             words.append((TextRun(f"{place.label} ", "label"), TextRun(place.value.ljust(_READING), "marker")))
         compared = any(line.style == "baseline" for line in self.description.lines)
-        for index, (line, style) in enumerate(zip(self.description.lines, self.description.line_styles(), strict=True)):
+        pens, styles = pens_of(self.description, self.glyphs), self.description.line_styles()
+        for index, (line, style) in enumerate(zip(self.description.lines, styles, strict=True)):
             if not line.label:
                 continue
-            runs = [TextRun(self._name(index, line), style)]
+            runs = [TextRun(self._name(index, line, pens[index]), style)]
             if place is not None:
                 wide = _COMPARED if compared and index == 0 else _READING
                 runs.append(TextRun(f" {next(values).value.ljust(wide)}", "marker"))
             words.append(tuple(runs))
         return words
 
-    def _name(self, index: int, line: PlotLine) -> str:
+    def _name(self, index: int, line: PlotLine, pen: Pen) -> str:
         """Sample and label of a line, with an arrow if it is wholly below the axis."""
         y = self.points[index][1]
         key = "" if self.colours else f"{_key(index)} "
         below = " ↓" if np.isfinite(line.y).any() and not np.isfinite(y).any() else ""
-        return f"{sample(self.description, index, y, self.width, self.glyphs)} {key}{line.label}{below}"
+        return f"{sample(self.description, line, pen, y, self.width, self.glyphs)} {key}{line.label}{below}"
 
 
 def _key(index: int) -> str:

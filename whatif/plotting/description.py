@@ -100,6 +100,12 @@ class PlotDescription:
             for line, number in zip(self.lines, itertools.islice(data, 1, None), strict=True)
         )
 
+    def curve_numbers(self) -> tuple[int, ...]:
+        """Number of each line among the curves, points and bands with that of the curve before them."""
+        count = itertools.accumulate((line.style == "data" for line in self.lines), initial=0)
+        counts = itertools.islice(count, 1, None)
+        return tuple(max(number - 1, 0) for number in counts)
+
 
 def series_style(index: int) -> str:
     """Style of the index-th data series; styles repeat after the last one."""

@@ -46,9 +46,9 @@ class Glyphs(NamedTuple):
         """Rows of dots per cell."""
         return int(self.bits.shape[0])
 
-    def pen(self, line: PlotLine, index: int) -> Pen:
-        """Pen of the index-th line."""
-        return self.pens[0 if line.style in ("baseline", "band") else 1 + index % (len(self.pens) - 1)]
+    def pen(self, line: PlotLine, number: int) -> Pen:
+        """Pen of a line; curves have numbers."""
+        return self.pens[0 if line.style in ("baseline", "band") else 1 + number % (len(self.pens) - 1)]
 
 
 def _pen(characters: str, sample: str, dashes: tuple[int, ...] = ()) -> Pen:

@@ -38,27 +38,32 @@ class Stroke(NamedTuple):
 
 def strokes(description: PlotDescription, points: Sequence[Points], area: Area) -> Iterator[Stroke]:
     """Strokes of the lines of a plot, in their order."""
-    styled = enumerate(zip(description.lines, description.line_styles(), points, strict=True))
-    for index, (line, style, places) in styled:
+    pens = pens_of(description, area.glyphs)
+    styled = zip(description.lines, description.line_styles(), pens, points, strict=True)
+    for index, (line, style, pen, places) in enumerate(styled):
         # Letters are spread over the right half: at the end those of close curves would cover each other.
         share = index / (2 * len(description.lines))
         draw = _scatter if line.style == "points" else _curve
-        yield draw(line, style, description, area, (index, share, *places))
+        yield draw(_Given(line, style, pen, places, share), description, area)
 
 
-def _curve(
-    line: PlotLine,
-    style: str,
-    description: PlotDescription,
-    area: Area,
-    given: tuple[int, float, FloatArray, FloatArray],
-) -> Stroke:
-    index, share, *points = given
+class _Given(NamedTuple):
+    """What a line is drawn of; its letter stands at a `share` of its length before the end."""
+
+    line: PlotLine
+    style: str
+    pen: Pen
+    points: Points
+    share: float
+
+
+def _curve(given: _Given, description: PlotDescription, area: Area) -> Stroke:
+    line, style, pen, points, share = given
     glyphs = area.glyphs
     # Three points per column of dots preserve the shape of a curve.
     places = area.dots(*thin(points[0], points[1], 3 * area.columns * glyphs.columns))
     known = np.flatnonzero(np.isfinite(places[1]))
-    pen, named = glyphs.pen(line, index), bool(line.label)
+    named = bool(line.label)
     single = line.style != "band" and drawn_as_points(description, places[1], area.left + area.columns)
     dots = walk(places[:, :0]) if single and glyphs.rows == 1 else dashed(walk(places), _JOIN if single else pen.dashes)
     signs = known if single else isolated(places[1])
@@ -67,14 +72,8 @@ def _curve(
     return Stroke(style, int(line.style != "baseline"), pen, dots, point_sign(glyphs, line, pen), *cells)
 
 
-def _scatter(
-    line: PlotLine,
-    style: str,
-    description: PlotDescription,
-    area: Area,
-    given: tuple[int, float, FloatArray, FloatArray],
-) -> Stroke:
-    index, share, *points = given
+def _scatter(given: _Given, description: PlotDescription, area: Area) -> Stroke:
+    line, style, pen, points, share = given
     glyphs = area.glyphs
     places = area.dots(*points)
     places = places[:, np.isfinite(places[1])]
@@ -85,7 +84,6 @@ def _scatter(
     alone = [cell for cell, count in Counter(cells).items() if count <= most]
     dots = np.hstack((block(whole, glyphs), _bars(line, description, area)))
     key = cells[::-1][int(share * len(cells)) :][: bool(line.label)]
-    pen = glyphs.pen(line, index)
     if glyphs.rows == 1:
         pen = pen._replace(characters=np.array([" ", glyphs.frame[0]]))
     return Stroke(style, 2, pen, dots, glyphs.measured, alone, key, [])
@@ -108,10 +106,14 @@ def drawn_as_points(description: PlotDescription, y: FloatArray, width: int) -> 
     return bool(description.x.ticks) or bool(few)
 
 
-def sample(description: PlotDescription, index: int, y: FloatArray, width: int, glyphs: Glyphs) -> str:
-    """Sample of the index-th line for the legend."""
-    line = description.lines[index]
-    pen = glyphs.pen(line, index)
+def pens_of(description: PlotDescription, glyphs: Glyphs) -> list[Pen]:
+    """Pen of each line: the first curve has no dashes."""
+    numbered = zip(description.lines, description.curve_numbers(), strict=True)
+    return [glyphs.pen(line, number) for line, number in numbered]
+
+
+def sample(description: PlotDescription, line: PlotLine, pen: Pen, y: FloatArray, width: int, glyphs: Glyphs) -> str:
+    """Sample of a line for the legend."""
     if line.style == "points":
         return glyphs.measured
     if glyphs.rows > 1 and line.style != "band" and drawn_as_points(description, y, width):
