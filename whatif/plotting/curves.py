@@ -12,7 +12,7 @@ from whatif.plotting.axis_view import Points, axes_of, axis_space, points_of
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.crosshair import Reading, nearest, readout
 from whatif.plotting.description import PlotDescription, PlotLine, shorten, text_cells
-from whatif.plotting.frame import Area, PlotFrame, Word, arrow_beyond, header_lines, plot_frame
+from whatif.plotting.frame import Area, PlotFrame, Word, arrow_beyond, kept_lines, plot_frame
 from whatif.plotting.raster import Glyphs, Pen, Raster
 from whatif.plotting.strokes import Stroke, name_ends, pens_of, sample, strokes
 
@@ -39,8 +39,9 @@ def curve_plot(
     axes = axes_of(description, points)
     legend = _Legend(description, points, axes.y.label(width // 3), glyphs, width, colours)
     words = legend.words(readout(description, cross[0]) if cross is not None else ())
-    kept = header_lines(legend.words(_blank_readout(description)), "", (width, height), reading=True) if reserve else 0
-    page = plot_frame(axes, description.title, words, glyphs, (width, height), reading=cross is not None, kept=kept)
+    size, title = (width, height), description.title
+    kept = kept_lines(title, legend.words(()), legend.words(_blank_readout(description)), size) if reserve else 0
+    page = plot_frame(axes, title, words, glyphs, size, reading=cross is not None, kept=kept)
     if page.empty:
         return page
     drawn = list(strokes(description, points, page.area))
@@ -102,7 +103,7 @@ def _key(index: int) -> str:
 
 def _draw_curves(page: PlotFrame, drawn: Sequence[Stroke], *, colours: bool) -> None:
     cells, area = page.cells, page.area
-    if not any(line.dots.size for line in drawn):
+    if not any(line.dots.size or line.signs for line in drawn):
         text = shorten("no values to draw", area.columns)
         cells.put(area.top + (area.rows - 1) // 2, area.left + (area.columns - len(text)) // 2, text, "label")
         return

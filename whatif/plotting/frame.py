@@ -100,8 +100,6 @@ def plot_frame(
     """
     cells = Cells(*size)
     header = _header(words, title, size, reading=reading)
-    if kept:
-        kept = max(kept, len(_header(words, title, size, reading=False)), _KEPT if cells.height >= _TALL else 0)
     area, y_ticks = _layout(axes, glyphs, cells, max(len(header), kept))
     if area.framed:
         _draw_words(cells, header, area)
@@ -109,9 +107,10 @@ def plot_frame(
     return PlotFrame(cells, area)
 
 
-def header_lines(words: Sequence[Word], title: str, size: tuple[int, int], *, reading: bool) -> int:
-    """Number of lines of a header."""
-    return len(_header(words, title, size, reading=reading))
+def kept_lines(title: str, words: Sequence[Word], readings: Sequence[Word], size: tuple[int, int]) -> int:
+    """Number of lines of the header that suffice with a crosshair, whose words are `readings`, and without one."""
+    plain, read = _header(words, title, size, reading=False), _header(readings, "", size, reading=True)
+    return max(len(plain), len(read), _KEPT if size[1] >= _TALL else 0)
 
 
 def _header(words: Sequence[Word], title: str, size: tuple[int, int], *, reading: bool) -> list[list[Word]]:
