@@ -85,8 +85,10 @@ def test_curves_have_positions_units_names_and_gaps_of_the_terminal_plot():
     assert_allclose(first.get_ydata(), [2e-3, np.nan, 8e-3], rtol=1e-12, atol=0)
     assert_allclose(mark.get_xdata(), [10, 10], rtol=1e-12, atol=0)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("a.bandwidth (GB/s)", "time (ms)")
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "10", "100"]
-    assert_allclose(axes.get_xticks(), [9, 10, 11], rtol=1e-12, atol=0)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "5", "10", "20", "50", "100"]
+    assert_allclose(axes.get_xticks()[::3], [9, 10, 11], rtol=1e-12, atol=0)
+    minor = np.log10([factor * decade for decade in (1e9, 1e10) for factor in range(1, 10)])
+    assert_allclose(sorted({*axes.get_xticks(minor=True), *axes.get_xticks()}), [*minor, 11], rtol=1e-12, atol=0)
     named = {text.get_text(): text for text in axes.texts}
     # The name of a curve is at its end, in its colour: 8 of 8 ms, and 1 of 8.
     assert_allclose([named["iteration"].get_position()[1]], [1.0], rtol=1e-12, atol=0)

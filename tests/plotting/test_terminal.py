@@ -195,7 +195,7 @@ def test_legend_shows_the_values_at_the_crosshair():
     _, lines = crossed(1e7)
     words = " ".join(" ".join(lines[:3]).split())
     assert "message size 1e+07 B" not in words
-    assert "message size 10 MB ━━ postal 1.001 ms (-0.4%) ━━ twice 1.002 ms ╍╍ old 1.005 ms" in words
+    assert "message size 10 MB ━━ postal 1.001 ms (-0.4%) ━╸ twice 1.002 ms ╍╍ old 1.005 ms" in words
 
 
 def test_crosshair_is_at_its_point_and_highlights_the_curves():

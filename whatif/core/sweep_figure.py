@@ -44,7 +44,8 @@ def figure(
     axis, `y` and its parts.
 
     `here` marks the present value of the swept parameter, `before` is the same sweep to compare `y` with. Without a
-    scale, an axis has the one that suits its values.
+    scale, an axis has the one that suits its values, and the parts of a result that varies by little are left out
+    where they would make it look flat.
     """
     axis = result.grid.axes[0]
     x = axis_positions(axis)
@@ -55,7 +56,8 @@ def figure(
         lines = (*lines, PlotLine("before", x, before.grid.spread(array_of(before, y)).ravel(), "baseline"))
     dimension = result.dimensions[y]
     label = "time" if dimension == SECOND else y
-    y_axis = AxisDescription(label, dimension, y_scale or suiting([line.y for line in lines]))
+    close_up = single and y_scale is None
+    y_axis = AxisDescription(label, dimension, y_scale or suiting([line.y for line in lines]), close_up=close_up)
     return PlotDescription(y, axis_description(result, axis, x_scale), y_axis, lines, markers)
 
 
@@ -115,7 +117,9 @@ def axis_description(result: Result, axis: Axis, scale: Scale | None = None) -> 
     if values.dtype == object:
         return AxisDescription(path, ONE, Scale.LINEAR, tuple(str(value) for value in values))
     suiting = Scale.LOG if _spaced_evenly_in_log(values) else Scale.LINEAR
-    return AxisDescription(path, result.program.parameters[path].dimension, scale or suiting)
+    parameter = result.program.parameters[path]
+    whole = parameter.field is not None and parameter.field.domain.whole
+    return AxisDescription(path, parameter.dimension, scale or suiting, whole=whole)
 
 
 def _spaced_evenly_in_log(values: NDArray[Any]) -> bool:

@@ -29,6 +29,9 @@ from whatif.plotting.description import (
 )
 from whatif.units import Dimension
 
+_LITTLE = 1.25
+"""Ratio of the largest to the smallest value of a curve below which it would look flat on an axis from zero."""
+
 
 @dataclass(frozen=True, slots=True)
 class AxisUnit:
@@ -106,13 +109,37 @@ class Axes(NamedTuple):
 def axes_of(description: PlotDescription, points: Sequence[Points]) -> Axes:
     """Axes with limits and units from the drawn points; the y axis has a margin."""
     x_view = view_of(description.x, [x[np.isfinite(y)] for x, y in points], roomy=False)
-    visible = (y if description.x.limits is None else y[(x >= x_view.low) & (x <= x_view.high)] for x, y in points)
+    ranges = [bars_of(line, description) for line in description.lines if line.error is not None]
+    spans = [*points, *((x, end) for x, low, high in ranges for end in (low, high))]
+    visible = (y if description.x.limits is None else y[(x >= x_view.low) & (x <= x_view.high)] for x, y in spans)
     return Axes(x_view, view_of(description.y, list(visible), roomy=True))
 
 
 def points_of(description: PlotDescription) -> list[Points]:
-    """Points (x, y) of every line in axis space, with NaN for gaps."""
-    return [_points(line, description) for line in description.lines]
+    """Points (x, y) of every line in axis space, with NaN for gaps and for curves below a close-up."""
+    points = [_points(line, description) for line in description.lines]
+    if not description.y.close_up or description.y.scale is Scale.LOG or not points:
+        return points
+    lowest = _lowest_drawn(points[0][1])
+    return [
+        (x, np.full_like(y, np.nan)) if line.style != "baseline" and not np.any(y >= lowest) else (x, y)
+        for line, (x, y) in zip(description.lines, points, strict=True)
+    ]
+
+
+def _lowest_drawn(leading: FloatArray) -> float:
+    """Value below which curves are left out, half of a leading curve that varies by little; else none is."""
+    known = leading[np.isfinite(leading)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    return low / 2 if 0 < low < high < _LITTLE * low else -math.inf
+
+
+def bars_of(line: PlotLine, description: PlotDescription) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Error bars in axis space: x, lower end and upper end; a logarithmic axis has none to zero or below."""
+    x, _ = _points(line, description)
+    error = np.full(line.y.shape, np.nan) if line.error is None else line.error
+    low, high = (axis_space(line.y + sign * error, description.y) for sign in (-1, 1))
+    return x, low, high
 
 
 def _points(line: PlotLine, description: PlotDescription) -> Points:
@@ -166,6 +193,9 @@ def limits(values: Sequence[FloatArray], scale: Scale, *, roomy: bool) -> tuple[
         step = round_step(high / 8)
         return 0.0, math.ceil(high / step - 1e-9) * step
     pad = 0.03 * (high - low)
+    if linear:
+        step = round_step((high - low) / 8)
+        return math.floor((low - pad) / step) * step, math.ceil((high + pad) / step) * step
     return low - pad, high + pad
 
 
@@ -216,24 +246,39 @@ def _category_candidates(names: Sequence[str]) -> Iterator[list[Tick]]:
 
 
 def _log_candidates(view: AxisView) -> Iterator[list[Tick]]:
-    size = view.unit.size
-    if view.high - view.low < 2:
-        fine = _decades(view, 1, (0.0, math.log10(2), math.log10(5)))
-        if len(fine) >= 3:
-            yield _log_ticks(fine, size)
-        else:
-            for ticks_ in _linear_candidates(10**view.low, 10**view.high, size):
-                yield [Tick(math.log10(t.position), t.label) for t in ticks_ if t.position > 0]
+    size, span = view.unit.size, view.high - view.low
+    fine = _decades(view, 1, (1, 2, 5))
+    if span < 3 and len(fine) >= 3:
+        yield _log_ticks(fine, size)
+    elif span < 2:
+        for ticks_ in _linear_candidates(10**view.low, 10**view.high, size):
+            yield [Tick(math.log10(t.position), t.label) for t in ticks_ if t.position > 0]
+    if len(_decades(view, 1, (1,))) < 2:
+        # One label alone would not state the scale.
+        some = (_decades(view, 1, factors) for factors in ((1, 5), (1, 2), (2, 5)))
+        yield from (_log_ticks(positions, size) for positions in some if len(positions) >= 2)
     for stride in (1, 2, 3, 5, 10, 20, 50, 100, 200):
-        yield _log_ticks(_decades(view, stride, (0.0,)), size)
+        yield _log_ticks(_decades(view, stride, (1,)), size)
 
 
-def _decades(view: AxisView, stride: int, offsets: Iterable[float]) -> list[float]:
+def _decades(view: AxisView, stride: int, factors: Iterable[int]) -> list[float]:
+    """Positions on the axis of powers of ten, multiplied by each factor."""
     base = round(math.log10(view.unit.size) / stride) * stride
     first = math.floor((view.low - base) / stride) * stride + base
     exponents = range(first, math.ceil(view.high) + 1, stride)
+    offsets = [math.log10(factor) for factor in factors]
     positions = (exponent + offset for exponent in exponents for offset in offsets)
     return [p for p in positions if view.low - 1e-9 <= p <= view.high + 1e-9]
+
+
+def minor_ticks(view: AxisView, apart: Callable[[Sequence[float]], bool]) -> Sequence[float]:
+    """Positions of ticks without labels on a logarithmic axis: as many of each decade as are `apart`."""
+    if view.description.scale is Scale.LOG and not view.description.ticks:
+        for factors in (range(1, 10), (1, 2, 5), (1,)):
+            positions = _decades(view, 1, factors)
+            if apart(positions):
+                return positions
+    return ()
 
 
 def _log_ticks(positions: Iterable[float], size: float) -> list[Tick]:
@@ -247,6 +292,8 @@ def _linear_candidates(low: float, high: float, size: float) -> Iterator[list[Ti
         numbers = [number * step for number in range(first, last + 1)]
         labels = _linear_labels(numbers, step)
         yield [Tick(number * size, label) for number, label in zip(numbers, labels, strict=True)]
+    if low < 0 < high:
+        yield [Tick(number, short_number(number / size)) for number in (low, 0.0, high)]
 
 
 def round_step(step: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +11,11 @@ import numpy as np
 from whatif.plotting.axis_view import Points, axes_of, axis_space, points_of
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.crosshair import Reading, nearest, readout
-from whatif.plotting.description import PlotDescription, shorten, text_cells
-from whatif.plotting.frame import Area, PlotFrame, Word, arrow_beyond, plot_frame
+from whatif.plotting.description import PlotDescription, PlotLine, shorten, text_cells
+from whatif.plotting.frame import Area, PlotFrame, Word, arrow_beyond, kept_lines, plot_frame
 from whatif.plotting.marks import draw_marks
-from whatif.plotting.raster import Dots, Glyphs, Pen, Raster, isolated, thin, walk
-from whatif.plotting.window import clipped
+from whatif.plotting.raster import Glyphs, Pen, Raster
+from whatif.plotting.strokes import Stroke, name_ends, pens_of, sample, strokes
 
 # Readings have a fixed width, so that the plot does not shift while the crosshair moves.
 _READING = 11
@@ -30,16 +30,24 @@ def curve_plot(
     *,
     colours: bool,
     cross: tuple[float, float] | None,
+    reserve: bool = False,
 ) -> PlotFrame:
-    """Screen with a curve plot; without colours, letters link the curves to the legend."""
+    """Screen with a curve plot; without colours, letters link the curves to the legend.
+
+    `reserve` keeps lines for the values at a crosshair, so that the plot stays in place when one comes.
+    """
     points = points_of(description)
     axes = axes_of(description, points)
-    words = _words(description, axes.y.label(width // 3), glyphs, colours=colours, cross=cross)
-    page = plot_frame(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
+    legend = _Legend(description, points, axes.y.label(width // 3), glyphs, width, colours)
+    words = legend.words(readout(description, cross[0]) if cross is not None else ())
+    size, title = (width, height), description.title
+    kept = kept_lines(title, legend.words(()), legend.words(_blank_readout(description)), size) if reserve else 0
+    page = plot_frame(axes, title, words, glyphs, size, reading=cross is not None, kept=kept)
     if page.empty:
         return page
-    drawn = list(_drawn_lines(description, points, page.area))
+    drawn = list(strokes(description, points, page.area))
     _draw_curves(page, drawn, colours=colours)
+    name_ends(page.cells, page.area, description.lines, drawn)
     if cross is not None:
         _draw_cross(page, description, cross[0])
     _draw_markers(page.cells, description, page.area)
@@ -49,79 +57,69 @@ def curve_plot(
     return page
 
 
-def _words(
-    description: PlotDescription, y_label: str, glyphs: Glyphs, *, colours: bool, cross: tuple[float, float] | None
-) -> list[Word]:
-    """Label of the y axis and the legend; with a crosshair, also the values of the curves there."""
-    words: list[Word] = [(TextRun(y_label, "label"),)] if y_label else []
-    readings: Sequence[Reading] = ()
-    if cross is not None:
-        place, *readings = readout(description, cross[0])
-        words.append((TextRun(f"{place.label} ", "label"), TextRun(place.value.ljust(_READING), "marker")))
-    compared = any(line.style == "baseline" for line in description.lines)
-    styled = enumerate(zip(description.lines, description.line_styles(), strict=True))
-    for row, (index, (line, style)) in enumerate(item for item in styled if item[1][0].label):
-        key = "" if colours else f"{_key(index)} "
-        runs = [TextRun(f"{glyphs.pen(line, index).sample} {key}{line.label}", style)]
-        if readings:
-            wide = compared and index == 0
-            runs.append(TextRun(f" {readings[row].value.ljust(_COMPARED if wide else _READING)}", "marker"))
-        words.append(tuple(runs))
-    return words
+def _blank_readout(description: PlotDescription) -> tuple[Reading, ...]:
+    """Readout without values, which takes as much space as one with values."""
+    named = (Reading(line.label, "") for line in description.lines if line.label)
+    return Reading(description.x.name, ""), *named
+
+
+class _Legend(NamedTuple):
+    """Words above a plot: the label of the y axis, and the lines with a sample and their value at a crosshair."""
+
+    description: PlotDescription
+    points: Sequence[Points]
+    y_label: str
+    glyphs: Glyphs
+    width: int
+    colours: bool
+
+    def words(self, readings: Sequence[Reading]) -> list[Word]:
+        """Words with the values of a crosshair, the position first; empty without one."""
+        words: list[Word] = [(TextRun(self.y_label, "label"),)] if self.y_label else []
+        place, values = (readings[0], iter(readings[1:])) if readings else (None, iter(()))
+        if place is not None:
+            words.append((TextRun(f"{place.label} ", "label"), TextRun(place.value.ljust(_READING), "marker")))
+        compared = any(line.style == "baseline" for line in self.description.lines)
+        pens, styles = pens_of(self.description, self.glyphs), self.description.line_styles()
+        for index, (line, style) in enumerate(zip(self.description.lines, styles, strict=True)):
+            if not line.label:
+                continue
+            runs = [TextRun(self._name(index, line, pens[index]), style)]
+            if place is not None:
+                wide = _COMPARED if compared and index == 0 else _READING
+                runs.append(TextRun(f" {next(values).value.ljust(wide)}", "marker"))
+            words.append(tuple(runs))
+        return words
+
+    def _name(self, index: int, line: PlotLine, pen: Pen) -> str:
+        """Sample and label of a line, with an arrow if it is wholly below the axis."""
+        y = self.points[index][1]
+        key = "" if self.colours else f"{_key(index)} "
+        below = " ↓" if np.isfinite(line.y).any() and not np.isfinite(y).any() else ""
+        return f"{sample(self.description, line, pen, y, self.width, self.glyphs)} {key}{line.label}{below}"
 
 
 def _key(index: int) -> str:
     return chr(ord("a") + index % 26)
 
 
-class _DrawnLine(NamedTuple):
-    """One line on the screen: its dots, and the cells of its highlighted points and of its letter."""
-
-    style: str
-    pen: Pen
-    dots: Dots
-    highlighted: list[tuple[int, int]]
-    key: list[tuple[int, int]]
-
-
-def _drawn_lines(description: PlotDescription, points: Sequence[Points], area: Area) -> Iterator[_DrawnLine]:
-    # Three points per column of dots preserve the shape of a curve.
-    limit = 3 * area.columns * area.glyphs.columns
-    for index, (line, style) in enumerate(zip(description.lines, description.line_styles(), strict=True)):
-        places = area.dots(*thin(*points[index], limit))
-        last = area.columns * area.glyphs.columns - 1, area.rows * area.glyphs.rows - 1
-        places = np.where(np.isfinite(places).all(axis=0), places, np.nan)
-        known = np.flatnonzero((places >= 0).all(axis=0) & (places[0] <= last[0]) & (places[1] <= last[1]))
-        highlighted = known if description.x.ticks else np.intersect1d(isolated(places[1]), known)
-        dots = walk(clipped(places, *last))
-        if line.style != "data":
-            dots = dots[:, np.arange(dots.shape[1]) // area.glyphs.columns % 4 < 2]
-        # Letters are spread over the right half: at the end those of close curves would cover each other.
-        key = known[::-1][index * known.size // (2 * len(description.lines)) :][: bool(line.label)]
-        cells = [area.cells(places[:, at]) for at in (highlighted, key)]
-        yield _DrawnLine(style, area.glyphs.pen(line, index), dots, *cells)
-
-
-def _draw_curves(page: PlotFrame, drawn: Sequence[_DrawnLine], *, colours: bool) -> None:
+def _draw_curves(page: PlotFrame, drawn: Sequence[Stroke], *, colours: bool) -> None:
     cells, area = page.cells, page.area
-    if not any(line.dots.size for line in drawn):
+    if not any(line.dots.size or line.signs for line in drawn):
         text = shorten("no values to draw", area.columns)
         cells.put(area.top + (area.rows - 1) // 2, area.left + (area.columns - len(text)) // 2, text, "label")
         return
     raster = Raster(area.columns, area.rows, area.glyphs)
-    # Drawn last means on top: data above the baseline, and the first line above the others.
-    for _, line in sorted(enumerate(drawn), key=_depth):
+    # Drawn last means on top: curves above the baseline, the first one above the others, and points above curves.
+    order = sorted(enumerate(drawn), key=lambda item: (item[1].depth, -item[0]))
+    for _, line in order:
         raster.draw(line.dots, line.pen, cells.number(line.style))
     cells.paint(area.top, area.left, raster.text, raster.styles)
-    for index, line in enumerate(drawn):
-        for row, column in line.highlighted:
-            cells.put(row, column, area.glyphs.point, line.style)
+    for index, line in order:
+        for row, column in line.signs:
+            cells.put(row, column, line.sign, line.style)
         for row, column in () if colours else line.key:
             cells.put(row, column, _key(index), line.style)
-
-
-def _depth(place: tuple[int, _DrawnLine]) -> tuple[bool, int]:
-    return place[1].style != "baseline", -place[0]
 
 
 def _draw_cross(page: PlotFrame, description: PlotDescription, x: float) -> None:

@@ -43,6 +43,10 @@ class AxisDescription:
     ticks: tuple[str, ...] = ()
     limits: tuple[float, float] | None = None
     """Ends of the part that is drawn, in axis space (see `axis_view`); None for all values."""
+    whole: bool = False
+    """Whether there are only whole numbers: curves over the axis are points, joined by a faint line."""
+    close_up: bool = False
+    """Whether a linear y axis leaves out curves far below the first one if that varies by little."""
 
     @property
     def name(self) -> str:
@@ -54,18 +58,20 @@ class AxisDescription:
 class PlotLine:
     """Curve in base units; a non-finite value is a gap.
 
-    The style is `data`, `baseline`, or `band` (one limit of the band of the previous curve). A line without a label is
-    not in the legend.
+    The style is `data`, `baseline`, `band` (one limit of the band of the previous curve), or `points`, which no line
+    joins, with the half length of the error bar of each. A line without a label is not in the legend.
     """
 
     label: str
     x: FloatArray
     y: FloatArray
     style: str = "data"
+    error: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("x", "y"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64).ravel())
+        for name in ("x", "y", "error"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64).ravel())
         if self.x.size != self.y.size:
             raise ValueError(f"line `{self.label}` has {self.x.size} x values but {self.y.size} y values")
 
@@ -101,11 +107,17 @@ class PlotDescription:
 
     def line_styles(self) -> tuple[str, ...]:
         """Style of each line: `baseline`, or the data styles in turn; a band has the style of its curve."""
-        data = itertools.accumulate((line.style == "data" for line in self.lines), initial=-1)
+        data = itertools.accumulate((line.style in ("data", "points") for line in self.lines), initial=-1)
         return tuple(
             "baseline" if line.style == "baseline" else series_style(max(number, 0))
             for line, number in zip(self.lines, itertools.islice(data, 1, None), strict=True)
         )
+
+    def curve_numbers(self) -> tuple[int, ...]:
+        """Number of each line among the curves, points and bands with that of the curve before them."""
+        count = itertools.accumulate((line.style == "data" for line in self.lines), initial=0)
+        counts = itertools.islice(count, 1, None)
+        return tuple(max(number - 1, 0) for number in counts)
 
 
 def series_style(index: int) -> str:

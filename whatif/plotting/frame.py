@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from whatif.models.quantities import FloatArray
-from whatif.plotting.axis_view import Axes, AxisView, Tick, ticks
+from whatif.plotting.axis_view import Axes, AxisView, Tick, minor_ticks, ticks
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.description import Scale, text_cells
 from whatif.plotting.raster import Glyphs
 
 Word = tuple[TextRun, ...]
 _GAP = 3
+_KEPT, _TALL = 2, 20
+"""Lines of a header kept on a screen of some height, where an edit adds the baseline to the legend."""
+_FEW = 3
+"""Fewer labels than these leave the scale of an axis open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +49,19 @@ class Area:
 
     def tick_rows(self, chosen: Sequence[Tick]) -> list[int]:
         """Screen rows of ticks on the y axis."""
-        places = self.dots(self.axes.x.low, [tick.position for tick in chosen])
-        return [row for row, _ in self.cells(places)]
+        return self.rows_of([tick.position for tick in chosen])
+
+    def rows_of(self, positions: Sequence[float]) -> list[int]:
+        """Screen rows of positions on the y axis."""
+        return [row for row, _ in self.cells(self.dots(self.axes.x.low, positions))]
 
     def tick_columns(self, chosen: Sequence[Tick]) -> list[int]:
         """Screen columns of ticks on the x axis."""
-        places = self.dots([tick.position for tick in chosen], self.axes.y.low)
-        return [column for _, column in self.cells(places)]
+        return self.columns_of([tick.position for tick in chosen])
+
+    def columns_of(self, positions: Sequence[float]) -> list[int]:
+        """Screen columns of positions on the x axis."""
+        return [column for _, column in self.cells(self.dots(positions, self.axes.y.low))]
 
     def value(self, row: int, column: int) -> tuple[float, float] | None:
         """Values of x and y at the centre of a cell; None outside the area."""
@@ -75,33 +85,50 @@ class PlotFrame:
 
 
 def plot_frame(
-    axes: Axes, title: str, words: Sequence[Word], glyphs: Glyphs, size: tuple[int, int], *, reading: bool
+    axes: Axes,
+    title: str,
+    words: Sequence[Word],
+    glyphs: Glyphs,
+    size: tuple[int, int],
+    *,
+    reading: bool,
+    kept: int = 0,
 ) -> PlotFrame:
-    """Screen with the frame drawn; a tiny screen has no frame. Words of a crosshair reading get more space."""
+    """Screen with the frame drawn; a tiny screen has no frame.
+
+    Words of a crosshair reading get more space, and no title. The header takes at least the `kept` number of lines.
+    """
     cells = Cells(*size)
-    header = _header("", words, cells, max(2, cells.height // 4)) if reading else _header(title, words, cells)
-    area, y_ticks = _layout(axes, glyphs, cells, len(header))
+    header = _header(words, title, size, reading=reading)
+    area, y_ticks = _layout(axes, glyphs, cells, max(len(header), kept))
     if area.framed:
         _draw_words(cells, header, area)
         _draw_frame(cells, area, y_ticks)
     return PlotFrame(cells, area)
 
 
-def _header(title: str, words: Sequence[Word], cells: Cells, most: int = 0) -> list[list[Word]]:
+def kept_lines(title: str, words: Sequence[Word], readings: Sequence[Word], size: tuple[int, int]) -> int:
+    """Number of lines of the header that suffice with a crosshair, whose words are `readings`, and without one."""
+    plain, read = _header(words, title, size, reading=False), _header(readings, "", size, reading=True)
+    return max(len(plain), len(read), _KEPT if size[1] >= _TALL else 0)
+
+
+def _header(words: Sequence[Word], title: str, size: tuple[int, int], *, reading: bool) -> list[list[Word]]:
     """Lines of the header: the title, then the words, wrapped over a few lines."""
-    lines: list[list[Word]] = [[(TextRun(title, "title"),)]] if title and cells.height >= 8 else []
-    most = most or len(lines) + max(1, cells.height // 6)
-    used = cells.width
+    width, height = size
+    lines: list[list[Word]] = [[(TextRun(title, "title"),)]] if title and height >= 8 and not reading else []
+    most = max(2, height // 4) if reading else len(lines) + max(1, height // 6)
+    used = width
     for word in words:
-        size = _size(word) + _GAP
-        if used + size > cells.width + _GAP:
+        size_ = _size(word) + _GAP
+        if used + size_ > width + _GAP:
             if len(lines) == most:
                 lines[-1].append((TextRun("…", "label"),))
                 break
             lines.append([])
             used = 0
         lines[-1].append(word)
-        used += size
+        used += size_
     return lines
 
 
@@ -114,16 +141,27 @@ def _layout(axes: Axes, glyphs: Glyphs, cells: Cells, header: int) -> tuple[Area
     if cells.width < 16 or rows < 2:
         return Area(axes, glyphs, 0, 0, cells.width, cells.height, framed=False), ()
     draft = Area(axes, glyphs, 0, header, cells.width, rows)
-    apart = 2 if rows <= 9 or axes.y.description.scale is Scale.LOG else 3
-
-    def fits(candidate: Sequence[Tick]) -> bool:
-        places = draft.tick_rows(candidate)
-        spread = all(lower - upper >= apart for lower, upper in itertools.pairwise(places))
-        return spread and _widest(candidate) <= cells.width // 3
-
-    y_ticks = ticks(axes.y, fits)
+    y_ticks = _y_ticks(draft)
     left = _widest(y_ticks) + 2
     return replace(draft, left=left, columns=cells.width - left), y_ticks
+
+
+def _y_ticks(area: Area) -> tuple[Tick, ...]:
+    """Ticks of the y axis: labels with space between them, or a few on consecutive rows where these would be two."""
+    view = area.axes.y
+    apart = 2 if area.rows <= 9 or view.description.scale is Scale.LOG else 3
+
+    def fits(candidate: Sequence[Tick]) -> bool:
+        places = area.tick_rows(candidate)
+        spread = all(lower - upper >= apart for lower, upper in itertools.pairwise(places))
+        return spread and _widest(candidate) <= area.columns // 3
+
+    chosen = ticks(view, fits)
+    if len(chosen) >= _FEW:
+        return chosen
+    apart = 1
+    most = max(_FEW + 1, area.rows // 2)
+    return ticks(view, lambda candidate: _FEW <= len(candidate) <= most and fits(candidate)) or chosen
 
 
 def _widest(candidate: Sequence[Tick]) -> int:
@@ -144,17 +182,26 @@ def _draw_words(cells: Cells, header: Sequence[Sequence[Word]], area: Area) -> N
 
 
 def _draw_frame(cells: Cells, area: Area, y_ticks: Sequence[Tick]) -> None:
-    vertical, horizontal, corner, tick_left, tick_down, _ = list(area.glyphs.frame)
+    vertical, horizontal, corner, tick_left, tick_down, _, inner_right, inner_up = list(area.glyphs.frame)
     floor = area.top + area.rows
     for row in range(area.top, floor):
         cells.put(row, area.left - 1, vertical, "axis")
     cells.put(floor, area.left - 1, corner + horizontal * area.columns, "axis")
+    for row in _minor_places(area.axes.y, area.rows_of):
+        cells.put(row, area.left - 1, inner_right, "axis")
+    for column in _minor_places(area.axes.x, area.columns_of):
+        cells.put(floor, column, inner_up, "axis")
     for tick, row in zip(y_ticks, area.tick_rows(y_ticks), strict=True):
         cells.put(row, area.left - 2 - len(text_cells(tick.label)), tick.label, "label")
         cells.put(row, area.left - 1, tick_left, "axis")
     for tick, column in _x_ticks(area, cells.width):
         cells.put(floor, column, tick_down, "axis")
         cells.put(floor + 1, _label_start(tick, column, cells.width), tick.label, "label")
+
+
+def _minor_places(view: AxisView, places: Callable[[Sequence[float]], list[int]]) -> list[int]:
+    """Rows or columns of ticks without labels, each in a cell of its own."""
+    return places(minor_ticks(view, lambda positions: len(set(places(positions))) == len(positions)))
 
 
 def _x_ticks(area: Area, width: int) -> list[tuple[Tick, int]]:

@@ -10,7 +10,7 @@ from whatif.plotting.axis_view import AxisView, axis_space, heat_axes
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.crosshair import Reading, readout, value_text
 from whatif.plotting.description import HEAT_STYLES, HeatMap, Scale
-from whatif.plotting.frame import Area, PlotFrame, Word, plot_frame
+from whatif.plotting.frame import Area, PlotFrame, Word, kept_lines, plot_frame
 from whatif.plotting.raster import Glyphs
 
 DENSITIES = " .:-=+*#%@"
@@ -27,12 +27,18 @@ def heat_plot(
     *,
     colours: bool,
     cross: tuple[float, float] | None,
+    reserve: bool = False,
 ) -> PlotFrame:
-    """Screen with a heat map; each cell shows the nearest value."""
+    """Screen with a heat map; each cell shows the nearest value. `reserve` keeps lines for those at a crosshair."""
     glyphs = glyphs._replace(bits=np.zeros((2 if colours else 1, 1), dtype=np.uint8))
     axes = heat_axes(description)
-    words = _words(description, axes.y.label(width // 3), glyphs, width, colours=colours, cross=cross)
-    page = plot_frame(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
+    words, plain, readings = (
+        _words(description, axes.y.label(width // 3), glyphs, width, colours=colours, cross=place)
+        for place in (cross, None, (np.nan, np.nan))
+    )
+    size, title = (width, height), description.title
+    kept = kept_lines(title, plain, readings, size) if reserve else 0
+    page = plot_frame(axes, title, words, glyphs, size, reading=cross is not None, kept=kept)
     if page.empty:
         return page
     levels = _levels(description, len(HEAT_STYLES) if colours else len(DENSITIES))

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import cycle
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from whatif.models.quantities import FloatArray
-from whatif.plotting.axis_view import AxisView, Tick, axes_of, axis_space, heat_axes, points_of, ticks, view_of
+from whatif.plotting.axis_view import Axes as BothAxes
+from whatif.plotting.axis_view import (
+    AxisView,
+    Points,
+    Tick,
+    axes_of,
+    axis_space,
+    bars_of,
+    heat_axes,
+    minor_ticks,
+    points_of,
+    ticks,
+    view_of,
+)
 from whatif.plotting.bars import BarChart
-from whatif.plotting.description import HeatMap, PlotDescription, StackedBar, shorten
+from whatif.plotting.description import HeatMap, PlotDescription, PlotLine, StackedBar, shorten
 from whatif.plotting.marks import draw_picture_marks
 from whatif.plotting.picture_style import FONT_SIZE, HEAT, LIGHT, LINES, POINTS, typographic
 
@@ -23,41 +36,79 @@ _CHARACTER = 0.56 * FONT_SIZE
 """Approximate width of a character, in points."""
 _FEW = 25
 """Most points of a curve that are marked individually."""
+_MANY = 100
+"""Number of measured points beyond which they are small."""
+_BASELINE, _JOIN = ((0, (4, 3)), "x"), (0, (1, 3))
 _VECTORS = 600
 """Most cells of a heat map drawn as shapes; larger maps are drawn as a raster."""
 _NAME, _BAR_NAME = 28, 48
 
 
 def draw_curves(axes: Axes, description: PlotDescription) -> None:
-    """Draw curves with their names at their ends; only points on a categorical axis, or if values of x repeat."""
+    """Draw curves with their names at their ends, the first one on top; below them bands, above them points."""
     points = points_of(description)
     views = axes_of(description, points)
     _set_axis(axes, "x", views.x)
     _set_axis(axes, "y", views.y)
     axes.grid(axis="y", color=LIGHT["rule"], linewidth=0.8)
     ends = []
-    looks = zip(cycle(LINES), cycle(POINTS), strict=False)
     lower: FloatArray | None = None
     ordered = [(x[order], y[order]) for x, y in points for order in [np.argsort(x, kind="stable")]]
-    for line, style, (x, y) in zip(description.lines, description.line_styles(), ordered, strict=True):
+    drawn = zip(description.lines, description.line_styles(), description.curve_numbers(), ordered, strict=True)
+    for depth, (line, style, number, (x, y)) in enumerate(drawn):
         if line.style == "band":
             # The two limits of a band are consecutive lines.
             if lower is not None:
                 axes.fill_between(x, lower, y, color=LIGHT[style], alpha=0.18, linewidth=0, zorder=2)
             lower = y if lower is None else None
             continue
-        dashes, marker = next(looks)
-        joined = not description.x.ticks and bool(np.all(np.diff(x[np.isfinite(x)]) > 0))
-        seen = marker if not joined or x.size <= _FEW else ""
-        axes.plot(x, y, color=LIGHT[style], linestyle=dashes if joined else "", marker=seen, zorder=3)
+        manner = {"color": LIGHT[style], "clip_on": _beyond(views, (x, y))}
+        if line.style == "points":
+            _draw_points(axes, line, description, manner)
+        else:
+            look = _BASELINE if line.style == "baseline" else (LINES[number % len(LINES)], POINTS[number % len(POINTS)])
+            _draw_curve(axes, description, (x, y), look, {**manner, "zorder": 3 - depth / len(points)})
         known = y[np.isfinite(y) & (x <= views.x.high)]
         end = float(views.y.fraction(known[-1:])[0]) if known.size else np.nan
         if 0 <= end <= 1:
             ends.append((end, line.label, LIGHT[style]))
+        elif not known.size and np.isfinite(line.y).any():
+            ends.append((0.0, f"{line.label} ↓", LIGHT[style]))
     _name_ends(axes, ends)
     for marker_ in description.markers:
         _mark(axes, views.x, float(axis_space(np.array(marker_.x), description.x)), marker_.label)
     draw_picture_marks(axes, description, views)
+
+
+def _beyond(views: BothAxes, points: Points) -> bool:
+    """Whether some point is beyond the axes; else a marker at the end of one may be drawn over it."""
+    fractions = [view.fraction(places[np.isfinite(places)]) for view, places in zip(views, points, strict=True)]
+    return any(bool(np.any((shares < 0) | (shares > 1))) for shares in fractions)
+
+
+def _draw_curve(
+    axes: Axes, description: PlotDescription, points: Points, look: tuple[Any, str], manner: Mapping[str, Any]
+) -> None:
+    """Draw a curve; of whole numbers as points that a faint line joins, and no line where values of x repeat."""
+    x, y = points
+    dashes, marker = look
+    joined = not description.x.ticks and bool(np.all(np.diff(x[np.isfinite(x)]) > 0))
+    marked = not joined or x.size <= _FEW
+    if joined and marked and description.x.whole:
+        axes.plot(x, y, linestyle=_JOIN, linewidth=0.9, alpha=0.6, **manner)
+        joined = False
+    axes.plot(x, y, linestyle=dashes if joined else "", marker=marker if marked else "", **manner)
+
+
+def _draw_points(axes: Axes, line: PlotLine, description: PlotDescription, manner: Mapping[str, Any]) -> None:
+    """Draw measured points above all curves, with their error bars."""
+    x, low, high = bars_of(line, description)
+    axes.vlines(x, low, high, linewidth=1, zorder=3.5, **manner)
+    many = line.x.size > _MANY
+    axes.plot(
+        x, axis_space(line.y, description.y), linestyle="", marker="o", markersize=2.5 if many else 4.5,
+        markeredgecolor=LIGHT["ground"], markeredgewidth=0 if many else 0.6, zorder=4, **manner,
+    )  # fmt: skip
 
 
 def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
@@ -178,6 +229,9 @@ def _set_axis(axes: Axes, which: str, view: AxisView) -> None:
     (axes.set_xticks if across else axes.set_yticks)(
         [tick.position for tick in found], labels=[typographic(tick.label) for tick in found]
     )
+    near = 2 * (view.high - view.low) / _room(axes, across=across)
+    minor = minor_ticks(view, lambda positions: all(after - before >= near for before, after in pairwise(positions)))
+    (axes.set_xticks if across else axes.set_yticks)(minor, minor=True)
     width = int(_room(axes, across=across) / _CHARACTER)
     (axes.set_xlabel if across else axes.set_ylabel)(typographic(shorten(view.label(width), width)))
 

@@ -17,10 +17,11 @@ Dots = NDArray[np.intp]
 
 
 class Pen(NamedTuple):
-    """Character for each combination of dots in a cell, and the sample of the curve in the legend."""
+    """Character for each combination of dots in a cell, sample for the legend, and dots drawn and left out in turn."""
 
     characters: Characters
     sample: str
+    dashes: tuple[int, ...] = ()
 
 
 class Glyphs(NamedTuple):
@@ -29,7 +30,11 @@ class Glyphs(NamedTuple):
     pens: tuple[Pen, ...]
     bits: NDArray[np.uint8]
     point: str = "●"
-    frame: str = "│─└┤┬┊"
+    hollow: str = "○"
+    measured: str = "⠶"
+    """Sample of points that no line joins."""
+    frame: str = "│─└┤┬┊├┴"
+    """Axes and their corner, ticks with a label, a marker, and ticks without a label, which point inwards."""
 
     @property
     def columns(self) -> int:
@@ -41,29 +46,50 @@ class Glyphs(NamedTuple):
         """Rows of dots per cell."""
         return int(self.bits.shape[0])
 
-    def pen(self, line: PlotLine, index: int) -> Pen:
-        """Pen of the index-th line."""
-        return self.pens[1 + index % (len(self.pens) - 1) if line.style == "data" else 0]
+    def pen(self, line: PlotLine, number: int) -> Pen:
+        """Pen of a line; curves have numbers."""
+        return self.pens[0 if line.style in ("baseline", "band") else 1 + number % (len(self.pens) - 1)]
 
 
-def _pen(characters: str, sample: str) -> Pen:
-    return Pen(np.array(list(characters)), sample)
+def _pen(characters: str, sample: str, dashes: tuple[int, ...] = ()) -> Pen:
+    return Pen(np.array(list(characters)), sample, dashes)
+
+
+_DASHED = (
+    ("━━", ()),
+    ("━╸", (6, 2)),
+    ("╺╺", (2, 2)),
+    ("━╺", (8, 2, 2, 2)),
+    ("╸╺", (4, 4)),
+    ("━╴", (12, 4)),
+)
+"""Sample and dashes of the first curves, which differ where curves are close to each other."""
+
+
+def _pens(characters: str, faint: str) -> tuple[Pen, ...]:
+    return _pen(characters, faint, (4, 4)), *(_pen(characters, sample, dashes) for sample, dashes in _DASHED)
 
 
 # Unicode numbers braille dots down the left column, down the right one, then along the lowest row.
 _BRAILLE = "".join(chr(0x2800 + dots) for dots in range(256))
+_HALVES = str.maketrans({"━": "▀", "╍": "▀", "╸": "▘", "╺": "▘", "╴": "▘"})
 _QUADRANTS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
 GLYPHS: dict[MarkerName, Glyphs] = {
     "braille": Glyphs(
-        (_pen(_BRAILLE, "╍╍"), _pen(_BRAILLE, "━━")),
+        _pens(_BRAILLE, "╍╍"),
         np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], dtype=np.uint8),
     ),
-    "block": Glyphs((_pen(_QUADRANTS, "▀ "), _pen(_QUADRANTS, "▀▀")), np.array([[1, 2], [4, 8]], dtype=np.uint8)),
+    "block": Glyphs(
+        tuple(pen._replace(sample=pen.sample.translate(_HALVES)) for pen in _pens(_QUADRANTS, "╍╍")),
+        np.array([[1, 2], [4, 8]], dtype=np.uint8),
+        measured="●",
+    ),
     "ascii": Glyphs(
-        (_pen(" .", ". "), *(_pen(f" {dot}", dot * 2) for dot in "*+xo%@")),
+        (_pen(" .", ". ", (2, 2)), *(_pen(f" {dot}", dot * 2) for dot in "*+xo%@")),
         np.array([[1]], dtype=np.uint8),
         point="#",
-        frame="|-+++:",
+        measured="#",
+        frame="|-+++:+'",
     ),
 }
 
@@ -97,6 +123,25 @@ def walk(points: FloatArray) -> Dots:
     part = (np.arange(segment.size) - (np.cumsum(steps) - steps)[segment]) / steps[segment]
     dots = points[:, segment] + np.nan_to_num(part * delta[:, segment])
     return np.asarray(np.rint(dots), dtype=np.intp)
+
+
+def dashed(dots: Dots, dashes: tuple[int, ...]) -> Dots:
+    """Dots of a line with dashes: numbers of dots that are drawn and left out in turn."""
+    if not dashes:
+        return dots
+    place = np.arange(dots.shape[1]) % sum(dashes)
+    return dots[:, np.searchsorted(np.cumsum(dashes), place, side="right") % 2 == 0]
+
+
+def block(dots: Dots, glyphs: Glyphs) -> Dots:
+    """Dots of points; in cells with four rows of dots a point is as wide as its cell, and two dots high."""
+    x, y = dots
+    if glyphs.rows < 4:
+        return dots
+    left, base = x - x % glyphs.columns, y - y % glyphs.rows
+    low = base + np.minimum(y - base, glyphs.rows - 2)
+    across, up = np.meshgrid(np.arange(glyphs.columns), np.arange(2))
+    return np.stack(((left[:, None] + across.ravel()).ravel(), (low[:, None] + up.ravel()).ravel()))
 
 
 def isolated(y: FloatArray) -> NDArray[np.intp]:

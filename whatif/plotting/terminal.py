@@ -24,19 +24,21 @@ _CODES = (
     | {"title": "1", "marker": "1", "axis": "2", "baseline": "2", "over-dark": "97", "over-light": "30"}
 )
 _FILLS = {style: f"48;5;{code}" for style, code in zip(HEAT_STYLES, _HEAT, strict=True)}
-_PLAIN = str.maketrans({"…": "~", "–": "-", **PLAIN_GLYPHS})
+_PLAIN = str.maketrans({"…": "~", "–": "-", "↓": "v", **PLAIN_GLYPHS})
 
 
 class DrawOptions(TypedDict, total=False):
     """Options of a drawing: the marker of curves, colours, and the position of a crosshair.
 
     Without colours, letters link the curves to the legend, and a heat map consists of characters. `cross` is the
-    position (x, y) of a crosshair, with y used only on a heat map; the legend then shows the values there.
+    position (x, y) of a crosshair, with y used only on a heat map; the legend then shows the values there. `reserve`
+    keeps lines for them, so that the plot does not move when a crosshair comes or goes.
     """
 
     marker: MarkerName
     colours: bool
     cross: tuple[float, float] | None
+    reserve: bool
 
 
 def render_runs(
@@ -59,11 +61,12 @@ def point_at(
 
 def _page(description: Description, width: int, height: int, options: DrawOptions) -> PlotFrame:
     marker, colours, cross = options.get("marker", "braille"), options.get("colours", True), options.get("cross")
+    reserve = options.get("reserve", False)
     cross = None if cross is None else move_crosshair(description, cross)
     if isinstance(description, HeatMap):
         coloured = colours and marker != "ascii"
-        return heat_plot(description, width, height, GLYPHS[marker], colours=coloured, cross=cross)
-    return curve_plot(description, width, height, GLYPHS[marker], colours=colours, cross=cross)
+        return heat_plot(description, width, height, GLYPHS[marker], colours=coloured, cross=cross, reserve=reserve)
+    return curve_plot(description, width, height, GLYPHS[marker], colours=colours, cross=cross, reserve=reserve)
 
 
 def render(

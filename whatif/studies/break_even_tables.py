@@ -51,7 +51,9 @@ def _curve(found: BreakEven, along: Span) -> PlotDescription:
 
 
 def _axis(span: Span) -> AxisDescription:
-    return AxisDescription(span.path, span.parameter.dimension, Scale.LOG if span.low > 0 else Scale.LINEAR)
+    whole = span.parameter.field is not None and span.parameter.field.domain.whole
+    scale = Scale.LOG if span.low > 0 else Scale.LINEAR
+    return AxisDescription(span.path, span.parameter.dimension, scale, whole=whole)
 
 
 def never_equal(found: BreakEven) -> str:

@@ -63,7 +63,7 @@ def places_in_words(places: Table) -> Iterator[str]:
 def scaling_picture(plans: Mapping[Mode, Scaling]) -> PlotDescription:
     """Efficiency over the nodes, one curve per way to scale."""
     lines = tuple(PlotLine(mode, plan.nodes, plan.efficiency) for mode, plan in plans.items())
-    axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("efficiency")
+    axes = AxisDescription("nodes", scale=Scale.LOG, whole=True), AxisDescription("efficiency")
     return PlotDescription("parallel efficiency", *axes, lines)
 
 
@@ -79,7 +79,7 @@ def growth_table(found: Isoefficiency) -> Table:
 
 def growth_picture(found: Isoefficiency) -> PlotDescription:
     """Cells of the whole grid over the nodes."""
-    axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("cells", scale=Scale.LOG)
+    axes = AxisDescription("nodes", scale=Scale.LOG, whole=True), AxisDescription("cells", scale=Scale.LOG)
     title = f"cells that hold {in_percent(found.efficiency)} efficiency"
     return PlotDescription(title, *axes, (PlotLine("cells", found.nodes, found.cells),))
 

@@ -453,7 +453,7 @@ def test_without_colours_letters_tell_the_curves(monkeypatch):
         assert "a  Summit" in text
         assert "b  Bridges" in text
         assert "c  Lassen" in text
-        assert "━━ c Lassen" in text
+        assert "●╌ c Lassen" in text
 
     watch(check, ComparePage(), opened("jacobi2d_strong"))
 

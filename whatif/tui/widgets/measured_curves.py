@@ -15,6 +15,7 @@ from whatif.units import ONE
 from whatif.vocabulary import CATEGORIES
 
 if TYPE_CHECKING:
+    from whatif.models.quantities import FloatArray
     from whatif.studies.measured_points import MeasuredPoints
 
 _ERROR: Final = AxisDescription("", ONE)
@@ -27,8 +28,10 @@ def drawn_points(points: Mapping[str, MeasuredPoints], y: str) -> dict[str, Meas
 
 
 def with_measured(description: PlotDescription, points: Mapping[str, MeasuredPoints]) -> PlotDescription:
-    """Plot with measured points in front of its curves."""
-    lines = tuple(points_line(_label("measured", name), item.x, item.measured) for name, item in points.items())
+    """Plot with measured points in front of its curves; several runs at one place are their mean with an error bar."""
+    lines = tuple(
+        points_line(_label("measured", name), *averaged(item.x, item.measured)) for name, item in points.items()
+    )
     return replace(description, lines=(*description.lines, *lines)) if lines else description
 
 
@@ -38,9 +41,20 @@ def error_picture(description: PlotDescription, points: Mapping[str, MeasuredPoi
         return None
     x = np.concatenate([line.x[np.isfinite(line.x)] for line in description.lines])
     ends = np.array([x.min(), x.max()])
-    lines = [points_line(_label("error in %", name), item.x, 100 * item.errors) for name, item in points.items()]
+    lines = [
+        points_line(_label("error in %", name), *averaged(item.x, 100 * item.errors)) for name, item in points.items()
+    ]
     exact = PlotLine("exact", ends, np.zeros(2), "baseline")
     return PlotDescription("", replace(description.x, label=""), _ERROR, (*lines, exact))
+
+
+def averaged(x: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Places, means and standard deviations of the values at each place; no deviation of a single value."""
+    places, of, counts = np.unique(x, return_inverse=True, return_counts=True)
+    means = np.bincount(of, values) / counts
+    squares = np.bincount(of, (values - means[of]) ** 2)
+    with np.errstate(invalid="ignore"):
+        return places, means, np.sqrt(np.where(counts > 1, squares, np.nan) / (counts - 1))
 
 
 def _label(word: str, name: str) -> str:

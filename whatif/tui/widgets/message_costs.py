@@ -131,9 +131,9 @@ def _dots(label: str, messages: Sequence[SentMessage]) -> PlotLine:
     return points_line(label, size, time)
 
 
-def points_line(label: str, size: FloatArray, value: FloatArray) -> PlotLine:
-    """Points that no line joins."""
-    return PlotLine(label, np.repeat(size, 2), np.column_stack((value, np.full(value.size, np.nan))))
+def points_line(label: str, size: FloatArray, value: FloatArray, error: FloatArray | None = None) -> PlotLine:
+    """Points that no line joins, with error bars of half that length."""
+    return PlotLine(label, size, value, "points", error)
 
 
 def measured_line(points: MeasuredPoints) -> PlotLine:

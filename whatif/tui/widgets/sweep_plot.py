@@ -343,7 +343,8 @@ class PlotView(Picture, Zooming, can_focus=True):
     def _draw_options(self) -> DrawOptions:
         # Sixteen colours are enough for curves, but have no order that a heat map could be read by.
         few = isinstance(self._description, HeatMap) and self.app.console.color_system == "standard"
-        return {"marker": self._marker, "colours": not (self.app.no_color or few), "cross": self._cross}
+        colours = not (self.app.no_color or few)
+        return {"marker": self._marker, "colours": colours, "cross": self._cross, "reserve": True}
 
 
 def _parameters(description: Description | None) -> tuple[str, ...]:
