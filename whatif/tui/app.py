@@ -20,14 +20,14 @@ from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.plugins import resolve
-from whatif.tui import page_registry
+from whatif.tui.all_keys import all_keys
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt, Revert
-from whatif.tui.config import Config, default_keys, keymap
+from whatif.tui.config import Config, keymap
 from whatif.tui.events import ChangeRequested, EditorAsked, FileAsked, StopRequested
 from whatif.tui.file_sync import FileSync
 from whatif.tui.labels import toast
-from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt, may_write, toml_path
+from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write, toml_path
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.screens.pick_list import PickList
 from whatif.tui.signals import on_end
@@ -82,7 +82,7 @@ class Explorer(VariantWriter):
     ) -> None:
         super().__init__()
         self.config = config or Config()
-        self._keys = keymap(self.config, _all_keys()) if self.config.keys else {}
+        self._keys = keymap(self.config, all_keys(type(self))) if self.config.keys else {}
         self._opening, self._replay = tuple(opening), tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
         self._saving: Worker[None] | None = None
@@ -390,18 +390,3 @@ class Explorer(VariantWriter):
     def action_help_quit(self) -> None:
         """Report which key quits."""
         self._say("q quits")
-
-
-def _all_keys() -> dict[str, str]:
-    """Default keys of every binding; imports all widgets and pages, so only for a person with keys of their own."""
-    from whatif.tui.screens.jobs import JobsDialog  # noqa: PLC0415
-    from whatif.tui.widgets.cursor_list import CursorList  # noqa: PLC0415
-    from whatif.tui.widgets.data_table import TableView  # noqa: PLC0415
-    from whatif.tui.widgets.parameter_tree import ParameterTree  # noqa: PLC0415
-    from whatif.tui.widgets.prompt import Prompt, PromptInput  # noqa: PLC0415
-    from whatif.tui.widgets.sweep_plot import PlotView  # noqa: PLC0415
-    from whatif.tui.widgets.why_tree import WhyTree  # noqa: PLC0415
-
-    widgets = (ParameterTree, TableView, PlotView, CursorList, WhyTree, PromptInput, Prompt)
-    screens = (Explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt, PickList, JobsDialog)
-    return default_keys((*screens, *widgets), page_registry.all_bindings())

@@ -1,0 +1,26 @@
+"""Default keys of the whole explorer."""
+
+from __future__ import annotations
+
+from textual.app import App
+
+from whatif.tui import page_registry
+from whatif.tui.config import default_keys
+
+
+def all_keys(explorer: type[App[None]]) -> dict[str, str]:
+    """Default keys of every binding; imports all widgets and pages, so only for a person with keys of their own."""
+    from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt  # noqa: PLC0415
+    from whatif.tui.screens.jobs import JobsDialog  # noqa: PLC0415
+    from whatif.tui.screens.main_screen import MainScreen  # noqa: PLC0415
+    from whatif.tui.screens.pick_list import PickList  # noqa: PLC0415
+    from whatif.tui.widgets.cursor_list import CursorList  # noqa: PLC0415
+    from whatif.tui.widgets.data_table import TableView  # noqa: PLC0415
+    from whatif.tui.widgets.parameter_tree import ParameterTree  # noqa: PLC0415
+    from whatif.tui.widgets.prompt import Prompt, PromptInput  # noqa: PLC0415
+    from whatif.tui.widgets.sweep_plot import PlotView  # noqa: PLC0415
+    from whatif.tui.widgets.why_tree import WhyTree  # noqa: PLC0415
+
+    widgets = (ParameterTree, TableView, PlotView, CursorList, WhyTree, PromptInput, Prompt)
+    screens = (explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt, PickList, JobsDialog)
+    return default_keys((*screens, *widgets), page_registry.all_bindings())
