@@ -6,10 +6,10 @@ import pytest
 
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
-from whatif.files.editors import Place, came_with_program, editor_command, place_of
+from whatif.files.editors import FilePlace, came_with_program, editor_command, place_of
 
 FILE = Path("/x/my file.toml")
-PLACE = Place(FILE, 7)
+PLACE = FilePlace(FILE, 7)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def mine(tmp_path):
 )
 def test_place_is_the_line_that_states_the_parameter_or_the_nearest_table(mine, path, name, line):
     loaded = Scenario.open(mine).program.loaded
-    assert place_of(path, loaded, mine) == Place((mine.parent / name).resolve(), line)
+    assert place_of(path, loaded, mine) == FilePlace((mine.parent / name).resolve(), line)
 
 
 def test_edited_value_is_placed_in_the_file(mine):
     loaded = Scenario.open(mine, overrides={"application.rank_count": "48"}).program.loaded
-    assert place_of("application.rank_count", loaded, mine) == Place(mine.resolve(), 6)
+    assert place_of("application.rank_count", loaded, mine) == FilePlace(mine.resolve(), 6)
 
 
 def test_shipped_files_have_no_place():

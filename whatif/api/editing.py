@@ -1,6 +1,6 @@
 """Edited scenarios as files and commands: phases, saving, patches, differences, templates of new files, the editor."""
 
-from whatif.files.editors import Place, editor_command, place_of
+from whatif.files.editors import FilePlace, editor_command, place_of
 from whatif.files.scenario_edits import (
     ChangedOnDiskError,
     command_line,
@@ -19,9 +19,9 @@ from whatif.schema.phase_kinds import phase_kinds
 __all__ = [
     "ChangedOnDiskError",
     "EditedDocument",
+    "FilePlace",
     "Motif",
     "PhaseEdit",
-    "Place",
     "added_names",
     "command_line",
     "difference",

@@ -28,14 +28,14 @@ _FORMS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """A line of a file."""
 
     file: Path
     line: int
 
 
-def editor_command(environment: Mapping[str, str], place: Place) -> list[str]:
+def editor_command(environment: Mapping[str, str], place: FilePlace) -> list[str]:
     """Command that opens a file at a line in $VISUAL, else in $EDITOR; raise `UsageError` where neither is set."""
     name = "VISUAL" if environment.get("VISUAL", "").strip() else "EDITOR"
     text = environment.get(name, "").strip()
@@ -50,7 +50,7 @@ def editor_command(environment: Mapping[str, str], place: Place) -> list[str]:
     return [*words, *arguments]
 
 
-def place_of(path: str, loaded: Loaded, scenario: Path) -> Place | None:
+def place_of(path: str, loaded: Loaded, scenario: Path) -> FilePlace | None:
     """Line that states a parameter, or the nearest table around it, in the files of the person; else the `scenario`.
 
     Files that came with the program are left out, as a scenario states other values for them; None if there are no
@@ -63,8 +63,8 @@ def place_of(path: str, loaded: Loaded, scenario: Path) -> Place | None:
         for layer in reversed(own):
             if layer.stated(key[:length]) is not None:
                 line, _ = layer.document.locate(key[len(layer.at) :])
-                return Place(Path(layer.document.name).resolve(), max(line, 1))
-    return None if came_with_program(scenario) else Place(scenario, 1)
+                return FilePlace(Path(layer.document.name).resolve(), max(line, 1))
+    return None if came_with_program(scenario) else FilePlace(scenario, 1)
 
 
 def came_with_program(file: Path) -> bool:

@@ -59,7 +59,7 @@ def adopted_words(session: Session, changes: Sequence[Change]) -> str:
         f"{path.rpartition('.')[2]} = {text}{f' ({program[path].text()} before)' if path in program else ''}"
         for path, text in pairs
     ]
-    return f"adopted {', '.join(words)}; u takes it back" if words else "these are the present values"
+    return f"adopted {', '.join(words)}; u undoes it" if words else "these are the present values"
 
 
 def _pairs(change: Change) -> tuple[tuple[str, str], ...]:

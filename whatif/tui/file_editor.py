@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from whatif.api.editing import Place, editor_command, place_of
+from whatif.api.editing import FilePlace, editor_command, place_of
 from whatif.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ async def edit_file(app: Explorer, path: str) -> str:
     """
     place = _place(app, path)
     # Before a copy is offered: without an editor it would be of no use.
-    editor_command(os.environ, place or Place(app.file_sync.file.path, 1))
+    editor_command(os.environ, place or FilePlace(app.file_sync.file.path, 1))
     if place is None:
         await app.action_save_as().wait()
         place = _place(app, path)
@@ -33,7 +33,7 @@ async def edit_file(app: Explorer, path: str) -> str:
     return "" if place.file.read_bytes() != before else f"nothing changed in {place.file.name}"
 
 
-def _place(app: Explorer, path: str) -> Place | None:
+def _place(app: Explorer, path: str) -> FilePlace | None:
     return place_of(path, app.state.session.program.loaded, app.file_sync.file.path)
 
 

@@ -1,4 +1,4 @@
-"""Signals that end the program."""
+"""Signals that quit the program."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ class ExplorerState:
         return replace(self, session=session)._compared()
 
     def pinned(self) -> ExplorerState:
-        """The study compared with its present values from now on."""
+        """The study with its present values as the baseline."""
         baseline = replace(self.variants.baseline, session=self.session.at_rest())
         variants = replace(self.variants, items=(baseline, *self.variants.items[1:]))
         return replace(self, variants=variants, curves=self._with_own_curve(BASELINE))
