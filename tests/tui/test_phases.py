@@ -11,6 +11,7 @@ from whatif.schema.phase_edits import PhaseEdit
 from whatif.tui.commands import EditPhase, Show, parse_line
 from whatif.tui.history import lines_to
 from whatif.tui.labels import duration
+from whatif.tui.palette_entries import commands
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
 from whatif.tui.screens.pick_list import PickList
 
@@ -118,10 +119,10 @@ def test_phases_are_edited_by_key_in_the_tree():
         await answer(driver, TextPrompt, "fft")
         await driver.until(lambda: "fft" in phases(driver))
         assert phases(driver)[:3] == ["pack", "halo", "fft"]
-        await driver.until(lambda: driver.tree.path == "application.phases.fft")
+        await driver.until(lambda: driver.tree.place == "application.phases.fft")
         await driver.press("ctrl+up")
         await driver.until(lambda: phases(driver)[:3] == ["pack", "fft", "halo"])
-        assert driver.tree.path == "application.phases.fft"
+        assert driver.tree.place == "application.phases.fft"
         await driver.press("ctrl+down")
         await driver.until(lambda: phases(driver)[:3] == ["pack", "halo", "fft"])
         await driver.press("f2")
@@ -171,9 +172,9 @@ def test_a_refused_deletion_names_the_place():
 
 def test_the_palette_names_what_can_be_done_with_phases():
     async def check(driver):
-        titles = {command.title for command in driver.main_screen.commands(driver.app)}
-        assert {"Add a phase", "Delete the phase", "Duplicate the phase", "Rename the phase"} <= titles
-        assert {"Move the phase up", "Move the phase down", "Change the kind of the phase"} <= titles
+        names = {entry.name for entry in commands(driver.main_screen)}
+        assert {"Add phase", "Delete phase", "Duplicate phase", "Rename phase"} <= names
+        assert {"Move phase up", "Move phase down", "Change kind"} <= names
 
     drive(check)
 

@@ -147,6 +147,10 @@ class Scenario:
         }
         return self.changed(overrides, name)
 
+    def uncompiled(self) -> Scenario:
+        """Same scenario without its compiled programs, which take some 1 MB each."""
+        return replace(self, _programs={}, _original=[])
+
     def reread(self, document: Document) -> Scenario:
         """Same overrides, platform and edits of phases on another text of the file."""
         document = rebased(self.document, document, self.folders)

@@ -137,8 +137,7 @@ class UndoState:
 
     def uncompiled(self) -> UndoState:
         """The same state without its compiled program, which is compiled again where it is restored."""
-        scenario = self.inputs.scenario
-        return replace(self, inputs=SessionInputs(scenario.reread(scenario.document), self.inputs.grid))
+        return replace(self, inputs=SessionInputs(self.inputs.scenario.uncompiled(), self.inputs.grid))
 
     def same_as(self, other: UndoState) -> bool:
         """Whether both ask, compare and show the same."""
@@ -147,9 +146,7 @@ class UndoState:
 
 
 def _words_of(state: UndoState) -> tuple[object, ...]:
-    inputs = state.inputs
-    axes = axes_in_words(inputs.grid)
-    return state.view, inputs.scenario.overrides, inputs.scenario.platform, axes, state.variants.words
+    return state.view, question(state.inputs.scenario), axes_in_words(state.inputs.grid), state.variants.words
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -278,7 +278,7 @@ def test_a_good_fit_stays_when_other_measurements_cannot_be_read(osu):
 def test_on_a_small_screen_columns_out_of_sight_and_the_keys_of_limits_are_told(several):
     async def check(driver):
         await fit_shown(driver)
-        await driver.until(lambda: "← → other columns" in driver.screen_text())
+        await driver.until(lambda: "more columns" in driver.screen_text())
         assert "residual  " not in driver.screen_text()
         footer = driver.screen_text().splitlines()[-1]
         assert ", lower . high" in footer

@@ -369,7 +369,7 @@ def test_times_by_node_are_least_median_and_most_of_its_ranks():
 def test_hint_names_only_keys_that_the_focus_leaves_to_the_page():
     async def check(driver):
         driver.app.runner.ask(Show("screen", "ranks"))
-        await driver.until(lambda: "of the run ·" in driver.screen_text())
+        await driver.until(lambda: "whole run ·" in driver.screen_text())
         driver.main_screen.query_one(RankBars).focus()
         await driver.until(lambda: "+ - zoom, ← → move" in driver.screen_text())
         driver.tree.focus()

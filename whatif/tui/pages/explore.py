@@ -67,7 +67,7 @@ class ExplorePage(Page[ExploreView]):
         extra_key("x_scale", "O", "turn('x_scale')", "x scale", "Scale the x axis: automatic, linear, logarithmic"),
         extra_key("second", "m", "turn('second')", "heat map", "Switch between curves and a heat map of two axes"),
         extra_key("swap", "x", "swap", "swap axes", "Swap the two axes"),
-        PageKey("bands", "B", "bands", "bands", "Show or hide the bands of uncertain values"),
+        extra_key("bands", "B", "bands", "bands", "Show or hide the bands of uncertain values"),
         extra_key("spread", "percent_sign", "turn('spread')", "spread", "Vary assumed values too, then data sheets"),
         PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
         extra_key("best", "z", "optimum", "best", "Put the crosshair on the optimum of the drawn result"),
