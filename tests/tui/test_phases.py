@@ -100,6 +100,18 @@ def test_lines_replay_to_the_same_state_and_undo_takes_each_back():
     drive(check)
 
 
+def test_accuracy_is_that_of_the_phases_which_were_measured():
+    async def check(driver):
+        assert "of 20 runs" in driver.screen_text()
+        await ask(driver, "phase move halo = 1")
+        assert "of 20 runs" in driver.screen_text()
+        await ask(driver, "phase delete pack")
+        assert "of 20 runs" not in driver.screen_text()
+        assert "phases edited, never compared with a run" in driver.screen_text()
+
+    drive(check)
+
+
 def test_sweep_and_drawn_phase_follow_a_new_name():
     async def check(driver):
         await ask(driver, f"sweep {HALO}.halo_width = 1, 2, 4", "show y = terms.halo", "phase rename halo = border")

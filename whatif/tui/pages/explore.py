@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -20,6 +21,7 @@ from whatif.core.sweep_answers import Answers, sweep_answers
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
 from whatif.errors import UsageError
 from whatif.plotting.description import Description, HeatMap, PlotDescription, Scale
+from whatif.schema.phase_edits import edits_of
 from whatif.tui.adoption import adopted_words, edits_at, part_of_sweep, point_of
 from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
@@ -115,7 +117,7 @@ class ExplorePage(Page[ExploreView]):
         found = self._bands(state)
         headline.show(state, None if found is None else found.point)
         headline.border_title = Content(f"{scenario.application.name} on {scenario.platform.name}")
-        accuracy = "".join(f"{note} · " for note in accuracy_notes(program))
+        accuracy = "".join(f"{note} · " for note in _accuracy(state))
         grade = program.grade, grade_style(program.grade)
         headline.border_subtitle = Content.assemble(accuracy, "lowest grade: ", grade)
 
@@ -254,6 +256,13 @@ class ExplorePage(Page[ExploreView]):
 def drawn_column(state: ExplorerState) -> str:
     """The column that is drawn: the one asked for, where it takes any time."""
     return state.view.y if state.view.y in columns_to_plot(state.session.result) else Y_COLUMN
+
+
+def _accuracy(state: ExplorerState) -> Iterable[str]:
+    """How far predictions were from runs; other phases were never compared with any."""
+    if any(edit.word not in ("move", "rename") for edit in edits_of(state.session.scenario.document)):
+        return ("phases edited, never compared with a run",)
+    return accuracy_notes(state.session.program)
 
 
 def picture(state: ExplorerState, bands: Uncertainty | None = None) -> PlotDescription | HeatMap:
