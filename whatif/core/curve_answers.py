@@ -6,12 +6,12 @@ them are named.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.core.answer_words import amount, joined, percent, place, places_in_words, superlative
 from whatif.core.curve_features import Lead, best, knee, leads, level_stretch, runner_up
@@ -85,7 +85,7 @@ class ResultSpace(NamedTuple):
         for axis, positions, i in zip(self.axes, self.positions, index, strict=True):
             yield axis, float(positions[i])
 
-    def texts(self, indices: Sequence[int]) -> list[str]:
+    def texts(self, indices: Iterable[int]) -> list[str]:
         """Values of the first axis as texts."""
         return [value_text(float(self.positions[0][i]), self.axes[0]) for i in indices]
 
@@ -115,13 +115,12 @@ def optimum(space: ResultSpace) -> Iterator[Answer]:
         reasons = "; ".join(dict.fromkeys(filter(None, space.reasons)))
         yield Answer("infeasible", f"infeasible at all {values.size} points{': ' * bool(reasons)}{reasons}")
         return
-    places = [tuple(int(i) for i in np.unravel_index(tie, space.values.shape)) for tie in ties]
-    index, value = places[0], float(values[ties[0]])
+    index, value = tuple(int(i) for i in np.unravel_index(ties[0], space.values.shape)), float(values[ties[0]])
     number = value_text(value, space.y)
     if second is None and ties.size > 1:
         yield Answer("flat", f"{space.name} is the same at all {ties.size} feasible points: {number}", value=value)
         return
-    words = f"{space.word} {_where(space, places)}: {number}"
+    words = f"{space.word} {_where(space, index, ties)}: {number}"
     if second is None:
         words = f"feasible only {space.place(index)}: {number}"
     elif ties.size == 1 or space.discrete:
@@ -130,18 +129,16 @@ def optimum(space: ResultSpace) -> Iterator[Answer]:
     yield Answer("optimum", words, space.at(index), value, index=index, mark=mark)
 
 
-def _where(space: ResultSpace, places: Sequence[tuple[int, ...]]) -> str:
-    """Place of the optimum, or the places of a tie."""
-    if len(places) == 1:
-        return f"{space.place(places[0])}{_at_end(space, places[0])}"
+def _where(space: ResultSpace, index: tuple[int, ...], ties: NDArray[np.intp]) -> str:
+    """Place of the optimum, or the places of a tie, of which there may be thousands."""
+    if ties.size == 1:
+        return f"{space.place(index)}{_at_end(space, index)}"
     if len(space.axes) > 1:
-        return f"{space.place(places[0])} and at {len(places) - 1} more points alike"
-    indices = [index[0] for index in places]
-    texts = space.texts(indices)
-    if len(indices) > 2 and all(after - before == 1 for before, after in pairwise(indices)):
-        return f"alike from {amount(space.axes[0], f'{texts[0]} to {texts[-1]}')}"
-    few = joined(texts) if len(texts) <= 4 else f"{joined(texts[:3])} and {len(texts) - 3} more"
-    return f"alike at {amount(space.axes[0], few)}"
+        return f"{space.place(index)} and at {ties.size - 1} more points alike"
+    if ties.size > 2 and bool(np.all(np.diff(ties) == 1)):
+        return f"alike from {amount(space.axes[0], ' to '.join(space.texts(ties[[0, -1]])))}"
+    few = joined(space.texts(ties if ties.size <= 4 else ties[:3]))
+    return f"alike at {amount(space.axes[0], few if ties.size <= 4 else f'{few} and {ties.size - 3} more')}"
 
 
 def _at_end(space: ResultSpace, index: tuple[int, ...]) -> str:
