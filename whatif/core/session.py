@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -119,7 +120,7 @@ class Session:
         """Grid of the sweep."""
         return self.inputs.grid
 
-    @property
+    @cached_property
     def point(self) -> Result:
         """Result at the present values, without the sweep."""
         return result_of(self.at, Grid())
