@@ -130,7 +130,7 @@ def optimum(space: ResultSpace) -> Iterator[Answer]:
 
 
 def _where(space: ResultSpace, index: tuple[int, ...], ties: NDArray[np.intp]) -> str:
-    """Place of the optimum, or the places of a tie, of which there may be thousands."""
+    """Place of the optimum, or the places of a tie, perhaps thousands."""
     if ties.size == 1:
         return f"{space.place(index)}{_at_end(space, index)}"
     if len(space.axes) > 1:
