@@ -214,6 +214,12 @@ class Scenario:
         return tuple(item for item in self._programs.values() if isinstance(item, Program))
 
     @property
+    def parts(self) -> tuple[object, ...]:
+        """Immutable objects that scenarios with other values have in common: the document, parts of programs."""
+        programs = (*self.programs, *filter(None, self._original))
+        return (self.document, *(part for program in programs for part in program.parts))
+
+    @property
     def choices(self) -> tuple[Choices, ...]:
         """Structural choices that are compiled."""
         return tuple(self._programs)

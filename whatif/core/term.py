@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from typing import Any, Final, get_args, get_type_hints
 
@@ -122,6 +122,11 @@ class Program:
     columns: Mapping[str, str]
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Missing parameters by result that the platform cannot have, such as `total_energy`."""
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """The program and what it consists of; programs that differ by numbers alone have most of it in common."""
+        return (self, *(getattr(self, item.name) for item in fields(self)), *self.parameters.values())
 
     @cached_property
     def reached(self) -> frozenset[str]:

@@ -39,7 +39,8 @@ def link_loads(topology: Topology, steps: Sequence[Step], spread: bool) -> LinkL
     of such links. Raises UsageError for nodes that the topology does not have.
     """
     parts = [_counted(topology, chunk) for chunk in _chunks(steps)]
-    used = np.unique(np.concatenate([links for links, _, _ in parts]))
+    # np.unique imports numpy.ma at its first call, which would delay the first frame.
+    used = parts[0][0] if len(parts) == 1 else np.unique(np.concatenate([links for links, _, _ in parts]))
     loads, first = np.zeros((len(used), len(steps))), 0
     for links, counts, _ in parts:
         loads[np.searchsorted(used, links), first : first + counts.shape[1]] = counts

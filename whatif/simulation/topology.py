@@ -248,4 +248,11 @@ def _links(
     require_positive("bandwidth", np.array(bandwidths))
     if not all(0 <= latency < math.inf for latency in latencies):
         raise UsageError(f"latencies must be ≥ 0 and finite: {', '.join(map(str, latencies))}")
-    return np.repeat(np.array(bandwidths, dtype=np.float64), counts), np.repeat(np.array(latencies, float), counts)
+    return _each(bandwidths, counts), _each(latencies, counts)
+
+
+def _each(values: Sequence[float], counts: Sequence[int]) -> FloatArray:
+    """Value of every link; alike links take no memory."""
+    if len(set(values)) == 1:
+        return np.broadcast_to(np.float64(values[0]), sum(counts))
+    return np.repeat(np.array(values, dtype=np.float64), counts)

@@ -191,14 +191,20 @@ class CommandRunner:
 
     async def _compute(self, changes: tuple[Change, ...]) -> None:
         try:
-            outcome = await self.worker.run(perform_afresh, self.state.state, changes, self.state.kept_curves)
-            outcome = replace(outcome, state=outcome.state.in_place_of(self.state))
+            outcome = await self._performed(changes)
         except WhatifError as problem:
             outcome = CommandOutcome(self.state, (), str(problem), 0.0)
         self._task, self._running = None, ()
         if not self._stale:
             self._take(outcome)
         self._next()
+
+    async def _performed(self, changes: tuple[Change, ...]) -> CommandOutcome:
+        """Outcome of changes performed in the worker process; what it did not change stays the same object here."""
+        state, own = self.state.state, self.state.curves
+        curves = self.state.light_curves
+        shared = [*((part, part) for part in state.parts), *((curves[letter], own[letter]) for letter in curves)]
+        return await self.worker.run(perform_afresh, state, changes, curves, shared=shared)
 
     def _next(self) -> None:
         """Continue with the waiting commands, in order."""

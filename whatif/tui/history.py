@@ -50,7 +50,7 @@ class History:
     def _changed(self, change: Change, before: UndoState) -> None:
         # Many small steps of one parameter are one thing to take back.
         if not (_continues(change, self._last) and self.past):
-            self.past.append(before.sharing(self.past[-1]) if self.past else before)
+            self.past.append(before)
             old = slice(-_COMPILED - 1, -_COMPILED)
             self.past[old] = [state.uncompiled() for state in self.past[old]]
         self.future.clear()

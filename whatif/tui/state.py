@@ -123,17 +123,12 @@ class UndoState:
     variants: Variants
     view: View
 
-    def sharing(self, other: UndoState) -> UndoState:
-        """The same state with document, sweep and variants of another one, where they are the same.
-
-        Those that a worker process sends are copies.
-        """
-        ours, theirs = self.inputs, other.inputs
-        if ours.scenario.document.text == theirs.scenario.document.text:
-            ours = replace(ours, scenario=replace(ours.scenario, document=theirs.scenario.document))
-        if axes_in_words(ours.grid) == axes_in_words(theirs.grid):
-            ours = replace(ours, grid=theirs.grid)
-        return replace(self, inputs=ours, variants=self.variants.like(other.variants))
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """Immutable objects that the next state is likely to have too."""
+        scenario, grid = self.inputs.scenario, self.inputs.grid
+        own = (self.view, self.variants, *self.variants.items, grid, *grid.axes)
+        return (*own, *scenario.parts, *self.inputs.program.parts)
 
     def uncompiled(self) -> UndoState:
         """The same state without its compiled program, which is compiled again where it is restored."""
@@ -157,7 +152,6 @@ class ExplorerState:
     variants: Variants
     view: View = View()
     curves: Mapping[str, VariantCurve] = field(default_factory=dict)
-    behind: Session | None = None
     note: str = ""
     """Good news of the last command, such as the value that meets a target."""
 
@@ -182,6 +176,10 @@ class ExplorerState:
         inputs = replace(inputs, grid=still_there(inputs.grid, inputs.program))
         session = Session.of(inputs, self.session)
         return ExplorerState(session, state.variants, state.view, self._with_own_curve())._compared()
+
+    def at_rest(self) -> ExplorerState:
+        """The study without the numbers of its sweep."""
+        return replace(self, session=self.session.at_rest(), curves={})
 
     def with_session(self, session: Session) -> ExplorerState:
         """The study with another session."""
@@ -279,17 +277,9 @@ class ExplorerState:
         )
 
     @property
-    def kept_curves(self) -> dict[str, VariantCurve]:
-        """The curves without their numbers: what another process need not compute."""
-        return {letter: replace(curve, result=None, kept=True) for letter, curve in self.curves.items()}
-
-    def in_place_of(self, before: ExplorerState) -> ExplorerState:
-        """The study as another process returned it, with the curves that were kept here."""
-        curves = {
-            letter: replace(curve, result=before.curves[letter].result, kept=False) if curve.kept else curve
-            for letter, curve in self.curves.items()
-        }
-        return replace(self, variants=self.variants.like(before.variants), curves=curves)
+    def light_curves(self) -> dict[str, VariantCurve]:
+        """The curves without their numbers, for a process that is to compute the others."""
+        return {letter: replace(curve, result=None) for letter, curve in self.curves.items()}
 
     @property
     def page(self) -> str:

@@ -53,8 +53,6 @@ class VariantCurve:
     scenario: Scenario
     grid: Grid
     result: Result | None
-    kept: bool = False
-    """Whether the result was left in the process that has it."""
 
     def answers(self, scenario: Scenario, grid: Grid) -> bool:
         """Whether this is the curve of a scenario over a grid; copies from another process count as the same."""
@@ -135,12 +133,6 @@ class Variants:
             self, items=tuple(replace(item, name=name) if item.letter == letter else item for item in self.items)
         )
 
-    def like(self, own: Variants) -> Variants:
-        """The same variants, in our own objects where those say the same: copies would fill the history."""
-        same = {item.letter: item for item in own.items}
-        items = tuple(_own(item, same.get(item.letter)) for item in self.items)
-        return own if (self.current, items) == (own.current, own.items) else replace(self, items=items)
-
     def rebased(self, old: Scenario, document: Document, before: Mapping[str, str], *, saved: bool = False) -> Variants:
         """The variants on another text of the file of `old`, with the same values (see `on_text`).
 
@@ -201,11 +193,6 @@ def _rebased(item: Variant, old: Scenario, document: Document, before: Mapping[s
     fresh = saved and question(scenario) == question(old)
     now = Scenario(document, None, {}, scenario.folders) if fresh else on_text(scenario, document, before)
     return replace(item, session=replace(session, inputs=SessionInputs(now, session.grid, session.program)))
-
-
-def _own(item: Variant, ours: Variant | None) -> Variant:
-    same = ours is not None and ours.name == item.name and question(ours.scenario) == question(item.scenario)
-    return ours if same and ours is not None else item
 
 
 def _reread(item: Variant, document: Document) -> Variant:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import IO, Any, TypeVar
@@ -20,11 +20,14 @@ from whatif.errors import WhatifError
 
 # This import is what every job needs; it is made while nobody waits for it.
 from whatif.tui.commands import INTERNAL
+from whatif.tui.pickling import answer_from_bytes, answer_to_bytes
 
 Value = TypeVar("Value")
 Answer = tuple[bool, Any]
 Report = Callable[[Any], None]
 """Callback for results that a job reports before it ends."""
+Shared = Iterable[tuple[object, object]]
+"""Objects among the arguments of a job, each with the one that stands for it in the answer."""
 
 
 class _Process:
@@ -51,13 +54,14 @@ class _Process:
     def busy(self) -> bool:
         return self.thread is not None and self.thread.is_alive()
 
-    def ask(self, job: tuple[Any, ...], report: Report) -> Answer:
+    def ask(self, job: tuple[Any, ...], report: Report, shared: Shared) -> Answer:
         """Send a job and wait for its answer; results before it go to the callback."""
+        sent, own = tuple(zip(*shared, strict=True)) or ((), ())
         try:
             jobs, answers = self._pipes()
-            _write(jobs, pickle.dumps(job, pickle.HIGHEST_PROTOCOL))
+            _write(jobs, pickle.dumps((sent, *job), pickle.HIGHEST_PROTOCOL))
             while True:
-                good, value = pickle.loads(_read(answers))  # noqa: S301 - written by our own process
+                good, value = answer_from_bytes(_read(answers), own)
                 if good is not None:
                     return good, value
                 report(value)
@@ -137,11 +141,13 @@ class Worker:
         elif helper is not None:
             helper.kill()
 
-    async def run(self, function: Callable[..., Value], *arguments: Any, report: Report | None = None) -> Value:
+    async def run(
+        self, function: Callable[..., Value], *arguments: Any, report: Report | None = None, shared: Shared = ()
+    ) -> Value:
         """Result of `function(*arguments)` in the process, which is killed if the task is cancelled.
 
         Raises what the function raises. With `report`, the function gets a callback as its last argument, which it may
-        call from any thread.
+        call from any thread. Shared objects in the result are those of this process, not copies.
         """
         helper, folder = self._ready(), os.curdir
         with suppress(OSError):
@@ -157,7 +163,7 @@ class Worker:
 
         def exchange() -> None:
             job = folder, function, arguments, report is not None
-            hand(_settle, *helper.ask(job, lambda value: hand(_report, report, value)))
+            hand(_settle, *helper.ask(job, lambda value: hand(_report, report, value), shared))
 
         # Threads of the loop's own pool would hold up the end of the program.
         helper.thread = Thread(target=exchange, daemon=True, name="whatif worker")
@@ -216,16 +222,23 @@ def serve(jobs: IO[bytes], answers: IO[bytes]) -> None:
 
     with suppress(EOFError, BrokenPipeError):
         while True:
-            _write(answers, pickle.dumps(_answer(_read(jobs), tell), pickle.HIGHEST_PROTOCOL))
+            _write(answers, _answer(_read(jobs), tell))
 
 
-def _answer(job: bytes, tell: Report) -> Answer:
+def _answer(job: bytes, tell: Report) -> bytes:
     try:
         # Written by the process that started this one.
-        folder, function, arguments, tells = pickle.loads(job)  # noqa: S301
-        with suppress(OSError):
-            os.chdir(folder)
-        return True, function(*arguments, *([tell] if tells else []))
+        sent, folder, function, arguments, tells = pickle.loads(job)  # noqa: S301
+    except Exception as problem:
+        return answer_to_bytes((False, _internal(problem)), ())
+    with suppress(OSError):
+        os.chdir(folder)
+    return answer_to_bytes(_outcome(function, (*arguments, *([tell] if tells else []))), sent)
+
+
+def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Answer:
+    try:
+        return True, function(*arguments)
     except MemoryError:
         return False, WhatifError("this needs more memory than is available")
     except WhatifError as problem:

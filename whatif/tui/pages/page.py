@@ -158,6 +158,13 @@ class Page(Container, Generic[V]):
     def enter(self) -> None:
         """Take the focus, if the page needs it."""
 
+    def leave(self) -> None:
+        """Release the numbers of the sweep and the drawn lines: a page out of sight would keep some 4 MB of them."""
+        if self._state is not None:
+            self._state = self._state.at_rest()
+        for widget in self.walk_children(Widget):
+            widget.refresh()
+
     def keys_hint(self, own: str, always: str = "") -> str:
         """Keys to name in a hint: `own` with the focus on the page, else `always`: arrows, + and - edit parameters."""
         return own if self.has_focus_within else always

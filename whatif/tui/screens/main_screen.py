@@ -165,7 +165,8 @@ class MainScreen(BackgroundScreen):
             entry = page_registry.page_named(name)
             assert entry is not None  # noqa: S101 - the view allows registered names only
             await switcher.add_content(entry.load()())
-        switcher.current = name
+        left, switcher.current = self.page, name
+        left.leave()
         self._bind_keys(type(self.page))
         self._arrange()
         self._show_page(self.page)
