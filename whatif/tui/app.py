@@ -27,6 +27,7 @@ from whatif.tui.config import Config, keymap
 from whatif.tui.events import ChangeRequested, EditorAsked, FileAsked, StopRequested
 from whatif.tui.file_sync import FileSync
 from whatif.tui.labels import toast
+from whatif.tui.memory import keep_memory, return_memory
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write, toml_path
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.screens.pick_list import PickList
@@ -34,7 +35,7 @@ from whatif.tui.signals import on_end
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
 from whatif.tui.variant_writer import VariantWriter
-from whatif.tui.worker import keep_memory, run_once
+from whatif.tui.worker import run_once
 
 LOOK_SECONDS: Final = 0.7
 """How often the files are looked at, and edits written down for the worst."""
@@ -86,6 +87,7 @@ class Explorer(VariantWriter):
         self._opening, self._replay = tuple(opening), tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
         self._saving: Worker[None] | None = None
+        self._looked_at: ExplorerState | None = None
         self._start(scenario, Session.start(scenario))
 
     def _start(self, scenario: Scenario, session: Session) -> None:
@@ -196,8 +198,11 @@ class Explorer(VariantWriter):
             self.notify(toast(text), markup=False)
 
     def _look(self) -> None:
-        """Look after the files: what others wrote, and what would be lost."""
+        """Look after the files, what others wrote and what would be lost, and after the memory."""
         self.file_sync.write_down()
+        if self._looked_at is not self.state:
+            self._looked_at = self.state
+            return_memory()
         if self.file_sync.touched() and not self.runner.busy:
             self._reload()
 

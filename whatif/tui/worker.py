@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import gc
 import os
 import pickle
 import signal
@@ -98,13 +97,6 @@ _IDLE: list[_Process] = []
 def _end() -> None:
     while _IDLE:
         _IDLE.pop().kill()
-
-
-def keep_memory() -> None:
-    """Exclude what lives as long as the program from garbage collection: scanning it takes 30 ms at a key press."""
-    gc.enable()
-    gc.collect()
-    gc.freeze()
 
 
 class Worker:
