@@ -196,6 +196,7 @@ class MainScreen(BackgroundScreen):
         # An answer may come while the desk is being cleared away.
         if self.is_attached:
             self.page.take(self.page.kept(value, self.jobs))
+            self._offer_whole()
 
     def _failed(self, error: str) -> None:
         self._error = error
@@ -217,9 +218,12 @@ class MainScreen(BackgroundScreen):
         self.query_one(Title).show(question, state.view.screen, len(state.unsaved()))
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
-        before = self._told
         self.query_one(Status).show(state, self._error, busy=self.busy, background=self.jobs.line)
-        self._told = self._telling
+        self._offer_whole()
+
+    def _offer_whole(self) -> None:
+        """Offer to show the whole text where there is one now."""
+        before, self._told = self._told, self._telling
         if self._told != before:
             self.refresh_bindings()
 

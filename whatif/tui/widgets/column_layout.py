@@ -77,12 +77,10 @@ class ColumnsView(TableView):
         self._choose()
         self.keep_in_sight()
 
-    def on_focus(self) -> None:
-        """Name the keys that bring other columns."""
-        self._choose()
-
-    def on_blur(self) -> None:
-        """Say only that there are other columns: the arrows are for what has the focus."""
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Name the keys that bring other columns only while they do so."""
+        # Handlers of `Focus` and `Blur` run before `has_focus` changes.
+        super().watch_has_focus(has_focus)
         self._choose()
 
     def action_slide(self, cells: int) -> None:
