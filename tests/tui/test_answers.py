@@ -16,6 +16,7 @@ from whatif.tui.pages.compare import ComparePage
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.widgets.answer_line import AnswerLine
+from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.stacked_plots import StackedPlots
 from whatif.tui.widgets.sweep_plot import PlotView
 
@@ -243,6 +244,44 @@ def test_compare_page_says_which_machine_is_the_best_of_those_drawn(monkeypatch)
         assert page.app.query_one(AnswerLine).full.startswith("of those drawn: fastest on ")
 
     on_page(ComparePage, look, "jacobi2d", changes=(FEW_GPUS,))
+
+
+def test_compare_page_goes_to_the_best_machine_and_adopts_the_value_there(monkeypatch):
+    monkeypatch.setattr(page_harness, "MACHINES", ("lassen", "summit", "frontier"))
+    few_machines(monkeypatch)
+
+    async def look(page):
+        plot = page.app.query_one(PlotView)
+        best = min(plot.description.lines, key=lambda line: np.nanmin(line.y))
+        await page.act("optimum")
+        table = page.app.query_one(ColumnsView)
+        assert best.label in [cell.text for cell in table._whole.cells[table.cursor]]
+        assert plot.cross[0] == best.x[np.nanargmin(best.y)]
+        plot.action_adopt()
+        await page.settle()
+        assert page.app.state.session.parameter(GPUS).text() == f"{plot.cross[0]:g}"
+
+    on_page(ComparePage, look, "jacobi2d", changes=(FEW_GPUS,))
+
+
+def test_compare_page_draws_speedups_over_the_machine_that_others_are_compared_with(monkeypatch):
+    monkeypatch.setattr(page_harness, "MACHINES", ("lassen", "summit", "frontier"))
+    few_machines(monkeypatch)
+
+    async def look(page):
+        plot = page.app.query_one(PlotView)
+        times = {line.label: line.y for line in plot.description.lines}
+        await page.change(Show("against", "lassen"))
+        await page.act("relation")
+        speedups = {line.label: line.y for line in plot.description.lines}
+        assert plot.description.y.label == "speedup over Lassen"
+        for name, values in speedups.items():
+            np.testing.assert_allclose(values, times["Lassen"] / times[name], rtol=1e-12, atol=0)
+        (fastest,) = (mark for mark in plot.description.marks if mark.word == "fastest")
+        at = list(plot.description.lines[0].x).index(fastest.x)
+        assert fastest.y == max(values[at] for values in speedups.values()) > 1
+
+    on_page(ComparePage, look, "jacobi2d", changes=(SweepParameter(GPUS, "4 .. 8 step 1"),))
 
 
 def test_whole_sentence_by_key_and_export_to_a_file(tmp_path):

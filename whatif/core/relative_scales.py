@@ -1,8 +1,9 @@
-"""Curves of a sweep relative to the baseline: speedup, parallel efficiency, ratio.
+"""Curves of a sweep relative to a baseline: speedup, parallel efficiency, ratio.
 
-With y0 the baseline's value and y that of the curve: the ratio is y / y0; the speedup is y0 / y, of a rate y / y0, so
-that larger is better. Parallel efficiency is that of `studies.scaling`, over numbers of ranks P, with P_b the fewest
-ranks of the curve: T(P_b) P_b / (T(P) P) in strong scaling, T(P_b) / T(P) in weak scaling.
+With y0 the value of the baseline, a point or a curve at the same x, and y that of the curve: the ratio is y / y0; the
+speedup is y0 / y, of a rate y / y0, so that larger is better. Parallel efficiency is that of `studies.scaling`, over
+numbers of ranks P, with P_b the fewest ranks of the curve: T(P_b) P_b / (T(P) P) in strong scaling, T(P_b) / T(P) in
+weak scaling.
 """
 
 from __future__ import annotations
@@ -23,11 +24,7 @@ from whatif.units import ONE, SECOND
 from whatif.vocabulary import Relation
 
 RANKS: Final = "application.rank_count"
-_LABELS: Final = {
-    "speedup": "speedup over the baseline",
-    "efficiency": "parallel efficiency",
-    "ratio": "ratio to the baseline",
-}
+_LABELS: Final = {"speedup": "speedup over {}", "efficiency": "parallel efficiency", "ratio": "ratio to {}"}
 _NEEDS: Final = {
     "speedup": "needs a time or a rate",
     "efficiency": f"needs a time over `{RANKS}`",
@@ -45,27 +42,34 @@ def relations(result: Result, y: str) -> tuple[Relation, ...]:
 
 
 def relative(
-    plot: PlotDescription, result: Result, y: str, relation: Relation, baseline: Result, scale: Scale | None = None
+    plot: PlotDescription,
+    result: Result,
+    y: str,
+    relation: Relation,
+    baseline: Result | PlotLine,
+    scale: Scale | None = None,
 ) -> PlotDescription:
-    """Curves of a column on another scale of y, with their marks; parts of a result are left out.
+    """Curves of a column on another scale of y, with their marks.
 
-    `baseline` is a single point. Raise `UsageError` where the scale has no meaning, or the baseline has no value.
+    `baseline` is a single point, and parts of a result are left out, or one of the curves of several machines. Raise
+    `UsageError` where the scale has no meaning, or the baseline has no value.
     """
     if relation == "value":
         return plot
     if relation not in relations(result, y):
         raise UsageError(f"{relation} of `{y}` over {plot.x.name}: {_NEEDS[relation]}")
+    alike = isinstance(baseline, PlotLine) or len(result.grid.axes) > 1
     transform = _efficiency(result) if relation == "efficiency" else _ratio(result, y, relation, baseline)
-    single = len(result.grid.axes) == 1
     names = (plot.lines[0].label, "measured")
-    kept = [line for line in plot.lines if not single or line.style != "data" or line.label in names]
+    kept = [line for line in plot.lines if alike or line.style != "data" or line.label in names]
     # Crossovers of parts, which have no word, go with the parts.
-    marked = [mark for mark in plot.marks if mark.word or not single]
+    marked = [mark for mark in plot.marks if mark.word or alike]
     with np.errstate(divide="ignore", invalid="ignore"):
         lines = tuple(replace(line, y=transform(line.x, line.y, line.x, line.y)) for line in kept)
-        marks = tuple(_moved(mark, kept, transform) for mark in marked)
-    axis = AxisDescription(_LABELS[relation], ONE, scale or suiting([line.y for line in lines]))
-    return replace(plot, y=axis, lines=lines, marks=marks)
+        moved = [_moved(mark, kept, transform) for mark in marked]
+    name = baseline.label if isinstance(baseline, PlotLine) else "the baseline"
+    axis = AxisDescription(_LABELS[relation].format(name), ONE, scale or suiting([line.y for line in lines]))
+    return replace(plot, y=axis, lines=lines, marks=tuple(mark for mark in moved if np.isfinite(mark.y)))
 
 
 def _moved(mark: PlotMark, lines: Sequence[PlotLine], transform: Transform) -> PlotMark:
@@ -74,12 +78,21 @@ def _moved(mark: PlotMark, lines: Sequence[PlotLine], transform: Transform) -> P
     return replace(mark, y=float(transform(np.array(mark.x), np.array(mark.y), line.x, line.y)))
 
 
-def _ratio(result: Result, y: str, relation: Relation, baseline: Result) -> Transform:
+def _ratio(result: Result, y: str, relation: Relation, baseline: Result | PlotLine) -> Transform:
+    inverse = relation == "speedup" and not larger_is_better(result.dimensions[y])
+
+    def transform(x: FloatArray, values: FloatArray, _: FloatArray, __: FloatArray) -> FloatArray:
+        base = np.interp(x, baseline.x, baseline.y) if isinstance(baseline, PlotLine) else _point(baseline, y, relation)
+        return np.asarray(base / values if inverse else values / base)
+
+    return transform
+
+
+def _point(baseline: Result, y: str, relation: Relation) -> float:
     base = float(np.ravel(array_of(baseline, y))[0])
     if not (np.isfinite(base) and base > 0):
         raise UsageError(f"{relation}: the baseline has no `{y}`")
-    inverse = relation == "speedup" and not larger_is_better(result.dimensions[y])
-    return lambda x, values, _, __: base / values if inverse else values / base
+    return base
 
 
 def _efficiency(result: Result) -> Transform:

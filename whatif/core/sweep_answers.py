@@ -152,10 +152,13 @@ def _between(plot: PlotDescription, lines: Sequence[PlotLine], *, most: bool) ->
     return crossovers(plot, curves, lambda before, after: f"{after.label} ahead of {before.label}", most=most)
 
 
-def curve_family_answers(plot: PlotDescription, name: str, family: str) -> Answers:
-    """Answers about curves over the same x, such as those of machines; `family` is what their labels name."""
+def curve_family_answers(plot: PlotDescription, name: str, family: str, *, opposite: bool = False) -> Answers:
+    """Answers about curves over the same x, such as those of machines; `family` is what their labels name.
+
+    With `opposite`, the worst point takes the place of the best one.
+    """
     curves = [line for line in plot.lines if line.style == "data"]
-    most = larger_is_better(plot.y.dimension)
+    most = larger_is_better(plot.y.dimension) != opposite
     names = AxisDescription(family, ticks=tuple(line.label for line in curves))
     values, numbers = np.stack([line.y for line in curves], axis=1), np.arange(len(curves), dtype=np.float64)
     space = ResultSpace((plot.x, names), (curves[0].x, numbers), values, plot.y, name, most)

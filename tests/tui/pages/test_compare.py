@@ -21,7 +21,8 @@ from whatif.studies.platform_comparison import PlatformRow, known_platforms
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.labels import brief, duration
-from whatif.tui.pages.compare import ComparePage, CompareView, baseline, chosen_machines, order
+from whatif.tui.pages.compare import ComparePage
+from whatif.tui.pages.compared_machines import CompareView, baseline, chosen_machines, order
 from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
 from whatif.tui.widgets.column_layout import ColumnsView

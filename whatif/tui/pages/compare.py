@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import ClassVar
 
-import numpy as np
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -16,33 +13,34 @@ from textual.widgets import Static
 from whatif.axes import Grid
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_answers import curve_family_answers
-from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, figure, plot_table, suiting
-from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale, series_style
+from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, plot_table
+from whatif.plotting.description import PlotDescription, series_style
 from whatif.studies.platform_comparison import PlatformRow, comparison, known_platforms
 from whatif.tui.commands import Adopt
-from whatif.tui.events import ChangeRequested
-from whatif.tui.labels import brief, duration
-from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
+from whatif.tui.events import ChangeRequested, ErrorReported
+from whatif.tui.labels import brief, toast
+from whatif.tui.pages.compared_machines import (
+    ARROWS,
+    KEPT,
+    PRESENT,
+    CompareView,
+    baseline,
+    chosen_machines,
+    curves,
+    has_curve,
+    keys,
+    order,
+    result_columns,
+    rows,
+    why_no_curves,
+)
+from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
+from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SweepPage
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.answer_line import AnswerLine
-from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, speedup
-from whatif.tui.widgets.data_table import Cell, TableRows, TableView
+from whatif.tui.widgets.column_layout import SHORT, SLIGHT, ColumnsView
+from whatif.tui.widgets.data_table import Cell, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
-from whatif.units import SECOND
-from whatif.vocabulary import CATEGORIES
-
-PRESENT: Final = "present"
-"""How `CompareView.marked` names the machine as it stands; all others by their platform."""
-RESULTS: Final = (Y_COLUMN, "total_time")
-CATEGORY_TIMES: Final = (*(f"{category}_time" for category in CATEGORIES), "overlap_time")
-_KEPT: Final = 2
-"""The columns that stay: the sign of the curve and the machine."""
-_BEFORE_GRADE: Final = 4
-"""The cells of the results before the grade: iteration and total, each with its speedup."""
-_ARROWS: Final = (" ▲", " ▼")
-"""Behind the title of the column that machines are sorted by: the smallest or the largest first."""
-
 
 ComparisonInputs = tuple[Scenario, Grid, str]
 
@@ -52,18 +50,7 @@ def compared(scenario: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, 
     return comparison(scenario, known_platforms(scenario), grid, column)
 
 
-@dataclass(frozen=True, slots=True)
-class CompareView(PageView):
-    """View of the comparison."""
-
-    PAGE: ClassVar[str] = "compare"
-    sort: str = ""
-    """Column by which platforms are sorted; `-COLUMN` for descending order, empty for the order of the files."""
-    marked: tuple[str, ...] = ()
-    """Platforms to draw next to the baseline; empty for the best ones."""
-
-
-class ComparePage(Page[CompareView]):
+class ComparePage(SweepPage[CompareView]):
     """A table of machines with their results, and below it the swept parameter with a curve for each of them."""
 
     NAME: ClassVar[str] = "compare"
@@ -75,6 +62,8 @@ class ComparePage(Page[CompareView]):
         PageKey("mark", "m", "mark", "mark", "Mark the machine, to draw marked ones and the baseline"),
         PageKey("against", "x", "against", "reference", "Compare all machines with this one"),
         PageKey("next_curve", "y", "curve(1)", "result", "Draw the next result or phase"),
+        RELATION_KEY,
+        *OPTIMUM_KEYS,
         PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
     )
     DEFAULT_CSS = """
@@ -95,6 +84,7 @@ class ComparePage(Page[CompareView]):
         self._machines: tuple[PlatformRow, ...] = ()
         self._inputs: ComparisonInputs | None = None
         self._order: list[int] = []
+        self._drawn: PlotDescription | None = None
         self._sorted = ""
 
     def compose(self) -> ComposeResult:
@@ -105,6 +95,14 @@ class ComparePage(Page[CompareView]):
             yield TableView(id="curve-numbers")
             yield AnswerLine()
             yield Static(id="no-curves", markup=False)
+
+    def on_mount(self) -> None:
+        """The axis of the plot is a swept parameter."""
+        self.query_one(PlotView).adopts = True
+
+    def column(self, state: ExplorerState) -> str:
+        """Column or phase that is drawn."""
+        return state.view.y if state.view.y in state.session.result.dimensions else Y_COLUMN
 
     def enter(self) -> None:
         """The machines want the keys."""
@@ -146,17 +144,17 @@ class ComparePage(Page[CompareView]):
         machines, view, pointed = self._machines, self.view_in(state.view), self._pointed
         base = baseline(machines, state.view.against)
         chosen = chosen_machines(machines, view.marked, base, state.view.y)
-        drawn = [at for at in chosen if _has_curve(machines[at])][:MAXIMUM_CURVES]
+        drawn = [at for at in chosen if has_curve(machines[at])][:MAXIMUM_CURVES]
         signs = {at: self._sign(place) for place, at in enumerate(drawn)}
         self._order = order(machines, view.sort)
         names, table = keys(machines), self.query_one(ColumnsView)
         table.cursor = next((row for row, at in enumerate(self._order) if names[at] == pointed), 0)
         content = rows(machines, self._order, base, signs, state.view)
         table.border_title = "machines" if machines else "evaluating the other machines …"
-        table.fill(content, _KEPT, f"speedups over {machines[base].label}" if machines else "")
+        table.fill(content, KEPT, f"speedups over {machines[base].label}" if machines else "")
         if view.sort != self._sorted:
             self._sorted = view.sort
-            table.bring(next((at for at, title in enumerate(content.titles) if title.endswith(_ARROWS)), 0))
+            table.bring(next((at for at, title in enumerate(content.titles) if title.endswith(ARROWS)), 0))
         if drawn:
             self._draw(state, [machines[at] for at in drawn])
         else:
@@ -183,18 +181,18 @@ class ComparePage(Page[CompareView]):
         panel, plot = self.query_one("#curves"), self.query_one(PlotView)
         numbers, tabular = self.query_one("#curve-numbers", TableView), state.view.picture == "table"
         self.query_one("#no-curves").display, plot.display, numbers.display = False, not tabular, tabular
-        description = curves(state, machines)
+        self._drawn = description = curves(state, machines)
         answers = curve_family_answers(description, state.view.y, "platform")
-        description = answers.marked(description)
-        drawn_alone = len(machines) < sum(map(_has_curve, self._machines))
+        drawn_alone = len(machines) < sum(map(has_curve, self._machines))
         self.query_one(AnswerLine).show(answers, "of those drawn: " if drawn_alone else "")
+        description = self._over_baseline(state, answers.marked(description))
         over = ".".join(description.x.label.split(".")[-2:])
         panel.border_title = Content(f"{description.y.label} over {over}")
         marked = self.view_in(state.view).marked
         absent = (
             machine
             for name, machine in zip(keys(self._machines), self._machines, strict=True)
-            if not _has_curve(machine) and (name in marked or (machine.curve_reason and not machine.reason))
+            if not has_curve(machine) and (name in marked or (machine.curve_reason and not machine.reason))
         )
         reasons = (f"{machine.label}: {brief(machine.curve_reason or machine.reason)}" for machine in absent)
         panel.border_subtitle = Content(" · ".join((f"{len(machines)} of {len(self._machines)} drawn", *reasons)))
@@ -202,10 +200,24 @@ class ComparePage(Page[CompareView]):
         if tabular:
             numbers.show(plot_table(description))
 
+    def _over_baseline(self, state: ExplorerState, plot: PlotDescription) -> PlotDescription:
+        """Curves on the scale of y that is asked for, over that of the machine that others are compared with."""
+        if self.view_in(state.view).relation == "value":
+            return plot
+        label = self._machines[baseline(self._machines, state.view.against)].label
+        base = next((line for line in plot.lines if line.label == label), None)
+        if base is None:
+            self.post_message(ErrorReported(f"{label} has no curve to compare with; x chooses another machine"))
+            return plot
+        related = self.related(state, plot, base)
+        assert isinstance(related, PlotDescription)  # noqa: S101 - curves stay curves
+        return related
+
     def _draw_nothing(self, reason: str) -> None:
         """Why there are no curves."""
         panel, words = self.query_one("#curves"), self.query_one("#no-curves", Static)
         panel.border_title = panel.border_subtitle = ""
+        self._drawn = None
         self.query_one(AnswerLine).show(None)
         for child in panel.children:
             child.display = child is words
@@ -250,116 +262,19 @@ class ComparePage(Page[CompareView]):
         if self._pointed:
             self.ask_shared("against", "" if self._pointed == PRESENT else self._pointed)
 
+    def action_optimum(self, opposite: bool = False) -> None:
+        """Put the crosshair on the best point of all drawn machines, or the worst, and the cursor on its machine."""
+        if self._drawn is None or self._state is None:
+            return
+        answers = curve_family_answers(self._drawn, self._state.view.y, "platform", opposite=opposite)
+        if answers.optimum is not None:
+            across, which = answers.optimum.index
+            labels = [self._machines[at].label for at in self._order]
+            self.query_one(ColumnsView).move_to(labels.index(self._drawn.lines[which].label))
+            self.query_one(PlotView).point_to((float(self._drawn.lines[0].x[across]), float("nan")))
+        self.notify(toast(answers.optimum.text if answers.optimum is not None else answers.sentence), markup=False)
+
     def action_curve(self, steps: int) -> None:
         """Draw the next column."""
         columns = result_columns(self._machines, "phase")
         self.choose_shared("y", lambda view: stepped(columns, view.y, steps) if view.y in columns else columns[0])
-
-
-def keys(machines: tuple[PlatformRow, ...]) -> list[str]:
-    """What a view calls each machine: the first one `present`, one without a platform's file `unedited`."""
-    return [PRESENT if at == 0 else machine.name or "unedited" for at, machine in enumerate(machines)]
-
-
-def baseline(machines: tuple[PlatformRow, ...], against: str) -> int:
-    """The machine that the others are compared with; the present one where there is no such name."""
-    # Behind the present machine with its edits stands the same one without.
-    names = [(key, machine.name) for key, machine in zip(keys(machines), machines, strict=True)]
-    return next((at for at in reversed(range(len(names))) if against and against in names[at]), 0)
-
-
-def chosen_machines(machines: tuple[PlatformRow, ...], marked: tuple[str, ...], base: int, column: str) -> list[int]:
-    """The machines to draw: the baseline with the marked ones, or with the best that have a curve."""
-    names = keys(machines)
-    chosen = {at for at, key in enumerate(names) if key in marked}
-    if not chosen:
-        able = [at for at in order(machines, column) if at != base and _has_curve(machines[at])]
-        chosen = set(able[: MAXIMUM_CURVES - 1])
-    return sorted({*chosen, base} if machines else chosen)
-
-
-def _has_curve(machine: PlatformRow) -> bool:
-    return machine.curve is not None and bool(np.isfinite(machine.curve).any())
-
-
-def value(machine: PlatformRow, column: str) -> float:
-    """Result column, or the time of a phase as `terms.NAME`; NaN without one."""
-    if column.startswith("terms."):
-        return machine.phases.get(column.removeprefix("terms."), math.nan)
-    return machine.columns.get(column, math.nan)
-
-
-def result_columns(machines: tuple[PlatformRow, ...], by: str) -> tuple[str, ...]:
-    """The columns of times: the results, then the phases, or with `category` the kinds of work, that take any time."""
-    phases = dict.fromkeys(f"terms.{phase}" for machine in machines for phase in machine.phases)
-    names = (*RESULTS, *(CATEGORY_TIMES if by == "category" else phases))
-    return tuple(name for name in names if name in RESULTS or any(value(machine, name) > 0 for machine in machines))
-
-
-def order(machines: tuple[PlatformRow, ...], sort: str) -> list[int]:
-    """The machines by a column, those without a number last; `-COLUMN` for the largest first."""
-    column, sign = sort.removeprefix("-"), -1.0 if sort.startswith("-") else 1.0
-    numbers = [value(machine, column) if column else 0.0 for machine in machines]
-    return sorted(range(len(machines)), key=lambda at: (math.isnan(numbers[at]), sign * numbers[at]))
-
-
-def rows(
-    machines: tuple[PlatformRow, ...], shown: list[int], base: int, signs: dict[int, Cell], view: View
-) -> TableRows:
-    """The table: signs of the curves, machines, and each time with its speedup over that of the baseline."""
-    columns, names, own = result_columns(machines, view.breakdown), keys(machines), view.of(CompareView)
-    titles = [title for name in columns for title in (_title(name, own.sort), "")]
-    titles[_BEFORE_GRADE:_BEFORE_GRADE] = ["grade"]
-    cells = tuple(
-        (
-            signs.get(at, Cell("  ")),
-            Cell(machines[at].label, "marked" if names[at] in own.marked else "text"),
-            *_cells(machines[at], machines[base], columns),
-        )
-        for at in shown
-    )
-    return TableRows(("", "machine", *titles), cells, frozenset((0, 1, _KEPT + _BEFORE_GRADE)))
-
-
-def _title(column: str, sort: str) -> str:
-    arrow = dict(zip((column, f"-{column}"), _ARROWS, strict=True)).get(sort, "")
-    return f"{column.removesuffix('_time').removeprefix('terms.')}{arrow}"
-
-
-def _cells(machine: PlatformRow, base: PlatformRow, columns: tuple[str, ...]) -> list[Cell]:
-    """Each time with its speedup, and the grade; or why there is no answer."""
-    if machine.reason:
-        return [Cell(brief(machine.reason.splitlines()[0]), WORDS), *[Cell("")] * (2 * len(columns))]
-    cells = []
-    for name in columns:
-        time = value(machine, name)
-        cells += [Cell(duration(time)), Cell("base", "faint") if machine is base else speedup(time, value(base, name))]
-    cells.insert(_BEFORE_GRADE, Cell(machine.grade, machine.grade))
-    return cells
-
-
-def curves(state: ExplorerState, machines: list[PlatformRow]) -> PlotDescription:
-    """The column of a study's view, for machines, over the first axis."""
-    session, view = state.session, state.view
-    frame = figure(session.result, Y_COLUMN, session.here, None, _scale(view.x_scale))
-    lines = tuple(
-        PlotLine(machine.label, frame.lines[0].x, machine.curve) for machine in machines if machine.curve is not None
-    )
-    label = view.y.removesuffix("_time").removeprefix("terms.")
-    axis = AxisDescription(label, SECOND, _scale(view.y_scale) or suiting([line.y for line in lines]))
-    return replace(frame, title="", y=axis, lines=lines)
-
-
-def _scale(choice: str) -> Scale | None:
-    return None if choice == "auto" else Scale(choice)
-
-
-def why_no_curves(state: ExplorerState, machines: list[PlatformRow]) -> str:
-    """Why none of some machines is drawn, in a sentence."""
-    if not machines:
-        return ""
-    if not state.session.grid.axes:
-        return "No sweep: select a parameter and press s to draw the time over it on every machine."
-    reasons = (machine.curve_reason or machine.reason for machine in machines)
-    reason = next(filter(None, reasons), "no point of the axis is feasible")
-    return f"No curve of {', '.join(machine.label for machine in machines)}: {reason}"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -15,48 +14,40 @@ from textual.widgets import Static
 
 from whatif.core.accuracy_cards import accuracy_notes
 from whatif.core.answer_words import larger_is_better
-from whatif.core.relative_scales import relations, relative
 from whatif.core.session import SessionInputs
 from whatif.core.sweep_answers import Answers, sweep_answers
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
-from whatif.errors import UsageError
-from whatif.plotting.description import Description, HeatMap, PlotDescription, Scale
+from whatif.plotting.description import Description, HeatMap, PlotDescription
 from whatif.schema.phase_edits import edits_of
-from whatif.tui.adoption import adopted_words, edits_at, part_of_sweep, point_of
 from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
-from whatif.tui.events import ChangeRequested, ErrorReported, JobRequested
+from whatif.tui.events import ChangeRequested, JobRequested
 from whatif.tui.labels import grade_style, toast
-from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
+from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
+from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SCALES, SweepPage, SweepView
 from whatif.tui.state import ExplorerState
 from whatif.tui.variant_lines import with_variants
-from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.headline import HeadlineView
 from whatif.tui.widgets.measured_curves import drawn_points, error_picture, with_measured
 from whatif.tui.widgets.stacked_plots import StackedPlots
-from whatif.vocabulary import Relation
 
 if TYPE_CHECKING:
     from whatif.studies.measured_points import SweepMeasurements
 
-_SCALES = {"auto": None, "linear": Scale.LINEAR, "log": Scale.LOG}
-
 
 @dataclass(frozen=True, slots=True)
-class ExploreView(PageView):
+class ExploreView(SweepView):
     """View of the first page."""
 
     PAGE: ClassVar[str] = "explore"
     second: Literal["curves", "heat"] = "curves"
     """Representation of a second swept parameter."""
-    relation: Relation = "value"
-    """Scale of y: the values, or relative to the baseline."""
 
 
-class ExplorePage(Page[ExploreView]):
+class ExplorePage(SweepPage[ExploreView]):
     """Headline, plot and breakdown of a study."""
 
     NAME: ClassVar[str] = "explore"
@@ -65,15 +56,14 @@ class ExplorePage(Page[ExploreView]):
         PageKey("next_curve", "y", "curve(1)", "result", "Draw the next result or phase"),
         PageKey("last_curve", "Y", "curve(-1)", "", "Draw the previous result or phase"),
         extra_key("y_scale", "o", "turn('y_scale')", "y scale", "Scale the y axis: automatic, linear, logarithmic"),
-        extra_key("relation", "r", "relation", "relation", "Show the value, speedup, parallel efficiency or ratio"),
+        RELATION_KEY,
         extra_key("x_scale", "O", "turn('x_scale')", "x scale", "Scale the x axis: automatic, linear, logarithmic"),
         extra_key("second", "m", "turn('second')", "heat map", "Switch between curves and a heat map of two axes"),
         extra_key("swap", "x", "swap", "swap axes", "Swap the two axes"),
         extra_key("bands", "B", "bands", "bands", "Show or hide the bands of uncertain values"),
         extra_key("spread", "percent_sign", "turn('spread')", "spread", "Vary assumed values too, then data sheets"),
         PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
-        extra_key("best", "z", "optimum", "best", "Put the crosshair on the optimum of the drawn result"),
-        extra_key("worst", "Z", "optimum(True)", "worst", "Put the crosshair on the opposite of the optimum"),
+        *OPTIMUM_KEYS,
         extra_key("parts", "p", "turn('breakdown')", "breakdown", "Break the time down by phase or by category"),
     )
 
@@ -96,6 +86,10 @@ class ExplorePage(Page[ExploreView]):
     def on_mount(self) -> None:
         """The axes of the plot are swept parameters."""
         self.query_one(StackedPlots).adopts = True
+
+    def column(self, state: ExplorerState) -> str:
+        """Column or phase that is drawn."""
+        return drawn_column(state)
 
     @property
     def message(self) -> str:
@@ -143,22 +137,10 @@ class ExplorePage(Page[ExploreView]):
         if runs is not None and isinstance(description, PlotDescription):
             points = drawn_points(runs.points, drawn_column(state))
             description, below = with_measured(description, points), error_picture(description, points)
-        description = self._related(state, description)
+        description = self.related(state, description, state.baseline.point)
         self.query_one(StackedPlots).show_both(description, below)
         if tabular:
             self.query_one(TableView).show(plot_table(description))
-
-    def _related(self, state: ExplorerState, description: Description) -> Description:
-        """Curves on the scale of y that is asked for, where it has a meaning."""
-        session, relation = state.session, self.view_in(state.view).relation
-        y, scale = drawn_column(state), _SCALES[state.view.y_scale]
-        if isinstance(description, HeatMap) or relation not in relations(session.result, y):
-            return description
-        try:
-            return relative(description, session.result, y, relation, state.baseline.point, scale)
-        except UsageError as problem:
-            self.post_message(ErrorReported(str(problem)))
-            return description
 
     def _bands(self, state: ExplorerState) -> Uncertainty | None:
         """The bands that were computed for what a study asks."""
@@ -206,12 +188,6 @@ class ExplorePage(Page[ExploreView]):
             names = columns_to_plot(self._state.session.result)
             self.choose_shared("y", lambda view: stepped(names, view.y if view.y in names else Y_COLUMN, steps))
 
-    def action_relation(self) -> None:
-        """Draw on the next scale of y that the result has."""
-        if self._state is not None:
-            names = relations(self._state.session.result, drawn_column(self._state))
-            self.choose("relation", lambda view: stepped(names, view.relation))
-
     def action_optimum(self, opposite: bool = False) -> None:
         """Put the crosshair on the best point of the drawn result, or on the worst one."""
         state, plots = self._state, self.query_one(StackedPlots)
@@ -225,28 +201,11 @@ class ExplorePage(Page[ExploreView]):
         if found is None or opposite:
             self.notify(toast(answers.sentence if found is None else found.text), markup=False)
 
-    @on(StackedPlots.Adopted)
-    def _adopt(self, event: StackedPlots.Adopted) -> None:
-        """Adopt the values under the crosshair; on the optimum of curves, those of all axes."""
-        if self._state is None or event.plot.description is None:
-            return
-        session = self._state.session
-        index = point_of(session, event.plot.description, event.cross)
-        if self._optimum is not None and np.array_equal(self._optimum[1], event.cross, equal_nan=True):
-            index = self._optimum[0]
-        changes = edits_at(session, index)
-        self.notify(toast(adopted_words(session, changes)), markup=False)
-        for change in changes:
-            self.post_message(ChangeRequested(change))
-
-    @on(StackedPlots.PartWanted)
-    def _sweep_part(self, event: StackedPlots.PartWanted) -> None:
-        """Sweep the visible part of the first axis."""
-        if self._state is not None:
-            try:
-                self.post_message(ChangeRequested(part_of_sweep(self._state.session, event.low, event.high)))
-            except UsageError as problem:
-                self.post_message(ErrorReported(str(problem)))
+    def index_at(self, plot: Description, cross: tuple[float, float]) -> tuple[int, ...]:
+        """Index of a crosshair; on the optimum of curves, that on all axes."""
+        if self._optimum is not None and np.array_equal(self._optimum[1], cross, equal_nan=True):
+            return self._optimum[0]
+        return super().index_at(plot, cross)
 
     def action_swap(self) -> None:
         """Exchange the axes."""
@@ -268,7 +227,7 @@ def _accuracy(state: ExplorerState) -> Iterable[str]:
 def picture(state: ExplorerState, bands: Uncertainty | None = None) -> PlotDescription | HeatMap:
     """What the sweep of a study is drawn as, with bands where they are known."""
     session, view, y = state.session, state.view, drawn_column(state)
-    scales = _SCALES[view.x_scale], _SCALES[view.y_scale]
+    scales = SCALES[view.x_scale], SCALES[view.y_scale]
     if view.of(ExploreView).second == "heat" and len(session.grid.axes) > 1:
         places = [session.place_on(axis) for axis in session.grid.axes[:2]]
         return replace(heat_map(session.result, y, (places[0], places[1]), *scales), title="")

@@ -1,0 +1,90 @@
+"""Base of the pages whose plot has the swept parameters as axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from textual import on
+
+from whatif.core.relative_scales import relations, relative
+from whatif.core.result import Result
+from whatif.errors import UsageError
+from whatif.plotting.description import Description, HeatMap, PlotLine, Scale
+from whatif.tui.adoption import adopted_words, edits_at, part_of_sweep, point_of
+from whatif.tui.events import ChangeRequested, ErrorReported
+from whatif.tui.labels import toast
+from whatif.tui.pages.page import Page, extra_key, stepped
+from whatif.tui.state import ExplorerState
+from whatif.tui.view_entries import PageView
+from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.vocabulary import Relation
+
+SCALES = {"auto": None, "linear": Scale.LINEAR, "log": Scale.LOG}
+RELATION_KEY = extra_key(
+    "relation", "r", "relation", "relation", "Show the value, speedup, parallel efficiency or ratio"
+)
+OPTIMUM_KEYS = (
+    extra_key("best", "z", "optimum", "best", "Put the crosshair on the optimum of the drawn result"),
+    extra_key("worst", "Z", "optimum(True)", "worst", "Put the crosshair on the opposite of the optimum"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepView(PageView):
+    """View of a page that draws a sweep."""
+
+    relation: Relation = "value"
+    """Scale of y: the values, or relative to the baseline."""
+
+
+W = TypeVar("W", bound=SweepView)
+
+
+class SweepPage(Page[W]):
+    """Base of pages that draw a sweep: enter adopts the values under the crosshair, `.` sweeps the visible part."""
+
+    def column(self, state: ExplorerState) -> str:
+        """Column or phase that is drawn."""
+        raise NotImplementedError
+
+    def index_at(self, plot: Description, cross: tuple[float, float]) -> tuple[int, ...]:
+        """Index of a crosshair on the axes of the sweep."""
+        return () if self._state is None else point_of(self._state.session, plot, cross)
+
+    def related(self, state: ExplorerState, plot: Description, baseline: Result | PlotLine) -> Description:
+        """Curves on the scale of y that is asked for, where it has a meaning."""
+        relation, result, y = self.view_in(state.view).relation, state.session.result, self.column(state)
+        if isinstance(plot, HeatMap) or relation not in relations(result, y):
+            return plot
+        try:
+            return relative(plot, result, y, relation, baseline, SCALES[state.view.y_scale])
+        except UsageError as problem:
+            self.post_message(ErrorReported(str(problem)))
+            return plot
+
+    def action_relation(self) -> None:
+        """Draw on the next scale of y that the result has."""
+        if self._state is not None:
+            names = relations(self._state.session.result, self.column(self._state))
+            self.choose("relation", lambda view: stepped(names, view.relation))
+
+    @on(PlotView.Adopted)
+    def _adopt(self, event: PlotView.Adopted) -> None:
+        """Adopt the values under the crosshair."""
+        if self._state is None or event.plot.description is None:
+            return
+        session = self._state.session
+        changes = edits_at(session, self.index_at(event.plot.description, event.cross))
+        self.notify(toast(adopted_words(session, changes)), markup=False)
+        for change in changes:
+            self.post_message(ChangeRequested(change))
+
+    @on(PlotView.PartWanted)
+    def _sweep_part(self, event: PlotView.PartWanted) -> None:
+        """Sweep the visible part of the first axis."""
+        if self._state is not None:
+            try:
+                self.post_message(ChangeRequested(part_of_sweep(self._state.session, event.low, event.high)))
+            except UsageError as problem:
+                self.post_message(ErrorReported(str(problem)))
