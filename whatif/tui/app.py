@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +21,7 @@ from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.plugins import resolve
 from whatif.tui.all_keys import all_keys
+from whatif.tui.background import BackgroundJobs
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt, Revert
 from whatif.tui.config import Config, keymap
@@ -88,6 +89,7 @@ class Explorer(VariantWriter):
         self._journal, self._recovery_folder = journal, recovery_folder
         self._saving: Worker[None] | None = None
         self._looked_at: ExplorerState | None = None
+        self.jobs = BackgroundJobs()
         self._start(scenario, Session.start(scenario))
 
     def _start(self, scenario: Scenario, session: Session) -> None:
@@ -124,7 +126,7 @@ class Explorer(VariantWriter):
         self.call_next(self._open_main_screen)
 
     async def _open_main_screen(self) -> None:
-        await self.push_screen(MainScreen(self.state))
+        await self.push_screen(MainScreen(self.state, self.jobs))
         on_end(self._ended)
         self.set_interval(LOOK_SECONDS, self._look)
         self.call_after_refresh(self._begin)
@@ -147,7 +149,6 @@ class Explorer(VariantWriter):
         if self._opening and not await self._repeat(self._opening):
             return
         if self._replay:
-            self._say(f"replaying {len(self._replay)} lines of the journal …")
             await self._repeat(self._replay)
             return
         lost = self.file_sync.recovery.lost()
@@ -160,16 +161,21 @@ class Explorer(VariantWriter):
 
     async def _repeat(self, lines: Iterable[str]) -> bool:
         """Do what some lines say; whether all of them could be done."""
+        lines, error = tuple(lines), ""
+        tell = self.main_screen.tell_activity
         try:
-            await self.runner.replay(lines, self.action_save)
+            await self.runner.replay(lines, self.action_save, lambda at: tell(f"replaying line {at} of {len(lines)}"))
         except WhatifError as problem:
-            self._shown(f"the replay stopped at {problem}")
-            return False
-        return True
+            error = f"the replay stopped at {problem}"
+        tell("")
+        if error:
+            self._shown(error)
+        return not error
 
     def on_unmount(self) -> None:
         """Leave nothing open."""
         self._close()
+        self.jobs.close()
 
     def _close(self) -> None:
         self.runner.close()
@@ -346,7 +352,7 @@ class Explorer(VariantWriter):
     @work
     async def _open(self, event: FileAsked) -> None:
         """Open another scenario in place of this one."""
-        if not await self._may_leave("open it"):
+        if not await self._may_leave("open it", self.state.at_stake()):
             return
         unsaved = self.state.unsaved()
         try:
@@ -356,19 +362,20 @@ class Explorer(VariantWriter):
             self._shown(str(problem))
             return
         # Keys were pressed meanwhile.
-        if self.state.unsaved() != unsaved and not await self._may_leave("open it"):
+        if self.state.unsaved() != unsaved and not await self._may_leave("open it", self.state.at_stake()):
             return
         while not isinstance(self.screen, MainScreen):
             self.pop_screen()
         self.file_sync.recovery.forget()
         self._close()
         self._start(session.scenario, session)
-        await self.switch_screen(MainScreen(self.state))
+        await self.switch_screen(MainScreen(self.state, self.jobs))
+        for change in event.changes:
+            self.runner.ask(change)
         self.runner.worker.warm()
 
-    async def _may_leave(self, words: str) -> bool:
-        """Whether nothing is unsaved, or the person says what becomes of it."""
-        unsaved = self.at_stake()
+    async def _may_leave(self, words: str, unsaved: Mapping[str, str]) -> bool:
+        """Whether nothing would be lost, or the person says what becomes of it."""
         if not unsaved:
             return True
         lines = "\n".join(f"{path} = {text}" for path, text in list(unsaved.items())[:12])
@@ -388,7 +395,7 @@ class Explorer(VariantWriter):
     @work
     async def action_quit(self) -> None:  # type: ignore[override]
         """Quit the program."""
-        if await self._may_leave("quit"):
+        if await self._may_leave("quit", self.at_stake()):
             self.file_sync.recovery.forget()
             self.exit()
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
-from whatif.tui.commands import Change
+from whatif.tui.commands import Change, Edit
 from whatif.tui.variant_set import question
 from whatif.tui.worker import Report, Worker
 
@@ -56,6 +56,11 @@ class BackgroundJob:
         return self.stage in (JobStage.WAITING, JobStage.RUNNING)
 
     @property
+    def changes(self) -> tuple[Change, ...]:
+        """Commands that lead to the answer."""
+        return (*((self.answer,) if isinstance(self.answer, Edit) else ()), *self.opens)
+
+    @property
     def words(self) -> str:
         """Stage, progress and about how long it takes."""
         if not self.active:
@@ -65,15 +70,21 @@ class BackgroundJob:
 
     def is_of(self, scenario: Scenario) -> bool:
         """Whether the question was asked for the values of a scenario."""
-        return question(self.scenario) == question(scenario)
+        return self.is_of_file(scenario) and question(self.scenario) == question(scenario)
+
+    def is_of_file(self, scenario: Scenario) -> bool:
+        """Whether the question was asked for some values of the file of a scenario."""
+        return self.scenario.document.name == scenario.document.name
 
 
 class BackgroundJobs:
     """The list of jobs, the newest first; `changed(job)` is called at every start, progress and end."""
 
-    def __init__(self, changed: Callable[[BackgroundJob], None], worker: Callable[[], Worker] = Worker) -> None:
+    def __init__(
+        self, changed: Callable[[BackgroundJob], None] = lambda job: None, worker: Callable[[], Worker] = Worker
+    ) -> None:
         self.items: list[BackgroundJob] = []
-        self._changed, self._new_worker = changed, worker
+        self.changed, self._new_worker = changed, worker
         self._running: tuple[BackgroundJob, Worker, asyncio.Task[None]] | None = None
 
     @property
@@ -105,12 +116,12 @@ class BackgroundJobs:
             job.stage = JobStage.RUNNING
             task = asyncio.get_running_loop().create_task(self._work(job, worker))
             self._running = job, worker, task
-            self._changed(job)
+            self.changed(job)
 
     async def _work(self, job: BackgroundJob, worker: Worker) -> None:
         def report(text: str) -> None:
             job.progress = text
-            self._changed(job)
+            self.changed(job)
 
         try:
             job.answer = await worker.run(counted, job.function, job.arguments, report=report)
@@ -119,7 +130,7 @@ class BackgroundJobs:
             job.stage, job.error = JobStage.FAILED, str(problem)
         worker.close()
         self._running = None
-        self._changed(job)
+        self.changed(job)
         self._next()
 
     def stop(self, job: BackgroundJob) -> None:
@@ -130,7 +141,7 @@ class BackgroundJobs:
         job.stage = JobStage.STOPPED
         if self._running is not None and self._running[0] is job:
             self._end()
-        self._changed(job)
+        self.changed(job)
         self._next()
 
     def _end(self) -> None:

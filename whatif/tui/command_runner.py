@@ -128,9 +128,15 @@ class CommandRunner:
         self._end()
         self.worker.close()
 
-    async def replay(self, lines: Iterable[str], save: Callable[[], None]) -> None:
-        """Perform the lines of a journal in order; raise `UsageError` at the first that fails."""
+    async def replay(
+        self, lines: Iterable[str], save: Callable[[], None], begun: Callable[[int], None] = lambda number: None
+    ) -> None:
+        """Perform the lines of a journal in order; raise `UsageError` at the first that fails.
+
+        `begun` is called with the number of each line before it is performed.
+        """
         for number, line in enumerate(lines, 1):
+            begun(number)
             if line.strip() and not line.lstrip().startswith("#"):
                 self.error = ""
                 try:

@@ -69,11 +69,12 @@ class StopRequested(Message):
 
 
 class FileAsked(Message):
-    """Request to open another scenario; `source` is its path or name."""
+    """Request to open another scenario, by path or name, and to perform changes there."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, changes: tuple[Change, ...] = ()) -> None:
         super().__init__()
         self.source = source
+        self.changes = changes
 
 
 class VariantFilesAsked(Message):

@@ -9,12 +9,12 @@ from textual.app import App
 
 from whatif.errors import WhatifError
 from whatif.tui.events import VariantFilesAsked
-from whatif.tui.screens.background_screen import BackgroundScreen
 from whatif.tui.screens.dialogs import ChoicePrompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from whatif.tui.background import BackgroundJobs
     from whatif.tui.command_runner import CommandRunner
     from whatif.tui.file_sync import FileSync
 
@@ -24,11 +24,11 @@ class VariantWriter(App[None]):
 
     file_sync: FileSync
     runner: CommandRunner
+    jobs: BackgroundJobs
 
     def at_stake(self) -> dict[str, str]:
         """What would be lost at the end: changes that no file has, and jobs in the background."""
-        jobs = next(screen.jobs for screen in self.screen_stack if isinstance(screen, BackgroundScreen))
-        return self.runner.state.at_stake() | {job.title: job.words for job in jobs.items if job.active}
+        return self.runner.state.at_stake() | {job.title: job.words for job in self.jobs.items if job.active}
 
     def _shown(self, error: str) -> None:
         raise NotImplementedError

@@ -8,8 +8,7 @@ from textual import on, work
 from textual.screen import Screen
 
 from whatif.tui.background import BackgroundJob, BackgroundJobs, JobStage
-from whatif.tui.commands import Edit
-from whatif.tui.events import BackgroundAsked, ChangeRequested
+from whatif.tui.events import BackgroundAsked, ChangeRequested, FileAsked
 from whatif.tui.labels import toast
 
 if TYPE_CHECKING:
@@ -24,9 +23,11 @@ class BackgroundScreen(Screen[None]):
     state: ExplorerState
     latest: LatestOnly
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: BackgroundJobs) -> None:
         super().__init__()
-        self.jobs = BackgroundJobs(self._job_changed)
+        # They go on where another scenario is opened, on another screen.
+        self.jobs = jobs
+        jobs.changed = self._job_changed
 
     @property
     def page(self) -> Page[Any]:
@@ -70,9 +71,10 @@ class BackgroundScreen(Screen[None]):
         chosen = await self.app.push_screen_wait(_dialog()(self.jobs, lambda: self.state.session.scenario))
         if chosen is None:
             return
-        if isinstance(chosen.answer, Edit):
-            self.post_message(ChangeRequested(chosen.answer))
-        for change in chosen.opens:
+        if not chosen.is_of_file(self.state.session.scenario):
+            self.post_message(FileAsked(chosen.scenario.document.name, chosen.changes))
+            return
+        for change in chosen.changes:
             self.post_message(ChangeRequested(change))
 
 

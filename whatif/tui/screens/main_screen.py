@@ -13,6 +13,7 @@ from textual.widgets import ContentSwitcher
 
 from whatif.core.sweep_figure import breakdown
 from whatif.tui import page_registry
+from whatif.tui.background import BackgroundJobs
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
 from whatif.tui.events import (
     ChangeRequested,
@@ -77,12 +78,14 @@ class MainScreen(BackgroundScreen):
     ]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (30, "-tall")]  # noqa: RUF012
 
-    def __init__(self, state: ExplorerState) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState, jobs: BackgroundJobs) -> None:
+        super().__init__(jobs)
         self.state = state
         self.busy = False
         self._error = ""
         self._told = False
+        self.activity = ""
+        """What the program does on its own, such as repeating a journal."""
         self._tree: bool | None = None
         self._gathered: Job | None = None
         self._seen: dict[str, str] = {}
@@ -111,7 +114,6 @@ class MainScreen(BackgroundScreen):
     def on_unmount(self) -> None:
         """Want nothing computed any more."""
         self.latest.close()
-        self.jobs.close()
 
     def on_resize(self) -> None:
         """The narrowest screens have room for one thing at a time."""
@@ -143,6 +145,11 @@ class MainScreen(BackgroundScreen):
             self.query_one(ParameterPanel).answered(error)
         if new:
             self._show_study()
+        self._show_words()
+
+    def tell_activity(self, words: str) -> None:
+        """Tell what the program does on its own."""
+        self.activity = words
         self._show_words()
 
     def _show_study(self) -> None:
@@ -218,7 +225,8 @@ class MainScreen(BackgroundScreen):
         self.query_one(Title).show(question, state.view.screen, len(state.unsaved()))
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
-        self.query_one(Status).show(state, self._error, busy=self.busy, background=self.jobs.line)
+        background = self.activity or self.jobs.line
+        self.query_one(Status).show(state, self._error, busy=self.busy, background=background)
         self._offer_whole()
 
     def _offer_whole(self) -> None:
