@@ -9,9 +9,13 @@ from textual.app import App
 
 from whatif.api.editing import PhaseEdit, edited, motif_named, motifs, phase_kinds, phases_of
 from whatif.core.scenario import Scenario
-from whatif.errors import WhatifError
+from whatif.core.session import Session
+from whatif.errors import UsageError, WhatifError
 from whatif.schema.shipped import shipped_names
+from whatif.studies.phase_form import form_problems, form_values, phase_form
+from whatif.tui.commands import EditAll
 from whatif.tui.screens.dialogs import TextPrompt
+from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.pick_list import PickList
 
 PREFIX: Final = "application.phases."
@@ -52,7 +56,7 @@ class PhaseDialogs:
         """Edit that a person asks for at a phase; None after escape. Raise `WhatifError` if it cannot be."""
         if word == "add":
             return await self._add(phase)
-        phase = phase or await self._which(word)
+        phase = phase or await self.which(word)
         if not phase:
             return None
         if word == "kind":
@@ -72,7 +76,8 @@ class PhaseDialogs:
         name = await self._name(f"Name of the phase ({source})", begin, lambda name: _edit("add", name, text))
         return _edit("add", name, text) if name else None
 
-    async def _which(self, word: str) -> str:
+    async def which(self, word: str) -> str:
+        """Phase that a person picks; empty after escape."""
         rows = ((name, str(table.get("kind", ""))) for name, table in self._phases.items())
         return await self._pick(f"Which phase? ({word})", rows)
 
@@ -88,6 +93,17 @@ class PhaseDialogs:
         except WhatifError as problem:
             return str(problem)
         return ""
+
+
+async def filled_in(app: App[Any], session: Session, phase: str, of_all: str = "") -> EditAll | None:
+    """Values that a person gives a phase in a form, empty where none is changed; None after escape."""
+    if phase not in phases_of(session.scenario.document, session.scenario.folders):
+        raise UsageError(f"there is no phase `{phase}`")
+    scenario, fields = session.scenario, phase_form(session.program, phase)
+    kind = session.program.parameters[f"{PREFIX}{phase}.kind"].text()
+    form = FormScreen(f"{phase}: {kind}{of_all}", fields, lambda texts: form_problems(scenario, fields, texts))
+    texts = await app.push_screen_wait(form)
+    return None if texts is None else EditAll(tuple(form_values(fields, texts).items()))
 
 
 def _edit(word: Any, name: str, text: str) -> PhaseEdit:
