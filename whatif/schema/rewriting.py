@@ -49,7 +49,7 @@ def rewritten(
 
 
 def _is_own_removal(path: KeyPath, document: Document, loaded: Loaded) -> bool:
-    """Whether an override removes a value that this file alone states: its line goes, for want of anything to inherit."""
+    """Whether an override removes a value that this file alone states, so that its line goes."""
     layers = loaded.layers
     stated = [layer for layer in layers.items if layer.stated(path) is not None]
     removed = bool(stated) and removes(ScenarioSpec, layers, path) and stated[-1].stated(path) == NONE

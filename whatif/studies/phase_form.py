@@ -50,7 +50,7 @@ class FormField:
 
 
 def phase_form(program: Program, phase: str) -> tuple[FormField, ...]:
-    """Fields of a phase: those that are stated, then those with defaults. Its kind is none: it decides which there are."""
+    """Fields of a phase, the stated ones first. Its kind is none of them: it decides which there are."""
     table = program.loaded.scenario.application.phases[phase]
     at = f"{PHASES}.{phase}"
     keys = ((f"{at}.{name}", key, getattr(table, name)) for name, key in table_keys(type(table)) if name != "kind")

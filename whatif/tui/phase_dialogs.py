@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from textual.app import App
 
-from whatif.api.editing import PhaseEdit, edited, motif_named, motifs, phase_kinds, phases_of
+from whatif.api.editing import PhaseEdit, edited, motif_named, motifs, phase_files, phase_kinds, phases_of, source_name
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
@@ -19,6 +21,7 @@ from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.pick_list import PickList
 
 PREFIX: Final = "application.phases."
+FILE_ROW: Final = ("(file)", "From a file: a profile of GPU work, profiled kernels, a trace, another scenario")
 
 
 def phase_at(path: str) -> str:
@@ -31,6 +34,14 @@ def free_name(name: str, taken: Iterable[str]) -> str:
     known = set(taken)
     names = (name, *(f"{name}_{number}" for number in range(2, 1000)))
     return next(item for item in names if not any(other == item or other.startswith(f"{item}_") for other in known))
+
+
+async def pick_file(app: App[Any]) -> str | None:
+    """File of phases that a person picks in the present folder, or types; None after escape."""
+    rows = await asyncio.to_thread(phase_files, Path())
+    return await app.push_screen_wait(
+        PickList("A profile, a trace or a scenario: pick or type its name", rows, free=True)
+    )
 
 
 def motif_rows() -> Iterator[tuple[str, str]]:
@@ -68,11 +79,15 @@ class PhaseDialogs:
         return _edit(word, phase, text) if text or word == "delete" else None
 
     async def _add(self, after: str) -> PhaseEdit | None:
-        source = await self._pick("Add a phase: a motif, SCENARIO:PHASE or FILE.toml", motif_rows(), free=True)
+        source = await self._pick(
+            "Add a phase: a motif, SCENARIO:PHASE or a file", (FILE_ROW, *motif_rows()), free=True
+        )
+        if source == FILE_ROW[0]:
+            source = await pick_file(self._app) or ""
         if not source:
             return None
         text = f"{source} after {after}" if after in self._phases else source
-        begin = free_name(source.rpartition(":")[2] if "/" not in source else "phase", self._phases)
+        begin = free_name(source_name(source), self._phases)
         name = await self._name(f"Name of the phase ({source})", begin, lambda name: _edit("add", name, text))
         return _edit("add", name, text) if name else None
 

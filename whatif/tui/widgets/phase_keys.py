@@ -7,7 +7,7 @@ from typing import Final
 from textual import work
 from textual.binding import Binding
 
-from whatif.api.editing import EditedDocument, PhaseEdit, added_names, edited, motif_named
+from whatif.api.editing import EditedDocument, PhaseEdit, edited, phases_of
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.tui.events import ChangeRequested, ErrorReported
@@ -30,7 +30,7 @@ PHASE_KEYS: Final = (
         "form",
         "phase form",
         show=False,
-        tooltip="Edit the phase as a form: all keys of its kind",
+        tooltip="Edit all keys of the phase as a form",
         id="phase.form",
     ),
     Binding("K", "phase('kind')", "change kind", show=False, tooltip="Change the kind of the phase", id="phase.kind"),
@@ -110,14 +110,8 @@ class PhaseKeys(LineList):
         document = edited(scenario.document, edit, scenario.folders)
         if isinstance(document, EditedDocument) and document.notes:
             self.app.notify(toast("; ".join(document.notes)), markup=False)
-        names = _names_after(edit)
+        before, after = (phases_of(item, scenario.folders) for item in (scenario.document, document))
+        names = tuple(name for name in after if name not in before) or (edit.name,)
         self.phase_wanted = f"application.phases.{names[0]}"
         self.forms_wanted = names if edit.word == "add" else ()
         self.post_message(ChangeRequested(EditPhase(edit)))
-
-
-def _names_after(edit: PhaseEdit) -> tuple[str, ...]:
-    """Names of the phases that an edit is about, after it."""
-    if edit.word == "add":
-        return tuple(added_names(edit.name, motif_named(edit.text.partition(" after ")[0])).values())
-    return (edit.text if edit.word in ("copy", "rename") else edit.name,)
