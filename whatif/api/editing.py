@@ -13,7 +13,7 @@ from whatif.files.scenario_edits import (
 from whatif.files.scenario_template import template
 from whatif.files.variant_files import variant_paths, write_variants
 from whatif.schema.motifs import Motif, motif_named, motifs, phase_files, phases_of, source_name
-from whatif.schema.phase_edits import EditedDocument, PhaseEdit, edited
+from whatif.schema.phase_edits import EditedDocument, PhaseEdit, edited, free_phase_name
 from whatif.schema.phase_kinds import phase_kinds
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "difference",
     "edited",
     "editor_command",
+    "free_phase_name",
     "motif_named",
     "motifs",
     "phase_files",

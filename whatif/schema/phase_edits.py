@@ -6,8 +6,9 @@ An edit is a plain value. Edits are made in the text of the file, whose comments
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -162,6 +163,13 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
     if name in taken:
         raise UsageError(f"there is a phase `{name}` already")
     return name
+
+
+def free_phase_name(name: str, taken: Iterable[str]) -> str:
+    """Name, numbered if it is taken or begins one that is."""
+    known = set(taken)
+    names = chain((name,), (f"{name}_{number}" for number in count(2)))
+    return next(item for item in names if not any(other == item or other.startswith(f"{item}_") for other in known))
 
 
 def added_names(name: str, motif: Motif) -> dict[str, str]:

@@ -21,7 +21,7 @@ from whatif.vocabulary import LIBRARY_ALGORITHMS, MESSAGE_ALGORITHMS
 
 Choice = tuple[str, str]
 """Name and description."""
-_FIGURES: Final = {
+FIGURES: Final = {
     "gpu": ("dram_bandwidth", "memory_size", "peak_double_rate"),
     "cpu": ("memory_bandwidth", "cache_size", "peak_double_rate"),
 }
@@ -71,7 +71,7 @@ def part_choices(path: str, scenario: Scenario) -> tuple[Choice, ...]:
     folder = scenario.document.folder
     folders = (*([] if folder is None else [folder]), *scenario.folders)
     parts = parts_of(str(kind), folders)
-    return tuple((name, part_description(document, _FIGURES.get(str(kind), ()))) for name, document in parts.items())
+    return tuple((name, part_description(document, FIGURES.get(str(kind), ()))) for name, document in parts.items())
 
 
 def value_choices(parameter: Parameter | KnownKey) -> tuple[Choice, ...]:

@@ -1,33 +1,70 @@
-"""Questions that lead to a scenario of one's own: its name, its machine, its phases."""
+"""Questions that lead to a scenario of one's own: its name, its machine, its phases, its measured runs."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from textual.app import App
 
-from whatif.api.editing import motifs, template
-from whatif.core.scenario import Scenario
+from whatif.api.building import (
+    MachineParts,
+    NewScenario,
+    machine_form,
+    machine_of,
+    machine_problems,
+    named_phases,
+    new_scenario,
+)
+from whatif.api.editing import motifs
 from whatif.errors import WhatifError
-from whatif.schema.toml import parse_document
 from whatif.tui.labels import toast
-from whatif.tui.phase_dialogs import free_name
+from whatif.tui.phase_dialogs import FILE_ROW, pick_file
 from whatif.tui.screens.dialogs import TextPrompt, toml_path
+from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.pick_list import PickList, Row
 
 _DONE: Final = "(done)"
+_PARTS: Final = ("(from parts)", "Your own machine: GPU, processor, network and how many of each")
+_RUNS: Final = ("(runs)", "A CSV file of measured runs, with ranks, nodes and times, to compare with and to calibrate")
 
 
-class NewScenario(NamedTuple):
-    """File of a new scenario and its text."""
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """What a person has answered so far."""
 
     path: Path
-    text: str
+    machine: str | MachineParts
+    machine_name: str = ""
+    phases: tuple[str, ...] = ()
+    runs: Path | None = None
+
+    def files(self, folders: tuple[Path, ...]) -> NewScenario:
+        """Files of these answers; raise `WhatifError` if they do not fit together."""
+        return new_scenario(
+            self.path, self.machine, self.phases, machine_name=self.machine_name, runs=self.runs, folders=folders
+        )
+
+    @property
+    def title(self) -> str:
+        """Question for the next phase."""
+        names = [name for name, _ in named_phases(self.phases)]
+        return f"3 of 3: {', '.join(names)}; next phase?" if names else "3 of 3: your application, first phase"
+
+    @property
+    def rows(self) -> list[Row]:
+        """Answers to the question for the next phase."""
+        names = ", ".join(name for name, _ in named_phases(self.phases))
+        with_runs = f" and {self.runs}" if self.runs is not None else ""
+        done = [(_DONE, f"Open the scenario with {names}{with_runs}")] if names else []
+        runs = [_RUNS] if self.runs is None and names else []
+        return [*done, *((motif.name, motif.description) for motif in motifs()), FILE_ROW, *runs]
 
 
-async def new_scenario(
+async def ask_new_scenario(
     app: App[Any], name: str, platforms: Sequence[Row], platform: str, folders: tuple[Path, ...]
 ) -> NewScenario | None:
     """Scenario that a person puts together; None after escape.
@@ -37,42 +74,46 @@ async def new_scenario(
     typed = await app.push_screen_wait(TextPrompt("1 of 3: name of the new scenario", name))
     if not typed:
         return None
-    path = toml_path(typed)
-    machine = await app.push_screen_wait(PickList("2 of 3: your machine", platforms, platform))
-    if machine is None:
-        return None
-    phases: list[tuple[str, str]] = []
-    text = ""
+    answers = await _machine(app, _Answers(toml_path(typed), platform), platforms, folders)
+    return None if answers is None else await _phases(app, answers, folders)
+
+
+async def _machine(
+    app: App[Any], answers: _Answers, platforms: Sequence[Row], folders: tuple[Path, ...]
+) -> _Answers | None:
+    picked = await app.push_screen_wait(PickList("2 of 3: your machine", (_PARTS, *platforms), str(answers.machine)))
+    if picked != _PARTS[0]:
+        return None if picked is None else replace(answers, machine=picked)
+    fields = machine_form(f"{answers.path.stem}_machine", folders)
+    form = FormScreen("2 of 3: your machine", fields, lambda texts: machine_problems(fields, texts, folders))
+    texts = await app.push_screen_wait(form)
+    return None if texts is None else replace(answers, machine=machine_of(texts), machine_name=texts["name"])
+
+
+async def _phases(app: App[Any], answers: _Answers, folders: tuple[Path, ...]) -> NewScenario | None:
+    """Files with the phases that a person picks one after the other."""
+    made: NewScenario | None = None
     while True:
-        picked = await app.push_screen_wait(PickList(_title(phases), _rows(phases)))
+        picked = await app.push_screen_wait(PickList(answers.title, answers.rows))
         if picked in (None, _DONE):
-            return None if picked is None else NewScenario(path, text)
-        more = [*phases, (free_name(str(picked), _names(phases)), str(picked))]
+            return None if picked is None else made
+        more = await _with(app, answers, str(picked))
         try:
-            text = _checked(path, machine, folders, more)
+            made = await asyncio.to_thread(more.files, folders)
         except WhatifError as problem:
-            app.notify(toast(f"{picked} does not run on {machine}: {problem}"), severity="error", markup=False)
+            app.notify(toast(f"{picked} does not fit: {problem}"), severity="error", markup=False)
         else:
-            phases = more
+            answers = more
+            if made.notes:
+                app.notify(toast("; ".join(made.notes)), markup=False)
 
 
-def _names(phases: Sequence[tuple[str, str]]) -> list[str]:
-    return [name for name, _ in phases]
-
-
-def _title(phases: Sequence[tuple[str, str]]) -> str:
-    if not phases:
-        return "3 of 3: your application, first phase of an iteration"
-    return f"3 of 3: {', '.join(_names(phases))}; next phase?"
-
-
-def _rows(phases: Sequence[tuple[str, str]]) -> list[Row]:
-    done = [(_DONE, f"Open the scenario with {', '.join(_names(phases))}")] if phases else []
-    return [*done, *((motif.name, motif.description) for motif in motifs())]
-
-
-def _checked(path: Path, machine: str, folders: tuple[Path, ...], phases: Sequence[tuple[str, str]]) -> str:
-    """Text of a scenario; raise `WhatifError` if it does not run."""
-    text = template(path.stem, machine, folders, phases)
-    _ = Scenario(parse_document(text, path.name, path.parent), folders=folders).program
-    return text
+async def _with(app: App[Any], answers: _Answers, picked: str) -> _Answers:
+    """Answers with one more phase, or with a file of runs; the same after escape."""
+    if picked == _RUNS[0]:
+        rows = [(path.name, "CSV file") for path in sorted(Path().glob("*.csv"))]
+        window = PickList("Measured runs: pick or type the name of a CSV file", rows, free=True)
+        file = await app.push_screen_wait(window)
+        return replace(answers, runs=Path(file).expanduser()) if file else answers
+    source = await pick_file(app) if picked == FILE_ROW[0] else picked
+    return replace(answers, phases=(*answers.phases, source)) if source else answers

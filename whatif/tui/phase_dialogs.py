@@ -9,7 +9,17 @@ from typing import Any, Final
 
 from textual.app import App
 
-from whatif.api.editing import PhaseEdit, edited, motif_named, motifs, phase_files, phase_kinds, phases_of, source_name
+from whatif.api.editing import (
+    PhaseEdit,
+    edited,
+    free_phase_name,
+    motif_named,
+    motifs,
+    phase_files,
+    phase_kinds,
+    phases_of,
+    source_name,
+)
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
@@ -27,13 +37,6 @@ FILE_ROW: Final = ("(file)", "From a file: a profile of GPU work, profiled kerne
 def phase_at(path: str) -> str:
     """Phase of a parameter or table; empty for any other path."""
     return path.removeprefix(PREFIX).split(".")[0] if path.startswith(PREFIX) else ""
-
-
-def free_name(name: str, taken: Iterable[str]) -> str:
-    """Name, numbered if it is taken or begins one that is."""
-    known = set(taken)
-    names = (name, *(f"{name}_{number}" for number in range(2, 1000)))
-    return next(item for item in names if not any(other == item or other.startswith(f"{item}_") for other in known))
 
 
 async def pick_file(app: App[Any]) -> str | None:
@@ -74,8 +77,9 @@ class PhaseDialogs:
             kind = self._phases[phase].get("kind", "") if phase in self._phases else ""
             text = await self._pick(f"Kind of {phase}", phase_kinds().items(), kind)
         elif word in ("copy", "rename"):
-            title, begin = ("Copy of", free_name(phase, self._phases)) if word == "copy" else ("New name of", phase)
-            text = await self._name(f"{title} {phase}", begin, lambda name: _edit(word, phase, name))
+            title = f"Copy of {phase}" if word == "copy" else f"New name of {phase}"
+            begin = free_phase_name(phase, self._phases) if word == "copy" else phase
+            text = await self._name(title, begin, lambda name: _edit(word, phase, name))
         return _edit(word, phase, text) if text or word == "delete" else None
 
     async def _add(self, after: str) -> PhaseEdit | None:
@@ -87,7 +91,7 @@ class PhaseDialogs:
         if not source:
             return None
         text = f"{source} after {after}" if after in self._phases else source
-        begin = free_name(source_name(source), self._phases)
+        begin = free_phase_name(source_name(source), self._phases)
         name = await self._name(f"Name of the phase ({source})", begin, lambda name: _edit("add", name, text))
         return _edit("add", name, text) if name else None
 

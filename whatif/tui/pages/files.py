@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
@@ -20,7 +21,6 @@ from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported, FileAsked, JobRequested
-from whatif.tui.new_scenario import new_scenario
 from whatif.tui.pages.file_paths import catalogue_folders
 from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write, toml_path
@@ -147,13 +147,28 @@ class FilesPage(Page[PageView]):
     @work
     async def action_new(self) -> None:
         """Begin a scenario: its name, its machine, its phases."""
+        from whatif.tui.new_scenario import ask_new_scenario  # noqa: PLC0415 - not for the first look at the page
+
         if self._state is None:
             return
         known = [(item.name, item.words) for item in self._entries if item.kind == "platform" and not item.problem]
         present, folders = self._state.platform_name or "summit", catalogue_folders(self._state.session.scenario)
-        made = await new_scenario(self.app, _free("mine"), known or [(present, "")], present, folders)
-        if made is not None:
-            await self._write(made.path, made.text.encode(), "scenario")
+        made = await ask_new_scenario(self.app, _free("mine"), known or [(present, "")], present, folders)
+        if made is None or not await self._may_write(made.files):
+            return
+        try:
+            made.write(overwrite=True)
+        except WhatifError as problem:
+            self.post_message(ErrorReported(str(problem)))
+        else:
+            self.post_message(FileAsked(str(made.path)))
+
+    async def _may_write(self, paths: Iterable[Path]) -> bool:
+        """Whether all files may be written."""
+        for path in paths:
+            if not await may_write(self.app, path):
+                return False
+        return True
 
     @work
     async def action_duplicate(self) -> None:
