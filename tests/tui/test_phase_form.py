@@ -78,6 +78,10 @@ def test_a_choice_is_turned_by_arrows_or_picked_from_a_list():
         await driver.pick("max_rate")
         await driver.until(lambda: form_open(driver))
         assert model.input.value == "max_rate"
+        await driver.pilot.press("down")
+        assert driver.app.screen.focused is line_of(driver, "neighbours").input
+        await driver.pilot.press("down")
+        assert driver.app.screen.focused is line_of(driver, "concurrency").input
         await driver.pilot.press("ctrl+s")
         await driver.until(lambda: driver.session.parameter(f"{HALO}.model").text() == "max_rate")
 

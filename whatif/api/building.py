@@ -12,6 +12,7 @@ from whatif.studies.new_scenario import NewScenario, named_phases, new_scenario
 from whatif.studies.scenario_sources import DEFAULT_PLATFORM
 
 __all__ = [
+    "DEFAULT_PLATFORM",
     "MachineParts",
     "NewScenario",
     "machine_form",

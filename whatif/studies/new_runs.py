@@ -76,11 +76,12 @@ def _renamed(sheet: RunSheet, scenario: Scenario) -> tuple[dict[str, NDArray[Any
     notes: list[str] = []
     for heading, values in sheet.values.items():
         name, unit = split_unit(heading)
-        if is_heading(name.strip(), scenario.program):
+        if name.strip() in _TAKEN or is_heading(name.strip(), scenario.program):
             columns[heading] = values
             continue
         meant = _meant(name)
-        notes.append(f"{sheet.file}: `{heading}` is {f'taken as `{meant}`' if meant else 'left out'}")
+        used = "used with the ranks: `ranks_per_node`" if meant == "nodes" else f"taken as `{meant}`"
+        notes.append(f"{sheet.file}: `{heading}` is {used if meant else 'left out'}")
         if meant:
             columns[f"{meant} [{unit}]" if unit else meant] = values
     if "nodes" in columns:

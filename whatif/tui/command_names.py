@@ -49,7 +49,7 @@ _NAMES: Final = {
     "runs.open": "Read runs",
     "runs.pin": "Set baseline model",
     "profile.open": "Read profile",
-    "files.new": "New scenario",
+    "desk.new": "New scenario",
     "files.copy": "Duplicate file",
 }
 
@@ -92,7 +92,8 @@ _SYNONYMS: Final = {
     "heat map": "contour, two parameters, 2d, colour map",
     "table": "numbers, values, csv, data",
     "breakdown": "phases, categories, parts, bars",
-    "new scenario": "create, template, add",
+    "new scenario": "create, template, add, first run, own machine, guided, builder",
+    "new": "create, template, add",
     "bottlenecks": "ladder, what would help, limit",
     "scaling": "strong, weak, speedup, efficiency, nodes",
     "machines": "platforms, procurement, best machine, ranking",

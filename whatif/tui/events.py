@@ -76,6 +76,10 @@ class FileAsked(Message):
         self.source = source
 
 
+class NewScenarioAsked(Message):
+    """Request to put a new scenario together."""
+
+
 class VariantFilesAsked(Message):
     """Request to write each variant to a scenario file of its own."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +11,7 @@ from typing import Any, Final
 from textual.app import App
 
 from whatif.api.building import (
+    DEFAULT_PLATFORM,
     MachineParts,
     NewScenario,
     machine_form,
@@ -21,11 +22,14 @@ from whatif.api.building import (
 )
 from whatif.api.editing import motifs
 from whatif.errors import WhatifError
+from whatif.studies.choice_lists import platform_choices
 from whatif.tui.labels import toast
+from whatif.tui.pages.file_paths import catalogue_folders, free_file
 from whatif.tui.phase_dialogs import FILE_ROW, pick_file
-from whatif.tui.screens.dialogs import TextPrompt, toml_path
+from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
 from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.pick_list import PickList, Row
+from whatif.tui.state import ExplorerState
 
 _DONE: Final = "(done)"
 _PARTS: Final = ("(from parts)", "Your own machine: GPU, processor, network and how many of each")
@@ -64,24 +68,38 @@ class _Answers:
         return [*done, *((motif.name, motif.description) for motif in motifs()), FILE_ROW, *runs]
 
 
-async def ask_new_scenario(
-    app: App[Any], name: str, platforms: Sequence[Row], platform: str, folders: tuple[Path, ...]
-) -> NewScenario | None:
-    """Scenario that a person puts together; None after escape.
+async def make_scenario(app: App[Any], state: ExplorerState) -> Path | None:
+    """File of a scenario that a person puts together, written with its machine and its runs; None after escape.
 
-    `name` and `platform` are proposed; `platforms` are names of machines with their descriptions.
+    Raise `WhatifError` where a file cannot be written.
     """
-    typed = await app.push_screen_wait(TextPrompt("1 of 3: name of the new scenario", name))
+    folders = catalogue_folders(state.session.scenario)
+    typed = await app.push_screen_wait(TextPrompt("1 of 3: name of the new scenario", free_file("mine")))
     if not typed:
         return None
-    answers = await _machine(app, _Answers(toml_path(typed), platform), platforms, folders)
-    return None if answers is None else await _phases(app, answers, folders)
+    platforms = await asyncio.to_thread(platform_choices, replace(state.session.scenario, folders=folders))
+    started = _Answers(toml_path(typed), state.platform_name or DEFAULT_PLATFORM)
+    answers = await _machine(app, started, platforms, folders)
+    made = None if answers is None else await _phases(app, answers, folders)
+    if made is None or not await _may_write(app, made.files):
+        return None
+    made.write(overwrite=True)
+    return made.path
+
+
+async def _may_write(app: App[Any], paths: Iterable[Path]) -> bool:
+    """Whether all files may be written."""
+    for path in paths:
+        if not await may_write(app, path):
+            return False
+    return True
 
 
 async def _machine(
     app: App[Any], answers: _Answers, platforms: Sequence[Row], folders: tuple[Path, ...]
 ) -> _Answers | None:
-    picked = await app.push_screen_wait(PickList("2 of 3: your machine", (_PARTS, *platforms), str(answers.machine)))
+    """Answers with a machine: a known one, or one of parts."""
+    picked = await app.push_screen_wait(PickList("2 of 3: your machine", (_PARTS, *platforms)))
     if picked != _PARTS[0]:
         return None if picked is None else replace(answers, machine=picked)
     fields = machine_form(f"{answers.path.stem}_machine", folders)

@@ -162,7 +162,8 @@ class FormScreen(ModalScreen[Texts | None]):
 
     @property
     def _present(self) -> int:
-        return next((at for at, line in enumerate(self.lines) if line.input.has_focus), 0)
+        # Not `has_focus`: a line keeps it while a list is open above the form.
+        return next((at for at, line in enumerate(self.lines) if line.input is self.focused), 0)
 
     def action_move(self, steps: int) -> None:
         """Go to another field."""

@@ -12,13 +12,16 @@ from textual.containers import Horizontal
 from textual.widgets import ContentSwitcher
 
 from whatif.core.sweep_figure import breakdown
+from whatif.errors import WhatifError
 from whatif.tui import page_registry
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
 from whatif.tui.events import (
     ChangeRequested,
     EditorAsked,
     ErrorReported,
+    FileAsked,
     JobRequested,
+    NewScenarioAsked,
     ParameterSelected,
     StopRequested,
 )
@@ -58,6 +61,14 @@ class MainScreen(BackgroundScreen):
         ),
         Binding("E", "edit_file", "editor", show=False, tooltip="Open the file in $EDITOR", id="desk.editor"),
         Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="desk.revert"),
+        Binding(
+            "ctrl+n",
+            "new_scenario",
+            "new scenario",
+            show=False,
+            tooltip="Make a scenario: its machine, its phases",
+            id="desk.new",
+        ),
         Binding("t", "tree", "parameters", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
         Binding(
             "M", "marker", "marker", show=False, tooltip="Draw curves with braille, blocks or ASCII", id="desk.marker"
@@ -302,6 +313,20 @@ class MainScreen(BackgroundScreen):
             self._failed("")
         else:
             parameters.filter("")
+
+    @on(NewScenarioAsked)
+    @work
+    async def action_new_scenario(self) -> None:
+        """Put a scenario together, with a machine of one's own, and open it."""
+        from whatif.tui.new_scenario import make_scenario  # noqa: PLC0415 - not for the first frame
+
+        try:
+            path = await make_scenario(self.app, self.state)
+        except WhatifError as problem:
+            self._failed(str(problem))
+        else:
+            if path is not None:
+                self.post_message(FileAsked(str(path)))
 
     def action_edit_file(self) -> None:
         """Open the file of the parameter or table under the cursor in the editor."""
