@@ -12,6 +12,7 @@ from whatif.errors import WhatifError, did_you_mean
 from whatif.files.machine_template import MachineParts
 from whatif.schema.fields import Domain, QuantityField
 from whatif.schema.parts import parts_of
+from whatif.schema.shipped import is_file
 from whatif.studies.choice_lists import FIGURES, Choice
 from whatif.studies.phase_form import FormField
 from whatif.units import ONE
@@ -63,14 +64,19 @@ def machine_of(texts: Mapping[str, str]) -> MachineParts:
 
 
 def machine_problems(
-    fields: tuple[FormField, ...], texts: Mapping[str, str], folders: Sequence[Path] = ()
+    fields: tuple[FormField, ...], texts: Mapping[str, str], folders: Sequence[Path] = (), folder: Path | None = None
 ) -> dict[str, str]:
-    """What is wrong with the texts of a form, by field; under an empty path what concerns no single field."""
+    """What is wrong with the texts of a form, by field; under an empty path what concerns no single field.
+
+    `folder` is that of the new file, where there must be none of its name.
+    """
     found = {field.path: field.problem(texts[field.path]) for field in fields if field.problem(texts[field.path])}
     for field in fields:
         if field.choices and texts[field.path] not in dict(field.choices):
             near = did_you_mean(texts[field.path], dict(field.choices))
             found[field.path] = f"`{texts[field.path]}`: no part of this name{near or '; F4 lists them'}"
+    if folder is not None and is_file(folder / f"{texts['name']}.toml"):
+        found["name"] = f"{texts['name']}.toml exists already, and is not overwritten"
     if not found:
         try:
             machine_of(texts).document(texts["name"], folders)

@@ -99,9 +99,9 @@ def _per_node(sheet: RunSheet, nodes: NDArray[Any], columns: Mapping[str, NDArra
     ranks = columns.get("rank_count")
     if ranks is None or object in (ranks.dtype, nodes.dtype):
         raise refuse(sheet.file, "`nodes` needs a column of the ranks, such as `rank_count`", 0, "nodes")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = ranks / nodes
-    for run in np.flatnonzero(~(share >= 1) | (share % 1 != 0)):
+    whole = np.isfinite(nodes) & (nodes > 0)
+    share = np.divide(ranks, nodes, out=np.zeros(len(ranks)), where=whole)
+    for run in np.flatnonzero(~(share >= 1) | (np.floor(share) != share)):
         message = f"{ranks[run]:g} ranks do not fill {nodes[run]:g} nodes evenly"
         raise refuse(sheet.file, message, int(sheet.lines[run]), "nodes")
     return {"ranks_per_node": share}

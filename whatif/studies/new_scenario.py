@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ from whatif.schema.motifs import source_name
 from whatif.schema.phase_edits import free_phase_name
 from whatif.schema.shipped import is_name
 from whatif.schema.toml import parse_document, shown_path
-from whatif.studies.new_runs import with_runs
+from whatif.studies.new_runs import RunsOfScenario, with_runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +41,16 @@ class NewScenario:
 
     def write(self, *, overwrite: bool = False) -> None:
         """Write all files, each whole or not at all. Raise `UsageError` for one that exists, unless `overwrite`."""
-        taken = [shown_path(path) for path in self.files if path.exists() and not overwrite]
-        if taken:
-            raise UsageError(f"{', '.join(taken)}: exists already, and is not overwritten; choose another name")
+        if not overwrite:
+            _refuse_taken(self.files)
         for path, text in self.files.items():
             write_text(path, text)
+
+
+def _refuse_taken(paths: Iterable[Path]) -> None:
+    taken = [shown_path(path) for path in paths if path.exists()]
+    if taken:
+        raise UsageError(f"{', '.join(taken)}: exists already, and is not overwritten; choose another name")
 
 
 def named_phases(sources: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -73,16 +78,15 @@ def new_scenario(
     """
     if not is_name(path.stem):
         raise UsageError(f"{path}: the name of a scenario holds only letters, digits, `_`, `.` and `-`")
+    name = machine if isinstance(machine, str) else machine_name or f"{path.stem}_machine"
     with TemporaryDirectory() as made:
-        name, files = machine if isinstance(machine, str) else machine_name or f"{path.stem}_machine", {}
-        search = (Path(made), path.parent, *folders)
+        search, files = (Path(made), path.parent, *folders), {}
         if isinstance(machine, MachineParts):
             files = {path.parent / f"{name}.toml": machine.document(name, (path.parent, *folders)).text}
-            (Path(made) / f"{name}.toml").write_text(files[path.parent / f"{name}.toml"], encoding="utf-8")
+            _refuse_taken(files)
+            write_text(Path(made) / f"{name}.toml", files[path.parent / f"{name}.toml"])
         text = template(path.stem, name, search, named_phases(sources), path.parent)
         scenario = Scenario(parse_document(text, path.name, path.parent), folders=search)
         _ = scenario.program
-        if runs is None:
-            return NewScenario(path, text, files)
-        found = with_runs(scenario, path, runs)
-        return NewScenario(path, found.text, {**files, **found.files}, found.notes)
+        found = RunsOfScenario(text) if runs is None else with_runs(scenario, path, runs)
+    return NewScenario(path, found.text, {**files, **found.files}, found.notes)

@@ -102,8 +102,10 @@ async def _machine(
     picked = await app.push_screen_wait(PickList("2 of 3: your machine", (_PARTS, *platforms)))
     if picked != _PARTS[0]:
         return None if picked is None else replace(answers, machine=picked)
-    fields = machine_form(f"{answers.path.stem}_machine", folders)
-    form = FormScreen("2 of 3: your machine", fields, lambda texts: machine_problems(fields, texts, folders))
+    name = free_file(str(answers.path.with_suffix("")) + "_machine")
+    fields = machine_form(Path(name).stem, folders)
+    folder = answers.path.parent
+    form = FormScreen("2 of 3: your machine", fields, lambda texts: machine_problems(fields, texts, folders, folder))
     texts = await app.push_screen_wait(form)
     return None if texts is None else replace(answers, machine=machine_of(texts), machine_name=texts["name"])
 
