@@ -26,7 +26,7 @@ def titled(driver, kind, words):
 
 
 def told(driver, words):
-    return any(words in note.message for note in driver.app._notifications)
+    return any(words in " ".join(note.message.split()) for note in driver.app._notifications)
 
 
 async def keys(driver, *pressed):

@@ -35,7 +35,7 @@ _ORDER: Final = ("gpu", "gpus_per_node", "processor", "sockets_per_node", "netwo
 
 def machine_form(name: str, folders: Sequence[Path] = ()) -> tuple[FormField, ...]:
     """Fields of a machine: its name, its parts, each to be picked from the shipped ones, and their numbers."""
-    about = "Name of the machine: its platform file is NAME.toml beside the scenario."
+    about = "Name of the machine: its platform file is NAME.toml next to the scenario."
     named = FormField("name", "name", name, help=about, allowed="letters, digits, `_`, `.` and `-`", required=True)
     return named, *(_part(key, folders) if key in _PARTS else _count(key) for key in _ORDER)
 

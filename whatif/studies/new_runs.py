@@ -1,4 +1,4 @@
-"""Measured runs of a new scenario: a CSV file whose usual headings are understood, beside the scenario."""
+"""Measured runs of a new scenario: a CSV file with usual headings, in the columns of the scenario."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def with_runs(scenario: Scenario, path: Path, runs: Path) -> RunsOfScenario:
     """Scenario at a path with a CSV file of its measured runs; ranks and iterations become those of the largest run.
 
     Headings such as `ranks`, `nodes` and `time [s]` are renamed, and other columns left out, in a copy
-    `NAME_runs.csv` beside the scenario; a file there that fits is named as it is. Raise `InvalidFileError` for columns
+    `NAME_runs.csv` next to the scenario; a file there that fits is named as it is. Raise `InvalidFileError` for columns
     that do not fit.
     """
     if not runs.is_file():

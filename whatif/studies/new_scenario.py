@@ -71,7 +71,7 @@ def new_scenario(
     runs: Path | None = None,
     folders: Sequence[Path] = (),
 ) -> NewScenario:
-    """Scenario at a path, with its machine as a platform file beside it if it is put together from parts.
+    """Scenario at a path, with its machine as a platform file next to it if it is put together from parts.
 
     `sources` are its phases, as `named_phases` takes them; `runs` is a CSV file of measured runs. Raise `WhatifError`
     for what does not fit together.

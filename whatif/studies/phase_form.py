@@ -28,7 +28,7 @@ class FormField:
     label: str
     text: str = ""
     default: str = ""
-    """Value that applies while the text is empty; empty if there is none."""
+    """Value that applies while the text is empty; empty without a default."""
     unit: str = ""
     allowed: str = ""
     help: str = ""
@@ -37,7 +37,7 @@ class FormField:
     quantity: QuantityField | None = None
 
     def problem(self, text: str) -> str:
-        """Error message for a text, as far as it can be told from the text alone; empty if there is none."""
+        """Error message for a text, without regard to the other fields; empty for a good one."""
         if not text:
             return REQUIRED if self.required else ""
         if self.quantity is None or is_relative(text):

@@ -318,7 +318,7 @@ class MainScreen(BackgroundScreen):
     @work
     async def action_new_scenario(self) -> None:
         """Put a scenario together, with a machine of one's own, and open it."""
-        from whatif.tui.new_scenario import make_scenario  # noqa: PLC0415 - not for the first frame
+        from whatif.tui.scenario_dialogs import make_scenario  # noqa: PLC0415 - not for the first frame
 
         try:
             path = await make_scenario(self.app, self.state)
