@@ -173,6 +173,7 @@ def test_runs_that_fit_as_they_are_are_not_copied(tmp_path):
         ("ranks,nodes,time [s]\n4,3,1\n", "scaling.csv:2.*4 ranks do not fill 3 nodes evenly"),
         ("ranks,nodes,time [s]\n4,0,1\n", "do not fill 0 nodes"),
         ("ranks,time\n4,1\n", "is a number without a unit; it must be in s: `total_time \\[s\\]`"),
+        ("ranks,time [s],runtime [s]\n4,1,1\n", "runtime .s.: a second column of `total_time`"),
         ("ranks,user\n4,me\n", "no measured result among the columns"),
         ("time [s]\n4\n", "no parameter among the columns"),
         ("ranks,time [s]\n", "no runs"),

@@ -94,6 +94,14 @@ def test_an_inherited_value_is_removed_by_none_in_the_file(tmp_path):
     assert 'compute_fraction = "none"' in scenario.to_toml()
 
 
+def test_a_choice_of_the_name_none_is_taken_back_like_any_other():
+    path = "application.congestion"
+    session = Session.start(Scenario.open("jacobi2d"))
+    before = session.parameter(path).text()
+    other = next(choice for choice in session.parameter(path).choices if choice != before)
+    assert session.edit(path, other).edit(path, before).scenario.overrides == {}
+
+
 def test_a_session_takes_a_value_that_nothing_states_and_removes_it_again(jacobi):
     session, path = Session.start(jacobi), f"{STENCIL}.launch_time"
     slower = session.edit(path, "1 ms")

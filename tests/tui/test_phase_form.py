@@ -88,6 +88,18 @@ def test_a_choice_is_turned_by_arrows_or_picked_from_a_list():
     drive(check)
 
 
+def test_arrows_move_the_cursor_where_there_are_no_choices():
+    async def check(driver):
+        await open_form(driver)
+        await write(driver, "halo_width", "13")
+        await driver.pilot.press("left", "2")
+        await driver.pilot.pause()
+        assert line_of(driver, "halo_width").input.value == "123"
+        assert "change" not in driver.screen_text().splitlines()[-1]
+
+    drive(check)
+
+
 def test_a_wrong_text_is_told_at_its_field_and_nothing_is_taken():
     async def check(driver):
         await open_form(driver)
@@ -188,7 +200,7 @@ def test_the_field_with_the_cursor_is_in_sight_at_any_size(size):
     async def main():
         app = Window()
         async with app.run_test(size=size) as pilot:
-            app.push_screen(FormScreen("stencil", fields))
+            app.push_screen(FormScreen("stencil", fields, lambda texts: {}))
             await pilot.pause()
             for keys in (["pagedown"] * 9, ["up"] * 4):
                 await pilot.press(*keys)

@@ -21,7 +21,7 @@ from whatif.schema.distributions import Uncertain
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import STATED, Parameter
 from whatif.schema.relative import absolute
-from whatif.schema.removal import NONE, is_known
+from whatif.schema.removal import NONE, is_known, removes
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.units import Quantity, format_quantity
 
@@ -152,7 +152,7 @@ class Session:
 
         Raise `WhatifError` where the value is not allowed.
         """
-        if text.strip() == NONE or self._unstated(path):
+        if self._unstated(path) or (text.strip() == NONE and self._removable(path)):
             return self.with_scenario(self.scenario.with_overrides({path: text}))
         parameter, original = self.parameter(path), self._original(path)
         text = self.absolute(path, text)
@@ -171,6 +171,10 @@ class Session:
         """Whether a path is that of an optional value without a default, which nothing states."""
         known = self.program.parameters
         return path not in known and is_known(ScenarioSpec, self.program.loaded.layers, tuple(path.split(".")))
+
+    def _removable(self, path: str) -> bool:
+        """Whether `none` removes the value of a path, and is none of its choices."""
+        return removes(ScenarioSpec, self.program.loaded.layers, tuple(path.split(".")))
 
     def absolute(self, path: str, text: str) -> str:
         """Value of a text that may be relative to the present value of a parameter; other texts are returned."""

@@ -82,6 +82,8 @@ def _renamed(sheet: RunSheet, scenario: Scenario) -> tuple[dict[str, NDArray[Any
         meant = _meant(name)
         used = "used with the ranks: `ranks_per_node`" if meant == "nodes" else f"taken as `{meant}`"
         notes.append(f"{sheet.file}: `{heading}` is {used if meant else 'left out'}")
+        if any(split_unit(known)[0] == meant for known in columns):
+            raise refuse(sheet.file, f"a second column of `{meant}`: leave one of them out", 0, heading)
         if meant:
             columns[f"{meant} [{unit}]" if unit else meant] = values
     if "nodes" in columns:

@@ -14,7 +14,6 @@ from whatif.files.machine_template import MachineParts
 from whatif.files.scenario_template import template
 from whatif.schema.motifs import source_name
 from whatif.schema.phase_edits import free_phase_name
-from whatif.schema.shipped import is_name
 from whatif.schema.toml import parse_document, shown_path
 from whatif.studies.new_runs import RunsOfScenario, with_runs
 
@@ -76,8 +75,6 @@ def new_scenario(
     `sources` are its phases, as `named_phases` takes them; `runs` is a CSV file of measured runs. Raise `WhatifError`
     for what does not fit together.
     """
-    if not is_name(path.stem):
-        raise UsageError(f"{path}: the name of a scenario holds only letters, digits, `_`, `.` and `-`")
     name = machine if isinstance(machine, str) else machine_name or f"{path.stem}_machine"
     with TemporaryDirectory() as made:
         search, files = (Path(made), path.parent, *folders), {}

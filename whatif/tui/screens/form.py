@@ -24,7 +24,16 @@ _CHANGED, _CHOICE = "●", "◂ ▸"
 
 
 class FormInput(PromptInput):
-    """Line of one field; with fixed choices the arrows go to the next one."""
+    """Line of one field."""
+
+    def __init__(self, field: FormField) -> None:
+        default = f"default: {field.default}" if field.default else "" if field.required else "not stated"
+        super().__init__(field.text, placeholder=default, compact=True)
+        self.field = field
+
+
+class ChoiceInput(FormInput):
+    """Line of a field with fixed choices: the arrows go to the next one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "turn(-1)", "change", key_display="◂▸", id="form.previous"),
@@ -32,21 +41,9 @@ class FormInput(PromptInput):
         Binding("f4", "list", "list", key_display="F4", id="form.list"),
     ]
 
-    def __init__(self, field: FormField) -> None:
-        default = f"default: {field.default}" if field.default else "" if field.required else "not stated"
-        super().__init__(field.text, placeholder=default, compact=True)
-        self.field = field
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what is about choices where there are any."""
-        return bool(self.field.choices) if action == "list" else super().check_action(action, parameters)
-
     def action_turn(self, steps: int) -> None:
-        """Go to another choice; without fixed choices, move the cursor in the text."""
+        """Go to another choice."""
         names = [name for name, _ in self.field.choices]
-        if not names:
-            (self.action_cursor_left if steps < 0 else self.action_cursor_right)()
-            return
         present = self.value or self.field.default
         at = names.index(present) + steps if present in names else 0
         self._take(names[at % len(names)])
@@ -69,7 +66,7 @@ class FormLine(Vertical):
     FormLine Horizontal { height: 1; }
     FormLine .label { width: 26; max-width: 45%; }
     FormLine:focus-within .label { text-style: bold; }
-    FormLine FormInput { width: 1fr; background: $boost; }
+    FormLine Input { width: 1fr; background: $boost; }
     FormLine .unit { width: 9; padding: 0 1; color: $text-muted; }
     FormLine .help { height: 1; padding: 0 2; color: $text-muted; text-overflow: ellipsis; text-wrap: nowrap; }
     FormLine:ansi .help { text-style: dim; }
@@ -87,7 +84,7 @@ class FormLine(Vertical):
         unit = _CHOICE if self.field.choices else self.field.unit
         with Horizontal():
             yield Static(self._label(changed=False), classes="label", markup=False)
-            yield FormInput(self.field)
+            yield ChoiceInput(self.field) if self.field.choices else FormInput(self.field)
             yield Static(unit, classes="unit", markup=False)
         yield Static(self.field.help, classes="help", markup=False)
 
@@ -125,9 +122,7 @@ class FormScreen(ModalScreen[Texts | None]):
     ]
     VERTICAL_BREAKPOINTS = [(0, "-few"), (14, "-tall")]  # noqa: RUF012 - declared without ClassVar by Textual
 
-    def __init__(
-        self, title: str, fields: tuple[FormField, ...], check: Callable[[Texts], Mapping[str, str]] | None = None
-    ) -> None:
+    def __init__(self, title: str, fields: tuple[FormField, ...], check: Callable[[Texts], Mapping[str, str]]) -> None:
         super().__init__()
         self._heading, self._fields, self._check = title, fields, check
 
@@ -185,7 +180,7 @@ class FormScreen(ModalScreen[Texts | None]):
 
     def _judge(self) -> Mapping[str, str]:
         """Show what is wrong at each field, and return it."""
-        problems = self._check(self.texts) if self._check is not None else _alone(self._fields, self.texts)
+        problems = self._check(self.texts)
         for line in self.lines:
             line.show(problems.get(line.field.path, ""))
         self._tell(problems.get("", ""))
@@ -207,9 +202,3 @@ class FormScreen(ModalScreen[Texts | None]):
             self.dismiss(self.texts)
         elif wrong:
             self._go(wrong[0])
-
-
-def _alone(fields: tuple[FormField, ...], texts: Texts) -> dict[str, str]:
-    """What is wrong with single texts."""
-    found = {field.path: field.problem(texts[field.path]) for field in fields}
-    return {path: problem for path, problem in found.items() if problem}
