@@ -75,6 +75,7 @@ SCENES = [
     Scene("explore-mistake", theme="whatif-light", keys=("enter", *"1600", "enter")),
     Scene("domains", lines=("show screen = messages",), keys=("d",)),
     Scene("help", keys=("f1",)),
+    Scene("form", lines=(), parameter="application.phases.halo", keys=("f4", "right", "down", "down", "down", "8")),
 ]
 GALLERY = [Scene(theme, (96, 28), theme) for theme in THEMES]
 FILM = [

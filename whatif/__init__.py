@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     # Twice, here for type checkers and in `EXPORTS` for Python: tests/api compares the two.
+    from whatif.api.building import new as new
     from whatif.api.causes import diff as diff
     from whatif.api.causes import differences as differences
     from whatif.api.causes import sensitivity as sensitivity
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 EXPORTS: Final[dict[str, tuple[str, ...]]] = {
+    "whatif.api.building": ("new",),
     "whatif.api.causes": ("diff", "differences", "sensitivity"),
     "whatif.api.common": ("load",),
     "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),

@@ -12,7 +12,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-PLUGINS: Final = ("whatif.linpack", "whatif.profiles")
+PLUGINS: Final = ("whatif.linpack", "whatif.profiles", "whatif.files")
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -54,6 +54,17 @@ class FileKind(NamedTuple):
     """Text of a scenario, from a path, the name of a platform and its `PlatformSpec`."""
 
 
+class PhaseFile(NamedTuple):
+    """Files of another program from which phases are made, by the references of their functions."""
+
+    recognise: str
+    """Whether a path is such a file."""
+    text: str
+    """TOML with the phases, from a path, the `PlatformSpec` of the scenario, and the folder of its file or None."""
+    words: str
+    """Description of such a file."""
+
+
 class Plugin(NamedTuple):
     """Everything that one package adds."""
 
@@ -64,6 +75,8 @@ class Plugin(NamedTuple):
     pages: Mapping[str, PluginPage] = _NONE
     """By the page's name."""
     files: Mapping[str, FileKind] = _NONE
+    """By the name of the kind."""
+    phases: Mapping[str, PhaseFile] = _NONE
     """By the name of the kind."""
 
 
@@ -97,6 +110,11 @@ def registered_pages() -> dict[str, PluginPage]:
 def registered_files() -> dict[str, FileKind]:
     """Kinds of files of all plug-ins by their name."""
     return {name: kind for plugin in _plugins() for name, kind in plugin.files.items()}
+
+
+def registered_phase_files() -> dict[str, PhaseFile]:
+    """Kinds of files that phases are made from, of all plug-ins, by their name."""
+    return {name: kind for plugin in _plugins() for name, kind in plugin.phases.items()}
 
 
 def page_of(screen: str, application: object) -> str:

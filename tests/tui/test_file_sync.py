@@ -543,7 +543,10 @@ def test_files_are_listed_opened_copied_and_begun(mine, monkeypatch):
         await driver.pilot.press("n")
         await driver.until(window(driver, TextPrompt))
         driver.app.screen.query_one("Input").value = "begun"
-        for title in ("your machine", "first phase", "next phase"):
+        await driver.pilot.press("enter")
+        await driver.until(lambda: "your machine" in driver.screen_text())
+        await driver.pilot.press(*"summit")
+        for title in ("first phase", "next phase"):
             await driver.pilot.press("enter")
             await driver.until(lambda title=title: title in driver.screen_text())
         await driver.pilot.press("enter")

@@ -13,6 +13,7 @@ from whatif.tui.history import lines_to
 from whatif.tui.labels import duration
 from whatif.tui.palette_entries import commands
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
+from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.pick_list import PickList
 
 HALO = "application.phases.halo"
@@ -130,6 +131,8 @@ def test_phases_are_edited_by_key_in_the_tree():
         await answer(driver, PickList, "transpose")
         await answer(driver, TextPrompt, "fft")
         await driver.until(lambda: "fft" in phases(driver))
+        await driver.until(window(driver, FormScreen))
+        await driver.pilot.press("escape")
         assert phases(driver)[:3] == ["pack", "halo", "fft"]
         await driver.until(lambda: driver.tree.place == "application.phases.fft")
         await driver.press("ctrl+up")

@@ -12,8 +12,8 @@ from whatif.files.scenario_edits import (
 )
 from whatif.files.scenario_template import template
 from whatif.files.variant_files import variant_paths, write_variants
-from whatif.schema.motifs import Motif, motif_named, motifs, phases_of
-from whatif.schema.phase_edits import EditedDocument, PhaseEdit, added_names, edited
+from whatif.schema.motifs import Motif, motif_named, motifs, phase_files, phases_of, source_name
+from whatif.schema.phase_edits import EditedDocument, PhaseEdit, edited, free_phase_name
 from whatif.schema.phase_kinds import phase_kinds
 
 __all__ = [
@@ -22,19 +22,21 @@ __all__ = [
     "FilePlace",
     "Motif",
     "PhaseEdit",
-    "added_names",
     "command_line",
     "difference",
     "edited",
     "editor_command",
+    "free_phase_name",
     "motif_named",
     "motifs",
+    "phase_files",
     "phase_kinds",
     "phases_of",
     "place_of",
     "save",
     "save_as",
     "scenario_words",
+    "source_name",
     "template",
     "toml_patch",
     "variant_paths",

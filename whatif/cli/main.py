@@ -17,6 +17,7 @@ from whatif.plugins import Verb, registered_verbs
 
 _HELP: Final[dict[str, str]] = {
     "open": "Open the explorer on a scenario.",
+    "new": "Write a new scenario, and a machine of parts.",
     "serve": "Show the explorer in a browser.",
     "run": "Evaluate a scenario, or sweep its parameters.",
     "simulate": "Simulate a trace, or a scenario, message by message.",

@@ -22,7 +22,9 @@ from whatif.schema.load import Loaded, load_document, open_document
 from whatif.schema.parameters import worst
 from whatif.schema.phase_edits import PhaseEdit, edited, on_disk, rebased
 from whatif.schema.relative import absolute_overrides, is_relative
+from whatif.schema.removal import NONE, removes
 from whatif.schema.rewriting import rewritten
+from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.toml import Document
 
 _SHOWN: Final = 5
@@ -138,6 +140,22 @@ class Scenario:
     def changed(self, overrides: Mapping[str, Any], platform: str | None = None) -> Scenario:
         """Same file with other overrides and platform."""
         return replace(self, overrides=dict(overrides), platform=platform, _programs={})
+
+    def with_overrides(self, texts: Mapping[str, Any]) -> Scenario:
+        """Scenario with more overrides; `none` for a value that no file states drops its override."""
+        added = {path: text for path, text in texts.items() if not (str(text).strip() == NONE and self._drops(path))}
+        gone = texts.keys() - added.keys()
+        kept = {path: text for path, text in self.overrides.items() if path not in gone}
+        return self.changed({**kept, **added}, self.platform)
+
+    def _drops(self, path: str) -> bool:
+        """Whether `none` leaves nothing to remove at a path but an override."""
+        key, others = tuple(path.split(".")), {name: text for name, text in self.overrides.items() if name != path}
+        try:
+            layers = self._loaded(others, self.platform).layers
+        except InvalidFileError:
+            return False
+        return removes(ScenarioSpec, layers, key) and layers.origin(key) is None
 
     def on_platform(self, name: str | None) -> Scenario:
         """Scenario on a platform (None: the file's own), without overrides of values of the

@@ -21,6 +21,8 @@ from whatif.schema.distributions import Uncertain
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import STATED, Parameter
 from whatif.schema.relative import absolute
+from whatif.schema.removal import NONE, is_known, removes
+from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.units import Quantity, format_quantity
 
 CURVE_POINTS: Final = 200
@@ -150,6 +152,8 @@ class Session:
 
         Raise `WhatifError` where the value is not allowed.
         """
+        if self._unstated(path) or (text.strip() == NONE and self._removable(path)):
+            return self.with_scenario(self.scenario.with_overrides({path: text}))
         parameter, original = self.parameter(path), self._original(path)
         text = self.absolute(path, text)
         value = self._number(parameter, text)
@@ -162,6 +166,15 @@ class Session:
             parameters = {**self.program.parameters, path: original if original is not None and back else edited}
             return Session.of(SessionInputs(scenario, self.grid, replace(self.program, parameters=parameters)), self)
         return self.with_scenario(scenario)
+
+    def _unstated(self, path: str) -> bool:
+        """Whether a path is that of an optional value without a default, which nothing states."""
+        known = self.program.parameters
+        return path not in known and is_known(ScenarioSpec, self.program.loaded.layers, tuple(path.split(".")))
+
+    def _removable(self, path: str) -> bool:
+        """Whether `none` removes the value of a path, and is none of its choices."""
+        return removes(ScenarioSpec, self.program.loaded.layers, tuple(path.split(".")))
 
     def absolute(self, path: str, text: str) -> str:
         """Value of a text that may be relative to the present value of a parameter; other texts are returned."""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from whatif.schema.load import load_platform
+from whatif.schema.motifs import application_of, motif_named, phase_file
 from whatif.schema.phase_edits import PhaseEdit, edited
-from whatif.schema.toml import Document, parse_document
+from whatif.schema.platform_spec import PlatformSpec
+from whatif.schema.toml import Document, KeyPath, parse_document
+from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import toml_value
+
+_TOLD: Final = ("rank_count", "ranks_per_node", "iteration_count")
+"""Values of a scenario that a profile or trace gives."""
+_MOST_RANKS: Final = 16
 
 _HEAD: Final = """\
 # Where does an iteration of this application spend its time?
@@ -20,7 +28,7 @@ platform = {platform}
 
 [application]
 name = {name}
-rank_count = 16                 # processes{ranks}
+rank_count = {count:<18} # processes{ranks}
 iteration_count = 100
 """
 _GRID_AND_HALO: Final = """\
@@ -57,19 +65,46 @@ overhead_time = "10 ms"
 """
 
 
-def template(name: str, platform: str, folders: Sequence[Path] = (), phases: Sequence[tuple[str, str]] = ()) -> str:
-    """Text of a new scenario on a platform.
+def template(
+    name: str,
+    platform: str,
+    folders: Sequence[Path] = (),
+    phases: Sequence[tuple[str, str]] = (),
+    folder: Path | None = None,
+) -> str:
+    """Text of a new scenario on a platform, for a file in a folder.
 
-    Its phases are those of `phases` (name of a phase, motif), by default a halo and its work. Raise `UsageError` for an
-    unknown motif.
+    Its phases are those of `phases` (name of a phase, source), by default a halo and its work. The first profile or
+    trace among the sources gives the numbers of ranks and iterations. Raise `UsageError` for an unknown source.
     """
-    node = load_platform(platform, folders)[0].node
+    machine = load_platform(platform, folders)[0]
+    node = machine.node
     device = "GPU" if node.gpu is not None else "core" if node.cpu is not None else ""
     ranks = f", one for each {device}" if device else "\nranks_per_node = 16"
-    head = _HEAD.format(name=toml_value(name), platform=toml_value(platform), ranks=ranks)
+    head = _HEAD.format(name=toml_value(name), platform=toml_value(platform), ranks=ranks, count=_rank_count(machine))
     if not phases:
         return f"{head}\n{_GRID_AND_HALO}\n{_KERNEL if device else _MEASURED}"
-    document: Document = parse_document(head, f"{name}.toml")
-    for phase, motif in phases:
-        document = edited(document, PhaseEdit("add", phase, motif), tuple(folders))
+    document = _as_told(parse_document(head, f"{name}.toml", folder), phases, tuple(folders))
+    for phase, source in phases:
+        document = edited(document, PhaseEdit("add", phase, source), tuple(folders))
     return document.text
+
+
+def _as_told(document: Document, phases: Sequence[tuple[str, str]], folders: tuple[Path, ...]) -> Document:
+    """Head of a scenario with the numbers that the first profile or trace among its sources gives."""
+    files = (source for _, source in phases if phase_file(Path(source).expanduser()) is not None)
+    told = (application_of(motif_named(source, folders, document).document, folders) for source in files)
+    application = next((table for table in told if "rank_count" in table), {})
+    values: dict[KeyPath, str | None] = {
+        ("application", key): toml_value(application[key]) for key in _TOLD if key in application
+    }
+    return parse_document(with_values(document.text, values), document.name, document.folder)
+
+
+def _rank_count(machine: PlatformSpec) -> int:
+    """Ranks of a new scenario: one for each device, no more than the machine has."""
+    node = machine.node
+    cores = node.cpu.core_count if node.cpu is not None else _MOST_RANKS
+    per_node = (node.gpu_count,) if node.gpu is not None else (node.socket_count, cores)
+    counts = [count for count in (machine.node_count, *per_node) if isinstance(count, float | int)]
+    return int(min(_MOST_RANKS, math.prod(counts)))

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from whatif.core.phases.traced_run import TraceFile
 from whatif.core.platform import Platform
+from whatif.errors import UsageError
 from whatif.schema.network import Distance
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, parse_document, shown_path
@@ -28,12 +29,28 @@ def trace_scenario(path: Path, platform: Platform, model: str = "") -> Document:
     """
     path = path.resolve()
     machine = platform.spec
-    phase = {"kind": "trace", "file": path.name, "model": model or _best(machine.network.inter_node)}
-    application: dict[str, Any] = {"name": path.stem, "rank_count": TraceFile.at(path).trace.rank_count}
-    application |= ranks_per_node(machine) | {"iteration_count": 1, "phases": {"trace": phase}}
-    tables = {"platform": {"extends": platform.name}, "application": application, "sweep": _SWEEP}
+    tables = {
+        "platform": {"extends": platform.name},
+        "application": _application(path, machine, model),
+        "sweep": _SWEEP,
+    }
     text = f"# What does {path.name} take on {machine.name}?\n{toml_text(tables)}"
     return parse_document(text, shown_path(free_name(path)), path.parent)
+
+
+def _application(path: Path, machine: PlatformSpec, model: str) -> dict[str, Any]:
+    phase = {"kind": "trace", "file": path.name, "model": model or _best(machine.network.inter_node)}
+    head = {"name": path.stem, "rank_count": TraceFile.at(path).trace.rank_count, **ranks_per_node(machine)}
+    return {**head, "iteration_count": 1, "phases": {"trace": phase}}
+
+
+def trace_phases(path: Path, machine: PlatformSpec, folder: Path | None) -> str:
+    """Tables of the phase that replays a trace, and of its ranks. Raise `UsageError` for one in another folder."""
+    path = path.resolve()
+    if folder is None or path.parent != folder.resolve():
+        place = "its scenario, which is no file" if folder is None else f"the scenario, {shown_path(folder)}"
+        raise UsageError(f"{shown_path(path)}: a trace is read from the folder of {place}: copy it there")
+    return toml_text({"application": _application(path, machine, "")})
 
 
 def free_name(path: Path) -> Path:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from whatif.errors import WhatifError
 from whatif.importers.babelstream import parse_babelstream
 from whatif.importers.gpuroofperf import parse_gpu_rates, parse_kernel_profile
 from whatif.importers.mixbench import parse_mixbench
@@ -55,6 +56,16 @@ def read_kernels(path: Path) -> Table:
     Raise `InvalidFileError` for an unknown format, with the known ones.
     """
     return _read(path, KERNEL_FORMATS, GPU_FORMATS)
+
+
+def is_kernels(path: Path) -> bool:
+    """Whether a file holds profiled kernels of a known format."""
+    if not path.is_file():
+        return False
+    try:
+        return len(read_kernels(path)) > 0
+    except WhatifError:
+        return False
 
 
 Formats = Mapping[str, tuple[re.Pattern[str], Parser]]

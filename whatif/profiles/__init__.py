@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from whatif.plugins import FileKind, Plugin, Verb
+from whatif.plugins import FileKind, PhaseFile, Plugin, Verb
 
 PLUGIN: Final = Plugin(
     files={
@@ -12,6 +12,11 @@ PLUGIN: Final = Plugin(
             "whatif.profiles.formats:is_profile",
             "whatif.profiles.formats:read_profile",
             "whatif.profiles.scenario_text:profile_scenario",
+        )
+    },
+    phases={
+        "profile": PhaseFile(
+            "whatif.profiles.formats:is_profile", "whatif.profiles.scenario_text:profile_phases", "profile of GPU work"
         )
     },
     verbs={

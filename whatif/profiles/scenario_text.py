@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,6 +45,18 @@ class _Phase:
 def profile_scenario(path: Path, platform: str, machine: PlatformSpec) -> str:
     """Scenario of a profile file, named after the file."""
     return scenario_toml(read_profile(path), platform, path.name.split(".")[0], machine)
+
+
+def profile_phases(path: Path, machine: PlatformSpec, _: Path | None) -> str:
+    """Scenario of a profile file, whose content is cached until it changes, for one that takes in its phases."""
+    found = path.stat()
+    profile = _profile(path.resolve(), (found.st_mtime_ns, found.st_size))
+    return scenario_toml(profile, machine.name, path.name.split(".")[0], machine)
+
+
+@lru_cache(maxsize=2)
+def _profile(path: Path, _: tuple[int, int]) -> Profile:
+    return read_profile(path)
 
 
 def scenario_toml(profile: Profile, platform: str, name: str, machine: PlatformSpec | None = None) -> str:

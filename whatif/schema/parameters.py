@@ -57,9 +57,12 @@ class Parameter:
     @property
     def description(self) -> str:
         """Help text of the schema."""
-        from whatif.schema.field_help import field_help
+        return _description(self.declared)
 
-        return "" if self.declared is None else field_help(self.declared[0]).get(self.declared[1], "")
+    @property
+    def allowed(self) -> str:
+        """Values that it accepts, in words."""
+        return _allowed(self.field, self.choices)
 
     @property
     def structural(self) -> bool:
@@ -82,6 +85,19 @@ class Parameter:
         return format_quantity(float(self.value), self.dimension, digits)
 
 
+def _description(declared: tuple[type[BaseModel], str] | None) -> str:
+    """Help text of a field of a table in the schema; empty for a value without a field."""
+    from whatif.schema.field_help import field_help
+
+    return "" if declared is None else field_help(declared[0]).get(declared[1], "")
+
+
+def _allowed(field: QuantityField | None, choices: tuple[str, ...]) -> str:
+    if field is None:
+        return " | ".join(choices) or "any text"
+    return "any quantity" if field.dimension is None else field.domain.describe(field.dimension)
+
+
 def parameter_table(loaded: Loaded) -> dict[str, Parameter]:
     """Parameters of a scenario by path, in the order of the schema."""
     table: dict[str, Parameter] = {}
@@ -91,28 +107,38 @@ def parameter_table(loaded: Loaded) -> dict[str, Parameter]:
     return table
 
 
-class _Known(NamedTuple):
-    """Definition of a value in the schema."""
+class KnownKey(NamedTuple):
+    """Definition of a value in the schema, stated or not."""
 
     field: QuantityField | None = None
     choices: tuple[str, ...] = ()
     declared: tuple[type[BaseModel], str] | None = None
 
+    @property
+    def description(self) -> str:
+        """Help text of the schema."""
+        return _description(self.declared)
 
-_NOTHING: Final = _Known()
+    @property
+    def allowed(self) -> str:
+        """Values that it accepts, in words."""
+        return _allowed(self.field, self.choices)
+
+
+_NOTHING: Final = KnownKey()
 
 
 @cache
-def _fields(kind: type[BaseModel]) -> tuple[tuple[str, _Known], ...]:
-    """Fields of a table; cached, as scenarios have hundreds of values and are compiled often."""
+def table_keys(kind: type[BaseModel]) -> tuple[tuple[str, KnownKey], ...]:
+    """Keys of a table with their definitions; cached, as scenarios have hundreds of values and are compiled often."""
     return tuple(
-        (name, _Known(quantity_field(info), _choices(info), (kind, name))) for name, info in kind.model_fields.items()
+        (name, KnownKey(quantity_field(info), _choices(info), (kind, name))) for name, info in kind.model_fields.items()
     )
 
 
-def _walk(value: Any, path: KeyPath, known: _Known = _NOTHING) -> Iterator[tuple[KeyPath, Any, _Known]]:
+def _walk(value: Any, path: KeyPath, known: KnownKey = _NOTHING) -> Iterator[tuple[KeyPath, Any, KnownKey]]:
     if isinstance(value, BaseModel):
-        for name, below in _fields(type(value)):
+        for name, below in table_keys(type(value)):
             yield from _walk(getattr(value, name), (*path, name), below)
     elif isinstance(value, dict):
         for key, item in value.items():
@@ -121,7 +147,7 @@ def _walk(value: Any, path: KeyPath, known: _Known = _NOTHING) -> Iterator[tuple
         yield path, value, known
 
 
-def _parameter(path: KeyPath, value: Any, known: _Known, layers: Layers) -> Parameter:
+def _parameter(path: KeyPath, value: Any, known: KnownKey, layers: Layers) -> Parameter:
     field = known.field
     dimension = field.dimension if field is not None and field.dimension is not None else ONE
     if isinstance(value, Quantity):

@@ -6,8 +6,9 @@ An edit is a plain value. Edits are made in the text of the file, whose comments
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -164,6 +165,13 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
     return name
 
 
+def free_phase_name(name: str, taken: Iterable[str]) -> str:
+    """Name, numbered if it is taken or begins one that is."""
+    known = set(taken)
+    names = chain((name,), (f"{name}_{number}" for number in count(2)))
+    return next(item for item in names if not any(other == item or other.startswith(f"{item}_") for other in known))
+
+
 def added_names(name: str, motif: Motif) -> dict[str, str]:
     """Names of the phases of a motif (its own name: new name): NAME, or NAME_PHASE where there are several."""
     return {phase: name if len(motif.phases) == 1 else f"{name}_{phase}" for phase in motif.phases}
@@ -174,7 +182,7 @@ def _add(document: Document, edit: PhaseEdit, application: Mapping[str, Any], fo
     source, _, after = (part.strip() for part in edit.text.partition(" after "))
     if after and after not in taken:
         raise UsageError(f"there is no phase `{after}`{did_you_mean(after, taken)}")
-    motif = motif_named(source, folders)
+    motif = motif_named(source, folders, document)
     names = added_names(edit.name, motif)
     own = list(_own(document).items())
     grid = "" if "grid" in application else grid_block(motif.document.text)
@@ -185,7 +193,21 @@ def _add(document: Document, edit: PhaseEdit, application: Mapping[str, Any], fo
         at = next((at + 1 for at, (name, _) in enumerate(own) if name == after), len(own))
         own.insert(at, (new, _own(parse_document(block, source))[new]))
         after = new
-    return _Edited(text, dict(own), ("`[application.grid]` is added too",) if grid else ())
+    overlaps = _overlaps(motif, names, folders)
+    notes = ["`[application.grid]` is added too"] * bool(grid)
+    notes += [f"`{dotted(path[:-1])}` is added too" for path in overlaps if path[-1] == "phases"]
+    return _Edited(_with(document, edit.name, text, overlaps), dict(own), tuple(notes))
+
+
+def _overlaps(motif: Motif, names: Mapping[str, str], folders: tuple[Path, ...]) -> dict[KeyPath, str | None]:
+    """Values of the overlaps of a motif whose phases are both added, by their new names."""
+    values: dict[KeyPath, str | None] = {}
+    for table in application_of(motif.document, folders).get("overlaps", {}).values():
+        phases = [names[name] for name in table["phases"] if name in names]
+        if len(phases) == len(table["phases"]):
+            at = ("application", "overlaps", "_".join(phases))
+            values |= {(*at, "phases"): toml_value(phases), (*at, "fraction"): toml_value(table["fraction"])}
+    return values
 
 
 def _block_like(block: str, old: str, new: str, names: Mapping[str, str], application: Mapping[str, Any]) -> str:

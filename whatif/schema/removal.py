@@ -17,7 +17,7 @@ NONE: Final = "none"
 
 def without_removed(model: type[BaseModel], layers: Layers) -> Layers:
     """Layers without the values that one of them removes; raise `InvalidFileError` for one that cannot be removed."""
-    removed = [path for path, value in walk(layers.merged) if value == NONE and _removes(model, layers, path)]
+    removed = [path for path, value in walk(layers.merged) if value == NONE and removes(model, layers, path)]
     problems = list(_problems(model, layers, removed))
     if problems:
         raise InvalidFileError(problems)
@@ -27,7 +27,12 @@ def without_removed(model: type[BaseModel], layers: Layers) -> Layers:
     return Layers(layers.items, merged)
 
 
-def _removes(model: type[BaseModel], layers: Layers, path: KeyPath) -> bool:
+def is_known(model: type[BaseModel], layers: Layers, path: KeyPath) -> bool:
+    """Whether the tables that can have a path know its key, stated or not."""
+    return any(True for _ in _annotations(model, layers, path))
+
+
+def removes(model: type[BaseModel], layers: Layers, path: KeyPath) -> bool:
     """Whether `none` removes the key: it is a known one, and no text."""
     known = list(_annotations(model, layers, path))
     return bool(known) and not any(map(_is_text, known))

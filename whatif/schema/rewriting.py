@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from whatif.errors import UsageError
 from whatif.schema.fields import LARGEST_INTEGER
-from whatif.schema.load import load_document
+from whatif.schema.load import Loaded, load_document
 from whatif.schema.parameters import Parameter, parameter_table
-from whatif.schema.toml import Document
+from whatif.schema.removal import NONE, removes
+from whatif.schema.scenario_spec import ScenarioSpec
+from whatif.schema.toml import Document, KeyPath
 from whatif.schema.toml_sections import with_platform_table, with_values
 from whatif.schema.toml_text import toml_value
 from whatif.units import ONE
@@ -30,10 +32,12 @@ def rewritten(
 
     Everything else stays the same to the byte. Raise `InvalidFileError` for values that the scenario cannot have.
     """
-    parameters = parameter_table(
-        load_document(document, platform=platform, overrides=overrides, folders=folders, built=built)
-    )
-    values = {tuple(path.split(".")): _literal(_text(value), parameters.get(path)) for path, value in overrides.items()}
+    loaded = load_document(document, platform=platform, overrides=overrides, folders=folders, built=built)
+    parameters = parameter_table(loaded)
+    values: dict[KeyPath, str | None] = {
+        tuple(path.split(".")): _literal(_text(value), parameters.get(path)) for path, value in overrides.items()
+    }
+    values |= dict.fromkeys(path for path in values if _is_own_removal(path, document, loaded))
     by_name = isinstance(document.data.get("platform"), str)
     opened = by_name and any(path[0] == "platform" for path in values)
     if platform is not None:
@@ -42,6 +46,14 @@ def rewritten(
         return with_values(with_platform_table(document.text) if opened else document.text, values)
     except (ValueError, StopIteration):
         raise UsageError(f"{document.name}: written in a way that only an editor can change") from None
+
+
+def _is_own_removal(path: KeyPath, document: Document, loaded: Loaded) -> bool:
+    """Whether an override removes a value that this file alone states, so that its line goes."""
+    layers = loaded.layers
+    stated = [layer for layer in layers.items if layer.stated(path) is not None]
+    removed = bool(stated) and removes(ScenarioSpec, layers, path) and stated[-1].stated(path) == NONE
+    return removed and all(layer.document.name == document.name for layer in stated[:-1])
 
 
 def _text(value: Any) -> str:

@@ -11,7 +11,7 @@ from whatif.core.parts_in_use import EXTENDS
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.schema.load import load_platform
-from whatif.schema.parameters import Parameter
+from whatif.schema.parameters import KnownKey, Parameter
 from whatif.schema.parts import kind_of_part, parts_of
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.price import AMOUNTS
@@ -21,7 +21,7 @@ from whatif.vocabulary import LIBRARY_ALGORITHMS, MESSAGE_ALGORITHMS
 
 Choice = tuple[str, str]
 """Name and description."""
-_FIGURES: Final = {
+FIGURES: Final = {
     "gpu": ("dram_bandwidth", "memory_size", "peak_double_rate"),
     "cpu": ("memory_bandwidth", "cache_size", "peak_double_rate"),
 }
@@ -71,10 +71,10 @@ def part_choices(path: str, scenario: Scenario) -> tuple[Choice, ...]:
     folder = scenario.document.folder
     folders = (*([] if folder is None else [folder]), *scenario.folders)
     parts = parts_of(str(kind), folders)
-    return tuple((name, part_description(document, _FIGURES.get(str(kind), ()))) for name, document in parts.items())
+    return tuple((name, part_description(document, FIGURES.get(str(kind), ()))) for name, document in parts.items())
 
 
-def value_choices(parameter: Parameter) -> tuple[Choice, ...]:
+def value_choices(parameter: Parameter | KnownKey) -> tuple[Choice, ...]:
     """Fixed choices of a parameter, each with what its help says of it."""
     text = " ".join(parameter.description.split())
     return tuple((choice, _help_of(choice, text) or _operations(choice)) for choice in parameter.choices)

@@ -133,6 +133,21 @@ class MeasuredRuns:
         return refuse(self.file, message, int(self.lines[run]))
 
 
+def is_heading(name: str, program: Program) -> bool:
+    """Whether a column of this name is a parameter or a result of a scenario, or a remark."""
+    if name in REMARKS or name in program.parameters or is_machine(name):
+        return True
+    ends = any(path.endswith(f".{name}") for path in program.parameters)
+    return ends or _parts_of(name, program) is not None
+
+
+def _parts_of(name: str, program: Program) -> tuple[str, ...] | None:
+    """Results that a column is the sum of; None where a part is none."""
+    known = program.results
+    parts = [part if part in known else f"terms.{part}" for part in map(str.strip, name.split(_SUM))]
+    return tuple(parts) if all(part in known for part in parts) else None
+
+
 def stated_runs(scenario: Scenario) -> Path | None:
     """Path of the file of runs that a scenario names; None without any."""
     name = scenario.program.loaded.scenario.runs
@@ -196,7 +211,7 @@ class _Reader:
         """Path of a parameter: as written, or the only path that ends with the name; None for a result."""
         if name in self.program.parameters or is_machine(name):
             return name
-        if self._parts(name) is not None:
+        if _parts_of(name, self.program) is not None:
             return None
         ends = [path for path in self.program.parameters if path.endswith(f".{name}")]
         if len(ends) > 1:
@@ -211,12 +226,6 @@ class _Reader:
             hint = did_you_mean(name, dict.fromkeys(known))
             raise self._refused(name, f"neither a parameter nor a result nor a phase of the scenario{hint}")
         return ends[0]
-
-    def _parts(self, name: str) -> tuple[str, ...] | None:
-        """Results that a column is the sum of; None where a part is none."""
-        known = self.program.results
-        parts = [part if part in known else f"terms.{part}" for part in map(str.strip, name.split(_SUM))]
-        return tuple(parts) if all(part in known for part in parts) else None
 
     def _result_names(self) -> list[str]:
         return [*self.program.columns, *(phase.phase for phase in self.program.phases)]
@@ -248,7 +257,7 @@ class _Reader:
         return column.values
 
     def _result(self, name: str, heading: str, values: NDArray[Any]) -> MeasuredResult:
-        parts = self._parts(name)
+        parts = _parts_of(name, self.program)
         assert parts is not None
         if values.dtype == object:
             raise self._refused(heading, f"`{values[0]}` is not a number; state the unit in the heading: `{name} [us]`")

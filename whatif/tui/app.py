@@ -41,6 +41,7 @@ from whatif.tui.worker import run_once
 LOOK_SECONDS: Final = 0.7
 """How often the files are looked at, and edits written down for the worst."""
 _BUSY_SECONDS: Final = 0.15
+_FIRST_RUN: Final = "ctrl+n: a scenario of your own, from your machine and your application"
 _OUR_THEMES: Final = {theme.name: theme for theme in THEMES}
 
 
@@ -151,6 +152,8 @@ class Explorer(VariantWriter):
         if self._replay:
             await self._repeat(self._replay)
             return
+        if self.file_sync.shipped and not self._opening and not any(Path().glob("*.toml")):
+            self._say(_FIRST_RUN)
         lost = self.file_sync.recovery.lost()
         if lost is not None:
             answer = await self.push_screen_wait(

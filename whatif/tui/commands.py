@@ -52,7 +52,8 @@ class EditAll:
         texts = {path: session.absolute(path, text) for path, text in self.texts}
         parts = tuple(path.removesuffix("extends") for path in texts if path.endswith(EXTENDS))
         kept = {path: text for path, text in scenario.overrides.items() if not path.startswith(parts)}
-        return state.with_session(session.with_scenario(scenario.changed({**kept, **texts}, scenario.platform)))
+        fresh = scenario.changed(kept, scenario.platform).with_overrides(texts)
+        return state.with_session(session.with_scenario(fresh))
 
     def line(self) -> str:
         """`set PATH = TEXT; PATH = TEXT`."""

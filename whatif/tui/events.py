@@ -77,6 +77,10 @@ class FileAsked(Message):
         self.changes = changes
 
 
+class NewScenarioAsked(Message):
+    """Request to put a new scenario together."""
+
+
 class VariantFilesAsked(Message):
     """Request to write each variant to a scenario file of its own."""
 

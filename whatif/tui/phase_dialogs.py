@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from textual.app import App
 
-from whatif.api.editing import PhaseEdit, edited, motif_named, motifs, phase_kinds, phases_of
+from whatif.api.editing import (
+    PhaseEdit,
+    edited,
+    free_phase_name,
+    motif_named,
+    motifs,
+    phase_files,
+    phase_kinds,
+    phases_of,
+    source_name,
+)
 from whatif.core.scenario import Scenario
-from whatif.errors import WhatifError
+from whatif.core.session import Session
+from whatif.errors import UsageError, WhatifError
 from whatif.schema.shipped import shipped_names
+from whatif.studies.phase_form import form_problems, form_values, phase_form
+from whatif.tui.commands import EditAll
 from whatif.tui.screens.dialogs import TextPrompt
+from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.pick_list import PickList
 
 PREFIX: Final = "application.phases."
+FILE_ROW: Final = ("(file)", "From a file: a profile of GPU work, profiled kernels, a trace, another scenario")
 
 
 def phase_at(path: str) -> str:
@@ -22,11 +39,12 @@ def phase_at(path: str) -> str:
     return path.removeprefix(PREFIX).split(".")[0] if path.startswith(PREFIX) else ""
 
 
-def free_name(name: str, taken: Iterable[str]) -> str:
-    """Name, numbered if it is taken or begins one that is."""
-    known = set(taken)
-    names = (name, *(f"{name}_{number}" for number in range(2, 1000)))
-    return next(item for item in names if not any(other == item or other.startswith(f"{item}_") for other in known))
+async def pick_file(app: App[Any]) -> str | None:
+    """File of phases that a person picks in the present folder, or types; None after escape."""
+    rows = await asyncio.to_thread(phase_files, Path())
+    return await app.push_screen_wait(
+        PickList("A profile, a trace or a scenario: pick or type its name", rows, free=True)
+    )
 
 
 def motif_rows() -> Iterator[tuple[str, str]]:
@@ -52,27 +70,33 @@ class PhaseDialogs:
         """Edit that a person asks for at a phase; None after escape. Raise `WhatifError` if it cannot be."""
         if word == "add":
             return await self._add(phase)
-        phase = phase or await self._which(word)
+        phase = phase or await self.which(word)
         if not phase:
             return None
         if word == "kind":
             kind = self._phases[phase].get("kind", "") if phase in self._phases else ""
             text = await self._pick(f"Kind of {phase}", phase_kinds().items(), kind)
         elif word in ("copy", "rename"):
-            title, begin = ("Copy of", free_name(phase, self._phases)) if word == "copy" else ("New name of", phase)
-            text = await self._name(f"{title} {phase}", begin, lambda name: _edit(word, phase, name))
+            title = f"Copy of {phase}" if word == "copy" else f"New name of {phase}"
+            begin = free_phase_name(phase, self._phases) if word == "copy" else phase
+            text = await self._name(title, begin, lambda name: _edit(word, phase, name))
         return _edit(word, phase, text) if text or word == "delete" else None
 
     async def _add(self, after: str) -> PhaseEdit | None:
-        source = await self._pick("Add a phase: a motif, SCENARIO:PHASE or FILE.toml", motif_rows(), free=True)
+        source = await self._pick(
+            "Add a phase: a motif, SCENARIO:PHASE or a file", (FILE_ROW, *motif_rows()), free=True
+        )
+        if source == FILE_ROW[0]:
+            source = await pick_file(self._app) or ""
         if not source:
             return None
         text = f"{source} after {after}" if after in self._phases else source
-        begin = free_name(source.rpartition(":")[2] if "/" not in source else "phase", self._phases)
+        begin = free_phase_name(source_name(source), self._phases)
         name = await self._name(f"Name of the phase ({source})", begin, lambda name: _edit("add", name, text))
         return _edit("add", name, text) if name else None
 
-    async def _which(self, word: str) -> str:
+    async def which(self, word: str) -> str:
+        """Phase that a person picks; empty after escape."""
         rows = ((name, str(table.get("kind", ""))) for name, table in self._phases.items())
         return await self._pick(f"Which phase? ({word})", rows)
 
@@ -88,6 +112,17 @@ class PhaseDialogs:
         except WhatifError as problem:
             return str(problem)
         return ""
+
+
+async def filled_in(app: App[Any], session: Session, phase: str, of_all: str = "") -> EditAll | None:
+    """Values that a person gives a phase in a form, empty where none is changed; None after escape."""
+    if phase not in phases_of(session.scenario.document, session.scenario.folders):
+        raise UsageError(f"there is no phase `{phase}`")
+    scenario, fields = session.scenario, phase_form(session.program, phase)
+    kind = session.program.parameters[f"{PREFIX}{phase}.kind"].text()
+    form = FormScreen(f"{phase}: {kind}{of_all}", fields, lambda texts: form_problems(scenario, fields, texts))
+    texts = await app.push_screen_wait(form)
+    return None if texts is None else EditAll(tuple(form_values(fields, texts).items()))
 
 
 def _edit(word: Any, name: str, text: str) -> PhaseEdit:

@@ -39,3 +39,9 @@ def catalogue_folders(scenario: Scenario) -> tuple[Path, ...]:
     """Folders of own files: the present one, that of the scenario, and those searched for platforms."""
     folder = scenario.document.folder
     return tuple(dict.fromkeys((Path.cwd(), *([folder.resolve()] if folder else []), *scenario.folders)))
+
+
+def free_file(stem: str) -> str:
+    """Name of a TOML file like this one that no file has yet."""
+    names = (f"{stem}.toml", *(f"{stem}_{number}.toml" for number in range(2, 1000)))
+    return next((name for name in names if not Path(name).exists()), f"{stem}.toml")

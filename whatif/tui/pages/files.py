@@ -19,9 +19,8 @@ from whatif.schema.phase_edits import on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
-from whatif.tui.events import ChangeRequested, ErrorReported, FileAsked, JobRequested
-from whatif.tui.new_scenario import new_scenario
-from whatif.tui.pages.file_paths import catalogue_folders
+from whatif.tui.events import ChangeRequested, ErrorReported, FileAsked, JobRequested, NewScenarioAsked
+from whatif.tui.pages.file_paths import catalogue_folders, free_file
 from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState
@@ -144,16 +143,9 @@ class FilesPage(Page[PageView]):
             title = "the open scenario against its file"
             self.app.push_screen(TextDialog(coloured(lines or "nothing differs from the file"), title))
 
-    @work
-    async def action_new(self) -> None:
+    def action_new(self) -> None:
         """Begin a scenario: its name, its machine, its phases."""
-        if self._state is None:
-            return
-        known = [(item.name, item.words) for item in self._entries if item.kind == "platform" and not item.problem]
-        present, folders = self._state.platform_name or "summit", catalogue_folders(self._state.session.scenario)
-        made = await new_scenario(self.app, _free("mine"), known or [(present, "")], present, folders)
-        if made is not None:
-            await self._write(made.path, made.text.encode(), "scenario")
+        self.post_message(NewScenarioAsked())
 
     @work
     async def action_duplicate(self) -> None:
@@ -161,7 +153,7 @@ class FilesPage(Page[PageView]):
         entry = self._entry
         if entry is None:
             return
-        name = await self.app.push_screen_wait(TextPrompt(f"Copy {entry.name} to", _free(entry.name)))
+        name = await self.app.push_screen_wait(TextPrompt(f"Copy {entry.name} to", free_file(entry.name)))
         if name:
             try:
                 content = entry.path.read_bytes()
@@ -181,12 +173,6 @@ class FilesPage(Page[PageView]):
             self.post_message(ErrorReported(str(problem)))
         else:
             self.post_message(FileAsked(str(path)) if kind == "scenario" else JobRequested())
-
-
-def _free(stem: str) -> str:
-    """A name like this one that no file has yet."""
-    names = (f"{stem}.toml", *(f"{stem}_{number}.toml" for number in range(2, 1000)))
-    return next((name for name in names if not Path(name).exists()), f"{stem}.toml")
 
 
 def _row(entry: CatalogueEntry, opened: bool, machine: bool) -> tuple[Cell, ...]:

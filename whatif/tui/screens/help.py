@@ -17,7 +17,6 @@ from whatif.tui.key_areas import ActiveKey, KeyArea, active_keys
 from whatif.tui.labels import MUTED, grade_style
 from whatif.tui.page_registry import GROUPS
 from whatif.tui.pages.page import Page
-from whatif.tui.widgets.parameter_help import allowed
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.prompt import PromptInput
 
@@ -58,7 +57,7 @@ def _parameter(parameter: Parameter, session: Session) -> list[Part]:
     parts: list[Part] = [(f"{parameter.path}\n", "bold"), (f"{meaning}\n\n", "")]
     if parameter.field is not None:
         parts += [("unit     ", MUTED), (f"{unit}\n", "")]
-    parts += [("range    ", MUTED), (f"{allowed(parameter)}\n", "")]
+    parts += [("range    ", MUTED), (f"{parameter.allowed}\n", "")]
     parts += [("value    ", MUTED), (f"{parameter.text()}\n", "")]
     parts += [("source   ", MUTED), (parameter.grade, grade_style(parameter.grade)), (f"  {parameter.source}\n", "")]
     for equation, names in _equations(used).items():

@@ -12,6 +12,7 @@ from textual.containers import Horizontal
 from textual.widgets import ContentSwitcher
 
 from whatif.core.sweep_figure import breakdown
+from whatif.errors import WhatifError
 from whatif.tui import page_registry
 from whatif.tui.background import BackgroundJobs
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
@@ -19,7 +20,9 @@ from whatif.tui.events import (
     ChangeRequested,
     EditorAsked,
     ErrorReported,
+    FileAsked,
     JobRequested,
+    NewScenarioAsked,
     ParameterSelected,
     StopRequested,
 )
@@ -59,6 +62,14 @@ class MainScreen(BackgroundScreen):
         ),
         Binding("E", "edit_file", "editor", show=False, tooltip="Open the file in $EDITOR", id="desk.editor"),
         Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="desk.revert"),
+        Binding(
+            "ctrl+n",
+            "new_scenario",
+            "new scenario",
+            show=False,
+            tooltip="Make a scenario: its machine, its phases",
+            id="desk.new",
+        ),
         Binding("t", "tree", "parameters", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
         Binding(
             "M", "marker", "marker", show=False, tooltip="Draw curves with braille, blocks or ASCII", id="desk.marker"
@@ -315,6 +326,20 @@ class MainScreen(BackgroundScreen):
             self._failed("")
         else:
             parameters.filter("")
+
+    @on(NewScenarioAsked)
+    @work
+    async def action_new_scenario(self) -> None:
+        """Put a scenario together, with a machine of one's own, and open it."""
+        from whatif.tui.scenario_dialogs import make_scenario  # noqa: PLC0415 - not for the first frame
+
+        try:
+            path = await make_scenario(self.app, self.state)
+        except WhatifError as problem:
+            self._failed(str(problem))
+        else:
+            if path is not None:
+                self.post_message(FileAsked(str(path)))
 
     def action_edit_file(self) -> None:
         """Open the file of the parameter or table under the cursor in the editor."""

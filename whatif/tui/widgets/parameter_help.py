@@ -45,14 +45,7 @@ def _table(session: Session, path: str) -> tuple[Part, ...]:
 def _meaning(parameter: Parameter) -> tuple[Part, ...]:
     """What it is and which values it may take."""
     description = " ".join(parameter.description.split()) or parameter.path.rpartition(".")[2].replace("_", " ")
-    return ((description, ""), ("  ", ""), (allowed(parameter), MUTED))
-
-
-def allowed(parameter: Parameter) -> str:
-    """The values that a parameter accepts."""
-    if parameter.field is not None:
-        return parameter.field.domain.describe(parameter.dimension)
-    return " | ".join(parameter.choices) if parameter.choices else "any text"
+    return ((description, ""), ("  ", ""), (parameter.allowed, MUTED))
 
 
 def _origin(parameter: Parameter, state: ExplorerState) -> tuple[Part, ...]:

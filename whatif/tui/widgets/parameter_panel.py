@@ -65,6 +65,8 @@ class ParameterPanel(Vertical):
             self.filter("")
             tree.select(wanted)
             tree.phase_wanted = ""
+            if tree.forms_wanted:
+                tree.fill_in_wanted()
 
     @on(PromptAsked)
     def _inputs(self, event: PromptAsked) -> None:

@@ -196,7 +196,7 @@ class ParameterTree(PhaseKeys):
         self.call_next(self._report_row)
 
     def _report_row(self) -> None:
-        self.post_message(ParameterSelected(self.path))
+        self.post_message(ParameterSelected(self.place))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave a key to the page in sight if it has that key too."""

@@ -7,7 +7,7 @@ from typing import Final
 from textual import work
 from textual.binding import Binding
 
-from whatif.api.editing import EditedDocument, PhaseEdit, added_names, edited, motif_named
+from whatif.api.editing import EditedDocument, PhaseEdit, edited, phases_of
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.tui.events import ChangeRequested, ErrorReported
@@ -25,6 +25,14 @@ PHASE_KEYS: Final = (
         "ctrl+down", "phase('move', '1')", "move phase down", show=False, tooltip="Move the phase down", id="phase.down"
     ),
     Binding("f2", "phase('rename')", "rename phase", show=False, tooltip="Rename the phase", id="phase.rename"),
+    Binding(
+        "f4",
+        "form",
+        "phase form",
+        show=False,
+        tooltip="Edit all keys of the phase as a form",
+        id="phase.form",
+    ),
     Binding("K", "phase('kind')", "change kind", show=False, tooltip="Change the kind of the phase", id="phase.kind"),
 )
 
@@ -34,6 +42,8 @@ class PhaseKeys(LineList):
 
     phase_wanted = ""
     """Path of the phase that the cursor goes to when it is there."""
+    forms_wanted: tuple[str, ...] = ()
+    """Phases to be filled in as forms when they are there."""
 
     @property
     def session(self) -> Session:
@@ -62,18 +72,46 @@ class PhaseKeys(LineList):
         except WhatifError as problem:
             self.post_message(ErrorReported(str(problem)))
 
+    @work
+    async def action_form(self) -> None:
+        """Edit the phase under the cursor as a form; ask which one without a phase there."""
+        from whatif.tui.phase_dialogs import PhaseDialogs, phase_at  # noqa: PLC0415 - not for the first frame
+
+        dialogs = PhaseDialogs(self.app, self.session.scenario)
+        phase = phase_at(self.place) or await dialogs.which("form")
+        if phase:
+            await self._fill_in((phase,))
+
+    @work
+    async def fill_in_wanted(self) -> None:
+        """Show the forms of the phases that were added."""
+        wanted, self.forms_wanted = self.forms_wanted, ()
+        await self._fill_in(wanted)
+
+    async def _fill_in(self, phases: tuple[str, ...]) -> None:
+        """Show the form of each phase in turn, until escape."""
+        from whatif.tui.phase_dialogs import filled_in  # noqa: PLC0415 - not for the first frame
+
+        for number, phase in enumerate(phases, 1):
+            of_all = f", {number} of {len(phases)}" if len(phases) > 1 else ""
+            try:
+                change = await filled_in(self.app, self.session, phase, of_all)
+            except WhatifError as problem:
+                self.post_message(ErrorReported(str(problem)))
+                return
+            if change is None:
+                return
+            if change.texts:
+                self.post_message(ChangeRequested(change))
+
     def _perform(self, edit: PhaseEdit) -> None:
         """Ask for an edit, and tell what changes besides the phase."""
         scenario = self.session.scenario
         document = edited(scenario.document, edit, scenario.folders)
         if isinstance(document, EditedDocument) and document.notes:
             self.app.notify(toast("; ".join(document.notes)), markup=False)
-        self.phase_wanted = f"application.phases.{_name_after(edit)}"
+        before, after = (phases_of(item, scenario.folders) for item in (scenario.document, document))
+        names = tuple(name for name in after if name not in before) or (edit.name,)
+        self.phase_wanted = f"application.phases.{names[0]}"
+        self.forms_wanted = names if edit.word == "add" else ()
         self.post_message(ChangeRequested(EditPhase(edit)))
-
-
-def _name_after(edit: PhaseEdit) -> str:
-    """Name of the phase that an edit is about, after it."""
-    if edit.word == "add":
-        return next(iter(added_names(edit.name, motif_named(edit.text.partition(" after ")[0])).values()))
-    return edit.text if edit.word in ("copy", "rename") else edit.name

@@ -1,0 +1,29 @@
+"""`whatif new`: the files it writes, what it says, and that it refuses to overwrite."""
+
+import tomli
+
+MACHINE = ("--gpu", "h100-sxm5-80gb", "--gpus-per-node", "4", "--network", "slingshot-11", "--nodes", "8")
+
+
+def test_a_scenario_with_a_machine_of_parts_runs_at_once(whatif_main, tmp_path):
+    code, out, err = whatif_main("new", "mine", *MACHINE, "--phase", "stencil", "--phase", "sum=allreduce")
+    assert (code, out) == (0, "")
+    assert err.splitlines() == ["written: mine_machine.toml", "written: mine.toml"]
+    phases = tomli.loads((tmp_path / "mine.toml").read_text())["application"]["phases"]
+    assert list(phases) == ["stencil_halo", "stencil_update", "sum"]
+    assert whatif_main("run", "mine.toml", "--point")[0] == 0
+
+
+def test_a_second_time_nothing_is_written(whatif_main, tmp_path):
+    assert whatif_main("new", "mine", "--platform", "turin")[0] == 0
+    before = (tmp_path / "mine.toml").read_text()
+    code, _, err = whatif_main("new", "mine", "--platform", "summit")
+    assert (code, err) == (2, "whatif: mine.toml: exists already, and is not overwritten; choose another name\n")
+    assert (tmp_path / "mine.toml").read_text() == before
+
+
+def test_a_wrong_part_names_the_one_that_was_meant(whatif_main, tmp_path):
+    code, _, err = whatif_main("new", "mine", "--gpu", "h100")
+    assert code == 2
+    assert "did you mean `h100-sxm5-80gb`" in err
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,213 @@
+"""New scenarios: machines of parts, phases from motifs and files, measured runs, and files that are not overwritten."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import tomli
+
+import whatif
+from tests.paths import DATA
+from whatif.core.scenario import Scenario
+from whatif.errors import InvalidFileError, UsageError
+from whatif.files.machine_template import MachineParts
+from whatif.schema.load import load_platform
+from whatif.schema.shipped import shipped_names
+from whatif.studies.machine_form import machine_form, machine_of, machine_problems
+from whatif.studies.new_scenario import named_phases
+
+TRACE = DATA / "traces" / "goal" / "binary_tree_32.goal"
+PROFILE = DATA / "profiles" / "nsys" / "saxpy_a100.sqlite"
+RUNS = "nodes,ranks,time [s],user\n1,4,1.2,me\n2,8,1.4,me\n4,16,1.9,me\n"
+PARTS = {"gpu": "h100-sxm5-80gb", "gpus_per_node": 4, "network": "slingshot-11", "node_count": 8}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def application(made):
+    return tomli.loads(made.text)["application"]
+
+
+def test_a_machine_of_parts_is_a_complete_platform_beside_the_scenario(tmp_path):
+    whatif.new("mine", **PARTS, processor="epyc-9755", sockets_per_node=2, phases=["stencil", "allreduce"]).write()
+    machine = load_platform(tmp_path / "mine_machine.toml")[0]
+    assert (machine.node_count, machine.node.gpu_count, machine.node.socket_count) == (8, 4, 2)
+    assert machine.node.gpu.name == "H100-SXM5-80GB"
+    assert machine.node.cpu.name == "EPYC 9755"
+    assert machine.network.inter_node.eager_limit == 16 * 1024
+    result = whatif.run(tmp_path / "mine.toml")
+    assert float(result["iteration_time"]) > 0
+    assert {file.kind for file in whatif.check(tmp_path / "mine.toml", tmp_path / "mine_machine.toml").files} == {
+        "scenario", "platform",
+    }  # fmt: skip
+
+
+def test_values_that_are_not_given_are_assumed_or_those_of_a_machine_with_the_same_part():
+    machine = MachineParts("h100-sxm5-80gb", processor="epyc-9755").document("m")
+    assert machine.data["node"]["host_link"] == {"extends": "pcie5-x16"}
+    assert machine.data["node"]["peer_link"] == {"extends": "nvlink4-18"}
+    assert machine.data["node"]["host"] == {"memory_bandwidth": "576 GB/s"}
+    sources = machine.data["sources"]
+    assert {source["grade"] for source in sources.values()} == {"assumed"}
+    assert "turin" in sources["node.host.memory_bandwidth"]["source"]
+    assert "node.host" not in MachineParts().document("m").data["sources"]
+
+
+@pytest.mark.parametrize("gpu", ["", "k20x", "l40s", "mi300a", "max-1550-tile", "gb300"])
+@pytest.mark.parametrize("processor", ["", "a64fx", "grace"])
+def test_parts_of_any_kind_go_together(gpu, processor):
+    made = whatif.new("m", gpu=gpu or None, processor=processor or None, node_count=2, phases=["cg"])
+    made.write()
+    assert float(whatif.run("m.toml")["iteration_time"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gpu": "h100"}, "`h100`: no GPU of this name; did you mean `h100-sxm5-80gb`"),
+        ({"processor": "epyc"}, "no processor of this name; did you mean"),
+        ({"network": "nowhere"}, "no network of this name; known: aries"),
+        ({"gpu": "epyc-9755"}, "no GPU of this name"),
+        ({"gpus_per_node": 4}, "no effect without a gpu"),
+        ({"node_count": 0}, "0 nodes: expected a whole number of at least 1"),
+        ({"platform": "summit", "gpu": "k20x"}, "either a platform or parts"),
+        ({"platform": "sumit"}, "did you mean `summit`"),
+        ({"phases": ["stencle"]}, "no such motif, scenario or file; did you mean `stencil`"),
+        ({"phases": ["2=stencil"]}, "a name starts with a letter"),
+        ({"platform": "turin", "phases": ["gemm"]}, "GPU"),
+        ({"runs": "none.csv"}, "none.csv: no such file of runs"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_was_probably_meant(options, message):
+    with pytest.raises(whatif.WhatifError, match=message):
+        whatif.new("mine", **options)
+
+
+@pytest.mark.parametrize("taken", ["mine.toml", "mine_machine.toml"])
+def test_no_file_is_overwritten_and_none_is_written_then(tmp_path, taken):
+    (tmp_path / taken).write_text("# mine\n")
+    with pytest.raises(UsageError, match=rf"{taken}: exists already"):
+        whatif.new("mine", **PARTS).write()
+    assert [path.name for path in tmp_path.iterdir()] == [taken]
+    assert (tmp_path / taken).read_text() == "# mine\n"
+
+
+@pytest.mark.parametrize("platform", shipped_names("platforms"))
+def test_a_new_scenario_asks_for_no_more_ranks_than_the_machine_has(platform):
+    made = whatif.new("mine", platform=platform)
+    scenario = Scenario.of(tomli.loads(made.text))
+    ranks = application(made)["rank_count"]
+    assert 1 <= ranks <= 16
+    assert not whatif.run(scenario).obstacle()
+
+
+def test_ranks_of_a_small_machine():
+    assert application(whatif.new("m", gpu="k20x", gpus_per_node=2, node_count=3))["rank_count"] == 6
+
+
+def test_phases_are_named_after_their_sources_or_as_stated():
+    found = named_phases(["stencil", "stencil", "sum=allreduce", "minife:dot", "runs/a.b.sqlite"])
+    assert found == (
+        ("stencil", "stencil"), ("stencil_2", "stencil"), ("sum", "allreduce"), ("dot", "minife:dot"),
+        ("a", "runs/a.b.sqlite"),
+    )  # fmt: skip
+
+
+def test_a_profile_gives_ranks_and_iterations_as_import_does(tmp_path):
+    shutil.copy(PROFILE, tmp_path)
+    made = whatif.new("mine", platform="perlmutter", phases=[f"gpu={PROFILE.name}", "allreduce"])
+    imported = tomli.loads(whatif.import_profile(PROFILE.name, platform="perlmutter").to_toml())["application"]
+    table = application(made)
+    assert (table["rank_count"], table["iteration_count"]) == (imported["rank_count"], imported["iteration_count"])
+    found = {name.removeprefix("gpu_"): phase for name, phase in table["phases"].items() if name != "allreduce"}
+    assert found == imported["phases"]
+
+
+def test_a_trace_gives_its_ranks(tmp_path):
+    shutil.copy(TRACE, tmp_path)
+    made = whatif.new("mine", gpu="k20x", node_count=64, phases=[TRACE.name])
+    made.write()
+    assert application(made)["rank_count"] == 32
+    assert float(whatif.run("mine.toml")["iteration_time"]) > 0
+
+
+def test_runs_give_ranks_and_nodes_and_can_be_calibrated(tmp_path):
+    (tmp_path / "scaling.csv").write_text(RUNS)
+    made = whatif.new("mine", **PARTS, phases=["stencil"], runs="scaling.csv")
+    made.write()
+    table = application(made)
+    assert (table["rank_count"], table["ranks_per_node"]) == (16, 4)
+    assert tomli.loads(made.text)["runs"] == "mine_runs.csv"
+    lines = (tmp_path / "mine_runs.csv").read_text().splitlines()
+    assert lines[1:3] == ["rank_count,total_time [s],ranks_per_node", "4,1.2,4"]
+    assert [note.partition(": ")[2] for note in made.notes] == [
+        "`nodes` is used with the ranks: `ranks_per_node`",
+        "`ranks` is taken as `rank_count`",
+        "`time [s]` is taken as `total_time`",
+        "`user` is left out",
+    ]
+    assert len(whatif.validate("mine.toml").table()) == 3
+    assert whatif.calibrate("mine.toml").values
+
+
+def test_runs_that_fit_as_they_are_are_not_copied(tmp_path):
+    (tmp_path / "mine.csv").write_text("rank_count,iteration_time [us]\n2,100\n8,120\n")
+    made = whatif.new("mine", phases=["stencil"], runs="mine.csv")
+    assert [path.name for path in made.files] == ["mine.toml"]
+    assert tomli.loads(made.text)["runs"] == "mine.csv"
+    assert application(made)["rank_count"] == 8
+    elsewhere = tmp_path / "other"
+    elsewhere.mkdir()
+    assert [path.name for path in whatif.new(elsewhere / "mine", runs="mine.csv").files] == [
+        "mine_runs.csv", "mine.toml",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nodes,time [s]\n1,2\n", "`nodes` needs a column of the ranks"),
+        ("ranks,nodes,time [s]\n4,3,1\n", "scaling.csv:2.*4 ranks do not fill 3 nodes evenly"),
+        ("ranks,nodes,time [s]\n4,0,1\n", "do not fill 0 nodes"),
+        ("ranks,time\n4,1\n", "is a number without a unit; it must be in s: `total_time \\[s\\]`"),
+        ("ranks,time [s],runtime [s]\n4,1,1\n", "runtime .s.: a second column of `total_time`"),
+        ("ranks,user\n4,me\n", "no measured result among the columns"),
+        ("time [s]\n4\n", "no parameter among the columns"),
+        ("ranks,time [s]\n", "no runs"),
+    ],
+)
+def test_runs_that_cannot_be_used_are_refused_with_the_reason(tmp_path, text, message):
+    (tmp_path / "scaling.csv").write_text(text)
+    with pytest.raises(InvalidFileError, match=message):
+        whatif.new("mine", runs="scaling.csv")
+
+
+def test_the_machine_of_a_form_is_that_of_its_texts():
+    fields = machine_form("mine_machine")
+    texts = {field.path: field.text for field in fields}
+    assert machine_problems(fields, texts) == {}
+    assert machine_of(texts) == MachineParts(node_count=16)
+    typed = {**texts, "gpu": "k20x", "gpus_per_node": "2", "processor": "grace", "network": "aries"}
+    assert machine_of(typed) == MachineParts("k20x", 2, "grace", 1, "aries", 16)
+
+
+@pytest.mark.parametrize(
+    ("typed", "path", "message"),
+    [
+        ({"gpu": "h100"}, "gpu", "did you mean `h100-sxm5-80gb`"),
+        ({"gpus_per_node": "0"}, "gpus_per_node", "at least 1"),
+        ({"node_count": "1.5"}, "node_count", "whole number"),
+        ({"node_count": ""}, "node_count", "is required"),
+        ({"name": "taken"}, "name", "taken.toml exists already"),
+        ({"name": "a/b"}, "name", "the name of a machine holds only letters"),
+    ],
+)
+def test_a_wrong_text_of_the_form_of_a_machine_is_told_at_its_field(typed, path, message):
+    fields = machine_form("mine_machine")
+    Path("taken.toml").write_text("")
+    found = machine_problems(fields, {**{field.path: field.text for field in fields}, **typed}, (), Path())
+    assert list(found) == [path]
+    assert message in found[path]

@@ -1,0 +1,38 @@
+"""`whatif new`: a scenario to begin with, and a machine of parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whatif.cli.options import platform_option, platforms_option, show_notes
+
+
+@click.command("new")
+@click.argument("name", metavar="NAME")
+@platform_option
+@click.option("--gpu", metavar="PART", help="GPU of a machine of its own: a part that `whatif list parts` names.")
+@click.option("--gpus-per-node", type=click.IntRange(1), metavar="N", help="GPUs of a node.  [default: 1]")
+@click.option("--processor", metavar="PART", help="Processor of the machine.  [default: a generic one]")
+@click.option("--sockets-per-node", type=click.IntRange(1), metavar="N", help="Processors of a node.  [default: 1]")
+@click.option("--network", metavar="PART", help="Network between nodes.  [default: 100 Gbit/s]")
+@click.option("--nodes", "node_count", type=click.IntRange(1), metavar="N", help="Nodes of the machine.  [default: 1]")
+@click.option("--phase", "phases", multiple=True, metavar="[NAME=]SOURCE",
+              help="Phase: a motif such as stencil, SCENARIO:PHASE, a profile, a trace; repeat for more.")  # fmt: skip
+@click.option("--runs", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of measured runs.")
+@platforms_option
+def command(name: str, **options: Any) -> None:
+    """Write the scenario NAME.toml, and with parts its machine NAME_machine.toml; files that exist are not touched.
+
+    The machine is a --platform (default: summit), or parts: a GPU, a processor, a network. Motifs: allreduce, cg,
+    gemm, stencil and others (docs/builder.md).
+    """
+    from whatif.api.building import new
+
+    made = new(name, **options)
+    show_notes(made.notes)
+    made.write()
+    for path in made.files:
+        click.echo(f"written: {path}", err=True)

@@ -1,0 +1,121 @@
+"""Text of the platform file of a machine that is put together from shipped parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from whatif.errors import UsageError, did_you_mean
+from whatif.schema.load import load_platform_document, open_document
+from whatif.schema.parts import parts_of
+from whatif.schema.shipped import is_name, shipped_names
+from whatif.schema.toml import Document, parse_document
+from whatif.schema.toml_text import toml_text, toml_value
+
+BASE: Final = "generic_cpu"
+"""Platform whose values apply to all that a machine of parts does not state."""
+_HEAD: Final = """\
+# {name}: a machine of its own, put together from parts. What is not stated here is that of the parts, and of
+# `{base}`: most of it is assumed, as every result says that rests on it. `whatif explain` names each value;
+# `whatif measure` and `whatif fit` replace values by measured ones.
+extends = {quoted}
+"""
+_LINK: Final = "pcie4-x16"
+_STATED: Final = "as stated when the machine was put together"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineParts:
+    """Parts of a machine, each by the name of its file, and how many there are."""
+
+    gpu: str = ""
+    """GPU; empty for a machine without GPUs."""
+    gpus_per_node: int = 1
+    processor: str = ""
+    """Processor; empty for that of the generic server."""
+    sockets_per_node: int = 1
+    network: str = ""
+    """Network between nodes; empty for that of the generic server."""
+    node_count: int = 1
+
+    def document(self, name: str, folders: Sequence[Path] = ()) -> Document:
+        """Platform file of this machine, complete and valid.
+
+        Raise `UsageError` for an unknown part, a count below 1 and a name that no platform can have.
+        """
+        if not is_name(name):
+            raise UsageError(f"`{name}`: the name of a machine holds only letters, digits, `_`, `.` and `-`")
+        self._check(folders)
+        text = _HEAD.format(name=name, base=BASE, quoted=toml_value(BASE)) + toml_text(self._tables(name))
+        document = parse_document(text, f"{name}.toml")
+        load_platform_document(document, folders)
+        return document
+
+    def _check(self, folders: Sequence[Path]) -> None:
+        wanted = ("gpu", self.gpu, "GPU"), ("cpu", self.processor, "processor"), ("distance", self.network, "network")
+        for kind, part, word in wanted:
+            known = parts_of(kind, folders) if part else {}
+            if part and part not in known:
+                near = did_you_mean(part, known) or f"; known: {', '.join(known)}"
+                raise UsageError(f"`{part}`: no {word} of this name{near}")
+        counts = {"GPUs a node": self.gpus_per_node, "sockets a node": self.sockets_per_node, "nodes": self.node_count}
+        for words, count in counts.items():
+            if count < 1:
+                raise UsageError(f"{count} {words}: expected a whole number of at least 1")
+
+    def _tables(self, name: str) -> dict[str, Any]:
+        """Tables of the file: counts, parts, what machines with the same parts have, and the sources."""
+        gpu, host = _like("gpu", self.gpu), _like("cpu", self.processor)
+        node: dict[str, Any] = {"gpu_count": self.gpus_per_node} if self.gpu else {}
+        node |= {"socket_count": self.sockets_per_node}
+        node |= {"gpu": {"extends": self.gpu}, **_device_links(gpu)} if self.gpu else {}
+        node |= {"cpu": {"extends": self.processor}} if self.processor else {}
+        bandwidth = _stated(host, "host", "memory_bandwidth")
+        node |= {"host": {"memory_bandwidth": bandwidth}} if bandwidth else {}
+        # Where GPUs have links of their own, messages inside a node do not go through main memory.
+        network: dict[str, Any] = {"intra_socket": "none"} if "peer_link" in node else {}
+        network |= {"inter_node": {"extends": self.network}} if self.network else {}
+        head = {"name": name, "description": f"{self.words}.", "node_count": self.node_count, "node": node}
+        return {**head, **({"network": network} if network else {}), "sources": _sources(node, gpu, host)}
+
+    @property
+    def words(self) -> str:
+        """Description of the machine in one line."""
+        gpus = f"{self.gpus_per_node} x {self.gpu}, " if self.gpu else ""
+        sockets = f"{self.sockets_per_node} x {self.processor or 'generic processor'} a node"
+        return f"{gpus}{sockets}, {self.node_count} nodes, {self.network or 'generic network'}"
+
+
+class _Likeness(NamedTuple):
+    """A shipped platform with the same part, and the table of its node."""
+
+    name: str = ""
+    node: dict[str, Any] = {}  # noqa: RUF012 - never changed
+
+
+def _like(table: str, part: str) -> _Likeness:
+    """First shipped platform whose node has a part; empty without one."""
+    for name in shipped_names("platforms") if part else ():
+        node = open_document(name, "platforms").data.get("node", {})
+        if node.get(table, {}).get("extends") == part:
+            return _Likeness(name, node)
+    return _Likeness()
+
+
+def _stated(like: _Likeness, table: str, key: str) -> Any:
+    return like.node.get(table, {}).get(key)
+
+
+def _device_links(like: _Likeness) -> dict[str, Any]:
+    """Links of a GPU, as a machine with the same GPU has them, where these are parts."""
+    found = {key: {"extends": _stated(like, key, "extends")} for key in ("host_link", "peer_link")}
+    return {"host_link": {"extends": _LINK}} | {key: table for key, table in found.items() if table["extends"]}
+
+
+def _sources(node: dict[str, Any], gpu: _Likeness, host: _Likeness) -> dict[str, Any]:
+    assumed = {"node_count": _STATED, "node": _STATED}
+    if "host" in node:
+        assumed["node.host.memory_bandwidth"] = f"as {host.name}, which has the same processor"
+    return {path: {"grade": "assumed", "source": source} for path, source in assumed.items()}
