@@ -1,12 +1,11 @@
-"""The explorer: a terminal program around one scenario, with its history, its file and its way out."""
+"""The explorer: a terminal program around one scenario, from its start to its end."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -16,36 +15,34 @@ from textual.reactive import Reactive
 from textual.theme import Theme
 from textual.worker import Worker
 
-from whatif.core.scenario import EvaluationRequest, Scenario
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.plugins import resolve
 from whatif.tui.all_keys import all_keys
 from whatif.tui.background import BackgroundJobs
 from whatif.tui.command_runner import CommandRunner
-from whatif.tui.commands import Adopt, Revert
+from whatif.tui.commands import Adopt
 from whatif.tui.config import Config, keymap
-from whatif.tui.events import ChangeRequested, EditorAsked, FileAsked, StopRequested
+from whatif.tui.events import ChangeRequested, FileAsked, StopRequested
+from whatif.tui.file_commands import FileCommands
 from whatif.tui.file_sync import FileSync
-from whatif.tui.labels import toast
-from whatif.tui.memory import keep_memory, return_memory
-from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write, toml_path
+from whatif.tui.memory import keep_memory
+from whatif.tui.screens.dialogs import ChoicePrompt
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.screens.pick_list import PickList
 from whatif.tui.signals import on_end
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
-from whatif.tui.variant_writer import VariantWriter
 from whatif.tui.worker import run_once
 
 LOOK_SECONDS: Final = 0.7
 """How often the files are looked at, and edits written down for the worst."""
-_BUSY_SECONDS: Final = 0.15
 _FIRST_RUN: Final = "ctrl+n: a scenario of your own, from your machine and your application"
 _OUR_THEMES: Final = {theme.name: theme for theme in THEMES}
 
 
-class Explorer(VariantWriter):
+class Explorer(FileCommands):
     """Opens a question and lets a person change it."""
 
     TITLE = "whatif"
@@ -88,9 +85,6 @@ class Explorer(VariantWriter):
         self._keys = keymap(self.config, all_keys(type(self))) if self.config.keys else {}
         self._opening, self._replay = tuple(opening), tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
-        self._saving: Worker[None] | None = None
-        self._looked_at: ExplorerState | None = None
-        self.jobs = BackgroundJobs()
         self._start(scenario, Session.start(scenario))
 
     def _start(self, scenario: Scenario, session: Session) -> None:
@@ -98,16 +92,6 @@ class Explorer(VariantWriter):
         self._file_error = ""
         self.runner = CommandRunner(ExplorerState.start(session, View(marker=self.config.marker)), self._shown)
         self.file_sync = FileSync(scenario, self.runner, self._journal, self._recovery_folder)
-
-    @property
-    def state(self) -> ExplorerState:
-        """What is shown."""
-        return self.runner.state
-
-    @property
-    def main_screen(self) -> MainScreen:
-        """The screen under whatever window is open."""
-        return next(screen for screen in self.screen_stack if isinstance(screen, MainScreen))
 
     @property
     def available_themes(self) -> dict[str, Theme]:
@@ -189,49 +173,6 @@ class Explorer(VariantWriter):
         self.runner.ask(event.change)
         self._watch_work()
 
-    def _watch_work(self) -> None:
-        if self.runner.busy:
-            self.set_timer(_BUSY_SECONDS, self._tell_busy)
-
-    def _tell_busy(self) -> None:
-        if self.runner.busy:
-            self.main_screen.show(self.state, busy=True)
-
-    def _shown(self, error: str) -> None:
-        """Show the study as it is now, or what was wrong; that the file is wrong is not forgotten over other news."""
-        self.main_screen.show(self.state, error, busy=self.runner.busy, notice=self._file_error)
-        self._say(self.file_sync.write_journal())
-
-    def _say(self, text: str) -> None:
-        if text:
-            self.notify(toast(text), markup=False)
-
-    def _look(self) -> None:
-        """Look after the files, what others wrote and what would be lost, and after the memory."""
-        self.file_sync.write_down()
-        if self._looked_at is not self.state:
-            self._looked_at = self.state
-            return_memory()
-        if self.file_sync.touched() and not self.runner.busy:
-            self._reload()
-
-    def _reload(self) -> None:
-        """Take in what others wrote, and tell it."""
-        try:
-            found = self.file_sync.reload()
-        except WhatifError as problem:
-            self._file_error = f"the file on disk is invalid, the last valid values are kept: {problem}"
-            self._shown("")
-            return
-        self._file_error = ""
-        if found.changes:
-            self._say("changed on disk: " + "; ".join(found.changes))
-        against = "; ".join(found.conflicts.values())
-        if against:
-            self.runner.later(lambda: self._shown(f"both you and the file changed {against}; yours is kept"))
-        elif not found.changes:
-            self._shown("")
-
     def action_undo(self) -> None:
         """Undo the last change."""
         self.runner.undo()
@@ -246,69 +187,6 @@ class Explorer(VariantWriter):
     def _stop(self) -> None:
         self.runner.stop()
 
-    def action_save(self) -> None:
-        """Write the edits into the scenario's file; one that came with the program is written elsewhere."""
-        self.runner.later(self._save)
-        self._watch_work()
-
-    def _save(self) -> None:
-        if self.file_sync.shipped and self.state.unsaved():
-            self._saving = self.action_save_as()
-            return
-        if self.file_sync.touched() or self._file_error:
-            self._reload()
-        if not self._file_error or self.file_sync.file.gone:
-            self.runner.later(self._write)
-
-    def _write(self) -> None:
-        if self.file_sync.conflicts:
-            self._saving = self._settle()
-        else:
-            self._try(self.file_sync.save)
-
-    @work
-    async def _settle(self) -> None:
-        """Ask whose values are to stand in the file."""
-        conflicts = self.file_sync.conflicts
-        text = "\n".join(("Both you and the file changed:", "", *conflicts.values()))
-        answer = await self.push_screen_wait(ChoicePrompt(text, {"m": "write mine", "t": "take theirs"}))
-        if answer == "t":
-            for path in conflicts:
-                self.runner.ask(Revert(path))
-        if answer:
-            self.runner.later(lambda: self._try(self.file_sync.save))
-            await self.runner.idle()
-
-    def _try(self, work: Callable[[], str]) -> None:
-        """Do something with a file, and tell how it went."""
-        try:
-            self._say(work())
-        except WhatifError as problem:
-            self.runner.error = str(problem)
-            self._shown(str(problem))
-        else:
-            self._shown("")
-
-    @work
-    async def action_save_as(self) -> None:
-        """Write the scenario, with its edits, to another file."""
-        path = self.file_sync.file.path
-        name = await self.push_screen_wait(
-            TextPrompt("Save the scenario to", path.name if self.file_sync.shipped else str(path))
-        )
-        if name and await may_write(self, toml_path(name)):
-            self.runner.later(lambda: self._try(lambda: self.file_sync.save_as(toml_path(name))))
-            await self.runner.idle()
-
-    def action_copy(self, what: str) -> None:
-        """Copy what is on the screen, as a command line or as a TOML patch."""
-        self._try(lambda: self._copied(what))
-
-    def _copied(self, what: str) -> str:
-        text, place = self.file_sync.copied(what, self.main_screen.page.command)
-        self.copy_to_clipboard(text)
-        return f"copied{f', also to {place}' if place else ''}:\n{text}"
-
     @work
     async def action_platform(self) -> None:
         """Go to another platform."""
@@ -318,38 +196,6 @@ class Explorer(VariantWriter):
         name = await self.push_screen_wait(PickList("platform", rows, self.state.platform_name or ""))
         if name:
             self.post_message(ChangeRequested(Adopt(name)))
-
-    @on(EditorAsked)
-    @work
-    async def _edit_file(self, event: EditorAsked) -> None:
-        """Open a file in the editor, then take in what changed."""
-        try:
-            self._say(await import_module("whatif.tui.file_editor").edit_file(self, event.path))
-        except WhatifError as problem:
-            self._shown(str(problem))
-        else:
-            self._look()
-
-    @work
-    async def action_journal(self) -> None:
-        """Write the journal to a file, to be replayed."""
-        name = await self.push_screen_wait(TextPrompt("Save the journal to", "whatif.journal"))
-        if name and await may_write(self, Path(name).expanduser()):
-            self._say(self.file_sync.save_journal(Path(name).expanduser()))
-
-    @work
-    async def action_report(self) -> None:
-        """Write a report about the values and the sweep as they are."""
-        name = await self.push_screen_wait(TextPrompt("Write a report to", "report.html"))
-        path = Path(name).expanduser()
-        if not name or not await may_write(self, path):
-            return
-        inputs, report = self.state.session.inputs, import_module("whatif.tui.report_job").report
-        self._say(f"writing {path}")
-        try:
-            self._say(await run_once(report, EvaluationRequest(inputs.scenario, inputs.grid), path))
-        except WhatifError as problem:
-            self._shown(str(problem))
 
     @on(FileAsked)
     @work

@@ -161,7 +161,9 @@ class MainScreen(BackgroundScreen):
     def tell_activity(self, words: str) -> None:
         """Tell what the program does on its own."""
         self.activity = words
-        self._show_words()
+        # The screen may be cleared away meanwhile.
+        if self.is_attached:
+            self._show_words()
 
     def _show_study(self) -> None:
         """Hand the study down to every widget."""

@@ -1,0 +1,211 @@
+"""The study that the explorer shows, and the commands that read and write its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from textual import on, work
+from textual.app import App
+from textual.worker import Worker
+
+from whatif.core.scenario import EvaluationRequest
+from whatif.errors import WhatifError
+from whatif.tui.background import BackgroundJobs
+from whatif.tui.command_runner import CommandRunner
+from whatif.tui.commands import Revert
+from whatif.tui.events import EditorAsked, VariantFilesAsked
+from whatif.tui.file_sync import FileSync
+from whatif.tui.labels import toast
+from whatif.tui.memory import return_memory
+from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write, toml_path
+from whatif.tui.screens.main_screen import MainScreen
+from whatif.tui.state import ExplorerState
+from whatif.tui.worker import run_once
+
+_BUSY_SECONDS: Final = 0.15
+
+
+class FileCommands(App[None]):
+    """Base of the explorer: the study, what is told about it, and its files."""
+
+    file_sync: FileSync
+    runner: CommandRunner
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs = BackgroundJobs()
+        self._file_error = ""
+        self._saving: Worker[None] | None = None
+        self._looked_at: ExplorerState | None = None
+
+    @property
+    def state(self) -> ExplorerState:
+        """What is shown."""
+        return self.runner.state
+
+    @property
+    def main_screen(self) -> MainScreen:
+        """The screen under whatever window is open."""
+        return next(screen for screen in self.screen_stack if isinstance(screen, MainScreen))
+
+    def at_stake(self) -> dict[str, str]:
+        """What would be lost at the end: changes that no file has, and jobs in the background."""
+        return self.runner.state.at_stake() | {job.title: job.words for job in self.jobs.items if job.active}
+
+    def _shown(self, error: str) -> None:
+        """Show the study as it is now, or what was wrong; that the file is wrong is not forgotten over other news."""
+        self.main_screen.show(self.state, error, busy=self.runner.busy, notice=self._file_error)
+        self._say(self.file_sync.write_journal())
+
+    def _say(self, text: str) -> None:
+        if text:
+            self.notify(toast(text), markup=False)
+
+    def _watch_work(self) -> None:
+        if self.runner.busy:
+            self.set_timer(_BUSY_SECONDS, self._tell_busy)
+
+    def _tell_busy(self) -> None:
+        if self.runner.busy:
+            self.main_screen.show(self.state, busy=True)
+
+    def _look(self) -> None:
+        """Look after the files, what others wrote and what would be lost, and after the memory."""
+        self.file_sync.write_down()
+        if self._looked_at is not self.state:
+            self._looked_at = self.state
+            return_memory()
+        if self.file_sync.touched() and not self.runner.busy:
+            self._reload()
+
+    def _reload(self) -> None:
+        """Take in what others wrote, and tell it."""
+        try:
+            found = self.file_sync.reload()
+        except WhatifError as problem:
+            self._file_error = f"the file on disk is invalid, the last valid values are kept: {problem}"
+            self._shown("")
+            return
+        self._file_error = ""
+        if found.changes:
+            self._say("changed on disk: " + "; ".join(found.changes))
+        against = "; ".join(found.conflicts.values())
+        if against:
+            self.runner.later(lambda: self._shown(f"both you and the file changed {against}; yours is kept"))
+        elif not found.changes:
+            self._shown("")
+
+    def action_save(self) -> None:
+        """Write the edits into the scenario's file; one that came with the program is written elsewhere."""
+        self.runner.later(self._save)
+        self._watch_work()
+
+    def _save(self) -> None:
+        if self.file_sync.shipped and self.state.unsaved():
+            self._saving = self.action_save_as()
+            return
+        if self.file_sync.touched() or self._file_error:
+            self._reload()
+        if not self._file_error or self.file_sync.file.gone:
+            self.runner.later(self._write)
+
+    def _write(self) -> None:
+        if self.file_sync.conflicts:
+            self._saving = self._settle()
+        else:
+            self._try(self.file_sync.save)
+
+    @work
+    async def _settle(self) -> None:
+        """Ask whose values are to stand in the file."""
+        conflicts = self.file_sync.conflicts
+        text = "\n".join(("Both you and the file changed:", "", *conflicts.values()))
+        answer = await self.push_screen_wait(ChoicePrompt(text, {"m": "write mine", "t": "take theirs"}))
+        if answer == "t":
+            for path in conflicts:
+                self.runner.ask(Revert(path))
+        if answer:
+            self.runner.later(lambda: self._try(self.file_sync.save))
+            await self.runner.idle()
+
+    def _try(self, work: Callable[[], str]) -> None:
+        """Do something with a file, and tell how it went."""
+        try:
+            self._say(work())
+        except WhatifError as problem:
+            self.runner.error = str(problem)
+            self._shown(str(problem))
+        else:
+            self._shown("")
+
+    @work
+    async def action_save_as(self) -> None:
+        """Write the scenario, with its edits, to another file."""
+        path = self.file_sync.file.path
+        name = await self.push_screen_wait(
+            TextPrompt("Save the scenario to", path.name if self.file_sync.shipped else str(path))
+        )
+        if name and await may_write(self, toml_path(name)):
+            self.runner.later(lambda: self._try(lambda: self.file_sync.save_as(toml_path(name))))
+            await self.runner.idle()
+
+    def action_copy(self, what: str) -> None:
+        """Copy what is on the screen, as a command line or as a TOML patch."""
+        self._try(lambda: self._copied(what))
+
+    def _copied(self, what: str) -> str:
+        text, place = self.file_sync.copied(what, self.main_screen.page.command)
+        self.copy_to_clipboard(text)
+        return f"copied{f', also to {place}' if place else ''}:\n{text}"
+
+    @on(EditorAsked)
+    @work
+    async def _edit_file(self, event: EditorAsked) -> None:
+        """Open a file in the editor, then take in what changed."""
+        try:
+            self._say(await import_module("whatif.tui.file_editor").edit_file(self, event.path))
+        except WhatifError as problem:
+            self._shown(str(problem))
+        else:
+            self._look()
+
+    @work
+    async def action_journal(self) -> None:
+        """Write the journal to a file, to be replayed."""
+        name = await self.push_screen_wait(TextPrompt("Save the journal to", "whatif.journal"))
+        if name and await may_write(self, Path(name).expanduser()):
+            self._say(self.file_sync.save_journal(Path(name).expanduser()))
+
+    @work
+    async def action_report(self) -> None:
+        """Write a report about the values and the sweep as they are."""
+        name = await self.push_screen_wait(TextPrompt("Write a report to", "report.html"))
+        path = Path(name).expanduser()
+        if not name or not await may_write(self, path):
+            return
+        inputs, report = self.state.session.inputs, import_module("whatif.tui.report_job").report
+        self._say(f"writing {path}")
+        try:
+            self._say(await run_once(report, EvaluationRequest(inputs.scenario, inputs.grid), path))
+        except WhatifError as problem:
+            self._shown(str(problem))
+
+    @on(VariantFilesAsked)
+    @work
+    async def _write_asked(self) -> None:
+        await self.write_variants()
+
+    async def write_variants(self) -> None:
+        """Write each variant to a file of its own, once the commands before are done."""
+        await self.runner.idle()
+        try:
+            existing = [path for path in self.file_sync.variant_files().values() if path.exists()]
+        except WhatifError as problem:
+            self._shown(str(problem))
+            return
+        text = f"What they say will be lost: {', '.join(str(path) for path in existing)}"
+        if not existing or await self.push_screen_wait(ChoicePrompt(text, {"o": "overwrite"})) == "o":
+            self._try(self.file_sync.save_variants)
