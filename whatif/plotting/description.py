@@ -155,6 +155,15 @@ Description = PlotDescription | HeatMap
 """A plot over one or two axes."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PlotStack:
+    """Two curve plots, one above the other; `shared` if they are over the same values of x."""
+
+    above: PlotDescription
+    below: PlotDescription
+    shared: bool = True
+
+
 class BarSegment(NamedTuple):
     """One part of a stacked bar; an empty style means the data style of its position."""
 

@@ -19,7 +19,7 @@ from whatif.errors import UsageError
 from whatif.limits import PICTURES
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import Description, HeatMap, PlotDescription, StackedBar, shorten
-from whatif.plotting.picture_style import DARK, LIGHT, SETTINGS
+from whatif.plotting.picture_style import DARK, LIGHT, settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,19 +81,19 @@ def colour_variables(*, dark: bool) -> str:
 def draw(description: Drawable) -> Figure:
     """Matplotlib figure of a description, made without pyplot; raise `UsageError` if matplotlib is missing."""
     check_library()
-    with _settings():
+    with drawing():
         return _figure(description)
 
 
 def _save(description: Drawable, file: IO[bytes], kind: str, salt: str = "whatif") -> None:
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}, "png": {}}
     check_library()
-    with _settings(salt):
+    with drawing(salt):
         _figure(description).savefig(file, format=kind, metadata=dates[kind])
 
 
 @contextmanager
-def _settings(salt: str = "whatif") -> Iterator[None]:
+def drawing(salt: str = "whatif") -> Iterator[None]:
     """Matplotlib with our settings instead of those of the user."""
     import matplotlib
 
@@ -101,8 +101,8 @@ def _settings(salt: str = "whatif") -> Iterator[None]:
         # Letters missing from the font are still readable in SVG, which uses the fonts of the viewer.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         matplotlib.rcdefaults()
-        settings: Any = SETTINGS | {"svg.hashsalt": salt}
-        matplotlib.rcParams.update(settings)
+        values: Any = settings() | {"svg.hashsalt": salt}
+        matplotlib.rcParams.update(values)
         yield
 
 

@@ -26,6 +26,7 @@ from whatif.tui.commands import Adopt, Revert
 from whatif.tui.config import Config, keymap
 from whatif.tui.events import ChangeRequested, EditorAsked, FileAsked, StopRequested
 from whatif.tui.file_sync import FileSync
+from whatif.tui.graphics import Graphics
 from whatif.tui.labels import toast
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write, toml_path
 from whatif.tui.screens.main_screen import MainScreen
@@ -86,12 +87,14 @@ class Explorer(VariantWriter):
         self._opening, self._replay = tuple(opening), tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
         self._saving: Worker[None] | None = None
+        self.graphics = Graphics(self, os.environ, asked=self.config.marker == "pixels")
         self._start(scenario, Session.start(scenario))
 
     def _start(self, scenario: Scenario, session: Session) -> None:
         """Begin with a question."""
         self._file_error = ""
-        self.runner = CommandRunner(ExplorerState.start(session, View(marker=self.config.marker)), self._shown)
+        marker = self.config.marker or ("pixels" if self.graphics.available else "braille")
+        self.runner = CommandRunner(ExplorerState.start(session, View(marker=marker)), self._shown)
         self.file_sync = FileSync(scenario, self.runner, self._journal, self._recovery_folder)
 
     @property
@@ -131,6 +134,7 @@ class Explorer(VariantWriter):
         self.file_sync.write_down()
         self.runner.close()
         self.main_screen.latest.close()
+        self.graphics.close()
         # Shutdown can hang when the terminal is gone.
         asyncio.get_running_loop().call_later(1.0, os._exit, 128 + number)
         self.exit(return_code=128 + number)
@@ -142,6 +146,7 @@ class Explorer(VariantWriter):
             keep_memory()
         self.runner.worker.warm()
         self.main_screen.latest.warm()
+        self.graphics.warm()
         if self._opening and not await self._repeat(self._opening):
             return
         if self._replay:
@@ -167,6 +172,7 @@ class Explorer(VariantWriter):
 
     def on_unmount(self) -> None:
         """Leave nothing open."""
+        self.graphics.close()
         self._close()
 
     def _close(self) -> None:

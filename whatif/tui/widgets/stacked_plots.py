@@ -10,7 +10,8 @@ from textual import events
 
 from whatif.plotting.cells import TextRun
 from whatif.plotting.description import Description, PlotDescription
-from whatif.plotting.terminal import point_at, render_runs
+from whatif.plotting.placed import PlacedPlot
+from whatif.plotting.terminal import place_plot, point_at, render_runs
 from whatif.tui.widgets.sweep_plot import PlotView
 
 
@@ -60,6 +61,17 @@ class StackedPlots(PlotView):
             manner["cross"] = None
         lines = render_runs(part.description, width - part.margin, part.rows, **manner)
         return [[TextRun(" " * part.margin, ""), *line] for line in lines]
+
+    def placed(self) -> tuple[PlacedPlot, ...]:
+        """Both plots, as far as they are drawn."""
+        if not self._parts or self._cross is not None:
+            return super().placed()
+        width, manner = self.size.width, self._draw_options()
+        found = [
+            place_plot(part.description, width - part.margin, part.rows, (part.margin, part.top), **manner)
+            for part in self._parts
+        ]
+        return tuple(plot for plot in found if plot is not None)
 
     def value_under(self, event: events.MouseEvent) -> tuple[float, float] | None:
         """Values under the mouse, on either plot that has the crosshair; below, that of x alone."""

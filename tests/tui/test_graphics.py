@@ -1,0 +1,187 @@
+"""Pictures of pixels in the explorer: where they are shown, and when the cells are there instead."""
+
+import pytest
+
+from tests.driver import drive
+from tests.terminal_pictures import kitty_pictures, sixel_pictures
+from whatif.plotting.placed import CellSize
+from whatif.tui.config import Config
+from whatif.tui.graphics import Graphics, cell_size, protocol_of
+
+KITTY = {"TERM": "xterm-kitty", "KITTY_WINDOW_ID": "1"}
+ASKED = Config(marker="pixels")
+
+
+@pytest.mark.parametrize(
+    ("environment", "protocol"),
+    [
+        (KITTY, "kitty"),
+        ({"TERM": "xterm-kitty"}, "kitty"),
+        ({"TERM": "xterm-ghostty"}, "kitty"),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "ghostty"}, "kitty"),
+        ({"TERM": "foot"}, "sixel"),
+        ({"TERM": "foot-extra"}, "sixel"),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "WezTerm"}, "sixel"),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, "sixel"),
+        ({"TERM": "xterm-256color", "KONSOLE_VERSION": "230800"}, "sixel"),
+        ({"TERM": "xterm-256color", "KONSOLE_VERSION": "210400"}, None),
+        ({"TERM": "xterm-256color"}, None),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "vscode"}, None),
+        ({"TERM": "dumb"}, None),
+        ({"TERM": "linux"}, None),
+        ({}, None),
+        ({**KITTY, "TMUX": "/tmp/tmux,1,0"}, None),
+        ({**KITTY, "STY": "1.pts"}, None),
+        ({"TERM": "tmux-256color", "KITTY_WINDOW_ID": "1"}, None),
+        ({"TERM": "screen.xterm-kitty", "KITTY_WINDOW_ID": "1"}, None),
+    ],
+)
+def test_protocol_is_that_of_a_terminal_known_to_have_it(environment, protocol):
+    assert protocol_of(environment) == protocol
+
+
+def test_cells_have_no_size_where_the_output_is_no_terminal(tmp_path, monkeypatch):
+    with (tmp_path / "log").open("w") as log:
+        monkeypatch.setattr("sys.__stderr__", log)
+        assert cell_size() is None
+
+
+def test_cells_have_the_size_that_the_terminal_tells(monkeypatch):
+    fcntl, pty, struct, termios = (pytest.importorskip(name) for name in ("fcntl", "pty", "struct", "termios"))
+    ours, theirs = pty.openpty()
+    with open(ours, "wb"), open(theirs, "wb") as terminal:
+        monkeypatch.setattr("sys.__stderr__", terminal)
+        assert cell_size() is None, "a terminal that tells no pixels"
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 1200, 720))
+        assert cell_size() == CellSize(10, 20)
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """A terminal with cells of 10 x 20 pixels; what is written to it beside the frames."""
+    for name in ("TMUX", "STY", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    sequences = []
+    monkeypatch.setattr("whatif.tui.graphics.cell_size", lambda: CellSize(10, 20))
+    monkeypatch.setattr("whatif.tui.widgets.crisp.cell_size", lambda: CellSize(10, 20))
+    monkeypatch.setattr("whatif.tui.widgets.crisp.PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(Graphics, "write", lambda self, sequence: sequences.append(sequence))
+    return sequences
+
+
+def in_terminal(monkeypatch, **environment):
+    for name in ("TERM", "TERM_PROGRAM", "KITTY_WINDOW_ID", "KONSOLE_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"COLORTERM": "truecolor", **environment}.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_kitty_shows_a_picture_in_the_cells_of_the_plot_and_the_cells_return_with_a_key(written, monkeypatch):
+    in_terminal(monkeypatch, **KITTY)
+
+    async def check(driver):
+        assert driver.state.view.marker == "pixels"
+        await driver.until(lambda: driver.plot.crisp)
+        width, height = driver.plot.size
+        assert driver.screen_text().count("\U0010eeee") == width * height
+        [found] = kitty_pictures("".join(written))
+        assert found.image.size == (10 * width, 20 * height)
+        await driver.pilot.press("right_square_bracket", "tab")
+        driver.plot.action_move(1, 0)
+        await driver.pilot.pause()
+        assert not driver.plot.crisp
+        assert "\U0010eeee" not in driver.screen_text()
+        driver.plot.action_take_away()
+        await driver.until(lambda: driver.plot.crisp)
+
+    drive(check)
+
+
+def test_sixels_are_written_at_the_place_of_the_plot_and_again_after_what_covered_it(written, monkeypatch):
+    in_terminal(monkeypatch, TERM="foot")
+
+    async def check(driver):
+        await driver.until(lambda: bool(written))
+        x, y = driver.plot.content_region.offset
+        assert written[-1].startswith(f"\x1b7\x1b[{y + 1};{x + 1}H\x1bP")
+        [found] = sixel_pictures(written[-1])
+        assert found.size == (10 * driver.plot.size.width, 20 * driver.plot.size.height)
+        assert not driver.plot.render_line(5).text.strip()
+        await driver.pilot.press("f1")
+        await driver.until(lambda: not driver.plot.crisp)
+        assert driver.plot.render_line(0).text.strip()
+        written.clear()
+        await driver.pilot.press("escape")
+        await driver.until(lambda: bool(written))
+
+    drive(check)
+
+
+def test_a_toast_over_the_plot_brings_the_cells_back(written, monkeypatch):
+    in_terminal(monkeypatch, TERM="foot")
+
+    async def check(driver):
+        await driver.until(lambda: driver.plot.crisp)
+        driver.app.notify("x\n" * 20, timeout=1000)
+        await driver.until(lambda: not driver.plot.crisp)
+        driver.app.clear_notifications()
+        await driver.until(lambda: driver.plot.crisp)
+
+    drive(check)
+
+
+def test_a_picture_of_values_that_changed_meanwhile_is_dropped(written, monkeypatch):
+    in_terminal(monkeypatch, TERM="foot")
+
+    async def check(driver):
+        await driver.until(lambda: driver.plot.crisp)
+        shown, version = driver.plot._picture, driver.plot._version
+        driver.plot.redraw()
+        await driver.pilot.pause()
+        driver.plot._take(version, shown)
+        assert not driver.plot.crisp
+
+    drive(check)
+
+
+@pytest.mark.parametrize("protocol", [KITTY, {"TERM": "foot"}], ids=["kitty", "sixel"])
+def test_without_colours_there_are_cells(written, monkeypatch, protocol):
+    in_terminal(monkeypatch, **protocol, NO_COLOR="1")
+
+    async def check(driver):
+        await driver.until(lambda: driver.plot._waiting is None)
+        await driver.pilot.pause(0.1)
+        assert not written
+
+    drive(check)
+
+
+def test_unknown_terminals_have_pixels_only_for_those_who_ask(written, monkeypatch):
+    in_terminal(monkeypatch, TERM="xterm-256color")
+
+    async def braille(driver):
+        assert driver.state.view.marker == "braille"
+        seen = []
+        for _ in range(3):
+            await driver.press("M")
+            seen.append(driver.state.view.marker)
+        assert seen == ["block", "ascii", "braille"]
+
+    async def pixels(driver):
+        assert driver.state.view.marker == "pixels"
+        await driver.until(lambda: bool(written))
+        assert sixel_pictures(written[-1])
+
+    drive(braille)
+    drive(pixels, config=ASKED)
+
+
+def test_without_the_extra_there_are_cells_even_for_those_who_ask(written, monkeypatch):
+    in_terminal(monkeypatch, **KITTY)
+    monkeypatch.setattr("whatif.tui.graphics.find_spec", lambda name: None if name == "textual_image" else name)
+
+    async def check(driver):
+        assert not driver.app.graphics.available
+        assert driver.plot.render_line(0).text.strip()
+
+    drive(check, config=ASKED)
