@@ -117,17 +117,22 @@ def test_sixels_are_written_at_the_place_of_the_plot_and_again_after_what_covere
     drive(check)
 
 
-def test_a_toast_over_the_plot_brings_the_cells_back(written, monkeypatch):
+def test_no_sixels_are_written_over_a_toast_and_they_return_when_it_goes(written, monkeypatch):
     in_terminal(monkeypatch, TERM="foot")
 
     async def check(driver):
         await driver.until(lambda: driver.plot.crisp)
         driver.app.notify("x\n" * 20, timeout=1000)
+        await driver.until(lambda: bool(driver.app.screen.query("Toast")))
+        await driver.pilot.pause()
+        written.clear()
+        driver.plot.refresh()
         await driver.until(lambda: not driver.plot.crisp)
+        assert not written
         driver.app.clear_notifications()
-        await driver.until(lambda: driver.plot.crisp)
+        await driver.until(lambda: bool(written))
 
-    drive(check)
+    drive(check, notifications=True)
 
 
 def test_a_picture_of_values_that_changed_meanwhile_is_dropped(written, monkeypatch):
