@@ -1,5 +1,7 @@
 """Pictures of pixels in the explorer: where they are shown, and when the cells are there instead."""
 
+import os
+
 import pytest
 
 from tests.driver import drive
@@ -30,7 +32,7 @@ ASKED = Config(marker="pixels")
         ({"TERM": "dumb"}, None),
         ({"TERM": "linux"}, None),
         ({}, None),
-        ({**KITTY, "TMUX": "/tmp/tmux,1,0"}, None),
+        ({**KITTY, "TMUX": "socket,1,0"}, None),
         ({**KITTY, "STY": "1.pts"}, None),
         ({"TERM": "tmux-256color", "KITTY_WINDOW_ID": "1"}, None),
         ({"TERM": "screen.xterm-kitty", "KITTY_WINDOW_ID": "1"}, None),
@@ -49,7 +51,7 @@ def test_cells_have_no_size_where_the_output_is_no_terminal(tmp_path, monkeypatc
 def test_cells_have_the_size_that_the_terminal_tells(monkeypatch):
     fcntl, pty, struct, termios = (pytest.importorskip(name) for name in ("fcntl", "pty", "struct", "termios"))
     ours, theirs = pty.openpty()
-    with open(ours, "wb"), open(theirs, "wb") as terminal:
+    with os.fdopen(ours, "wb"), os.fdopen(theirs, "wb") as terminal:
         monkeypatch.setattr("sys.__stderr__", terminal)
         assert cell_size() is None, "a terminal that tells no pixels"
         fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 1200, 720))

@@ -78,7 +78,7 @@ def heat_map(
         y,
         axis_description(result, first, x_scale),
         axis_description(result, second, y_scale),
-        AxisDescription(_label(y), result.dimensions[y], suiting([values])),
+        AxisDescription(label_of(y), result.dimensions[y], suiting([values])),
         axis_positions(first),
         axis_positions(second),
         values,
@@ -140,9 +140,9 @@ def _categories(result: Result, y: str, x: FloatArray) -> tuple[PlotLine, ...]:
     """`y`; for the time of an iteration also its categories."""
     parts = [f"{category}_time" for category in CATEGORIES] if y == Y_COLUMN else []
     curves = ((name, result.grid.spread(array_of(result, name)).ravel()) for name in parts)
-    main = PlotLine(_label(y), x, result.grid.spread(array_of(result, y)).ravel())
+    main = PlotLine(label_of(y), x, result.grid.spread(array_of(result, y)).ravel())
     bands = (PlotLine(label, x, end.ravel(), "band") for label, end in _ends(result, y).items())
-    return (main, *bands, *(PlotLine(_label(name), x, curve) for name, curve in curves if np.nansum(curve) > 0))
+    return (main, *bands, *(PlotLine(label_of(name), x, curve) for name, curve in curves if np.nansum(curve) > 0))
 
 
 def _ends(result: Result, y: str) -> dict[str, FloatArray]:
@@ -153,7 +153,8 @@ def _ends(result: Result, y: str) -> dict[str, FloatArray]:
     return {names[at]: result.grid.spread(quantiles[at]) for at in (0, 2)}
 
 
-def _label(name: str) -> str:
+def label_of(name: str) -> str:
+    """Label of the curve of a result."""
     return name.removesuffix("_time").removeprefix("terms.")
 
 

@@ -60,6 +60,7 @@ class PlotLine:
 
     The style is `data`, `baseline`, `band` (one limit of the band of the previous curve), or `points`, which no line
     joins, with the half length of the error bar of each. A line without a label is not in the legend.
+    Points `of` a curve, by its label, have its colour.
     """
 
     label: str
@@ -67,6 +68,7 @@ class PlotLine:
     y: FloatArray
     style: str = "data"
     error: FloatArray | None = None
+    of: str = ""
 
     def __post_init__(self) -> None:
         for name in ("x", "y", "error"):
@@ -107,11 +109,15 @@ class PlotDescription:
 
     def line_styles(self) -> tuple[str, ...]:
         """Style of each line: `baseline`, or the data styles in turn; a band has the style of its curve."""
-        data = itertools.accumulate((line.style in ("data", "points") for line in self.lines), initial=-1)
-        return tuple(
+        curves = {line.label for line in self.lines if line.style == "data"}
+        own = [line.style == "data" or (line.style == "points" and line.of not in curves) for line in self.lines]
+        data = itertools.islice(itertools.accumulate(own, initial=-1), 1, None)
+        styles = [
             "baseline" if line.style == "baseline" else series_style(max(number, 0))
-            for line, number in zip(self.lines, itertools.islice(data, 1, None), strict=True)
-        )
+            for line, number in zip(self.lines, data, strict=True)
+        ]
+        named = {line.label: style for line, style in zip(self.lines, styles, strict=True) if line.style == "data"}
+        return tuple(named.get(line.of, style) for line, style in zip(self.lines, styles, strict=True))
 
     def curve_numbers(self) -> tuple[int, ...]:
         """Number of each line among the curves, points and bands with that of the curve before them."""

@@ -71,7 +71,8 @@ def _looks(description: PlotDescription) -> Iterator[dict[str, Any]]:
 
 def _look(line: PlotLine, number: int) -> dict[str, Any]:
     if line.style == "points":
-        return {"linestyle": "", "marker": "o"}
+        hollow = {"markerfacecolor": ink("ground"), "markeredgewidth": 1.4} if line.of else {}
+        return {"linestyle": "", "marker": "o", **hollow}
     dashes, marker = look_of(line, number)
     return {"linestyle": dashes, "marker": marker, "markersize": 3}
 

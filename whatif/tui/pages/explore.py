@@ -22,6 +22,7 @@ from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figur
 from whatif.errors import UsageError
 from whatif.plotting.description import Description, HeatMap, PlotDescription, Scale
 from whatif.schema.phase_edits import edits_of
+from whatif.studies.measured_curves import drawn_points, error_picture, with_measured
 from whatif.tui.adoption import adopted_words, edits_at, part_of_sweep, point_of
 from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
@@ -35,7 +36,6 @@ from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.headline import HeadlineView
-from whatif.tui.widgets.measured_curves import drawn_points, error_picture, with_measured
 from whatif.tui.widgets.stacked_plots import StackedPlots
 from whatif.vocabulary import Relation
 
