@@ -109,14 +109,17 @@ class PlotDescription:
 
     def line_styles(self) -> tuple[str, ...]:
         """Style of each line: `baseline`, or the data styles in turn; a band has the style of its curve."""
-        curves = {line.label for line in self.lines if line.style == "data"}
-        own = [line.style == "data" or (line.style == "points" and line.of not in curves) for line in self.lines]
+        curves = [line.label if line.style == "data" else "" for line in self.lines]
+        own = [
+            line.style == "data" or (line.style == "points" and not (line.of and line.of in curves))
+            for line in self.lines
+        ]
         data = itertools.islice(itertools.accumulate(own, initial=-1), 1, None)
         styles = [
             "baseline" if line.style == "baseline" else series_style(max(number, 0))
             for line, number in zip(self.lines, data, strict=True)
         ]
-        named = {line.label: style for line, style in zip(self.lines, styles, strict=True) if line.style == "data"}
+        named = {name: style for name, style in zip(curves, styles, strict=True) if name}
         return tuple(named.get(line.of, style) for line, style in zip(self.lines, styles, strict=True))
 
     def curve_numbers(self) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 from textual import events
 
 from whatif.plotting.cells import TextRun
-from whatif.plotting.description import Description, PlotDescription
+from whatif.plotting.description import Description, PlotDescription, PlotStack
 from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.terminal import place_plot, point_at, render_runs
 from whatif.tui.widgets.sweep_plot import PlotView
@@ -40,6 +40,14 @@ class StackedPlots(PlotView):
         """Show other plots, or one alone; `shared`: over the same values, the lower one's axis need not be named."""
         self._below, self._shared = below, shared
         self.show(above)
+
+    @property
+    def exported(self) -> Description | PlotStack | None:
+        """Both plots, also where there is room for one alone."""
+        above = self.seen
+        if self._below is None or not isinstance(above, PlotDescription):
+            return above
+        return PlotStack(above, self._below, self._shared)
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the upper plot, and where there is room the lower one, with their axes in one column."""

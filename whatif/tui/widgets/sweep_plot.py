@@ -18,7 +18,7 @@ from textual.widget import Widget
 from whatif.plotting.axis_view import axis_space, from_axis_space
 from whatif.plotting.cells import TextRun
 from whatif.plotting.crosshair import move_crosshair, present_point
-from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap, PlotDescription
+from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap, PlotDescription, PlotStack
 from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.raster import MarkerName
 from whatif.plotting.terminal import DrawOptions, place_plot, point_at, render_runs
@@ -227,6 +227,11 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
     def description(self) -> Description | None:
         """What is shown."""
         return self._description
+
+    @property
+    def exported(self) -> Description | PlotStack | None:
+        """What a file of the plot has: its visible part."""
+        return self.seen
 
     @property
     def cross(self) -> tuple[float, float] | None:
