@@ -55,7 +55,7 @@ def draw_curves(axes: Axes, description: PlotDescription, *, named: bool = True)
     axes.grid(axis="y", color=ink("rule"), linewidth=0.8)
     ends = []
     lower: FloatArray | None = None
-    ordered = [(x[order], y[order]) for x, y in points for order in [np.argsort(x, kind="stable")]]
+    ordered = [_ordered(x, y) for x, y in points]
     drawn = zip(description.lines, description.line_styles(), description.curve_numbers(), ordered, strict=True)
     for depth, (line, style, number, (x, y)) in enumerate(drawn):
         if line.style == "band":
@@ -82,6 +82,12 @@ def draw_curves(axes: Axes, description: PlotDescription, *, named: bool = True)
     draw_picture_marks(axes, description, views)
 
 
+def _ordered(x: FloatArray, y: FloatArray) -> Points:
+    """Points by x; with gaps in x, which separate parts of a line, as they are."""
+    order = np.argsort(x, kind="stable") if np.isfinite(x).all() else slice(None)
+    return x[order], y[order]
+
+
 def look_of(line: PlotLine, number: int) -> tuple[Any, str]:
     """Dashes and marker of a curve by its number."""
     return _BASELINE if line.style == "baseline" else (LINES[number % len(LINES)], POINTS[number % len(POINTS)])
@@ -99,7 +105,8 @@ def _draw_curve(
     """Draw a curve; of whole numbers as points that a faint line joins, and no line where values of x repeat."""
     x, y = points
     dashes, marker = look
-    joined = not description.x.ticks and bool(np.all(np.diff(x[np.isfinite(x)]) > 0))
+    steps = np.diff(x)
+    joined = not description.x.ticks and bool(np.all(steps[np.isfinite(steps)] > 0))
     marked = not joined or x.size <= _FEW
     if joined and marked and description.x.whole:
         axes.plot(x, y, linestyle=_JOIN, linewidth=0.9, alpha=0.6, **manner)
@@ -247,7 +254,9 @@ def _set_axis(axes: Axes, which: str, view: AxisView) -> None:
     minor = minor_ticks(view, lambda positions: all(after - before >= near for before, after in pairwise(positions)))
     (axes.set_xticks if across else axes.set_yticks)(minor, minor=True)
     width = int(_room(axes, across=across) / _CHARACTER)
-    (axes.set_xlabel if across else axes.set_ylabel)(typographic(shorten(view.label(width), width)))
+    # A plot below another one has its x axis.
+    label = view.label(width) if view.description.label or not across else ""
+    (axes.set_xlabel if across else axes.set_ylabel)(typographic(shorten(label, width)))
 
 
 def _fits(axes: Axes, *, across: bool) -> Callable[[Sequence[Tick]], bool]:

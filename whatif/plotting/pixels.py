@@ -92,8 +92,9 @@ def _write(figure: Figure, line: Sequence[TextRun], y: float, columns: int, look
             continue
         if style == "baseline" or style.startswith("series"):
             sample, _, named = text.partition(" ")
-            ends = [start / columns, (start + 2) / columns]
-            figure.add_artist(Line2D(ends, [y, y], color=ink(style), **next(looks, {})))
+            middle, half = start + len(sample) / 2, max(len(sample) - 1, 0)
+            places = [(middle + side * half) / columns for side in (-1, 0, 1)]
+            figure.add_artist(Line2D(places, [y] * 3, color=ink(style), markevery=[1], **next(looks, {})))
             start += len(sample) + 1
         if named.strip():
             weight = "bold" if style == "title" else "normal"
