@@ -18,7 +18,7 @@ from whatif.core.result import Result, array_of
 from whatif.core.sweep_figure import suiting
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, PlotMark, Scale
+from whatif.plotting.description import AxisDescription, HeatMap, PlotDescription, PlotLine, PlotMark, Scale
 from whatif.units import ONE, SECOND
 from whatif.vocabulary import Relation
 
@@ -58,7 +58,8 @@ def relative(
     transform = _efficiency(result) if relation == "efficiency" else _ratio(result, y, relation, baseline)
     single = len(result.grid.axes) == 1
     names = (plot.lines[0].label, "measured")
-    kept = [line for line in plot.lines if not single or line.style != "data" or line.label in names]
+    parts = ("data", "points")
+    kept = [line for line in plot.lines if not single or line.style not in parts or line.label in names]
     # Crossovers of parts, which have no word, go with the parts.
     marked = [mark for mark in plot.marks if mark.word or not single]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -66,6 +67,29 @@ def relative(
         marks = tuple(_moved(mark, kept, transform) for mark in marked)
     axis = AxisDescription(_LABELS[relation], ONE, scale or suiting([line.y for line in lines]))
     return replace(plot, y=axis, lines=lines, marks=marks)
+
+
+def relative_map(
+    plot: HeatMap, result: Result, y: str, relation: Relation, before: FloatArray, name: str = "the baseline"
+) -> HeatMap:
+    """Heat map of a column as a ratio to other values of it, a single one or one for each point, which have a name.
+
+    Raise `UsageError` where the scale has no meaning.
+    """
+    if relation == "value":
+        return plot
+    if relation == "efficiency" or relation not in relations(result, y):
+        raise UsageError(f"{relation} of `{y}` on a heat map; there are speedup and ratio")
+    known = np.where(before > 0, before, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = known / plot.values if _inverse(result, y, relation) else plot.values / known
+    label = _LABELS[relation].replace("the baseline", name)
+    return replace(plot, z=AxisDescription(label, ONE, suiting([values])), values=values)
+
+
+def _inverse(result: Result, y: str, relation: Relation) -> bool:
+    """Whether small values of a column are large ones on a scale."""
+    return relation == "speedup" and not larger_is_better(result.dimensions[y])
 
 
 def _moved(mark: PlotMark, lines: Sequence[PlotLine], transform: Transform) -> PlotMark:
@@ -78,7 +102,7 @@ def _ratio(result: Result, y: str, relation: Relation, baseline: Result) -> Tran
     base = float(np.ravel(array_of(baseline, y))[0])
     if not (np.isfinite(base) and base > 0):
         raise UsageError(f"{relation}: the baseline has no `{y}`")
-    inverse = relation == "speedup" and not larger_is_better(result.dimensions[y])
+    inverse = _inverse(result, y, relation)
     return lambda x, values, _, __: base / values if inverse else values / base
 
 

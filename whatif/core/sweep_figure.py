@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -249,9 +249,20 @@ def _curve_table(plots: Sequence[PlotDescription]) -> Table:
     rows = np.unique(np.concatenate([np.zeros((0, 2)), *places]), axis=0)
     numbers, columns = {tuple(row): number for number, row in enumerate(rows.tolist())}, dict[str, Column]()
     for plot in plots:
-        curves = [(line.label, _aligned(line, numbers)) for line in plot.lines]
+        curves = [(name, _aligned(line, numbers)) for name, line in _named(plot.lines)]
         columns |= _table(replace(plot, x=plots[0].x), rows[:, 0], curves, plot.y).columns
     return Table(columns)
+
+
+def _named(lines: Iterable[PlotLine]) -> Iterator[tuple[str, PlotLine]]:
+    """Lines with the names of their columns: in a family of curves after the first one has its name too."""
+    family = ""
+    for line in lines:
+        if line.style != "data" or not line.of:
+            yield line.label, line
+            continue
+        family = line.label or family
+        yield f"{family}, {line.of}", line
 
 
 def _places(x: FloatArray) -> FloatArray:

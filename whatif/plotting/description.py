@@ -60,7 +60,7 @@ class PlotLine:
 
     The style is `data`, `baseline`, `band` (one limit of the band of the previous curve), or `points`, which no line
     joins, with the half length of the error bar of each. A line without a label is not in the legend.
-    Points `of` a curve, by its label, have its colour.
+    What is `of` a curve, by its label, has its colour; a `number` stands for dashes other than those of its turn.
     """
 
     label: str
@@ -69,6 +69,7 @@ class PlotLine:
     style: str = "data"
     error: FloatArray | None = None
     of: str = ""
+    number: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("x", "y", "error"):
@@ -110,10 +111,7 @@ class PlotDescription:
     def line_styles(self) -> tuple[str, ...]:
         """Style of each line: `baseline`, or the data styles in turn; a band has the style of its curve."""
         curves = [line.label if line.style == "data" else "" for line in self.lines]
-        own = [
-            line.style == "data" or (line.style == "points" and not (line.of and line.of in curves))
-            for line in self.lines
-        ]
+        own = [line.style in ("data", "points") and not (line.of and line.of in curves) for line in self.lines]
         data = itertools.islice(itertools.accumulate(own, initial=-1), 1, None)
         styles = [
             "baseline" if line.style == "baseline" else series_style(max(number, 0))
@@ -125,8 +123,8 @@ class PlotDescription:
     def curve_numbers(self) -> tuple[int, ...]:
         """Number of each line among the curves, points and bands with that of the curve before them."""
         count = itertools.accumulate((line.style == "data" for line in self.lines), initial=0)
-        counts = itertools.islice(count, 1, None)
-        return tuple(max(number - 1, 0) for number in counts)
+        counts = zip(self.lines, itertools.islice(count, 1, None), strict=True)
+        return tuple(max(number - 1, 0) if line.number is None else line.number for line, number in counts)
 
 
 def series_style(index: int) -> str:

@@ -71,6 +71,8 @@ def draw_curves(axes: Axes, description: PlotDescription, *, named: bool = True)
             _draw_curve(axes, description, (x, y), look_of(line, number), {**manner, "zorder": 3 - depth / len(points)})
         known = y[np.isfinite(y) & (x <= views.x.high)]
         end = float(views.y.fraction(known[-1:])[0]) if known.size else np.nan
+        if not line.label:
+            continue
         if 0 <= end <= 1:
             ends.append((end, line.label, ink(style)))
         elif not known.size and np.isfinite(line.y).any():

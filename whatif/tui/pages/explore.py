@@ -15,7 +15,8 @@ from textual.widgets import Static
 
 from whatif.core.accuracy_cards import accuracy_notes
 from whatif.core.answer_words import larger_is_better
-from whatif.core.relative_scales import relations, relative
+from whatif.core.relative_scales import relations, relative, relative_map
+from whatif.core.result import array_of
 from whatif.core.session import SessionInputs
 from whatif.core.sweep_answers import Answers, sweep_answers
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
@@ -30,7 +31,7 @@ from whatif.tui.events import ChangeRequested, ErrorReported, JobRequested
 from whatif.tui.labels import grade_style, toast
 from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
-from whatif.tui.variant_lines import with_variants
+from whatif.tui.variant_lines import others_with, with_variants
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.breakdown import Breakdown
@@ -152,8 +153,10 @@ class ExplorePage(Page[ExploreView]):
         """Curves on the scale of y that is asked for, where it has a meaning."""
         session, relation = state.session, self.view_in(state.view).relation
         y, scale = drawn_column(state), _SCALES[state.view.y_scale]
-        if isinstance(description, HeatMap) or relation not in relations(session.result, y):
+        if relation not in relations(session.result, y):
             return description
+        if isinstance(description, HeatMap):
+            return description if relation == "efficiency" else related_map(state, description, y, relation)
         try:
             return relative(description, session.result, y, relation, state.baseline.point, scale)
         except UsageError as problem:
@@ -275,6 +278,15 @@ def picture(state: ExplorerState, bands: Uncertainty | None = None) -> PlotDescr
     result = session.result if bands is None else replace(session.result, bands=bands.sweep)
     drawn = figure(result, y, session.here, None, *scales)
     return replace(with_variants(drawn, state, y), title="")
+
+
+def related_map(state: ExplorerState, description: HeatMap, y: str, relation: Relation) -> HeatMap:
+    """Heat map relative to another variant point by point, the baseline if it differs; else to the baseline's value."""
+    others = others_with(state, y)
+    if others:
+        item, result = others[0]
+        return relative_map(description, state.session.result, y, relation, heat_map(result, y).values, item.label)
+    return relative_map(description, state.session.result, y, relation, array_of(state.baseline.point, y))
 
 
 def answers_of(state: ExplorerState, description: Description, *, opposite: bool = False) -> Answers:
