@@ -200,6 +200,8 @@ class StackedBar:
 
 def text_cells(text: str) -> list[str]:
     """Screen cells of a text; a wide character is followed by an empty cell, unprintable ones become `?`."""
+    if text.isascii() and text.isprintable():
+        return list(text)
     cells: list[str] = []
     for char in text:
         if " " <= char <= "~":

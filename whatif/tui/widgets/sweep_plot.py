@@ -79,6 +79,8 @@ class Picture(Widget):
         super().__init__(name=name, id=id, classes=classes)
         self._strips: list[Strip] = []
         self._drawn: tuple[Size, str] | None = None
+        # Textual forgets its own with every refresh.
+        self._styles: dict[tuple[str, str], Style] = {}
         self._marker: MarkerName = "braille"
 
     @property
@@ -105,6 +107,7 @@ class Picture(Widget):
         """Colours may have changed: draw again."""
         super().notify_style_update()
         self._drawn = None
+        self._styles.clear()
 
     def render(self) -> RenderResult:
         """Show nothing where Textual asks for a whole renderable: pictures are drawn by line."""
@@ -123,8 +126,7 @@ class Picture(Widget):
         """Follow a drawing."""
 
     def _paint(self, lines: list[list[TextRun]]) -> list[Strip]:
-        styles: dict[tuple[str, str], Style] = {}
-        width, plain = self.size.width, self.rich_style
+        styles, width, plain = self._styles, self.size.width, self.rich_style
         strips = []
         for line in lines:
             segments = []
