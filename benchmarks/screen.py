@@ -107,11 +107,6 @@ def key_to_picture() -> Iterator[Row]:
         seven = statistics.median(sorted(asyncio.run(_presses(45, Path(folder), 1000, _VARIANTS)))[5:])
     words = f"the same of 10^3 points with {_VARIANTS} other variants"
     yield Row(words, f"{seven * 1e3:.0f} ms", "50 ms", 0.05 / seven, "the target")
-        f"{seven * 1e3:.0f} ms",
-        "50 ms",
-        0.05 / seven,
-        "the target",
-    )
     yield from (asyncio.run(_drawing(count)) for count in (10_000, 200))
 
 
