@@ -1,16 +1,28 @@
 """Pictures of pixels in the explorer: where they are shown, and when the cells are there instead."""
 
 import os
+import select
+import subprocess
+import sys
 
+import numpy as np
 import pytest
+from PIL import ImageColor
 
 from tests.driver import drive
 from tests.terminal_pictures import kitty_pictures, sixel_pictures
 from whatif.plotting.placed import CellSize
 from whatif.tui.config import Config
 from whatif.tui.graphics import Graphics, cell_size, protocol_of
+from whatif.tui.themes import THEMES
+
+
+def kitty_images(text):
+    return [found.image for found in kitty_pictures(text)]
+
 
 KITTY = {"TERM": "xterm-kitty", "KITTY_WINDOW_ID": "1"}
+SERIES_1 = THEMES[0].variables["series-1"]
 ASKED = Config(marker="pixels")
 
 
@@ -192,3 +204,33 @@ def test_without_the_extra_there_are_cells_even_for_those_who_ask(written, monke
         assert driver.plot.render_line(0).text.strip()
 
     drive(check, config=ASKED)
+
+
+@pytest.mark.parametrize(("term", "decoded"), [("xterm-kitty", kitty_images), ("foot", sixel_pictures)])
+def test_program_writes_its_picture_to_a_terminal_with_graphics(term, decoded, tmp_path):
+    fcntl, pty, struct, termios = (pytest.importorskip(name) for name in ("fcntl", "pty", "struct", "termios"))
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 1200, 720))
+    config = tmp_path / "config.toml"
+    config.write_text("")
+    dropped = ("TMUX", "STY", "NO_COLOR", "TERM_PROGRAM", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "TEXTUAL_DRIVER")
+    environment = {name: value for name, value in os.environ.items() if name not in dropped}
+    environment |= {"TERM": term, "COLORTERM": "truecolor", "WHATIF_CONFIG": str(config), "HOME": str(tmp_path)}
+    words = [sys.executable, "-m", "whatif", "open", "jacobi2d"]
+    program = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    written = b""
+    try:
+        while not (images := decoded(written.decode(errors="replace"))):
+            assert select.select([ours], [], [], 60)[0], written[-2000:]
+            written += os.read(ours, 1 << 16)
+    finally:
+        program.kill()
+        program.wait()
+        os.close(ours)
+    [image] = images
+    # The legend and a curve: the colours of the theme.
+    assert image.size == (720, 300)
+    pixels = np.asarray(image).reshape(-1, 3).astype(int)
+    blue = np.abs(pixels - ImageColor.getrgb(SERIES_1)).max(axis=1) < 12
+    assert np.count_nonzero(blue) > 200
