@@ -11,8 +11,8 @@ from whatif.plotting.description import HEAT_STYLES, AxisDescription, HeatMap, M
 from whatif.plotting.picture_style import DARK
 from whatif.plotting.pixels import draw_pixels
 from whatif.plotting.placed import CellSize, PixelRequest
-from whatif.plotting.protocols import draw_picture
 from whatif.plotting.terminal import place_plot
+from whatif.plotting.terminal_graphics import draw_picture
 from whatif.units import SECOND
 
 CELL = CellSize(9, 18)

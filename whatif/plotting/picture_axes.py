@@ -47,7 +47,7 @@ _NAME, _BAR_NAME = 28, 48
 
 
 def draw_curves(axes: Axes, description: PlotDescription, *, named: bool = True) -> None:
-    """Draw curves, the first one on top; below them bands, above them points, and beside them the names of all."""
+    """Draw curves, the first one on top; below them bands, above them points, and next to them the names of all."""
     points = points_of(description)
     views = axes_of(description, points)
     _set_axis(axes, "x", views.x)
@@ -154,7 +154,7 @@ def _mark(axes: Axes, view: AxisView, place: float, label: str) -> None:
 
 
 def draw_heat(axes: Axes, description: HeatMap, *, scale: bool = True) -> None:
-    """Draw a heat map in colours that become lighter with the value, and their scale beside it.
+    """Draw a heat map in colours that become lighter with the value, and their scale next to it.
 
     Missing values show the hatched background.
     """

@@ -10,7 +10,7 @@ from typing import Any, Final
 from textual.app import App
 
 from whatif.plotting.placed import CellSize, PixelRequest
-from whatif.plotting.protocols import DrawnPicture, Protocol, draw_picture, prepare
+from whatif.plotting.terminal_graphics import DrawnPicture, Protocol, draw_picture, prepare
 from whatif.tui.latest_only import LatestOnly
 from whatif.tui.pages.page import Job
 

@@ -48,7 +48,7 @@ def others_with(state: ExplorerState, y: str) -> list[tuple[Variant, Result]]:
 def _families(
     description: PlotDescription, drawn: Sequence[tuple[Variant, Result]], y: str, *, many: bool
 ) -> PlotDescription:
-    """A family of curves with those of other variants, as many as can be told apart."""
+    """A family of curves with those of other variants, as many as can be distinguished."""
     own = [replace(line, number=0) if line.style == "data" else line for line in description.lines]
     present = [line for line in own if line.style == "data"]
     others = []

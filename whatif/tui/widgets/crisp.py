@@ -21,7 +21,7 @@ from whatif.plotting.raster import MarkerName
 from whatif.tui.graphics import cell_size
 
 if TYPE_CHECKING:
-    from whatif.plotting.protocols import DrawnPicture
+    from whatif.plotting.terminal_graphics import DrawnPicture
     from whatif.tui.graphics import Graphics
 
 PAUSE_SECONDS: Final = 0.15
