@@ -163,6 +163,23 @@ def test_a_picture_of_values_that_changed_meanwhile_is_dropped(written, monkeypa
     drive(check)
 
 
+def test_a_plot_whose_page_was_left_asks_for_no_picture(written, monkeypatch):
+    in_terminal(monkeypatch, TERM="foot")
+
+    async def check(driver):
+        await driver.until(lambda: driver.plot.crisp)
+        plot = driver.plot
+        await driver.go("files")
+        plot.redraw()
+        plot._ask()
+        plot._restore()
+        written.clear()
+        await driver.go("explore")
+        await driver.until(lambda: plot.crisp and bool(written))
+
+    drive(check)
+
+
 @pytest.mark.parametrize("protocol", [KITTY, {"TERM": "foot"}], ids=["kitty", "sixel"])
 def test_without_colours_there_are_cells(written, monkeypatch, protocol):
     in_terminal(monkeypatch, **protocol, NO_COLOR="1")

@@ -120,15 +120,16 @@ def _draw_points(axes: Axes, line: PlotLine, description: PlotDescription, manne
     """Draw measured points above all curves, with their error bars."""
     x, low, high = bars_of(line, description)
     axes.vlines(x, low, high, linewidth=1, zorder=3.5, **manner)
+    axes.plot(x, axis_space(line.y, description.y), zorder=4, **point_look(line), **manner)
+
+
+def point_look(line: PlotLine) -> dict[str, Any]:
+    """Marker of measured points: in the colour of a curve they are hollow, to differ from its own ones."""
     many = line.x.size > _MANY
-    # In the colour of a curve points are hollow, to differ from its own ones.
     look: dict[str, Any] = {"markeredgecolor": ink("ground"), "markeredgewidth": 0 if many else 0.6}
     if line.of:
         look = {"markerfacecolor": ink("ground"), "markeredgewidth": 1.4}
-    axes.plot(
-        x, axis_space(line.y, description.y), linestyle="", marker="o", markersize=2.5 if many else 4.5 + bool(line.of),
-        zorder=4, **look, **manner,
-    )  # fmt: skip
+    return {"linestyle": "", "marker": "o", "markersize": 2.5 if many else 4.5 + bool(line.of), **look}
 
 
 def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:

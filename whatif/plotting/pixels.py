@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from whatif.plotting.cells import TextRun
 from whatif.plotting.description import HEAT_STYLES, HeatMap, PlotDescription, PlotLine, text_cells
 from whatif.plotting.picture import drawing
-from whatif.plotting.picture_axes import draw_curves, draw_heat, look_of
+from whatif.plotting.picture_axes import draw_curves, draw_heat, look_of, point_look
 from whatif.plotting.picture_style import FONT_SIZE, ink, inked
 from whatif.plotting.placed import PixelRequest, PlacedPlot
 
@@ -71,8 +71,7 @@ def _looks(description: PlotDescription) -> Iterator[dict[str, Any]]:
 
 def _look(line: PlotLine, number: int) -> dict[str, Any]:
     if line.style == "points":
-        hollow = {"markerfacecolor": ink("ground"), "markeredgewidth": 1.4} if line.of else {}
-        return {"linestyle": "", "marker": "o", **hollow}
+        return point_look(line)
     dashes, marker = look_of(line, number)
     return {"linestyle": dashes, "marker": marker, "markersize": 3}
 

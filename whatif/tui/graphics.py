@@ -18,6 +18,8 @@ _KITTY: Final = ("kitty", "ghostty")
 """Terminals with the protocol of kitty and its placeholders for cells; those without them have sixel."""
 _SIXEL: Final = ("foot", "wezterm", "iterm", "mintty", "contour", "mlterm", "rio")
 _WITHOUT: Final = ("tmux", "screen", "dumb", "linux")
+_GRACE_SECONDS: Final = 10.0
+"""Time that a picture out of date may still take: it is drawn in less, unless the process has just begun."""
 _FIRST_KONSOLE: Final = 220400
 """Version of Konsole since which it draws sixels."""
 
@@ -63,7 +65,7 @@ class Graphics:
         self._app = app
         self.available = (asked or known is not None) and cell_size() is not None and _installed()
         self._taken: Callable[[DrawnPicture], None] = lambda _: None
-        self._latest = LatestOnly(self._take, lambda _: None)
+        self._latest = LatestOnly(self._take, lambda _: None, _GRACE_SECONDS)
 
     def write(self, sequence: str) -> None:
         """Write to the terminal, between the frames of Textual."""

@@ -10,6 +10,7 @@ from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color as Shade
+from textual.errors import NoWidget
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.timer import Timer
@@ -78,11 +79,14 @@ class CrispPlot(Widget):
         self._picture = None
         self._wait()
 
+    @property
+    def _wanted(self) -> bool:
+        return self._marker == "pixels" and self.graphics is not None and self.graphics.available
+
     def _wait(self) -> None:
         if self._waiting is not None:
             self._waiting.stop()
-        wanted = self._marker == "pixels" and self.graphics is not None and self.graphics.available
-        self._waiting = self.set_timer(PAUSE_SECONDS, self._ask) if wanted else None
+        self._waiting = self.set_timer(PAUSE_SECONDS, self._ask) if self._wanted else None
 
     def _ask(self) -> None:
         """Request a picture of what the cells show."""
@@ -114,7 +118,7 @@ class CrispPlot(Widget):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Lines of the widget; what is drawn over them has to follow."""
-        if self._marker == "pixels":
+        if self._wanted:
             self.call_later(self._restore)
         return super().render_lines(crop)
 
@@ -131,12 +135,15 @@ class CrispPlot(Widget):
 
     def _uncovered(self) -> bool:
         """Whether the whole widget is seen."""
-        if not self.is_attached or self.screen is not self.app.screen or not self.display:
+        if not self.is_attached or self.screen is not self.app.screen:
             return False
-        region, seen = self.content_region, self.screen.find_widget(self).visible_region
-        if not region or seen != self.region:
+        try:
+            place = self.screen.find_widget(self)
+        except NoWidget:
+            # On a page that is not shown.
             return False
-        return not any(cover.region.overlaps(region) for cover in self.screen.query("Toast, Tooltip"))
+        whole = bool(place.region) and place.visible_region == place.region
+        return whole and not any(cover.region.overlaps(place.region) for cover in self.screen.query("Toast, Tooltip"))
 
     def _colours(self) -> dict[str, str]:
         """Colour of each name in the theme of the screen."""
