@@ -250,6 +250,9 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
         self.keep_window(before)
         self._place(move_crosshair(description, kept) if description is not None and kept is not None else None)
         self.redraw()
+        if (before is None) != (description is None) and self.has_focus:
+            # The keys of the first plot belong in the footer.
+            self.refresh_bindings()
 
     def _place(self, cross: tuple[float, float] | None, *, stays: bool | None = None) -> None:
         """Put the crosshair somewhere, or take it away."""
