@@ -13,13 +13,12 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 
 from benchmarks.measure import Row
-from benchmarks.screen import SIZE, Watched
+from benchmarks.screen import GPUS, SIZE, Watched
 from whatif.core.scenario import Scenario
 from whatif.tui.commands import Edit
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.parameter_tree import ParameterTree
 
-GPUS = "platform.node.gpu_count"
 _JOB_SECONDS = 10.0
 
 

@@ -93,12 +93,12 @@ class Driver:
         await self.press("enter")
 
 
-def drive(check, size=(120, 36), scenario="jacobi2d", **options):
+def drive(check, size=(120, 36), scenario="jacobi2d", notifications=False, **options):
     """Open the explorer and let `check(driver)` work with it."""
 
     async def main():
         app = Explorer(Scenario.open(scenario), **options)
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=notifications) as pilot:
             driver = Driver(app, pilot)
             await driver.until(lambda: any(isinstance(screen, MainScreen) for screen in app.screen_stack))
             await check(driver)

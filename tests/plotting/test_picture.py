@@ -268,3 +268,26 @@ def test_decisions_are_drawn(whatif_main, tmp_path, words):
     assert code == 0, err
     assert len(re.findall(r"<path", (tmp_path / "picture.svg").read_text(encoding="utf-8"))) > 5
     assert whatif_main(*words, "-o", "picture.doc")[0] == 2
+
+
+def test_parts_of_a_line_with_gaps_are_not_joined_and_have_no_markers():
+    x = np.concatenate([np.arange(1.0, 30), [np.nan], np.arange(1.0, 30)])
+    figure = draw(
+        PlotDescription("", AxisDescription("n"), AxisDescription("t"), (PlotLine("band", x, x, "baseline"),))
+    )
+    [line] = figure.axes[0].lines
+    assert np.array_equal(line.get_xdata(), x, equal_nan=True)
+    assert (line.get_linestyle(), line.get_marker()) == ("--", "")
+
+
+def test_points_of_a_curve_are_hollow_in_its_colour_and_others_have_a_colour_of_their_own():
+    x = np.array([1.0, 2.0, 3.0])
+    lines = (
+        PlotLine("a", x, x),
+        PlotLine("b", x, 2 * x),
+        PlotLine("m", x, x, "points", of="b"),
+        PlotLine("n", x, x, "points"),
+    )
+    figure = draw(PlotDescription("", AxisDescription("n"), AxisDescription("t"), lines))
+    styles = [(line.get_color(), line.get_markerfacecolor()) for line in figure.axes[0].lines if line.get_zorder() == 4]
+    assert styles == [(LIGHT["series-2"], LIGHT["ground"]), (LIGHT["series-3"], LIGHT["series-3"])]

@@ -60,7 +60,7 @@ def problems(config_file):
 
 def test_without_a_file_nothing_is_chosen(monkeypatch, tmp_path):
     monkeypatch.setattr(platformdirs, "user_config_path", lambda name: tmp_path / name)
-    assert read_config() == Config(theme=None, marker="braille", keys={})
+    assert read_config() == Config(theme=None, marker=None, keys={})
     assert keymap(read_config(), DEFAULTS) == {}
 
 
@@ -120,7 +120,7 @@ def test_everything_wrong_is_told_at_once_with_its_place(problems):
             1, 1, "theme",
             "`whatif-color-blind`: no such theme; did you mean `whatif-colour-blind` or `whatif-colour-blind-light`?",
         ),
-        (2, 1, "marker", "`dots` is not one of braille, block, ascii"),
+        (2, 1, "marker", "`dots` is not one of braille, block, ascii, pixels"),
         (3, 1, "them", "`them`: unknown key; did you mean `theme`?"),
         (5, 3, "keys.leaf.more", "`ctrl+s` halts the terminal; choose another key"),
         (6, 1, "keys.leaf.sweep", "`3` must be a text in quotes, keys separated by commas"),
@@ -138,7 +138,7 @@ def test_a_theme_like_no_other_is_answered_with_all(problems):
     [
         ("[keys", (1, 1), "not TOML: Expected ']'"),
         ("theme = 3", (1, 1), "`3` must be a text in quotes"),
-        ("marker = true", (1, 1), "`True` is not one of braille, block, ascii"),
+        ("marker = true", (1, 1), "`True` is not one of braille, block, ascii, pixels"),
         ('\nkeys = "l"', (2, 1), "`l` must be a table"),
         (
             '[keys]\n"leaf.mor" = "x"',

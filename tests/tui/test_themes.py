@@ -7,12 +7,17 @@ import itertools
 
 import numpy as np
 import pytest
+from rich.color import Color as RichColor
+from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Static
 
+from tests.driver import GPUS, MEMORY, drive
+from whatif.tui.config import Config
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
+from whatif.tui.widgets.data_table import TableView
 
 SERIES = [f"series-{number}" for number in range(1, 7)]
 TEXTS = [
@@ -198,3 +203,59 @@ def test_names_are_those_of_the_explorer_and_the_first_choice_is_among_them():
     assert DEFAULT_THEME in names
     assert all(name.startswith("whatif-") for name in names)
     assert not set(names) & set(BUILTIN_THEMES)
+
+
+def seen_colours(style, theme):
+    """Text and ground of a style as a terminal shows them."""
+    front = (style.color or RichColor.default()).get_truecolor(theme)
+    ground = (style.bgcolor or RichColor.default()).get_truecolor(theme, foreground=False)
+    return [colour.hex for colour in ((ground, front) if style.reverse else (front, ground))]
+
+
+def pointed_at(driver, text):
+    """Segments with another ground of the first row that has some with a text, those that show anything."""
+    plain = (None, "default")
+    lines = [strip for strip in driver.app.screen._compositor.render_strips() if text in strip.text]
+    rows = (
+        [
+            one
+            for one in line
+            if one.text.strip("│ ") and (one.style.reverse or getattr(one.style.bgcolor, "name", None) not in plain)
+        ]
+        for line in lines
+    )
+    return next((row for row in rows if text in "".join(one.text for one in row)), [])
+
+
+@pytest.mark.parametrize("name", ["ansi-dark", "ansi-light"])
+def test_selected_rows_can_be_read_in_the_colours_of_the_terminal(name, tmp_path):
+    async def check(driver):
+        theme = driver.app.ansi_theme
+        assert contrast(*seen_colours(Style(), theme)) > 4.5
+
+        def check_row(text):
+            row = pointed_at(driver, text)
+            assert row, text
+            for segment in row:
+                assert contrast(*seen_colours(segment.style, theme)) > 4.5, segment
+                assert not segment.style.dim, segment
+
+        # A value that was edited, one that is swept, one without effect, and a table.
+        await driver.edit(MEMORY, "600 GB/s")
+        for path, text in ((MEMORY, "dram_bandwidth"), (GPUS, "gpu_count"), ("platform.name", "Summit"),
+                           ("platform.node", "node")):  # fmt: skip
+            driver.tree.select(path)
+            await driver.pilot.pause()
+            check_row(text)
+        await driver.press("v")
+        driver.main_screen.query_one(TableView).focus()
+        await driver.pilot.pause()
+        check_row(" ms")
+        await driver.go("files")
+        check_row("jacobi2d")
+        await driver.pilot.press("ctrl+p")
+        await driver.until(lambda: "Undo the last change" in driver.screen_text())
+        await driver.pilot.pause()
+        check_row("Undo the last change")
+
+    drive(check, config=Config(theme=name), recovery_folder=tmp_path)

@@ -10,11 +10,12 @@ from tests.driver import GPUS, MEMORY, MODEL, RANKS, drive
 from whatif.api.editing import variant_paths, write_variants
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
+from whatif.core.sweep_figure import plot_table
 from whatif.errors import UsageError
 from whatif.tui.command_runner import CommandRunner
-from whatif.tui.commands import Adopt, Edit, Nudge, Pin, SweepParameter, parse_line, perform
+from whatif.tui.commands import Adopt, Also, Edit, Nudge, Pin, Show, SweepParameter, parse_line, perform
 from whatif.tui.history import History, lines_to
-from whatif.tui.pages.explore import picture
+from whatif.tui.pages.explore import picture, related_map
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
 from whatif.tui.state import ExplorerState
 from whatif.tui.variant_commands import Delete, Fork, Go, Rename
@@ -393,3 +394,67 @@ def test_a_changed_file_changes_the_variants_but_not_the_baseline(tmp_path):
     fresh = there.over(there.session.scenario.reread(Scenario.open(path).document))
     assert values(fresh, RANKS) == {"A": "512", "B": "1024", "C": "1024"}
     assert values(fresh) == {"A": "6", "B": "8", "C": "10"}
+
+
+TWO_AXES = (SweepParameter(MEMORY, "0.5 TB/s .. 1 TB/s linear 3"), Also(RANKS, "64, 256, 1024"))
+
+
+def test_over_two_axes_each_variant_has_dashes_and_each_value_its_colour(state):
+    there = after(state, *TWO_AXES, *THREE)
+    lines, styles = picture(there).lines, picture(there).line_styles()
+    assert [line.label for line in lines if line.label] == ["rank_count 64", "rank_count 256", "rank_count 1024",
+                                                           "A", "B", "C postal"]  # fmt: skip
+    assert [line.number for line in lines] == [number for number in range(4) for _ in range(3)]
+    assert picture(there).curve_numbers() == tuple(line.number for line in lines)
+    assert styles == styles[:3] * 4
+    columns = list(plot_table(picture(there)).columns)
+    assert columns[4:6] == ["A, rank_count 64", "A, rank_count 256"]
+    before = there.curves["A"].result.columns["iteration_time"]
+    for index, line in enumerate(lines[3:6]):
+        assert_allclose(line.y, before[:, index], rtol=1e-12, atol=0)
+    alone = picture(after(state, *TWO_AXES)).lines
+    assert [line.number for line in alone] == [None] * 3
+
+
+def test_many_variants_over_two_axes_are_as_many_curves_as_can_be_told_apart(state):
+    many = (change for letter in LETTERS[1:] for change in (Edit(GPUS, str(6 + LETTERS.index(letter))), Fork()))
+    there = after(state, *TWO_AXES, *list(many)[:-1])
+    assert len(there.others()) == 7
+    assert len(picture(there).lines) == 12
+
+
+def test_a_large_grid_is_not_computed_for_the_others(state):
+    axes = (SweepParameter(MEMORY, "0.5 TB/s .. 1 TB/s linear 200"), Also(GPUS, "1 .. 200 step 1"))
+    there = after(state, *axes, Edit(RANKS, "64"))
+    assert there.curves == {}
+    assert there.has_curves()
+
+
+def test_heat_map_shows_the_ratio_to_another_variant_point_by_point(state):
+    there = after(state, *TWO_AXES, Edit(GPUS, "8"), Show("explore.second", "heat"))
+    drawn = picture(there)
+    for relation in ("speedup", "ratio"):
+        found = related_map(there, drawn, "iteration_time", relation)
+        before = there.curves["A"].result.columns["iteration_time"]
+        wanted = before / drawn.values if relation == "speedup" else drawn.values / before
+        assert_allclose(found.values, wanted, rtol=1e-12, atol=0)
+        assert found.z.label == {"speedup": "speedup over A", "ratio": "ratio to A"}[relation]
+    alone = after(state, *TWO_AXES, Show("explore.second", "heat"))
+    found = related_map(alone, picture(alone), "iteration_time", "ratio")
+    base = float(alone.baseline.point.columns["iteration_time"])
+    assert_allclose(found.values, picture(alone).values / base, rtol=1e-12, atol=0)
+    assert found.z.label == "ratio to the baseline"
+    with pytest.raises(UsageError, match="there are speedup and ratio"):
+        related_map(alone, picture(alone), "iteration_time", "efficiency")
+
+
+def test_relation_key_turns_the_heat_map_into_the_speedup_over_the_baseline():
+    async def check(driver):
+        for change in (*TWO_AXES, Edit(GPUS, "8"), Show("explore.second", "heat")):
+            driver.main_screen.change(change)
+        await driver.calm()
+        assert "speedup" not in driver.screen_text()
+        await driver.press("r")
+        assert "speedup over A" in driver.screen_text()
+
+    drive(check)

@@ -42,6 +42,8 @@ from whatif.vocabulary import RELATIONS, Relation
 @click.option("--relative", type=click.Choice(RELATIONS),
               help="Draw the iteration time relative to the present point: speedup (larger is better) or ratio; or as "
                    "parallel efficiency over application.rank_count.")  # fmt: skip
+@click.option("--runs", type=click.Path(path_type=Path), metavar="FILE",
+              help="CSV file of measured runs to draw over the curves.  [default: that of the scenario]")  # fmt: skip
 @click.option(
     "--max-points",
     type=click.IntRange(1, MOST_POINTS),
@@ -61,6 +63,7 @@ def command(
     output: Path | None,
     plot: bool,
     relative: Relation | None,
+    runs: Path | None,
     on: str | None,
     **options: Any,
 ) -> None:
@@ -73,9 +76,11 @@ def command(
     picture = Output.of(file_format, output, plot) if draws else None
     if relative is not None and picture is None:
         raise UsageError("--relative: no effect on a table; add --plot or -o FILE.svg")
+    if runs is not None and (picture is None or relative is not None):
+        raise UsageError("--runs: no effect on a table or relative times; add --plot or -o FILE.svg")
     parts = sweep_parts(scenario, *axes, overrides=overrides_of(overrides), on=on, **options)
     show_notes(parts.notes)
-    parts.relation = relative or "value"
+    parts.relation, parts.runs = relative or "value", runs
     parts.message = lambda text: click.echo(text, err=True)
     if sys.stderr.isatty():
         parts.progress = _show_progress

@@ -19,7 +19,7 @@ from whatif.core.result import Result, array_of
 from whatif.core.sweep_figure import suiting
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, PlotMark, Scale
+from whatif.plotting.description import AxisDescription, HeatMap, PlotDescription, PlotLine, PlotMark, Scale
 from whatif.units import ONE, SECOND
 from whatif.vocabulary import Relation
 
@@ -61,7 +61,8 @@ def relative(
     alike = isinstance(baseline, PlotLine) or len(result.grid.axes) > 1
     transform = _efficiency(result) if relation == "efficiency" else _ratio(result, y, relation, baseline)
     names = (plot.lines[0].label, "measured")
-    kept = [line for line in plot.lines if alike or line.style != "data" or line.label in names]
+    parts = ("data", "points")
+    kept = [line for line in plot.lines if alike or line.style not in parts or line.label in names]
     # Crossovers of parts, which have no word, go with the parts.
     marked = [mark for mark in plot.marks if mark.word or alike]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -72,6 +73,29 @@ def relative(
     return replace(plot, y=axis, lines=lines, marks=tuple(mark for mark in moved if np.isfinite(mark.y)))
 
 
+def relative_map(
+    plot: HeatMap, result: Result, y: str, relation: Relation, before: FloatArray, name: str = "the baseline"
+) -> HeatMap:
+    """Heat map of a column as a ratio to other values of it, a single one or one for each point, which have a name.
+
+    Raise `UsageError` where the scale has no meaning.
+    """
+    if relation == "value":
+        return plot
+    if relation == "efficiency" or relation not in relations(result, y):
+        raise UsageError(f"{relation} of `{y}` on a heat map; there are speedup and ratio")
+    known = np.where(before > 0, before, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = known / plot.values if _inverse(result, y, relation) else plot.values / known
+    label = _LABELS[relation].format(name)
+    return replace(plot, z=AxisDescription(label, ONE, suiting([values])), values=values)
+
+
+def _inverse(result: Result, y: str, relation: Relation) -> bool:
+    """Whether small values of a column are large ones on a scale."""
+    return relation == "speedup" and not larger_is_better(result.dimensions[y])
+
+
 def _moved(mark: PlotMark, lines: Sequence[PlotLine], transform: Transform) -> PlotMark:
     """Mark on the scale of the curve that it lies on, else of the first one."""
     line = next((line for line in lines if np.any((line.x == mark.x) & (line.y == mark.y))), lines[0])
@@ -79,7 +103,7 @@ def _moved(mark: PlotMark, lines: Sequence[PlotLine], transform: Transform) -> P
 
 
 def _ratio(result: Result, y: str, relation: Relation, baseline: Result | PlotLine) -> Transform:
-    inverse = relation == "speedup" and not larger_is_better(result.dimensions[y])
+    inverse = _inverse(result, y, relation)
 
     def transform(x: FloatArray, values: FloatArray, _: FloatArray, __: FloatArray) -> FloatArray:
         base = np.interp(x, baseline.x, baseline.y) if isinstance(baseline, PlotLine) else _point(baseline, y, relation)

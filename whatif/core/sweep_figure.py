@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from whatif.plotting.description import (
     Marker,
     PlotDescription,
     PlotLine,
+    PlotStack,
     Scale,
     StackedBar,
 )
@@ -78,7 +79,7 @@ def heat_map(
         y,
         axis_description(result, first, x_scale),
         axis_description(result, second, y_scale),
-        AxisDescription(_label(y), result.dimensions[y], suiting([values])),
+        AxisDescription(label_of(y), result.dimensions[y], suiting([values])),
         axis_positions(first),
         axis_positions(second),
         values,
@@ -140,9 +141,9 @@ def _categories(result: Result, y: str, x: FloatArray) -> tuple[PlotLine, ...]:
     """`y`; for the time of an iteration also its categories."""
     parts = [f"{category}_time" for category in CATEGORIES] if y == Y_COLUMN else []
     curves = ((name, result.grid.spread(array_of(result, name)).ravel()) for name in parts)
-    main = PlotLine(_label(y), x, result.grid.spread(array_of(result, y)).ravel())
+    main = PlotLine(label_of(y), x, result.grid.spread(array_of(result, y)).ravel())
     bands = (PlotLine(label, x, end.ravel(), "band") for label, end in _ends(result, y).items())
-    return (main, *bands, *(PlotLine(_label(name), x, curve) for name, curve in curves if np.nansum(curve) > 0))
+    return (main, *bands, *(PlotLine(label_of(name), x, curve) for name, curve in curves if np.nansum(curve) > 0))
 
 
 def _ends(result: Result, y: str) -> dict[str, FloatArray]:
@@ -153,7 +154,8 @@ def _ends(result: Result, y: str) -> dict[str, FloatArray]:
     return {names[at]: result.grid.spread(quantiles[at]) for at in (0, 2)}
 
 
-def _label(name: str) -> str:
+def label_of(name: str) -> str:
+    """Label of the curve of a result."""
     return name.removesuffix("_time").removeprefix("terms.")
 
 
@@ -227,22 +229,54 @@ def breakdown(point: Result, by: str = "phase") -> StackedBar:
     return StackedBar(tuple(BarSegment(name, time) for name, time in times.items()))
 
 
-def plot_table(description: Description) -> Table:
-    """Table of a plot: its x, and a column for each curve, or for each y of a heat map."""
+def plot_table(description: Description | PlotStack) -> Table:
+    """Table of a plot: its x, and a column for each curve, or for each y of a heat map.
+
+    Of two plots over different values it has the upper one alone.
+    """
+    if isinstance(description, PlotStack):
+        return _curve_table((description.above, description.below) if description.shared else (description.above,))
     if isinstance(description, HeatMap):
         rows = [f"{description.y.name} {value_text(float(y), description.y)}" for y in description.ys]
         columns, xs, axis = zip(rows, description.values.T, strict=True), description.xs, description.z
         return _table(description, xs, list(columns), axis)
-    xs = np.unique(np.concatenate([line.x for line in description.lines] or [np.array([])]))
-    xs = xs[np.isfinite(xs)]
-    return _table(description, xs, [(line.label, _aligned(line, xs)) for line in description.lines], description.y)
+    return _curve_table((description,))
 
 
-def _aligned(line: PlotLine, xs: FloatArray) -> FloatArray:
-    """y of a line at each x, NaN where it has no point."""
-    values = np.full(xs.size, np.nan)
-    known = np.isfinite(line.x)
-    values[np.searchsorted(xs, line.x[known])] = line.y[known]
+def _curve_table(plots: Sequence[PlotDescription]) -> Table:
+    """Table of the curves of plots over the same values; a value has as many rows as points of a curve."""
+    places = [_places(line.x) for plot in plots for line in plot.lines]
+    rows = np.unique(np.concatenate([np.zeros((0, 2)), *places]), axis=0)
+    numbers, columns = {tuple(row): number for number, row in enumerate(rows.tolist())}, dict[str, Column]()
+    for plot in plots:
+        curves = [(name, _aligned(line, numbers)) for name, line in _named(plot.lines)]
+        columns |= _table(replace(plot, x=plots[0].x), rows[:, 0], curves, plot.y).columns
+    return Table(columns)
+
+
+def _named(lines: Iterable[PlotLine]) -> Iterator[tuple[str, PlotLine]]:
+    """Lines with the names of their columns: in a family of curves after the first one has its name too."""
+    family = ""
+    for line in lines:
+        if line.style != "data" or not line.of:
+            yield line.label, line
+            continue
+        family = line.label or family
+        yield f"{family}, {line.of}", line
+
+
+def _places(x: FloatArray) -> FloatArray:
+    """Rows of the finite values: the value, and how often it came before."""
+    known = np.sort(x[np.isfinite(x)])
+    return np.stack([known, np.arange(known.size) - np.searchsorted(known, known)], axis=1)
+
+
+def _aligned(line: PlotLine, numbers: Mapping[tuple[float, ...], int]) -> FloatArray:
+    """y of a line in the row of each of its points, NaN in the others."""
+    values = np.full(len(numbers), np.nan)
+    known = np.flatnonzero(np.isfinite(line.x))
+    order = known[np.argsort(line.x[known], kind="stable")]
+    values[[numbers[tuple(place)] for place in _places(line.x).tolist()]] = line.y[order]
     return values
 
 

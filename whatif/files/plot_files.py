@@ -12,7 +12,7 @@ from whatif.core.sweep_figure import plot_table
 from whatif.errors import UsageError
 from whatif.limits import PICTURES, TABLE_FORMATS
 from whatif.plotting.axis_view import axis_space
-from whatif.plotting.description import Description
+from whatif.plotting.description import Description, PlotStack
 from whatif.plotting.picture import write_picture
 from whatif.table import Table
 from whatif.table_writers import FORMATS_BY_SUFFIX, TABLE_WRITERS
@@ -23,7 +23,7 @@ PLOT_SUFFIXES: Final = (
 )  # fmt: skip
 
 
-def write_plot(description: Description, path: Path, command: str) -> str:
+def write_plot(description: Description | PlotStack, path: Path, command: str) -> str:
     """Message about a plot that is written, with its visible part and its marks, in the format of the file name.
 
     A table has the visible points. Raise `UsageError` for another suffix, or a file that cannot be written.
@@ -42,9 +42,10 @@ def write_plot(description: Description, path: Path, command: str) -> str:
     return f"written to {path}"
 
 
-def visible_table(description: Description) -> Table:
+def visible_table(description: Description | PlotStack) -> Table:
     """Table of the points of a plot within the limits of its x axis."""
-    table, axis = plot_table(description), description.x
+    table = plot_table(description)
+    axis = description.above.x if isinstance(description, PlotStack) else description.x
     if axis.limits is None or axis.ticks:
         return table
     places = axis_space(next(iter(table.columns.values())).values, axis)

@@ -60,6 +60,7 @@ class PlotLine:
 
     The style is `data`, `baseline`, `band` (one limit of the band of the previous curve), or `points`, which no line
     joins, with the half length of the error bar of each. A line without a label is not in the legend.
+    What is `of` a curve, by its label, has its colour; a `number` stands for dashes other than those of its turn.
     """
 
     label: str
@@ -67,6 +68,8 @@ class PlotLine:
     y: FloatArray
     style: str = "data"
     error: FloatArray | None = None
+    of: str = ""
+    number: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("x", "y", "error"):
@@ -107,17 +110,21 @@ class PlotDescription:
 
     def line_styles(self) -> tuple[str, ...]:
         """Style of each line: `baseline`, or the data styles in turn; a band has the style of its curve."""
-        data = itertools.accumulate((line.style in ("data", "points") for line in self.lines), initial=-1)
-        return tuple(
+        curves = [line.label if line.style == "data" else "" for line in self.lines]
+        own = [line.style in ("data", "points") and not (line.of and line.of in curves) for line in self.lines]
+        data = itertools.islice(itertools.accumulate(own, initial=-1), 1, None)
+        styles = [
             "baseline" if line.style == "baseline" else series_style(max(number, 0))
-            for line, number in zip(self.lines, itertools.islice(data, 1, None), strict=True)
-        )
+            for line, number in zip(self.lines, data, strict=True)
+        ]
+        named = {name: style for name, style in zip(curves, styles, strict=True) if name}
+        return tuple(named.get(line.of, style) for line, style in zip(self.lines, styles, strict=True))
 
     def curve_numbers(self) -> tuple[int, ...]:
         """Number of each line among the curves, points and bands with that of the curve before them."""
         count = itertools.accumulate((line.style == "data" for line in self.lines), initial=0)
-        counts = itertools.islice(count, 1, None)
-        return tuple(max(number - 1, 0) for number in counts)
+        counts = zip(self.lines, itertools.islice(count, 1, None), strict=True)
+        return tuple(max(number - 1, 0) if line.number is None else line.number for line, number in counts)
 
 
 def series_style(index: int) -> str:
@@ -155,6 +162,15 @@ Description = PlotDescription | HeatMap
 """A plot over one or two axes."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PlotStack:
+    """Two curve plots, one above the other; `shared` if they are over the same values of x."""
+
+    above: PlotDescription
+    below: PlotDescription
+    shared: bool = True
+
+
 class BarSegment(NamedTuple):
     """One part of a stacked bar; an empty style means the data style of its position."""
 
@@ -184,6 +200,8 @@ class StackedBar:
 
 def text_cells(text: str) -> list[str]:
     """Screen cells of a text; a wide character is followed by an empty cell, unprintable ones become `?`."""
+    if text.isascii() and text.isprintable():
+        return list(text)
     cells: list[str] = []
     for char in text:
         if " " <= char <= "~":

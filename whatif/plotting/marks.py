@@ -11,7 +11,7 @@ import numpy as np
 from whatif.plotting.axis_view import Axes, axis_space
 from whatif.plotting.description import Description, HeatMap, PlotMark, text_cells
 from whatif.plotting.frame import PlotFrame, arrow_beyond
-from whatif.plotting.picture_style import FONT_SIZE, LIGHT
+from whatif.plotting.picture_style import FONT_SIZE, ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as MatplotlibAxes
@@ -60,13 +60,13 @@ def _write(page: PlotFrame, word: str, row: int, column: int) -> None:
 def draw_picture_marks(target: MatplotlibAxes, description: Description, axes: Axes) -> None:
     """Draw the marks of a plot with matplotlib."""
     light = isinstance(description, HeatMap)
-    ground: dict[str, Any] | None = {"facecolor": LIGHT["ground"], "edgecolor": "none", "pad": 1.5} if light else None
+    ground: dict[str, Any] | None = {"facecolor": ink("ground"), "edgecolor": "none", "pad": 1.5} if light else None
     for mark, x, y in visible_marks(description, axes):
-        edge = LIGHT["ground"] if mark.glyph in "◆◇" else LIGHT["ink"]
+        edge = ink("ground") if mark.glyph in "◆◇" else ink("ink")
         target.plot(x, y, marker=_SHAPES[mark.glyph], markersize=7, linestyle="", zorder=5, clip_on=False,
-                    color=LIGHT["ink"], markeredgecolor=edge)  # fmt: skip
+                    color=ink("ink"), markeredgecolor=edge)  # fmt: skip
         right = axes.x.fraction(np.array(x)) > 0.8
         target.annotate(
             mark.word, (x, y), (-7 if right else 7, 7), textcoords="offset points", ha="right" if right else "left",
-            color=LIGHT["ink"], size=FONT_SIZE - 1, bbox=ground,
+            color=ink("ink"), size=FONT_SIZE - 1, bbox=ground,
         )  # fmt: skip

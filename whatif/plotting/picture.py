@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -17,18 +18,22 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from whatif.atomic import atomic_file
 from whatif.errors import UsageError
 from whatif.limits import PICTURES
+from whatif.plotting.axis_view import axes_of, points_of
 from whatif.plotting.bars import BarChart
-from whatif.plotting.description import Description, HeatMap, PlotDescription, StackedBar, shorten
-from whatif.plotting.picture_style import DARK, LIGHT, SETTINGS
+from whatif.plotting.description import Description, HeatMap, PlotDescription, PlotStack, StackedBar, shorten
+from whatif.plotting.picture_style import DARK, LIGHT, settings
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Drawable = Description | BarChart | StackedBar
+Drawable = Description | PlotStack | BarChart | StackedBar
 """Descriptions that can be drawn as pictures."""
 
 _WIDTH: Final = 7.2
 _HEIGHT: Final = 3.6
+_RATIOS: Final = (2, 1)
+"""Heights of two plots, one above the other."""
 _TITLE_WIDTH: Final = 80
 _OF_ITS_OWN: Final = re.compile(
     r'<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>|<!--.*?-->| id="[A-Za-z0-9.]+_\d+"', re.DOTALL
@@ -81,19 +86,19 @@ def colour_variables(*, dark: bool) -> str:
 def draw(description: Drawable) -> Figure:
     """Matplotlib figure of a description, made without pyplot; raise `UsageError` if matplotlib is missing."""
     check_library()
-    with _settings():
+    with drawing():
         return _figure(description)
 
 
 def _save(description: Drawable, file: IO[bytes], kind: str, salt: str = "whatif") -> None:
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}, "png": {}}
     check_library()
-    with _settings(salt):
+    with drawing(salt):
         _figure(description).savefig(file, format=kind, metadata=dates[kind])
 
 
 @contextmanager
-def _settings(salt: str = "whatif") -> Iterator[None]:
+def drawing(salt: str = "whatif") -> Iterator[None]:
     """Matplotlib with our settings instead of those of the user."""
     import matplotlib
 
@@ -101,18 +106,30 @@ def _settings(salt: str = "whatif") -> Iterator[None]:
         # Letters missing from the font are still readable in SVG, which uses the fonts of the viewer.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         matplotlib.rcdefaults()
-        settings: Any = SETTINGS | {"svg.hashsalt": salt}
-        matplotlib.rcParams.update(settings)
+        values: Any = settings() | {"svg.hashsalt": salt}
+        matplotlib.rcParams.update(values)
         yield
 
 
 def _figure(description: Drawable) -> Figure:
     from matplotlib.figure import Figure
 
+    figure = Figure(figsize=(_WIDTH, _height(description)), layout="constrained")
+    if isinstance(description, PlotStack):
+        _draw_both(figure, description)
+    else:
+        _draw_one(figure.add_subplot(), description)
+    # One layout is enough: saving would repeat it, including a full draw.
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+        figure.set_layout_engine("none")
+    return figure
+
+
+def _draw_one(axes: Axes, description: Description | BarChart | StackedBar) -> None:
     from whatif.plotting.picture_axes import draw_bars, draw_curves, draw_heat, draw_stack
 
-    figure = Figure(figsize=(_WIDTH, _height(description)), layout="constrained")
-    axes = figure.add_subplot()
     if isinstance(description, PlotDescription):
         draw_curves(axes, description)
     elif isinstance(description, HeatMap):
@@ -124,16 +141,26 @@ def _figure(description: Drawable) -> Figure:
     if not isinstance(description, StackedBar) and description.title:
         above = isinstance(description, BarChart) and description.legend
         axes.set_title(shorten(description.title, _TITLE_WIDTH), pad=26 if above else 10)
-    # One layout is enough: saving would repeat it, including a full draw.
-    layout = figure.get_layout_engine()
-    if layout is not None:
-        layout.execute(figure)
-        figure.set_layout_engine("none")
-    return figure
+
+
+def _draw_both(figure: Figure, stack: PlotStack) -> None:
+    """Draw two plots; over the same values the lower one alone has their names."""
+    upper, lower = figure.subplots(2, 1, height_ratios=_RATIOS)
+    above, below = stack.above, stack.below
+    if stack.shared:
+        view = axes_of(above, points_of(above)).x
+        below = replace(below, x=replace(above.x, limits=(view.low, view.high)))
+        above = replace(above, x=replace(above.x, label=""))
+        upper.tick_params(labelbottom=False)
+    _draw_one(upper, above)
+    _draw_one(lower, below)
+    figure.align_ylabels()
 
 
 def _height(description: Drawable) -> float:
     """Height of the figure in inches."""
     if isinstance(description, BarChart):
         return 0.9 + 0.24 * len(description.rows) + 0.25 * bool(description.title) + 0.25 * bool(description.legend)
+    if isinstance(description, PlotStack):
+        return _HEIGHT * sum(_RATIOS) / max(_RATIOS)
     return 0.75 if isinstance(description, StackedBar) else _HEIGHT

@@ -26,7 +26,7 @@ from whatif.plotting.axis_view import (
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import HeatMap, PlotDescription, PlotLine, StackedBar, shorten
 from whatif.plotting.marks import draw_picture_marks
-from whatif.plotting.picture_style import FONT_SIZE, HEAT, LIGHT, LINES, POINTS, typographic
+from whatif.plotting.picture_style import FONT_SIZE, HEAT, LINES, POINTS, ink, typographic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,45 +39,60 @@ _FEW = 25
 _MANY = 100
 """Number of measured points beyond which they are small."""
 _BASELINE, _JOIN = ((0, (4, 3)), "x"), (0, (1, 3))
+_MARGINS = 0.97
+"""Share of a subplot that matplotlib leaves to an axis before the layout, approximately."""
 _VECTORS = 600
 """Most cells of a heat map drawn as shapes; larger maps are drawn as a raster."""
 _NAME, _BAR_NAME = 28, 48
 
 
-def draw_curves(axes: Axes, description: PlotDescription) -> None:
-    """Draw curves with their names at their ends, the first one on top; below them bands, above them points."""
+def draw_curves(axes: Axes, description: PlotDescription, *, named: bool = True) -> None:
+    """Draw curves, the first one on top; below them bands, above them points, and next to them the names of all."""
     points = points_of(description)
     views = axes_of(description, points)
     _set_axis(axes, "x", views.x)
     _set_axis(axes, "y", views.y)
-    axes.grid(axis="y", color=LIGHT["rule"], linewidth=0.8)
+    axes.grid(axis="y", color=ink("rule"), linewidth=0.8)
     ends = []
     lower: FloatArray | None = None
-    ordered = [(x[order], y[order]) for x, y in points for order in [np.argsort(x, kind="stable")]]
+    ordered = [_ordered(x, y) for x, y in points]
     drawn = zip(description.lines, description.line_styles(), description.curve_numbers(), ordered, strict=True)
     for depth, (line, style, number, (x, y)) in enumerate(drawn):
         if line.style == "band":
             # The two limits of a band are consecutive lines.
             if lower is not None:
-                axes.fill_between(x, lower, y, color=LIGHT[style], alpha=0.18, linewidth=0, zorder=2)
+                axes.fill_between(x, lower, y, color=ink(style), alpha=0.18, linewidth=0, zorder=2)
             lower = y if lower is None else None
             continue
-        manner = {"color": LIGHT[style], "clip_on": _beyond(views, (x, y))}
+        manner = {"color": ink(style), "clip_on": _beyond(views, (x, y))}
         if line.style == "points":
             _draw_points(axes, line, description, manner)
         else:
-            look = _BASELINE if line.style == "baseline" else (LINES[number % len(LINES)], POINTS[number % len(POINTS)])
-            _draw_curve(axes, description, (x, y), look, {**manner, "zorder": 3 - depth / len(points)})
+            _draw_curve(axes, description, (x, y), look_of(line, number), {**manner, "zorder": 3 - depth / len(points)})
         known = y[np.isfinite(y) & (x <= views.x.high)]
         end = float(views.y.fraction(known[-1:])[0]) if known.size else np.nan
+        if not line.label:
+            continue
         if 0 <= end <= 1:
-            ends.append((end, line.label, LIGHT[style]))
+            ends.append((end, line.label, ink(style)))
         elif not known.size and np.isfinite(line.y).any():
-            ends.append((0.0, f"{line.label} ↓", LIGHT[style]))
-    _name_ends(axes, ends)
+            ends.append((0.0, f"{line.label} ↓", ink(style)))
+    if named:
+        _name_ends(axes, ends)
     for marker_ in description.markers:
         _mark(axes, views.x, float(axis_space(np.array(marker_.x), description.x)), marker_.label)
     draw_picture_marks(axes, description, views)
+
+
+def _ordered(x: FloatArray, y: FloatArray) -> Points:
+    """Points by x; with gaps in x, which separate parts of a line, as they are."""
+    order = np.argsort(x, kind="stable") if np.isfinite(x).all() else slice(None)
+    return x[order], y[order]
+
+
+def look_of(line: PlotLine, number: int) -> tuple[Any, str]:
+    """Dashes and marker of a curve by its number."""
+    return _BASELINE if line.style == "baseline" else (LINES[number % len(LINES)], POINTS[number % len(POINTS)])
 
 
 def _beyond(views: BothAxes, points: Points) -> bool:
@@ -92,7 +107,8 @@ def _draw_curve(
     """Draw a curve; of whole numbers as points that a faint line joins, and no line where values of x repeat."""
     x, y = points
     dashes, marker = look
-    joined = not description.x.ticks and bool(np.all(np.diff(x[np.isfinite(x)]) > 0))
+    steps = np.diff(x)
+    joined = not description.x.ticks and bool(np.all(steps[np.isfinite(steps)] > 0))
     marked = not joined or x.size <= _FEW
     if joined and marked and description.x.whole:
         axes.plot(x, y, linestyle=_JOIN, linewidth=0.9, alpha=0.6, **manner)
@@ -104,11 +120,16 @@ def _draw_points(axes: Axes, line: PlotLine, description: PlotDescription, manne
     """Draw measured points above all curves, with their error bars."""
     x, low, high = bars_of(line, description)
     axes.vlines(x, low, high, linewidth=1, zorder=3.5, **manner)
+    axes.plot(x, axis_space(line.y, description.y), zorder=4, **point_look(line), **manner)
+
+
+def point_look(line: PlotLine) -> dict[str, Any]:
+    """Marker of measured points: in the colour of a curve they are hollow, to differ from its own ones."""
     many = line.x.size > _MANY
-    axes.plot(
-        x, axis_space(line.y, description.y), linestyle="", marker="o", markersize=2.5 if many else 4.5,
-        markeredgecolor=LIGHT["ground"], markeredgewidth=0 if many else 0.6, zorder=4, **manner,
-    )  # fmt: skip
+    look: dict[str, Any] = {"markeredgecolor": ink("ground"), "markeredgewidth": 0 if many else 0.6}
+    if line.of:
+        look = {"markerfacecolor": ink("ground"), "markeredgewidth": 1.4}
+    return {"linestyle": "", "marker": "o", "markersize": 2.5 if many else 4.5 + bool(line.of), **look}
 
 
 def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
@@ -128,18 +149,21 @@ def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
 
 def _mark(axes: Axes, view: AxisView, place: float, label: str) -> None:
     if view.low <= place <= view.high:
-        axes.axvline(place, color=LIGHT["faint"], linewidth=1, linestyle=(0, (2, 2)))
-        axes.text(place, 1.01, shorten(label, _NAME), color=LIGHT["muted"], ha="center", va="bottom",
+        axes.axvline(place, color=ink("faint"), linewidth=1, linestyle=(0, (2, 2)))
+        axes.text(place, 1.01, shorten(label, _NAME), color=ink("muted"), ha="center", va="bottom",
                   transform=axes.get_xaxis_transform(), size=FONT_SIZE - 1)  # fmt: skip
 
 
-def draw_heat(axes: Axes, description: HeatMap) -> None:
-    """Draw a heat map in colours that become lighter with the value; missing values show the hatched background."""
+def draw_heat(axes: Axes, description: HeatMap, *, scale: bool = True) -> None:
+    """Draw a heat map in colours that become lighter with the value, and their scale next to it.
+
+    Missing values show the hatched background.
+    """
     views = heat_axes(description)
     _set_axis(axes, "x", views.x)
     _set_axis(axes, "y", views.y)
-    axes.fill([0, 1, 1, 0], [0, 0, 1, 1], transform=axes.transAxes, facecolor=LIGHT["rule"],
-              edgecolor=LIGHT["faint"], hatch="////", linewidth=0, zorder=0)  # fmt: skip
+    axes.fill([0, 1, 1, 0], [0, 0, 1, 1], transform=axes.transAxes, facecolor=ink("rule"),
+              edgecolor=ink("faint"), hatch="////", linewidth=0, zorder=0)  # fmt: skip
     xs, ys = axis_space(description.xs, description.x), axis_space(description.ys, description.y)
     across, up = (np.argsort(places)[: np.isfinite(places).sum()] for places in (xs, ys))
     values = axis_space(description.values, description.z)[np.ix_(across, up)].T
@@ -149,22 +173,24 @@ def draw_heat(axes: Axes, description: HeatMap) -> None:
         _borders(xs[across], views.x), _borders(ys[up], views.y), np.ma.masked_invalid(values), cmap=HEAT,
         edgecolors="face", linewidth=0.3, rasterized=values.size > _VECTORS, zorder=1,
     )  # fmt: skip
-    _name_colours(axes, mesh, description, values)
+    _name_colours(axes, mesh, description, values, scale=scale)
     if description.here is not None:
         axis_places = zip(description.here, (description.x, description.y), strict=True)
         x, y = (float(axis_space(np.array(value), axis)) for value, axis in axis_places)
         if views.x.low <= x <= views.x.high and views.y.low <= y <= views.y.high:
-            axes.plot(x, y, marker="o", color=LIGHT["ground"], markeredgecolor=LIGHT["ink"], markersize=8, zorder=4)
-            ground = {"facecolor": LIGHT["ground"], "edgecolor": "none", "pad": 1.5}
-            axes.annotate("now", (x, y), (8, 8), textcoords="offset points", color=LIGHT["ink"], bbox=ground)
+            axes.plot(x, y, marker="o", color=ink("ground"), markeredgecolor=ink("ink"), markersize=8, zorder=4)
+            ground = {"facecolor": ink("ground"), "edgecolor": "none", "pad": 1.5}
+            axes.annotate("now", (x, y), (8, 8), textcoords="offset points", color=ink("ink"), bbox=ground)
     draw_picture_marks(axes, description, views)
 
 
-def _name_colours(axes: Axes, mesh: Any, description: HeatMap, values: FloatArray) -> None:
-    bar = _figure(axes).colorbar(mesh, ax=axes, pad=0.02, aspect=30)
-    bar.outline.set_visible(False)
+def _name_colours(axes: Axes, mesh: Any, description: HeatMap, values: FloatArray, *, scale: bool) -> None:
     view = view_of(description.z, [values], roomy=False)
     mesh.set_clim(view.low, view.high)
+    if not scale:
+        return
+    bar = _figure(axes).colorbar(mesh, ax=axes, pad=0.02, aspect=30)
+    bar.outline.set_visible(False)
     found = ticks(view, _fits(axes, across=False))
     bar.set_ticks([tick.position for tick in found], labels=[typographic(tick.label) for tick in found])
     bar.set_label(typographic(view.label(_NAME)))
@@ -180,19 +206,19 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
     # The text before a negative bar must not overlap the names.
     room = 0.15 * float(np.ptp(ends)) if ends.min() < 0 else 0.0
     _set_axis(axes, "x", view_of(chart.x, [np.append(ends, [0.0, ends.min() - room])], roomy=True))
-    axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.8)
-    axes.axvline(0.0, color=LIGHT["faint"], linewidth=1, zorder=1)
+    axes.grid(axis="x", color=ink("rule"), linewidth=0.8)
+    axes.axvline(0.0, color=ink("faint"), linewidth=1, zorder=1)
     for at, row in enumerate(chart.rows):
-        axes.barh(at, row.end - row.start, left=row.start, height=0.62, color=LIGHT[row.style], zorder=2)
+        axes.barh(at, row.end - row.start, left=row.start, height=0.62, color=ink(row.style), zorder=2)
         left = row.end < 0
         axes.annotate(
             typographic(row.text), (min(row.start, row.end) if left else max(row.start, row.end), at),
             (-4 if left else 4, 0), textcoords="offset points", ha="right" if left else "left", va="center",
-            color=LIGHT["ink"],
+            color=ink("ink"),
         )  # fmt: skip
     axes.set_ylim(len(chart.rows) - 0.4, -0.6)
     axes.set_yticks(range(len(chart.rows)), labels=[shorten(row.label, _BAR_NAME) for row in chart.rows])
-    axes.tick_params(axis="y", length=0, labelcolor=LIGHT["ink"])
+    axes.tick_params(axis="y", length=0, labelcolor=ink("ink"))
     axes.spines["left"].set_visible(False)
     _legend(axes, chart.legend)
 
@@ -201,7 +227,7 @@ def _legend(axes: Axes, meanings: Sequence[tuple[str, str]]) -> None:
     from matplotlib.patches import Patch
 
     if meanings:
-        handles = [Patch(color=LIGHT[style], label=shorten(name, _BAR_NAME)) for style, name in meanings]
+        handles = [Patch(color=ink(style), label=shorten(name, _BAR_NAME)) for style, name in meanings]
         axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 0.99), ncols=len(handles), borderaxespad=0,
                     handlelength=1, handleheight=1, borderpad=0.3)  # fmt: skip
 
@@ -212,11 +238,9 @@ def draw_stack(axes: Axes, bar: StackedBar) -> None:
     axes.set(xlim=(0, 1), ylim=(-0.5, 0.5))
     left, width = 0.0, _room(axes, across=True)
     for share, style in zip(bar.shares(), bar.styles(), strict=True):
-        axes.barh(0, share, left=left, height=0.9, color=LIGHT[style], edgecolor=LIGHT["ground"], linewidth=1)
+        axes.barh(0, share, left=left, height=0.9, color=ink(style), edgecolor=ink("ground"), linewidth=1)
         if share * width > 6 * _CHARACTER:
-            axes.text(
-                left + share / 2, 0, f"{share:.0%}", ha="center", va="center", color=LIGHT["ground"], weight="bold"
-            )
+            axes.text(left + share / 2, 0, f"{share:.0%}", ha="center", va="center", color=ink("ground"), weight="bold")
         left += share
     _legend(axes, [(style, segment.label) for segment, style in zip(bar.segments, bar.styles(), strict=True)])
 
@@ -233,7 +257,9 @@ def _set_axis(axes: Axes, which: str, view: AxisView) -> None:
     minor = minor_ticks(view, lambda positions: all(after - before >= near for before, after in pairwise(positions)))
     (axes.set_xticks if across else axes.set_yticks)(minor, minor=True)
     width = int(_room(axes, across=across) / _CHARACTER)
-    (axes.set_xlabel if across else axes.set_ylabel)(typographic(shorten(view.label(width), width)))
+    # A plot below another one has its x axis.
+    label = view.label(width) if view.description.label or not across else ""
+    (axes.set_xlabel if across else axes.set_ylabel)(typographic(shorten(label, width)))
 
 
 def _fits(axes: Axes, *, across: bool) -> Callable[[Sequence[Tick]], bool]:
@@ -246,7 +272,9 @@ def _fits(axes: Axes, *, across: bool) -> Callable[[Sequence[Tick]], bool]:
 
 def _room(axes: Axes, *, across: bool) -> float:
     """Approximate length of an axis in points."""
-    return 0.75 * 72 * float(_figure(axes).get_size_inches()[0 if across else 1])
+    place = axes.get_position()
+    share = place.width if across else place.height
+    return _MARGINS * 72 * share * float(_figure(axes).get_size_inches()[0 if across else 1])
 
 
 def _figure(axes: Axes) -> Figure:

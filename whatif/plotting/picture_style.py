@@ -7,6 +7,9 @@ curves without colour.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 from whatif.plotting.description import SERIES_STYLES
@@ -38,39 +41,59 @@ LINES: Final = (
 POINTS: Final = ("o", "s", "^", "D", "v", "P")
 HEAT: Final = "viridis"
 FONT_SIZE: Final = 9.0
-SETTINGS: Final[dict[str, Any]] = {
-    "font.size": FONT_SIZE,
-    "font.family": "sans-serif",
-    # A name may contain a dollar sign, which must not start a formula.
-    "text.parse_math": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "whatif",
-    "pdf.fonttype": 42,
-    "savefig.dpi": 160,
-    "figure.dpi": 160,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.titlelocation": "left",
-    "axes.titleweight": "bold",
-    "axes.titlesize": FONT_SIZE + 1,
-    "axes.titlepad": 10,
-    "axes.unicode_minus": True,
-    "axes.edgecolor": LIGHT["faint"],
-    "axes.facecolor": "none",
-    "axes.labelcolor": LIGHT["muted"],
-    "axes.titlecolor": LIGHT["ink"],
-    "text.color": LIGHT["ink"],
-    "xtick.color": LIGHT["faint"],
-    "ytick.color": LIGHT["faint"],
-    "xtick.labelcolor": LIGHT["muted"],
-    "ytick.labelcolor": LIGHT["muted"],
-    "figure.facecolor": LIGHT["ground"],
-    "legend.frameon": False,
-    "legend.labelcolor": LIGHT["muted"],
-    "lines.linewidth": 1.8,
-    "lines.markersize": 4.5,
-}
+_INK: Final[ContextVar[Mapping[str, str]]] = ContextVar("ink", default=LIGHT)
+
+
+def ink(name: str) -> str:
+    """Colour of a name in the picture that is being drawn."""
+    return _INK.get()[name]
+
+
+@contextmanager
+def inked(colours: Mapping[str, str]) -> Iterator[None]:
+    """Pictures in other colours than those on white."""
+    token = _INK.set(colours)
+    try:
+        yield
+    finally:
+        _INK.reset(token)
+
+
+def settings() -> dict[str, Any]:
+    """Settings of matplotlib, in the colours of the picture that is being drawn."""
+    return {
+        "font.size": FONT_SIZE,
+        "font.family": "sans-serif",
+        # A name may contain a dollar sign, which must not start a formula.
+        "text.parse_math": False,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "whatif",
+        "pdf.fonttype": 42,
+        "savefig.dpi": 160,
+        "figure.dpi": 160,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.axisbelow": True,
+        "axes.titlelocation": "left",
+        "axes.titleweight": "bold",
+        "axes.titlesize": FONT_SIZE + 1,
+        "axes.titlepad": 10,
+        "axes.unicode_minus": True,
+        "axes.edgecolor": ink("faint"),
+        "axes.facecolor": "none",
+        "axes.labelcolor": ink("muted"),
+        "axes.titlecolor": ink("ink"),
+        "text.color": ink("ink"),
+        "xtick.color": ink("faint"),
+        "ytick.color": ink("faint"),
+        "xtick.labelcolor": ink("muted"),
+        "ytick.labelcolor": ink("muted"),
+        "figure.facecolor": ink("ground"),
+        "legend.frameon": False,
+        "legend.labelcolor": ink("muted"),
+        "lines.linewidth": 1.8,
+        "lines.markersize": 4.5,
+    }
 
 
 def typographic(text: str) -> str:

@@ -12,7 +12,8 @@ from whatif.plotting.axis_view import Points
 from whatif.plotting.cells import Characters
 from whatif.plotting.description import PlotLine
 
-MarkerName = Literal["braille", "block", "ascii"]
+MarkerName = Literal["braille", "block", "ascii", "pixels"]
+"""What curves are made of; under a picture of pixels there is braille until it is drawn."""
 Dots = NDArray[np.intp]
 
 
@@ -92,6 +93,8 @@ GLYPHS: dict[MarkerName, Glyphs] = {
         frame="|-+++:+'",
     ),
 }
+
+GLYPHS["pixels"] = GLYPHS["braille"]
 
 
 class Raster:

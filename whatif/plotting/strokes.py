@@ -146,7 +146,7 @@ def point_sign(glyphs: Glyphs, line: PlotLine, pen: Pen) -> str:
     """Sign of a point of a curve; without rows of dots the character of its pen."""
     if glyphs.rows == 1:
         return str(pen.characters[1])
-    return glyphs.hollow if line.style == "baseline" else glyphs.point
+    return glyphs.hollow if line.style == "baseline" or line.of else glyphs.point
 
 
 def name_ends(cells: Cells, area: Area, lines: Sequence[PlotLine], drawn: Sequence[Stroke]) -> None:

@@ -12,6 +12,7 @@ from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description,
 from whatif.plotting.frame import PlotFrame
 from whatif.plotting.heat import heat_plot
 from whatif.plotting.marks import PLAIN_GLYPHS
+from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.raster import GLYPHS, MarkerName
 
 # The normal ANSI colours are readable on black and on white; the bright ones are not.
@@ -49,6 +50,18 @@ def render_runs(
     if options.get("marker") != "ascii":
         return lines
     return [[run._replace(text=run.text.translate(_PLAIN)) for run in line] for line in lines]
+
+
+def place_plot(
+    description: Description, width: int, height: int, at: tuple[int, int] = (0, 0), **options: Unpack[DrawOptions]
+) -> PlacedPlot | None:
+    """Plot that `render_runs` draws with its upper left cell at (column, row); None without room for its axes."""
+    page = _page(description, width, height, options)
+    area = page.area
+    if page.empty or not area.framed:
+        return None
+    header = [[TextRun(" " * at[0], ""), *line] for line in page.cells.runs()[: area.top]]
+    return PlacedPlot(description, header, at[0] + area.left, at[1] + area.top, area.columns, area.rows)
 
 
 def point_at(

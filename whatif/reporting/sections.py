@@ -12,7 +12,7 @@ from whatif.axes import Axis
 from whatif.core.result import Result
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, figure, heat_map, with_distinct_positions
-from whatif.plotting.description import BarSegment, StackedBar
+from whatif.plotting.description import BarSegment, PlotStack, StackedBar
 from whatif.plotting.picture import Drawable, inline_svg
 from whatif.plotting.picture_style import typographic
 from whatif.reporting.contents import Findings
@@ -63,7 +63,7 @@ Section = tuple[ReportItem, ...]
 def _picture(caption: str, description: Drawable) -> Markup:
     from markupsafe import Markup
 
-    untitled = description if isinstance(description, StackedBar) else replace(description, title="")
+    untitled = description if isinstance(description, StackedBar | PlotStack) else replace(description, title="")
     # Nothing but a picture that was drawn here is markup; matplotlib escapes the texts in it.
     return Markup(inline_svg(untitled, caption))  # noqa: S704
 

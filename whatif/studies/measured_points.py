@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,8 @@ class SweepMeasurements:
     remark: str = ""
 
 
-def sweep_measurements(inputs: SessionInputs) -> SweepMeasurements:
-    """Measured points on the first axis of a sweep, from the runs that the scenario names.
+def sweep_measurements(inputs: SessionInputs, file: str | Path | None = None) -> SweepMeasurements:
+    """Measured points on the first axis of a sweep, from the runs in a file, by default that of the scenario.
 
     A run counts if its platform and its parameters off the axis have the values of the session.
     """
@@ -49,7 +50,7 @@ def sweep_measurements(inputs: SessionInputs) -> SweepMeasurements:
     path = next(iter(axes[0].parameters), "") if axes else ""
     try:
         own = stated_platform(inputs.scenario.document, inputs.scenario.folders)
-        runs = measured_runs(inputs.scenario.changed(inputs.scenario.overrides, None))
+        runs = measured_runs(inputs.scenario.changed(inputs.scenario.overrides, None), file)
         kept = runs.at(_same(inputs.program, runs, path, inputs.scenario.platform or own or ""))
     except WhatifError as problem:
         return SweepMeasurements({}, f"measured runs: {problem}")

@@ -19,7 +19,7 @@ from whatif.core.scenario import EvaluationRequest
 from whatif.core.sweep_figure import Y_COLUMN
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import FORMATS
-from whatif.plotting.description import PlotDescription
+from whatif.plotting.description import Description, HeatMap, PlotDescription
 from whatif.plotting.picture import Drawable
 from whatif.plotting.presentable import Presentable
 from whatif.table import Table
@@ -28,6 +28,7 @@ from whatif.vocabulary import Relation
 if TYPE_CHECKING:
     from whatif.core.executors import Place
     from whatif.core.sweep_answers import Answers
+    from whatif.studies.measured_points import SweepMeasurements
 
 
 def _ignore(_: object) -> None:
@@ -82,7 +83,10 @@ class SweepParts(Presentable):
     """Receives the share of the points that are evaluated."""
     relation: Relation = "value"
     """Scale of y of the picture."""
+    runs: Path | None = None
+    """File of measured runs that the picture shows; by default that of the scenario."""
     tally: Tally = field(default_factory=Tally)
+    _measured: SweepMeasurements | None = field(default=None, init=False)
     _parts: list[Result] = field(default_factory=list, init=False)
     """Results of a sweep that is small enough to be kept."""
 
@@ -95,6 +99,8 @@ class SweepParts(Presentable):
     def remarks(self) -> tuple[str, ...]:
         """Extrapolations, missing samples, grades, reasons of infeasible points, and the answers of the sweep."""
         notes, sentence = self.tally.notes(self.request.grid), self.answers().sentence
+        if self._measured is not None and self._measured.remark:
+            notes = (*notes, self._measured.remark)
         return (*notes, sentence) if sentence and self.tally.infeasible < self.request.grid.size else notes
 
     def answers(self) -> Answers:
@@ -125,7 +131,8 @@ class SweepParts(Presentable):
         return self.whole().table()
 
     def picture(self) -> Drawable:
-        """Iteration time over the first swept parameter; the phases of one iteration for a single point."""
+        """Iteration time over the first swept parameter, with measured runs; the phases of one iteration for a
+        single point. Raise `UsageError` where `runs` cannot be shown."""
         if self.request.grid.axes:
             return self._picture()
         from whatif.studies.bar_charts import phase_bars
@@ -138,9 +145,30 @@ class SweepParts(Presentable):
 
         whole = self.whole()
         picture = whole.picture()
-        if self.relation == "value" or not isinstance(picture, PlotDescription):
+        if self.relation == "value":
+            return self._with_measured(picture)
+        if not isinstance(picture, PlotDescription):
             return picture
         return relative(picture, whole, Y_COLUMN, self.relation, run_whole(self.request.scenario, Grid()))
+
+    def _with_measured(self, picture: Description) -> Description:
+        """Picture of a sweep of one parameter with the runs that have the values of all others."""
+        from whatif.core.session import SessionInputs
+        from whatif.studies.measured_curves import drawn_points, with_measured
+        from whatif.studies.measured_points import sweep_measurements
+
+        request = self.request
+        if self.runs is None and request.scenario.program.loaded.scenario.runs is None:
+            return picture
+        if isinstance(picture, HeatMap) or picture.x.ticks or len(request.grid.axes) > 1:
+            if self.runs is not None:
+                raise UsageError("--runs: measured runs are drawn over a sweep of one number")
+            return picture
+        found = self._measured = sweep_measurements(SessionInputs(request.scenario, request.grid), self.runs)
+        points = drawn_points(found.points, Y_COLUMN)
+        if self.runs is not None and not points:
+            raise UsageError(found.remark or f"{self.runs}: no run has the values of this sweep")
+        return with_measured(picture, points)
 
     def write(self, path: str | Path | None = None, file_format: str | None = None) -> None:
         """Write to a file, whole or not at all, or to stdout; the format follows from the name, `table` without one.

@@ -13,20 +13,19 @@ from textual import on, work
 from textual.binding import Binding, BindingType
 from textual.reactive import Reactive
 from textual.theme import Theme
-from textual.worker import Worker
 
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.plugins import resolve
 from whatif.tui.all_keys import all_keys
-from whatif.tui.background import BackgroundJobs
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt
 from whatif.tui.config import Config, keymap
 from whatif.tui.events import ChangeRequested, FileAsked, StopRequested
 from whatif.tui.file_commands import FileCommands
 from whatif.tui.file_sync import FileSync
+from whatif.tui.graphics import Graphics
 from whatif.tui.memory import keep_memory
 from whatif.tui.screens.dialogs import ChoicePrompt
 from whatif.tui.screens.main_screen import MainScreen
@@ -85,12 +84,14 @@ class Explorer(FileCommands):
         self._keys = keymap(self.config, all_keys(type(self))) if self.config.keys else {}
         self._opening, self._replay = tuple(opening), tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
+        self.graphics = Graphics(self, os.environ, asked=self.config.marker == "pixels")
         self._start(scenario, Session.start(scenario))
 
     def _start(self, scenario: Scenario, session: Session) -> None:
         """Begin with a question."""
         self._file_error = ""
-        self.runner = CommandRunner(ExplorerState.start(session, View(marker=self.config.marker)), self._shown)
+        marker = self.config.marker or ("pixels" if self.graphics.available else "braille")
+        self.runner = CommandRunner(ExplorerState.start(session, View(marker=marker)), self._shown)
         self.file_sync = FileSync(scenario, self.runner, self._journal, self._recovery_folder)
 
     @property
@@ -120,6 +121,7 @@ class Explorer(FileCommands):
         self.file_sync.write_down()
         self.runner.close()
         self.main_screen.latest.close()
+        self.graphics.close()
         # Shutdown can hang when the terminal is gone.
         asyncio.get_running_loop().call_later(1.0, os._exit, 128 + number)
         self.exit(return_code=128 + number)
@@ -131,6 +133,7 @@ class Explorer(FileCommands):
             keep_memory()
         self.runner.worker.warm()
         self.main_screen.latest.warm()
+        self.graphics.warm()
         if self._opening and not await self._repeat(self._opening):
             return
         if self._replay:
@@ -161,6 +164,7 @@ class Explorer(FileCommands):
 
     def on_unmount(self) -> None:
         """Leave nothing open."""
+        self.graphics.close()
         self._close()
         self.jobs.close()
 

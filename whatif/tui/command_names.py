@@ -70,7 +70,7 @@ _SYNONYMS: Final = {
     "revert value": "reset, restore, default, original",
     "set baseline": "pin, compare, reference, before",
     "show parameters": "hide, tree, panel, inputs",
-    "marker": "braille, ascii, blocks, dots",
+    "marker": "braille, ascii, blocks, dots, pixels, graphics, sixel, kitty",
     "help": "keys, explain, manual, shortcuts",
     "stop": "cancel, interrupt, abort, clear",
     "theme": "colours, colors, dark, light, appearance",

@@ -8,21 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.theme import BUILTIN_THEMES
 
 from whatif.errors import InvalidFileError, Problem, did_you_mean
+from whatif.plotting.raster import MarkerName
 from whatif.schema.fields import StrictTable
 from whatif.schema.load import validate
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document, Layer, Layers, dotted, read_document, walk
 from whatif.tui import page_registry
 from whatif.tui.themes import THEMES
-
-Marker = Literal["braille", "block", "ascii"]
 
 _TAKEN: Final = {
     "ctrl+b": "begins the commands of tmux",
@@ -43,7 +42,8 @@ class Config:
     """The preferences; `theme` is None where none was chosen, `keys` holds the keys of some binding ids."""
 
     theme: str | None = None
-    marker: Marker = "braille"
+    marker: MarkerName | None = None
+    """None for pixels where the terminal has graphics, else braille."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     document: Document = field(default=Document("config.toml", "", {}), repr=False, compare=False)
 
@@ -57,7 +57,7 @@ class _Settings(StrictTable):
     """The file as people write it."""
 
     theme: str | None = None
-    marker: Marker = "braille"
+    marker: MarkerName | None = None
     keys: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies mutable defaults
 
 

@@ -28,7 +28,7 @@ def plot_of(page: Page[Any]) -> PlotView | None:
 async def export_plot(app: App[Any], page: Page[Any], state: ExplorerState) -> None:
     """Ask for a file name, and write the plot of a page in its format."""
     plot = plot_of(page)
-    description = None if plot is None else plot.seen
+    description = None if plot is None else plot.exported
     if description is None:
         return
     name = await app.push_screen_wait(

@@ -19,8 +19,10 @@ _GRACE_SECONDS: Final = 0.5
 class LatestOnly:
     """Passes results of the last request to `taken` and its error to `failed`; results of earlier ones are dropped."""
 
-    def __init__(self, taken: Callable[[Any], None], failed: Callable[[str], None]) -> None:
-        self._taken, self._failed = taken, failed
+    def __init__(
+        self, taken: Callable[[Any], None], failed: Callable[[str], None], grace: float = _GRACE_SECONDS
+    ) -> None:
+        self._taken, self._failed, self._grace = taken, failed, grace
         self._worker = Worker()
         self._task: asyncio.Task[None] | None = None
         self._wanted: Job | None = None
@@ -41,7 +43,7 @@ class LatestOnly:
         if self._task is None:
             self._begin()
         else:
-            rest = _GRACE_SECONDS - (time.perf_counter() - self._began)
+            rest = self._grace - (time.perf_counter() - self._began)
             asyncio.get_running_loop().call_later(max(rest, 0.0), self._give_up, self._task)
 
     def stop(self) -> None:

@@ -22,6 +22,11 @@ _NAME_WIDTH, _TAG_WIDTH = 24, 9
 class PaletteProvider(Provider):
     """Entries that fit what is typed; without a text, all commands and pages."""
 
+    @property
+    def _faint(self) -> str:
+        """Style of faint text; in the terminal's own colours none, which would stay white in a white row."""
+        return "" if self.app.current_theme.ansi else MUTED
+
     async def startup(self) -> None:
         """Gather the entries once; folders are read in a thread, and files that did not change are known."""
         screen = self.screen
@@ -36,13 +41,13 @@ class PaletteProvider(Provider):
     async def discover(self) -> Hits:
         """Commands and pages."""
         for entry in self._commands:
-            yield DiscoveryHit(_line(entry), entry.run, text=entry.name)
+            yield DiscoveryHit(_line(entry, self._faint), entry.run, text=entry.name)
 
     async def search(self, query: str) -> Hits:
         """Entries that fit a text, the best first."""
         files = [] if self._files is None else await asyncio.shield(self._files)
         for rank, entry in enumerate(best(chain(self._commands, self._model, files), query)):
-            yield Hit(1 / (1 + rank), _line(entry, query, self.match_style), entry.run, text=entry.name)
+            yield Hit(1 / (1 + rank), _line(entry, self._faint, query, self.match_style), entry.run, text=entry.name)
 
 
 async def _files(screen: MainScreen) -> list[Entry]:
@@ -50,8 +55,8 @@ async def _files(screen: MainScreen) -> list[Entry]:
     return list(file_entries(screen, await asyncio.to_thread(catalogue, folders)))
 
 
-def _line(entry: Entry, query: str = "", style: Style | None = None) -> Content:
-    """Name, key or kind, and explanation in one line."""
+def _line(entry: Entry, faint: str, query: str = "", style: Style | None = None) -> Content:
+    """Name, key or kind, and explanation in one line, the latter two `faint`."""
     gap = " " * max(1, _NAME_WIDTH - len(text_cells(entry.name)))
     tag = entry.key if entry.kind == "command" else entry.kind
     name = Content(entry.name).stylize("bold")
@@ -59,4 +64,4 @@ def _line(entry: Entry, query: str = "", style: Style | None = None) -> Content:
         at = entry.name.lower().find(word)
         if at >= 0 and style is not None:
             name = name.stylize(style, at, at + len(word))
-    return Content.assemble(name, gap, (f"{tag:<{_TAG_WIDTH}} ", MUTED), (entry.words, MUTED))
+    return Content.assemble(name, gap, (f"{tag:<{_TAG_WIDTH}} ", faint), (entry.words, faint))

@@ -23,6 +23,7 @@ from whatif.tui.variant_set import (
     VariantCurve,
     Variants,
     axes_in_words,
+    compares,
     computed_curve,
     curve_of,
     question,
@@ -250,7 +251,7 @@ class ExplorerState:
     def has_curves(self, variants: Variants | None = None) -> bool:
         """Whether the curves of all variants are known over the present sweep."""
         known, wanted = self._with_own_curve(), variants or self.variants
-        return len(self.session.grid.axes) != 1 or all(
+        return not compares(self.session.grid) or all(
             item.letter in known and known[item.letter].answers(item.scenario, self.session.grid)
             for item in wanted.items
             if item.letter != wanted.current
@@ -298,10 +299,10 @@ class ExplorerState:
         return {**self.curves, letter or self.variants.current: curve_of(self.session)} if own else dict(self.curves)
 
     def _compared(self) -> ExplorerState:
-        """The study with its other variants over the present sweep, which only a single axis draws."""
+        """The study with its other variants over the present sweep, where they are drawn."""
         session = self.session
         curves: dict[str, VariantCurve] = {}
-        for item in self.variants.items if len(session.grid.axes) == 1 else ():
+        for item in self.variants.items if compares(session.grid) else ():
             known = self.curves.get(item.letter)
             if item.letter == self.variants.current:
                 continue

@@ -17,6 +17,7 @@ BASELINE: Final = "A"
 LETTERS: Final = "ABCDEFGH"
 """At most so many variants, the baseline among them: more curves in one plot could not be distinguished."""
 LONGEST_NAME: Final = 24
+_MOST_POINTS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,6 +171,11 @@ def checked_name(name: str) -> str:
 def curve_of(session: Session) -> VariantCurve:
     """A session's own curve."""
     return VariantCurve(session.scenario, session.grid, session.result)
+
+
+def compares(grid: Grid) -> bool:
+    """Whether the other variants are drawn over a sweep too: over one axis, or two with not too many points."""
+    return len(grid.axes) == 1 or (len(grid.axes) == 2 and grid.size <= _MOST_POINTS)
 
 
 def computed_curve(variant: Variant, session: Session) -> VariantCurve:

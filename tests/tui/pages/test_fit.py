@@ -19,6 +19,8 @@ from tests.paths import DATA as TEST_DATA
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
+from whatif.plotting.description import PlotStack
+from whatif.plotting.picture import draw
 from whatif.schema.load import load_platform
 from whatif.tui.commands import Edit, EditAll, Show, parse_line
 from whatif.tui.fit_job import fit_of_view
@@ -459,3 +461,16 @@ def test_the_explorer_itself_loads_no_importer_and_no_fit():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("size", [(140, 42), (80, 24)])
+def test_export_has_times_and_residuals_also_where_the_screen_has_room_for_one(osu, size):
+    async def check(driver):
+        stack = driver.page.query_one(FitPlot).exported
+        assert isinstance(stack, PlotStack)
+        upper, lower = draw(stack).axes
+        assert upper.get_ylabel() == "time (µs)"
+        assert (upper.get_xlabel(), lower.get_xlabel()) == ("", "message size (B)")
+        assert "residual in %" in [text.get_text() for text in lower.texts]
+
+    on_page(FitPage, check, size=size, changes=(Show("fit.files", osu),))

@@ -14,11 +14,14 @@ from textual.widgets import Static
 
 from whatif.core.accuracy_cards import accuracy_notes
 from whatif.core.answer_words import larger_is_better
+from whatif.core.relative_scales import relations, relative_map
+from whatif.core.result import Result, array_of
 from whatif.core.session import SessionInputs
 from whatif.core.sweep_answers import Answers, sweep_answers
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
-from whatif.plotting.description import Description, HeatMap, PlotDescription
+from whatif.plotting.description import Description, HeatMap, PlotDescription, PlotLine
 from whatif.schema.phase_edits import edits_of
+from whatif.studies.measured_curves import drawn_points, error_picture, with_measured
 from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
 from whatif.tui.events import ChangeRequested, JobRequested
@@ -26,13 +29,13 @@ from whatif.tui.labels import grade_style, toast
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SCALES, SweepPage, SweepView
 from whatif.tui.state import ExplorerState
-from whatif.tui.variant_lines import with_variants
+from whatif.tui.variant_lines import others_with, with_variants
 from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.headline import HeadlineView
-from whatif.tui.widgets.measured_curves import drawn_points, error_picture, with_measured
 from whatif.tui.widgets.stacked_plots import StackedPlots
+from whatif.vocabulary import Relation
 
 if TYPE_CHECKING:
     from whatif.studies.measured_points import SweepMeasurements
@@ -142,6 +145,14 @@ class ExplorePage(SweepPage[ExploreView]):
         if tabular:
             self.query_one(TableView).show(plot_table(description))
 
+    def related(self, state: ExplorerState, plot: Description, baseline: Result | PlotLine) -> Description:
+        """Curves or a heat map on the scale of y that is asked for, where it has a meaning."""
+        relation, y = self.view_in(state.view).relation, drawn_column(state)
+        if not isinstance(plot, HeatMap):
+            return super().related(state, plot, baseline)
+        known = relation in relations(state.session.result, y) and relation != "efficiency"
+        return related_map(state, plot, y, relation) if known else plot
+
     def _bands(self, state: ExplorerState) -> Uncertainty | None:
         """The bands that were computed for what a study asks."""
         wanted = sampling_of(state.view)
@@ -234,6 +245,15 @@ def picture(state: ExplorerState, bands: Uncertainty | None = None) -> PlotDescr
     result = session.result if bands is None else replace(session.result, bands=bands.sweep)
     drawn = figure(result, y, session.here, None, *scales)
     return replace(with_variants(drawn, state, y), title="")
+
+
+def related_map(state: ExplorerState, description: HeatMap, y: str, relation: Relation) -> HeatMap:
+    """Heat map relative to another variant point by point, the baseline if it differs; else to the baseline's value."""
+    others = others_with(state, y)
+    if others:
+        item, result = others[0]
+        return relative_map(description, state.session.result, y, relation, heat_map(result, y).values, item.label)
+    return relative_map(description, state.session.result, y, relation, array_of(state.baseline.point, y))
 
 
 def answers_of(state: ExplorerState, description: Description, *, opposite: bool = False) -> Answers:

@@ -31,7 +31,7 @@ from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.screens.background_screen import BackgroundScreen
 from whatif.tui.screens.dialogs import TextDialog
-from whatif.tui.state import ExplorerState
+from whatif.tui.state import ExplorerState, View
 from whatif.tui.variant_commands import Fork, Go
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.key_bar import KeyBar
@@ -72,7 +72,12 @@ class MainScreen(BackgroundScreen):
         ),
         Binding("t", "tree", "parameters", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
         Binding(
-            "M", "marker", "marker", show=False, tooltip="Draw curves with braille, blocks or ASCII", id="desk.marker"
+            "M",
+            "marker",
+            "marker",
+            show=False,
+            tooltip="Draw plots with braille, blocks, ASCII or pixels",
+            id="desk.marker",
         ),
         Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
         Binding(
@@ -296,7 +301,15 @@ class MainScreen(BackgroundScreen):
 
     def action_marker(self) -> None:
         """Draw curves with other dots."""
-        self.change(Choose("marker", lambda view: view.next_of("marker")))
+        self.change(Choose("marker", self._next_marker))
+
+    def _next_marker(self, view: View) -> object:
+        """Marker after that of a view: pixels only where the terminal has graphics."""
+        following = view.next_of("marker")
+        graphics = getattr(self.app, "graphics", None)
+        if following == "pixels" and not (graphics and graphics.available):
+            return view.with_entry("marker", "pixels").next_of("marker")
+        return following
 
     def action_revert(self) -> None:
         """Discard all edits."""

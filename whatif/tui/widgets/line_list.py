@@ -116,10 +116,18 @@ class LineList(ScrollView, can_focus=True):
         strip = Strip(segments).crop(left, left + width).adjust_cell_length(width, self.part(self.GROUND))
         if y < self.TITLES or index != self.cursor:
             return strip
-        # Colours of the terminal cannot be mixed: a blue row would hide yellow and green text.
-        ansi = self.app.current_theme.ansi
-        behind = Style(reverse=True) if ansi else Style(bgcolor=self.part("cursor").bgcolor)
-        return Strip([Segment(text, (style or Style()) + behind) for text, style, _ in strip], strip.cell_length)
+        return Strip(
+            [Segment(text, self._pointed_style(style or Style())) for text, style, _ in strip], strip.cell_length
+        )
+
+    def _pointed_style(self, style: Style) -> Style:
+        """Style in the row under the cursor; in the terminal's own colours that of its plain text, reversed.
+
+        Those cannot be mixed: behind a blue row, or one in reverse, yellow and faint text could not be read.
+        """
+        if self.app.current_theme.ansi:
+            return Style(reverse=True, bold=style.bold)
+        return style + Style(bgcolor=self.part("cursor").bgcolor)
 
     def part(self, name: str) -> Style:
         """Style of a component class."""

@@ -218,7 +218,8 @@ class PlacementMap(Picture):
         few = app.no_color or app.current_theme.ansi or app.console.color_system == "standard"
         return placement_runs(self._placed, width, height, letters=few)
 
-    def _named_style(self, name: str) -> Style:
+    def shade(self, name: str) -> Style:
+        """Style of a name, of its own or of all pictures."""
         component = f"picture--{name}"
         own = component in PlacementMap.COMPONENT_CLASSES
-        return self.get_component_rich_style(component) if own else super()._named_style(name)
+        return self.get_component_rich_style(component) if own else super().shade(name)

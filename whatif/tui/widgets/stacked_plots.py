@@ -9,8 +9,9 @@ from typing import ClassVar, NamedTuple
 from textual import events
 
 from whatif.plotting.cells import TextRun
-from whatif.plotting.description import Description, PlotDescription
-from whatif.plotting.terminal import point_at, render_runs
+from whatif.plotting.description import Description, PlotDescription, PlotStack
+from whatif.plotting.placed import PlacedPlot
+from whatif.plotting.terminal import place_plot, point_at, render_runs
 from whatif.tui.widgets.sweep_plot import PlotView
 
 
@@ -40,6 +41,14 @@ class StackedPlots(PlotView):
         self._below, self._shared = below, shared
         self.show(above)
 
+    @property
+    def exported(self) -> Description | PlotStack | None:
+        """Both plots, also where there is room for one alone."""
+        above = self.seen
+        if self._below is None or not isinstance(above, PlotDescription):
+            return above
+        return PlotStack(above, self._below, self._shared)
+
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the upper plot, and where there is room the lower one, with their axes in one column."""
         above, below = self.seen, self._below
@@ -60,6 +69,17 @@ class StackedPlots(PlotView):
             manner["cross"] = None
         lines = render_runs(part.description, width - part.margin, part.rows, **manner)
         return [[TextRun(" " * part.margin, ""), *line] for line in lines]
+
+    def placed(self) -> tuple[PlacedPlot, ...]:
+        """Both plots, as far as they are drawn."""
+        if not self._parts or self._cross is not None:
+            return super().placed()
+        width, manner = self.size.width, self._draw_options()
+        found = [
+            place_plot(part.description, width - part.margin, part.rows, (part.margin, part.top), **manner)
+            for part in self._parts
+        ]
+        return tuple(plot for plot in found if plot is not None)
 
     def value_under(self, event: events.MouseEvent) -> tuple[float, float] | None:
         """Values under the mouse, on either plot that has the crosshair; below, that of x alone."""

@@ -18,10 +18,12 @@ from textual.widget import Widget
 from whatif.plotting.axis_view import axis_space, from_axis_space
 from whatif.plotting.cells import TextRun
 from whatif.plotting.crosshair import move_crosshair, present_point
-from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap, PlotDescription
+from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap, PlotDescription, PlotStack
+from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.raster import MarkerName
-from whatif.plotting.terminal import DrawOptions, point_at, render_runs
+from whatif.plotting.terminal import DrawOptions, place_plot, point_at, render_runs
 from whatif.plotting.window import PlotWindow, Which, first_curve_at
+from whatif.tui.widgets.crisp import CrispPlot
 from whatif.tui.widgets.zooming import ZOOM_KEYS, Zooming
 
 _ROLES: Final = ("baseline", "marker", "axis", "label", "title", "over-dark", "over-light")
@@ -77,6 +79,8 @@ class Picture(Widget):
         super().__init__(name=name, id=id, classes=classes)
         self._strips: list[Strip] = []
         self._drawn: tuple[Size, str] | None = None
+        # Textual forgets its own with every refresh.
+        self._styles: dict[tuple[str, str], Style] = {}
         self._marker: MarkerName = "braille"
 
     @property
@@ -103,6 +107,7 @@ class Picture(Widget):
         """Colours may have changed: draw again."""
         super().notify_style_update()
         self._drawn = None
+        self._styles.clear()
 
     def render(self) -> RenderResult:
         """Show nothing where Textual asks for a whole renderable: pictures are drawn by line."""
@@ -114,11 +119,14 @@ class Picture(Widget):
         if self._drawn != key:
             self._strips = self._paint(self.draw(*self.size))
             self._drawn = key
+            self.painted()
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
+    def painted(self) -> None:
+        """Follow a drawing."""
+
     def _paint(self, lines: list[list[TextRun]]) -> list[Strip]:
-        styles: dict[tuple[str, str], Style] = {}
-        width, plain = self.size.width, self.rich_style
+        styles, width, plain = self._styles, self.size.width, self.rich_style
         strips = []
         for line in lines:
             segments = []
@@ -132,21 +140,22 @@ class Picture(Widget):
 
     def _run_style(self, name: str, fill: str) -> Style:
         """Colour a run; on a bar the filling's own colour lies behind, and plain text is cut out of it."""
-        front = self._named_style(name)
+        front = self.shade(name)
         if not fill:
             return front
-        behind = self._named_style(fill)
+        behind = self.shade(fill)
         if not name:
             return behind + Style(reverse=True)
         return Style(color=front.color, bgcolor=behind.color)
 
-    def _named_style(self, name: str) -> Style:
+    def shade(self, name: str) -> Style:
+        """Style of a name in pictures."""
         component = f"picture--{name}"
         known = component in Picture.COMPONENT_CLASSES
         return self.get_component_rich_style(component) if known else self.rich_style
 
 
-class PlotView(Picture, Zooming, can_focus=True):
+class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
     """A sweep as curves or as a heat map; the arrow keys, or the mouse, move a crosshair that reads the values.
 
     Drawing is all it does, so give it descriptions as fast as you like.
@@ -222,6 +231,11 @@ class PlotView(Picture, Zooming, can_focus=True):
         return self._description
 
     @property
+    def exported(self) -> Description | PlotStack | None:
+        """What a file of the plot has: its visible part."""
+        return self.seen
+
+    @property
     def cross(self) -> tuple[float, float] | None:
         """Place of the crosshair, x and, on a heat map, y; None without one."""
         return self._cross
@@ -236,6 +250,9 @@ class PlotView(Picture, Zooming, can_focus=True):
         self.keep_window(before)
         self._place(move_crosshair(description, kept) if description is not None and kept is not None else None)
         self.redraw()
+        if (before is None) != (description is None) and self.has_focus:
+            # The keys of the first plot belong in the footer.
+            self.refresh_bindings()
 
     def _place(self, cross: tuple[float, float] | None, *, stays: bool | None = None) -> None:
         """Put the crosshair somewhere, or take it away."""
@@ -339,6 +356,17 @@ class PlotView(Picture, Zooming, can_focus=True):
         if self.seen is None:
             return []
         return render_runs(self.seen, width, height, **self._draw_options())
+
+    def painted(self) -> None:
+        """Draw a picture of pixels a little later."""
+        self.outdate()
+
+    def placed(self) -> tuple[PlacedPlot, ...]:
+        """The plot; none while a crosshair moves over its cells."""
+        if self.seen is None or self._cross is not None:
+            return ()
+        found = place_plot(self.seen, *self.size, **self._draw_options())
+        return () if found is None else (found,)
 
     def _draw_options(self) -> DrawOptions:
         # Sixteen colours are enough for curves, but have no order that a heat map could be read by.

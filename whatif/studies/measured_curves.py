@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from whatif.core.sweep_figure import Y_COLUMN
+from whatif.core.sweep_figure import Y_COLUMN, label_of
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine
-from whatif.tui.widgets.message_costs import points_line
 from whatif.units import ONE
 from whatif.vocabulary import CATEGORIES
 
@@ -29,9 +28,7 @@ def drawn_points(points: Mapping[str, MeasuredPoints], y: str) -> dict[str, Meas
 
 def with_measured(description: PlotDescription, points: Mapping[str, MeasuredPoints]) -> PlotDescription:
     """Plot with measured points in front of its curves; several runs at one place are their mean with an error bar."""
-    lines = tuple(
-        points_line(_label("measured", name), *averaged(item.x, item.measured)) for name, item in points.items()
-    )
+    lines = tuple(_line(name, _label("measured", name), item.x, item.measured) for name, item in points.items())
     return replace(description, lines=(*description.lines, *lines)) if lines else description
 
 
@@ -41,11 +38,15 @@ def error_picture(description: PlotDescription, points: Mapping[str, MeasuredPoi
         return None
     x = np.concatenate([line.x[np.isfinite(line.x)] for line in description.lines])
     ends = np.array([x.min(), x.max()])
-    lines = [
-        points_line(_label("error in %", name), *averaged(item.x, 100 * item.errors)) for name, item in points.items()
-    ]
+    lines = [_line(name, _label("error in %", name), item.x, 100 * item.errors) for name, item in points.items()]
     exact = PlotLine("exact", ends, np.zeros(2), "baseline")
     return PlotDescription("", replace(description.x, label=""), _ERROR, (*lines, exact))
+
+
+def _line(name: str, label: str, x: FloatArray, values: FloatArray) -> PlotLine:
+    """Means at each place as points in the colour of the curve of a result."""
+    places, means, deviations = averaged(x, values)
+    return PlotLine(label, places, means, "points", deviations, of=label_of(name))
 
 
 def averaged(x: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -58,4 +59,4 @@ def averaged(x: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray,
 
 
 def _label(word: str, name: str) -> str:
-    return word if name == Y_COLUMN else f"{word}, {name.removesuffix('_time').removeprefix('terms.')}"
+    return word if name == Y_COLUMN else f"{word}, {label_of(name)}"
