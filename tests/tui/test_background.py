@@ -16,6 +16,7 @@ from whatif.tui.background_seek import background_seek, sought_edit
 from whatif.tui.commands import Edit, Show, perform
 from whatif.tui.decisions.answers import Decision
 from whatif.tui.decisions.background_decision import of_earlier_values
+from whatif.tui.events import BackgroundAsked, FileAsked
 from whatif.tui.screens.dialogs import ChoicePrompt
 from whatif.tui.screens.jobs import JobsDialog
 from whatif.tui.seek_job import Seek
@@ -242,5 +243,45 @@ def test_a_target_of_simulated_points_is_sought_in_the_background_and_taken_from
         assert driver.app.screen.query_one(TableView).row_count == 1
         await driver.pilot.press("enter")
         await driver.until(lambda: driver.session.parameter(GPUS).text() == "9")
+
+    drive(check)
+
+
+def test_a_job_goes_on_where_another_scenario_is_opened_and_its_answer_leads_back(workers, tmp_path):
+    async def check(driver):
+        jobs = driver.app.jobs
+        jobs._new_worker = FakeWorker
+        other = Scenario.open("minife")
+        asked = BackgroundJob("ladder of minife", other, print, (), ("ladder",), opens=(Show("screen", "decide"),))
+        driver.main_screen.post_message(BackgroundAsked(asked))
+        await driver.until(lambda: workers)
+        first = driver.main_screen
+        driver.app.post_message(FileAsked("minimd"))
+        await driver.until(lambda: driver.main_screen is not first and driver.main_screen.is_attached)
+        assert "ladder of minife, running" in driver.screen_text()
+        workers[0].future.set_result("found")
+        await driver.until(lambda: asked.stage is JobStage.DONE)
+        await driver.pilot.press("L")
+        await driver.until(lambda: isinstance(driver.app.screen, JobsDialog))
+        assert "minife" in driver.screen_text()
+        await driver.pilot.press("enter")
+        await driver.until(lambda: driver.session.scenario.document.name == other.document.name)
+        await driver.until(lambda: driver.main_screen.page.NAME == "decide")
+
+    drive(check, recovery_folder=tmp_path)
+
+
+def test_the_status_line_counts_the_lines_of_a_replay():
+    told = []
+
+    async def check(driver):
+        screen = driver.main_screen
+        tell = screen.tell_activity
+        screen.tell_activity = lambda words: (told.append(words), tell(words))
+        assert await driver.app._repeat((f"set {GPUS} = 8", "pin"))
+        assert told == ["replaying line 1 of 2", "replaying line 2 of 2", ""]
+        tell("replaying line 1 of 2")
+        await driver.pilot.pause()
+        assert "replaying line 1 of 2" in driver.screen_text()
 
     drive(check)

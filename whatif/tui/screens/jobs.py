@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -62,7 +63,10 @@ class JobsDialog(ModalScreen[BackgroundJob | None]):
         self._say()
 
     def _row(self, job: BackgroundJob) -> tuple[Cell, ...]:
-        values = "present" if job.is_of(self._present()) else "earlier"
+        present = self._present()
+        values = "present" if job.is_of(present) else "earlier"
+        if not job.is_of_file(present):
+            values = Path(job.scenario.document.name).stem
         return Cell(job.title, "text"), Cell(values, "faint"), Cell(job.words, _PARTS.get(job.stage, "faint"))
 
     @property
