@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -28,7 +29,7 @@ SWITCHES = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--hide-scrollbars",
     "--window-size=1200,800", "--remote-debugging-port=0",
-    # The page asks the network for a font: no name but this machine's is to be found.
+    # The page asks for nothing from elsewhere: no name but that of this machine is to be found.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]  # fmt: skip
 PATIENCE = 60
@@ -170,8 +171,7 @@ def test_a_browser_shows_the_explorer_and_an_edit_in_it_gives_the_number_of_the_
             await page.until_received(six)
             first = await page.picture()
             assert seven.encode() not in page.received
-            # As a click would; one GPU more is the first thing the right arrow does.
-            await page.evaluate("document.querySelector('textarea').focus()")
+            # One GPU more is the first thing the right arrow does, without a click before.
             await page.press("ArrowRight", 39)
             await page.until_received(seven)
             second = await page.picture()
@@ -236,7 +236,9 @@ def test_a_page_names_the_public_address():
     ):
         assert told.startswith("https://hub.example/whatif shows ")
         with urlopen(f"http://127.0.0.1:{port}/") as page:
-            assert f"ws://127.0.0.1:{port}/ws" in page.read().decode()
+            text = page.read().decode()
+        assert f"ws://127.0.0.1:{port}/ws" in text
+        assert {urlsplit(address).hostname for address in re.findall(r"\w+://[^\"']+", text)} == {"127.0.0.1"}
 
 
 @served

@@ -17,6 +17,8 @@ from whatif.cli.options import parse_sets, scenario_options
 from whatif.errors import UsageError
 
 _LOCAL: Final = "127.0.0.1"
+_TEMPLATES: Final = Path(__file__).with_name("templates")
+"""Page around the terminal: it has the focus at once, and loads nothing from elsewhere."""
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - to recognise, not to bind
 
 
@@ -110,7 +112,7 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
             # A page that stays open would otherwise hold up the end for a minute.
             web.run_app(self._make_app(), sock=listener, print=None, access_log=None, shutdown_timeout=1.0)
 
-    Explorers(explorer, title=f"whatif {title}", public_url=url).run()
+    Explorers(explorer, title=f"whatif {title}", public_url=url, templates_path=_TEMPLATES).run()
 
 
 def _origins(host: str, port: int, url: str) -> set[str]:
