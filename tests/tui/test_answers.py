@@ -138,6 +138,24 @@ def test_visible_part_is_swept_anew():
     on_page(ExplorePage, look, "minife", changes=(SweepParameter(BANDWIDTH, "1 TB/s .. 2 TB/s linear 5"),))
 
 
+def test_visible_part_of_two_axes_keeps_both_and_their_points():
+    async def look(page):
+        plot = plot_on(page)
+        plot.focus()
+        await page.press("plus", "full_stop")
+        first, second = page.app.state.session.grid.axes
+        np.testing.assert_allclose(first.parameters[BANDWIDTH][[0, -1]], [1.25e12, 1.75e12], rtol=1e-5, atol=0)
+        assert (len(first), second.parameters[GPUS].tolist()) == (5, [2, 4])
+        await page.change(Show("explore.second", "heat"), Also(CELLS, "100 .. 196 linear 5"))
+        await page.press("right_curly_bracket", "full_stop")
+        first, second = page.app.state.session.grid.axes
+        np.testing.assert_allclose(first.parameters[BANDWIDTH][[0, -1]], [1.25e12, 1.75e12], rtol=1e-5, atol=0)
+        assert (second.parameters[CELLS].min(), second.parameters[CELLS].max()) == (118, 178)
+
+    changes = SweepParameter(BANDWIDTH, "1 TB/s .. 2 TB/s linear 5"), Also(GPUS, "2, 4")
+    on_page(ExplorePage, look, "minife", changes=changes)
+
+
 def test_visible_whole_numbers_are_swept_one_by_one():
     async def look(page):
         plot_on(page).focus()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from whatif.axes import Axis
 from whatif.core.session import CURVE_POINTS, Session
 from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.core.sweep_figure import axis_description, axis_positions
 from whatif.errors import UsageError
 from whatif.plotting.crosshair import nearest
 from whatif.plotting.description import Description, HeatMap
-from whatif.tui.commands import Adopt, Change, Edit, EditAll, SweepParameter
+from whatif.tui.commands import Adopt, Also, Change, Edit, EditAll, SweepParameter
 from whatif.units import format_quantity, parse_quantity
 
 
@@ -37,18 +38,35 @@ def edits_at(session: Session, index: Sequence[int]) -> list[Change]:
     return [*platform, *edits]
 
 
-def part_of_sweep(session: Session, low: float, high: float) -> SweepParameter:
-    """Command that sweeps a part of the first axis with the most points of a curve; raise `UsageError` for choices."""
-    path, values = next(iter(session.grid.axes[0].parameters.items()))
+def part_of_sweep(session: Session, parts: Sequence[tuple[float, float] | None]) -> list[Change]:
+    """Commands that sweep a part of each axis, alone with the most points of a curve; None keeps the whole axis.
+
+    Raise `UsageError` for choices, and for parameters that are swept together.
+    """
+    axes = session.grid.axes[:2]
+    if any(len(axis.parameters) > 1 for axis in axes):
+        raise UsageError("parameters that are swept together have no part of their own")
+    texts = [
+        next(iter(axis.texts.values())) if part is None else _range(session, axis, part, len(axes) > 1)
+        for axis, part in zip(axes, parts, strict=False)
+    ]
+    paths = [next(iter(axis.parameters)) for axis in axes]
+    first, *others = zip(paths, texts, strict=True)
+    return [SweepParameter(*first), *(Also(*other) for other in others)]
+
+
+def _range(session: Session, axis: Axis, part: tuple[float, float], shared: bool) -> str:
+    """Range of an axis as text; with another axis beside it, it keeps its number of points."""
+    (path, values), (low, high) = next(iter(axis.parameters.items())), part
     parameter = session.program.parameters.get(path)
     if values.dtype == object or parameter is None or parameter.field is None:
         raise UsageError(f"{path}: choices have no values in between")
+    count = len(axis) if shared else CURVE_POINTS
     if parameter.field.domain.whole:
         first, last = math.ceil(low), math.floor(high)
-        return SweepParameter(path, f"{first} .. {last} step {max(1, math.ceil((last - first) / CURVE_POINTS))}")
-    ends = " .. ".join(format_quantity(end, parameter.dimension, 6) for end in (low, high))
-    scale = axis_description(session.result, session.grid.axes[0]).scale
-    return SweepParameter(path, f"{ends} {scale.value} {CURVE_POINTS}")
+        return f"{first} .. {last} step {max(1, math.ceil((last - first) / count))}"
+    ends = " .. ".join(format_quantity(end, parameter.dimension, 6) for end in part)
+    return f"{ends} {axis_description(session.result, axis).scale.value} {count}"
 
 
 def adopted_words(session: Session, changes: Sequence[Change]) -> str:

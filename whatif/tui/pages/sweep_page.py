@@ -82,9 +82,10 @@ class SweepPage(Page[W]):
 
     @on(PlotView.PartWanted)
     def _sweep_part(self, event: PlotView.PartWanted) -> None:
-        """Sweep the visible part of the first axis."""
+        """Sweep the visible part of the axes."""
         if self._state is not None:
             try:
-                self.post_message(ChangeRequested(part_of_sweep(self._state.session, event.low, event.high)))
+                for change in part_of_sweep(self._state.session, event.parts):
+                    self.post_message(ChangeRequested(change))
             except UsageError as problem:
                 self.post_message(ErrorReported(str(problem)))

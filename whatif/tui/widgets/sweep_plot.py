@@ -18,7 +18,15 @@ from textual.widget import Widget
 from whatif.plotting.axis_view import axis_space, from_axis_space
 from whatif.plotting.cells import TextRun
 from whatif.plotting.crosshair import move_crosshair, present_point
-from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap, PlotDescription, PlotStack
+from whatif.plotting.description import (
+    HEAT_STYLES,
+    SERIES_STYLES,
+    AxisDescription,
+    Description,
+    HeatMap,
+    PlotDescription,
+    PlotStack,
+)
 from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.raster import MarkerName
 from whatif.plotting.terminal import DrawOptions, place_plot, point_at, render_runs
@@ -186,7 +194,7 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
             "resample",
             "sweep this",
             key_display=".",
-            tooltip="Sweep the visible part of x with more points",
+            tooltip="Sweep the visible part with more points",
             id="plot.resample",
         ),
         Binding("escape", "take_away", show=False, tooltip="Hide the crosshair", id="plot.away"),
@@ -201,12 +209,11 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
             self.cross = cross
 
     class PartWanted(Message):
-        """More points are wanted in a part of x."""
+        """More points are wanted in a part of the axes; None where an axis is visible whole, or is no parameter."""
 
-        def __init__(self, low: float, high: float) -> None:
+        def __init__(self, parts: tuple[tuple[float, float] | None, ...]) -> None:
             super().__init__()
-            self.low = low
-            self.high = high
+            self.parts = parts
 
     adopts: bool = False
     """Whether the axes are swept parameters, whose values can be adopted."""
@@ -271,7 +278,7 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
         if action == "adopt":
             return self.adopts and self._cross is not None
         if action == "resample":
-            return self.adopts and self._window.x is not None
+            return self.adopts and any(self._visible_parts())
         if action == "move":
             return self._description is not None and (parameters[1] == 0 or isinstance(self._description, HeatMap))
         return super().check_action(action, parameters)
@@ -314,11 +321,18 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
             self.post_message(self.Adopted(self, self._cross))
 
     def action_resample(self) -> None:
-        """Ask for more points in the visible part of x."""
-        if self._window.x is not None and self._description is not None:
-            low, high = (from_axis_space(end, self._description.x) for end in self._window.x)
+        """Ask for more points in the visible part of the axes."""
+        parts = self._visible_parts()
+        if any(parts):
             self._look(PlotWindow())
-            self.post_message(self.PartWanted(low, high))
+            self.post_message(self.PartWanted(parts))
+
+    def _visible_parts(self) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+        """Ends of the visible part of x and of y, which is a parameter on a heat map alone."""
+        plot, window = self._description, self._window
+        x = None if plot is None or window.x is None else _ends(window.x, plot.x)
+        y = _ends(window.y, plot.y) if isinstance(plot, HeatMap) and window.y is not None else None
+        return x, y
 
     def action_take_away(self) -> None:
         """Hide the crosshair."""
@@ -373,6 +387,10 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
         few = isinstance(self._description, HeatMap) and self.app.console.color_system == "standard"
         colours = not (self.app.no_color or few)
         return {"marker": self._marker, "colours": colours, "cross": self._cross, "reserve": True}
+
+
+def _ends(part: tuple[float, float], axis: AxisDescription) -> tuple[float, float]:
+    return from_axis_space(part[0], axis), from_axis_space(part[1], axis)
 
 
 def _parameters(description: Description | None) -> tuple[str, ...]:
