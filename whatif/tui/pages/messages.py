@@ -31,8 +31,8 @@ from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.domain_map import DomainMap
 from whatif.tui.widgets.message_costs import DISTANCE_LABELS, MessageCosts
+from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.placement_map import Placed, PlacementMap, flowing, node_colours, room_for_ranks
-from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import ONE, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 

@@ -27,10 +27,10 @@ from whatif.tui.simulation_job import fitting
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import SLIGHT, ColumnsView
+from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies
 from whatif.tui.widgets.profile_streams import StreamBars
 from whatif.tui.widgets.profile_tables import table_of
-from whatif.tui.widgets.sweep_plot import Picture
 from whatif.tui.worker import run_once
 from whatif.units import ONE, format_quantity
 

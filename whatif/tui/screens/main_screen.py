@@ -38,8 +38,9 @@ from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.parameter_help import ParameterHelp
 from whatif.tui.widgets.parameter_panel import ParameterPanel
 from whatif.tui.widgets.parameter_tree import ParameterTree
+from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.status import Status
-from whatif.tui.widgets.sweep_plot import Picture, PlotView
+from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.tui.widgets.title import Title
 
 

@@ -10,7 +10,7 @@ from textual.geometry import Size
 from whatif import units
 from whatif.plotting.cells import TextRun
 from whatif.plotting.description import StackedBar, shorten, text_cells
-from whatif.tui.widgets.sweep_plot import Picture
+from whatif.tui.widgets.picture import Picture
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _GAP = 3

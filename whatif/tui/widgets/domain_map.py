@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whatif.plotting.boxes import Box, Line, box_runs
-from whatif.tui.widgets.sweep_plot import Picture
+from whatif.tui.widgets.picture import Picture
 
 
 class DomainMap(Picture):

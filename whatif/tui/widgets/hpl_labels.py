@@ -17,8 +17,8 @@ from whatif.plotting.description import HEAT_STYLES, AxisDescription, PlotDescri
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows
+from whatif.tui.widgets.picture import HEAT_HUES
 from whatif.tui.widgets.rank_bars import Kinds
-from whatif.tui.widgets.sweep_plot import HEAT_HUES
 from whatif.units import FLOP_PER_SECOND, format_quantity
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.description import BarSegment, StackedBar, shorten, text_cells
 from whatif.studies.placement_layout import PlacementPicture
 from whatif.tui.widgets.breakdown import bar_legend, bar_runs, legend_runs
-from whatif.tui.widgets.sweep_plot import Picture
+from whatif.tui.widgets.picture import Picture
 from whatif.units import ONE
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from whatif.table import Table
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.breakdown import bar_runs
 from whatif.tui.widgets.cursor_list import padded
+from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.placement_map import flowing
-from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import ONE, format_quantity
 
 WAYS: Final = (

@@ -16,8 +16,8 @@ from whatif.plotting.description import AxisDescription, shorten, text_cells
 from whatif.profiles.stream_lanes import Interval, Lane, Streams, TimelineSpan
 from whatif.tui.labels import duration
 from whatif.tui.widgets.cursor_list import padded
+from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.profile_bars import legend, short_name
-from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import SECOND
 
 STYLES: Final = {

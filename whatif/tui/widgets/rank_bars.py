@@ -17,8 +17,8 @@ from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
 from whatif.plotting.cells import Cells, Numbers, TextRun
 from whatif.plotting.description import AxisDescription
 from whatif.studies.rank_lanes import GROUPS, Lanes, Ranks32
+from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.placement_map import Line, flowing
-from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import SECOND
 
 MOST_MARKS: Final = 60

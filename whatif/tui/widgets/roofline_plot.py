@@ -15,7 +15,7 @@ from whatif.plotting.description import AxisDescription, PlotDescription, Scale
 from whatif.plotting.frame import Area, Word, plot_frame
 from whatif.plotting.raster import GLYPHS, Dots, Glyphs, MarkerName, Raster, walk
 from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu
-from whatif.tui.widgets.sweep_plot import Picture
+from whatif.tui.widgets.picture import Picture
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, format_quantity
 
 OPERATIONS: Final = {"fp_64": "fp64", "fp_32": "fp32", "integer": "integer"}

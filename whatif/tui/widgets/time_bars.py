@@ -13,7 +13,7 @@ from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
 from whatif.plotting.cells import Cells, Numbers, TextRun
 from whatif.plotting.description import SMALLEST, AxisDescription, series_style, shorten, text_cells
 from whatif.tui.labels import duration, percent
-from whatif.tui.widgets.sweep_plot import Picture
+from whatif.tui.widgets.picture import Picture
 from whatif.units import SECOND
 
 _TITLES: Final = ("phase", "category", "start", "time", "share", "before")
