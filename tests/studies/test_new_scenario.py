@@ -19,7 +19,7 @@ from whatif.studies.new_scenario import named_phases
 TRACE = DATA / "traces" / "goal" / "binary_tree_32.goal"
 PROFILE = DATA / "profiles" / "nsys" / "saxpy_a100.sqlite"
 RUNS = "nodes,ranks,time [s],user\n1,4,1.2,me\n2,8,1.4,me\n4,16,1.9,me\n"
-PARTS = {"gpu": "h100-sxm5-80gb", "gpus_per_node": 4, "network": "slingshot-11", "node_count": 8}
+PARTS = {"gpu": "h100-sxm5-80gb", "gpus_per_node": 4, "network": "slingshot-11", "ports_per_node": 4, "node_count": 8}
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +35,7 @@ def test_a_machine_of_parts_is_a_complete_platform_beside_the_scenario(tmp_path)
     whatif.new("mine", **PARTS, processor="epyc-9755", sockets_per_node=2, phases=["stencil", "allreduce"]).write()
     machine = load_platform(tmp_path / "mine_machine.toml")[0]
     assert (machine.node_count, machine.node.gpu_count, machine.node.socket_count) == (8, 4, 2)
+    assert machine.network.port_count == 4
     assert machine.node.gpu.name == "H100-SXM5-80GB"
     assert machine.node.cpu.name == "EPYC 9755"
     assert machine.network.inter_node.eager_limit == 16 * 1024

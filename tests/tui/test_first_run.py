@@ -66,7 +66,7 @@ def test_own_machine_and_three_phases_are_on_the_screen_after_sixty_keys(tmp_pat
             await keys(driver, *moves, "f4")
             await pick(driver, part[:0], part)
             await driver.until(lambda: isinstance(driver.app.screen, FormScreen))
-        await keys(driver, "down", "8", "enter")
+        await keys(driver, "down", "4", "down", "8", "enter")
         for motif, title in (("stenc", "first phase"), ("allr", "stencil; next"), ("fixed", "allreduce; next")):
             await pick(driver, title, motif)
         await driver.until(titled(driver, PickList, "fixed_time; next"))
@@ -81,6 +81,7 @@ def test_own_machine_and_three_phases_are_on_the_screen_after_sixty_keys(tmp_pat
     assert machine["node"]["gpu"] == {"extends": "h100-sxm5-80gb"}
     assert machine["node"]["cpu"] == {"extends": "epyc-9755"}
     assert (machine["node"]["gpu_count"], machine["node"]["socket_count"], machine["node_count"]) == (4, 2, 8)
+    assert machine["network"]["port_count"] == 4
     assert machine["network"]["inter_node"]["extends"].startswith("slingshot")
     assert tomli.loads((tmp_path / "mine.toml").read_text())["platform"] == "mine_machine"
 

@@ -33,6 +33,7 @@ def new(
     processor: str | None = None,
     sockets_per_node: int | None = None,
     network: str | None = None,
+    ports_per_node: int | None = None,
     node_count: int | None = None,
     phases: Sequence[str] = (),
     runs: str | Path | None = None,
@@ -55,7 +56,12 @@ def new(
     """
     path = Path(name).expanduser()
     path = path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
-    counts = {"gpus_per_node": gpus_per_node, "sockets_per_node": sockets_per_node, "node_count": node_count}
+    counts = {
+        "gpus_per_node": gpus_per_node,
+        "sockets_per_node": sockets_per_node,
+        "ports_per_node": ports_per_node,
+        "node_count": node_count,
+    }
     stated = {"gpu": gpu, "processor": processor, "network": network, **counts}
     parts = {key: value for key, value in stated.items() if value is not None}
     if parts and platform is not None:

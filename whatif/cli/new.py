@@ -18,6 +18,7 @@ from whatif.cli.options import platform_option, platforms_option, show_notes
 @click.option("--processor", metavar="PART", help="Processor of the machine.  [default: a generic one]")
 @click.option("--sockets-per-node", type=click.IntRange(1), metavar="N", help="Processors of a node.  [default: 1]")
 @click.option("--network", metavar="PART", help="Network between nodes.  [default: 100 Gbit/s]")
+@click.option("--ports-per-node", type=click.IntRange(1), metavar="N", help="Network ports of a node.  [default: 1]")
 @click.option("--nodes", "node_count", type=click.IntRange(1), metavar="N", help="Nodes of the machine.  [default: 1]")
 @click.option("--phase", "phases", multiple=True, metavar="[NAME=]SOURCE",
               help="Phase: a motif such as stencil, SCENARIO:PHASE, a profile, a trace; repeat for more.")  # fmt: skip

@@ -38,6 +38,8 @@ class MachineParts:
     sockets_per_node: int = 1
     network: str = ""
     """Network between nodes; empty for that of the generic server."""
+    ports_per_node: int = 1
+    """Network ports of a node."""
     node_count: int = 1
 
     def document(self, name: str, folders: Sequence[Path] = ()) -> Document:
@@ -60,7 +62,12 @@ class MachineParts:
             if part and part not in known:
                 near = did_you_mean(part, known) or f"; known: {', '.join(known)}"
                 raise UsageError(f"`{part}`: no {word} of this name{near}")
-        counts = {"GPUs a node": self.gpus_per_node, "sockets a node": self.sockets_per_node, "nodes": self.node_count}
+        counts = {
+            "GPUs a node": self.gpus_per_node,
+            "sockets a node": self.sockets_per_node,
+            "network ports a node": self.ports_per_node,
+            "nodes": self.node_count,
+        }
         for words, count in counts.items():
             if count < 1:
                 raise UsageError(f"{count} {words}: expected a whole number of at least 1")
@@ -76,9 +83,10 @@ class MachineParts:
         node |= {"host": {"memory_bandwidth": bandwidth}} if bandwidth else {}
         # Where GPUs have links of their own, messages inside a node do not go through main memory.
         network: dict[str, Any] = {"intra_socket": "none"} if "peer_link" in node else {}
+        network |= {"port_count": self.ports_per_node} if self.ports_per_node > 1 else {}
         network |= {"inter_node": {"extends": self.network}} if self.network else {}
         head = {"name": name, "description": f"{self.words}.", "node_count": self.node_count, "node": node}
-        return {**head, **({"network": network} if network else {}), "sources": _sources(node, gpu, host)}
+        return {**head, **({"network": network} if network else {}), "sources": _sources(node, network, gpu, host)}
 
     @property
     def words(self) -> str:
@@ -114,8 +122,9 @@ def _device_links(like: _Likeness) -> dict[str, Any]:
     return {"host_link": {"extends": _LINK}} | {key: table for key, table in found.items() if table["extends"]}
 
 
-def _sources(node: dict[str, Any], gpu: _Likeness, host: _Likeness) -> dict[str, Any]:
+def _sources(node: dict[str, Any], network: dict[str, Any], gpu: _Likeness, host: _Likeness) -> dict[str, Any]:
     assumed = {"node_count": _STATED, "node": _STATED}
+    assumed |= {"network.port_count": _STATED} if "port_count" in network else {}
     if "host" in node:
         assumed["node.host.memory_bandwidth"] = f"as {host.name}, which has the same processor"
     return {path: {"grade": "assumed", "source": source} for path, source in assumed.items()}

@@ -28,9 +28,10 @@ _PARTS: Final = {
 _COUNTS: Final = {
     "gpus_per_node": ("1", "GPUs (or dies that count as GPUs) of one node; no effect without a GPU."),
     "sockets_per_node": ("1", "Processors of one node."),
+    "ports_per_node": ("1", "Network ports of one node; many nodes with 4 or 8 GPUs have as many ports."),
     "node_count": ("16", "Nodes of the whole machine."),
 }
-_ORDER: Final = ("gpu", "gpus_per_node", "processor", "sockets_per_node", "network", "node_count")
+_ORDER: Final = ("gpu", "gpus_per_node", "processor", "sockets_per_node", "network", "ports_per_node", "node_count")
 
 
 def machine_form(name: str, folders: Sequence[Path] = ()) -> tuple[FormField, ...]:

@@ -56,7 +56,7 @@ def part_of_sweep(session: Session, parts: Sequence[tuple[float, float] | None])
 
 
 def _range(session: Session, axis: Axis, part: tuple[float, float], shared: bool) -> str:
-    """Range of an axis as text; with another axis beside it, it keeps its number of points."""
+    """Range of an axis as text; of two axes each keeps its number of points."""
     (path, values), (low, high) = next(iter(axis.parameters.items())), part
     parameter = session.program.parameters.get(path)
     if values.dtype == object or parameter is None or parameter.field is None:

@@ -29,7 +29,7 @@ _BUSY_SECONDS: Final = 0.15
 
 
 class FileCommands(App[None]):
-    """Base of the explorer: the study, what is told about it, and its files."""
+    """Base of the explorer: the study, messages about it, and its files."""
 
     file_sync: FileSync
     runner: CommandRunner
