@@ -37,6 +37,7 @@ WRITING = {
     "fit_regression": _MODEL_FILE,
     "fit_transfer": _PLATFORM_FILE,
     "hpl": {"save"},
+    "run": {"runs"},
     "simulate": {"timeline"},
     "tune_grid": {"save"},
     "tune_hpl": {"write_input"},

@@ -263,5 +263,5 @@ def test_start_imports_the_first_page_only():
     script = "\n".join(line.strip() for line in code.splitlines())
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ)
     pages, heavy = done.stdout.split("\n")[:2]
-    assert set(pages.split()) == {"whatif.tui.pages.page", "whatif.tui.pages.explore"}
+    assert set(pages.split()) == {f"whatif.tui.pages.{name}" for name in ("page", "sweep_page", "explore")}
     assert not heavy
