@@ -210,3 +210,14 @@ def test_the_field_with_the_cursor_is_in_sight_at_any_size(size):
                 assert focused.region.bottom < size[1]
 
     asyncio.run(main())
+
+
+def test_fast_keys_go_to_the_field_that_the_arrows_reached():
+    async def check(driver):
+        await open_form(driver)
+        screen = driver.app.screen
+        for _ in range(3):
+            screen.action_move(1)
+        assert screen.focused is screen.lines[3].input
+
+    drive(check)

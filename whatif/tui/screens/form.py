@@ -166,7 +166,8 @@ class FormScreen(ModalScreen[Texts | None]):
         self._go(lines[min(max(self._present + steps, 0), len(lines) - 1)])
 
     def _go(self, line: FormLine) -> None:
-        line.input.focus()
+        # At once: keys that were typed fast belong to the new field.
+        self.set_focus(line.input)
         self.query_one("#fields").scroll_to_widget(line, animate=False)
 
     def on_descendant_focus(self) -> None:
