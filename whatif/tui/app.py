@@ -26,7 +26,7 @@ from whatif.tui.events import ChangeRequested, FileAsked, StopRequested
 from whatif.tui.file_commands import FileCommands
 from whatif.tui.file_sync import FileSync
 from whatif.tui.graphics import Graphics
-from whatif.tui.memory import keep_memory
+from whatif.tui.memory import keep_memory, share_arena
 from whatif.tui.screens.dialogs import ChoicePrompt
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.screens.pick_list import PickList
@@ -129,6 +129,7 @@ class Explorer(FileCommands):
     @work
     async def _begin(self) -> None:
         """Begin with what the command line says, then replay what is asked for, or offer what was lost."""
+        share_arena()
         if not self.is_headless:
             keep_memory()
         self.runner.worker.warm()

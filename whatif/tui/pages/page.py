@@ -162,7 +162,7 @@ class Page(Container, Generic[V]):
         """Release the numbers of the sweep and the drawn lines: a page out of sight would keep some 4 MB of them."""
         if self._state is not None:
             self._state = self._state.at_rest()
-        for widget in self.walk_children(Widget):
+        for widget in self.walk_children(Widget, with_self=True):
             widget.refresh()
 
     def keys_hint(self, own: str, always: str = "") -> str:
