@@ -12,7 +12,7 @@ import pytest
 import tomli
 from click.testing import CliRunner
 
-from tests.driver import GPUS, MEMORY, RANKS, drive, predicted
+from tests.driver import GPUS, MEMORY, MODEL, RANKS, drive, predicted
 from whatif.cli.main import program
 from whatif.cli.open import read_journal
 from whatif.core.scenario import Scenario
@@ -142,13 +142,13 @@ def test_a_comment_written_by_others_does_not_block_saving(mine):
 
 def test_saving_waits_for_what_is_computed(mine):
     async def check(driver):
-        driver.app.runner.ask(Edit(RANKS, "256"))
+        driver.app.runner.ask(Edit(MODEL, "postal"))
         assert driver.app.runner.busy
         driver.app.action_save()
         driver.app.runner.ask(Edit(GPUS, "8"))
         await driver.calm()
         assert driver.state.unsaved() == {GPUS: "8"}
-        assert "rank_count = 256" in mine.read_text()
+        assert 'model = "postal"' in mine.read_text()
         await driver.press("w")
         assert driver.state.unsaved() == {}
 

@@ -442,3 +442,22 @@ def test_what_changed_on_disk_is_told_parameter_by_parameter(tmp_path):
     path.unlink()
     assert file.touched()
     assert file.gone
+
+
+def test_a_quick_number_is_set_without_another_process_and_a_choice_is_not(monkeypatch):
+    state = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
+
+    async def main():
+        runner = CommandRunner(state, lambda error: None)
+        monkeypatch.setattr(runner.worker, "run", None)
+        try:
+            runner.ask(Edit(MEMORY, "800 GB/s"))
+            assert not runner.busy
+            assert runner.state.session.program.terms is state.session.program.terms
+            assert not runner._is_quick(Edit(MODEL, "max_rate"))
+            assert not runner._is_quick(Edit(MEMORY, "= 2 * 400 GB/s"))
+            assert not runner._is_quick(Edit(MEMORY, "800 GB"))
+        finally:
+            runner.close()
+
+    asyncio.run(main())

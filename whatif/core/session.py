@@ -185,6 +185,15 @@ class Session:
         except UsageError as problem:
             raise UsageError(f"{path}: {problem}") from None
 
+    def is_number(self, path: str, text: str) -> bool:
+        """Whether a text is a number in place of a number, which the compiled program is only fed with."""
+        if path not in self.program.parameters or isinstance(self.program.parameters[path].value, Expression):
+            return False
+        try:
+            return self._number(self.parameter(path), self.absolute(path, text)) is not None
+        except UsageError:
+            return False
+
     def _original(self, path: str) -> Parameter | None:
         """The parameter as the file has it; None where it has not, or where another platform takes its place."""
         original = self.scenario.original

@@ -18,6 +18,7 @@ from whatif.tui.commands import (
     Change,
     Choose,
     CommandOutcome,
+    Edit,
     Nudge,
     Restore,
     Show,
@@ -164,16 +165,24 @@ class CommandRunner:
     def _is_quick(self, change: Change) -> bool:
         """Whether a change will be quick, because the terms that it recomputes were quick before."""
         session = self.state.session
-        if isinstance(change, Nudge) and change.path in session.program.parameters:
-            terms = session.program.downstream(change.path)
-            over = [] if change.path in session.grid.parameters() else terms
-            return not session.parameter(change.path).structural and self._expected(terms, over) <= QUICK_SECONDS
+        # A subclass may do more than an edit.
+        if type(change) is Edit:
+            return session.is_number(change.path, change.text) and self._is_quick_at(change.path)
+        if isinstance(change, Nudge):
+            return change.path in session.program.parameters and self._is_quick_at(change.path)
         if isinstance(change, Restore):
             inputs, terms = change.state.inputs, list(session.program.terms)
             same = inputs.grid is session.grid and inputs.program.terms is session.program.terms
             same = same and self.state.has_curves(change.state.variants)
             return same and self._expected(terms, terms) <= QUICK_SECONDS
         return isinstance(change, Go) and self.state.knows(change.variant)
+
+    def _is_quick_at(self, path: str) -> bool:
+        """Whether another number of a parameter will be quick."""
+        session = self.state.session
+        terms = session.program.downstream(path)
+        over = [] if path in session.grid.parameters() else terms
+        return not session.parameter(path).structural and self._expected(terms, over) <= QUICK_SECONDS
 
     def _expected(self, at: list[str], over: list[str]) -> float:
         """Largest measured time of some terms at the point and others over the sweep (s)."""
