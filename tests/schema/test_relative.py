@@ -7,7 +7,8 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
 from whatif.schema.relative import absolute, is_relative
-from whatif.tui.commands import Edit, EditAll, queued
+from whatif.tui.commands import Edit, EditAll
+from whatif.tui.performing import queued
 from whatif.tui.state import ExplorerState
 
 GPUS = "platform.node.gpu_count"

@@ -13,10 +13,11 @@ from whatif.core.session import Session
 from whatif.errors import UsageError
 from whatif.tui.background import MOST_JOBS, BackgroundJob, BackgroundJobs, JobStage, counted
 from whatif.tui.background_seek import background_seek, sought_edit
-from whatif.tui.commands import Edit, Show, perform
+from whatif.tui.commands import Edit, Show
 from whatif.tui.decisions.answers import Decision
 from whatif.tui.decisions.background_decision import of_earlier_values
 from whatif.tui.events import BackgroundAsked, FileAsked
+from whatif.tui.performing import perform
 from whatif.tui.screens.dialogs import ChoicePrompt
 from whatif.tui.screens.jobs import JobsDialog
 from whatif.tui.seek_job import Seek

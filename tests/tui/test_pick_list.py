@@ -10,8 +10,9 @@ from tests.driver import MODEL, drive, predicted
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.tui import app as explorer
-from whatif.tui.commands import Adopt, EditAll, parse_line, perform
+from whatif.tui.commands import Adopt, EditAll, parse_line
 from whatif.tui.labels import duration
+from whatif.tui.performing import perform
 from whatif.tui.screens.pick_list import PickList, PickRows, matching
 from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables

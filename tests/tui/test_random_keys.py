@@ -14,7 +14,8 @@ from tests.driver import GPUS, MEMORY, MODEL, Driver
 from whatif.core.scenario import Scenario
 from whatif.schema.shipped import shipped_folder
 from whatif.tui.app import Explorer
-from whatif.tui.commands import INTERNAL, Show
+from whatif.tui.commands import Show
+from whatif.tui.performing import INTERNAL
 from whatif.tui.screens.main_screen import MainScreen
 
 MOVES = ["up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "j", "k", "g", "G", "space"]

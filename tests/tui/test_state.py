@@ -27,13 +27,11 @@ from whatif.tui.commands import (
     SwapAxes,
     SweepParameter,
     parse_line,
-    perform,
-    perform_afresh,
-    queued,
 )
 from whatif.tui.history import History, lines_to
 from whatif.tui.page_registry import screens
 from whatif.tui.pages.explore import ExploreView
+from whatif.tui.performing import perform, perform_afresh, queued
 from whatif.tui.recovery import Recovery
 from whatif.tui.scenario_file import ScenarioFile
 from whatif.tui.seek_job import Seek

@@ -13,9 +13,10 @@ from whatif.core.session import Session
 from whatif.core.sweep_figure import plot_table
 from whatif.errors import UsageError
 from whatif.tui.command_runner import CommandRunner
-from whatif.tui.commands import Adopt, Also, Edit, Nudge, Pin, Show, SweepParameter, parse_line, perform
+from whatif.tui.commands import Adopt, Also, Edit, Nudge, Pin, Show, SweepParameter, parse_line
 from whatif.tui.history import History, lines_to
 from whatif.tui.pages.explore import picture, related_map
+from whatif.tui.performing import perform
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
 from whatif.tui.state import ExplorerState
 from whatif.tui.variant_commands import Delete, Fork, Go, Rename

@@ -14,22 +14,9 @@ from typing import Final, cast
 from whatif.core.session import Session
 from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.errors import UsageError, WhatifError
-from whatif.tui.commands import (
-    Change,
-    Choose,
-    CommandOutcome,
-    Edit,
-    Nudge,
-    Restore,
-    Show,
-    is_instant,
-    parse_line,
-    perform,
-    perform_afresh,
-    queued,
-    supersedes,
-)
+from whatif.tui.commands import Change, Choose, Edit, Nudge, Restore, Show, parse_line
 from whatif.tui.history import History
+from whatif.tui.performing import CommandOutcome, is_instant, perform, perform_afresh, queued, supersedes
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.variant_commands import Go
 from whatif.tui.worker import Worker

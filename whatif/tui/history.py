@@ -15,7 +15,8 @@ from whatif.errors import UsageError, WhatifError
 from whatif.schema.phase_edits import PhaseEdit, edited, edits_of, on_disk
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document
-from whatif.tui.commands import Adopt, Change, CommandOutcome, EditAll, Nudge, Reread, Restore, Show
+from whatif.tui.commands import Adopt, Change, EditAll, Nudge, Reread, Restore, Show
+from whatif.tui.performing import CommandOutcome
 from whatif.tui.state import ExplorerState, UndoState
 from whatif.tui.variant_commands import Delete, Fork, Go
 from whatif.tui.variant_set import BASELINE, LETTERS, on_text

@@ -18,7 +18,7 @@ from typing import IO, Any, TypeVar
 from whatif.errors import WhatifError
 
 # This import is what every job needs; it is made while nobody waits for it.
-from whatif.tui.commands import INTERNAL
+from whatif.tui.performing import INTERNAL
 from whatif.tui.pickling import answer_from_bytes, answer_to_bytes
 
 Value = TypeVar("Value")

@@ -18,10 +18,11 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.plotting.bars import LESS, MORE, BarRow
-from whatif.tui.commands import Adopt, Edit, EditAll, Show, parse_line, perform
+from whatif.tui.commands import Adopt, Edit, EditAll, Show, parse_line
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.pages.decide import DecidePage
+from whatif.tui.performing import perform
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.chart_bars import ChartBars, axis_of
