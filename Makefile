@@ -7,7 +7,7 @@ JOBS   ?= auto
 # Hundreds of processes start in the tests: each would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run check test style fast tests architecture bench screenshots clean
+.PHONY: run check test style fast tests monkey architecture bench screenshots clean
 
 run: $(VENV)/.installed
 	$(BIN)/whatif open jacobi2d
@@ -31,6 +31,9 @@ fast: $(VENV)/.installed-test
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m compileall -q whatif
 	$(BIN)/pytest -n 4
+
+monkey: $(VENV)/.installed-test
+	WHATIF_MONKEY=5000 $(BIN)/pytest -n 3 tests/tui/test_random_keys.py
 
 architecture: $(VENV)/.installed-test
 	$(BIN)/python docs/architecture_table.py

@@ -75,6 +75,9 @@ SCENES = [
     Scene("explore-mistake", theme="whatif-light", keys=("enter", *"1600", "enter")),
     Scene("domains", lines=("show screen = messages",), keys=("d",)),
     Scene("help", keys=("f1",)),
+    Scene("task-best", lines=(), scenario="minife", parameter=GPUS, keys=("s", "z", "enter")),
+    Scene("task-variants", lines=(), scenario="minife", keys=("right_square_bracket", "f", "V")),
+    Scene("task-elasticity", lines=("show screen = why",), keys=("m",)),
     Scene("form", lines=(), parameter="application.phases.halo", keys=("f4", "right", "down", "down", "down", "8")),
 ]
 GALLERY = [Scene(theme, (96, 28), theme) for theme in THEMES]

@@ -305,3 +305,10 @@ def test_phases_of_another_file(tmp_path):
     assert order(whole)[3:] == ["all_halo", "all_copy", "all_work"]
     assert whole.data["application"]["phases"]["all_copy"]["halo"] == "all_halo"
     assert "application.phases.all_halo.halo_width" in whole.data["application"]["phases"]["all_work"]["overhead_time"]
+
+
+def test_phase_that_states_no_kind_is_refused(tmp_path):
+    """A scenario that extends another one may state some keys of a phase only."""
+    (tmp_path / "part.toml").write_text('extends = "minife"\n[application.phases.dot]\nlaunch_count = 3\n')
+    with pytest.raises(UsageError, match=r"`dot` states no kind: its scenario extends another one"):
+        edited(Scenario.open("jacobi2d").document, PhaseEdit("add", "more", str(tmp_path / "part.toml")))

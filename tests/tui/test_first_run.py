@@ -4,11 +4,13 @@ import shutil
 
 import pytest
 import tomli
+from textual.widgets import Input
 
 import whatif
 from tests.driver import drive
 from tests.paths import DATA
 from whatif.tui.labels import duration
+from whatif.tui.pages.file_paths import missing_paths
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
 from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.pick_list import PickList
@@ -172,3 +174,16 @@ def test_a_profile_is_added_to_an_open_scenario_and_taken_back(tmp_path):
         assert driver.state.unsaved() == {}
 
     drive(check)
+
+
+def test_file_name_that_is_too_long_is_told(tmp_path):
+    async def check(driver):
+        await keys(driver, "J")
+        await driver.until(titled(driver, TextPrompt, "Save the journal to"))
+        driver.app.screen.query_one(Input).value = 300 * "a"
+        await keys(driver, "enter")
+        await driver.until(lambda: told(driver, "aaa"), seconds=4)
+
+    drive(check)
+    assert not list(tmp_path.iterdir())
+    assert missing_paths(300 * "a").startswith("no such file")

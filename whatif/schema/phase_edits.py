@@ -216,6 +216,8 @@ def _block_like(block: str, old: str, new: str, names: Mapping[str, str], applic
     for other, name in names.items():
         block = renamed(block, other, name)
     table = _own(parse_document(block, "a motif"))[new]
+    if "kind" not in table:
+        raise UsageError(f"`{old}` states no kind: its scenario extends another one; add the phase from that one")
     others = (item for item in application.get("phases", {}).values() if isinstance(item, dict))
     alike: dict[str, Any] = next((item for item in others if item.get("kind") == table.get("kind")), {})
     wanted = {key: alike[key] for key in _LIKE_OTHERS.get(table["kind"], ()) if key in alike}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from whatif.core.scenario import Scenario
@@ -31,7 +32,8 @@ def file_names(text: str) -> tuple[str, ...]:
 
 def missing_paths(text: str) -> str:
     """What is wrong with the paths that are named; empty where all of them are there."""
-    missing = [str(path) for path in paths_of(file_names(text)) if not path.exists()]
+    # `Path.exists` raises for a name that is too long.
+    missing = [str(path) for path in paths_of(file_names(text)) if not os.path.exists(path)]  # noqa: PTH110
     return f"no such file or folder: {', '.join(missing)}" if missing else ""
 
 
