@@ -19,6 +19,7 @@ STORY = (
     f"sweep {MEMORY}",
 )
 NETWORK = "platform.network.inter_node.max_rate.rendezvous.base_bandwidth"
+VARIANTS = (f"nudge {MEMORY} = +1 factor", "variant fork", f"nudge {GPUS} = -1 factor", "show screen = variants")
 HEAT = (
     "set application.grid.cells.x = 512",
     f"sweep {MEMORY}",
@@ -76,7 +77,7 @@ SCENES = [
     Scene("domains", lines=("show screen = messages",), keys=("d",)),
     Scene("help", keys=("f1",)),
     Scene("task-best", lines=(), scenario="minife", parameter=GPUS, keys=("s", "z", "enter")),
-    Scene("task-variants", lines=(), scenario="minife", keys=("right_square_bracket", "f", "V")),
+    Scene("task-variants", lines=VARIANTS, scenario="minife"),
     Scene("task-elasticity", lines=("show screen = why",), keys=("m",)),
     Scene("form", lines=(), parameter="application.phases.halo", keys=("f4", "right", "down", "down", "down", "8")),
 ]
