@@ -228,6 +228,8 @@ def test_speedup_efficiency_and_ratio_as_scales_of_y():
         ):
             await page.act("relation")
             assert page.page.view_in(page.app.state.view).relation == relation
+            title = str(page.page.query_one("#sweep").border_title)
+            assert title == f"{'' if relation == 'value' else f'{relation} of '}iteration over application.rank_count"
             np.testing.assert_allclose(plot.description.lines[0].y, expected, rtol=1e-12, atol=0)
             mark = next(mark for mark in plot.description.marks if mark.word == "fastest")
             np.testing.assert_allclose(mark.y, expected[-1], rtol=1e-12, atol=0)

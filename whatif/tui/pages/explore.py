@@ -127,7 +127,6 @@ class ExplorePage(SweepPage[ExploreView]):
         if not drawn:
             self.query_one(AnswerLine).show(None)
             return
-        self.query_one("#sweep").border_title = Content(_title(drawn_column(state), session.grid.parameters()))
         found = self._bands(state)
         # Runs were measured with the values of one variant: among several they would belong to none.
         runs = self._measurements(state) if len(state.others()) < 2 else None
@@ -140,10 +139,13 @@ class ExplorePage(SweepPage[ExploreView]):
         if runs is not None and isinstance(description, PlotDescription):
             points = drawn_points(runs.points, drawn_column(state))
             description, below = with_measured(description, points), error_picture(description, points)
-        description = self.related(state, description, state.baseline.point)
-        self.query_one(StackedPlots).show_both(description, below)
+        related = self.related(state, description, state.baseline.point)
+        scale = "" if related is description else f"{self.view_in(view).relation} of "
+        title = _title(drawn_column(state), session.grid.parameters())
+        self.query_one("#sweep").border_title = Content(f"{scale}{title}")
+        self.query_one(StackedPlots).show_both(related, below)
         if tabular:
-            self.query_one(TableView).show(plot_table(description))
+            self.query_one(TableView).show(plot_table(related))
 
     def related(self, state: ExplorerState, plot: Description, baseline: Result | PlotLine) -> Description:
         """Curves or a heat map on the scale of y that is asked for, where it has a meaning."""
