@@ -191,8 +191,15 @@ def test_the_machine_of_a_form_is_that_of_its_texts():
     texts = {field.path: field.text for field in fields}
     assert machine_problems(fields, texts) == {}
     assert machine_of(texts) == MachineParts(node_count=16)
-    typed = {**texts, "gpu": "k20x", "gpus_per_node": "2", "processor": "grace", "network": "aries"}
-    assert machine_of(typed) == MachineParts("k20x", 2, "grace", 1, "aries", 16)
+    typed = {
+        **texts,
+        "gpu": "k20x",
+        "gpus_per_node": "2",
+        "processor": "grace",
+        "network": "aries",
+        "ports_per_node": "2",
+    }
+    assert machine_of(typed) == MachineParts("k20x", 2, "grace", 1, "aries", 2, 16)
 
 
 @pytest.mark.parametrize(

@@ -231,24 +231,25 @@ def test_program_writes_its_picture_to_a_terminal_with_graphics(term, decoded, t
     config = tmp_path / "config.toml"
     config.write_text("")
     dropped = ("TMUX", "STY", "NO_COLOR", "TERM_PROGRAM", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "TEXTUAL_DRIVER")
+    # These two would be taken for the size of the terminal.
+    dropped += ("COLUMNS", "LINES")
     environment = {name: value for name, value in os.environ.items() if name not in dropped}
     environment |= {"TERM": term, "COLORTERM": "truecolor", "WHATIF_CONFIG": str(config), "HOME": str(tmp_path)}
     words = [sys.executable, "-m", "whatif", "open", "jacobi2d"]
     program = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
-    written, images = b"", []
+    written = b""
     try:
-        # A slow program may have drawn one already for the size that Textual assumes before it knows it.
-        while not images or images[-1].size != (720, 300):
+        while not (images := decoded(written.decode(errors="replace"))):
             assert select.select([ours], [], [], 60)[0], written[-2000:]
             written += os.read(ours, 1 << 16)
-            images = decoded(written.decode(errors="replace"))
     finally:
         program.kill()
         program.wait()
         os.close(ours)
     image = images[-1]
     # The legend and a curve: the colours of the theme.
+    assert image.size == (720, 300)
     pixels = np.asarray(image).reshape(-1, 3).astype(int)
     blue = np.abs(pixels - ImageColor.getrgb(SERIES_1)).max(axis=1) < 12
     assert np.count_nonzero(blue) > 200
