@@ -33,7 +33,7 @@ tests: $(VENV)/.installed-test
 	$(BIN)/pytest -n 4
 
 monkey: $(VENV)/.installed-test
-	WHATIF_MONKEY=5000 $(BIN)/pytest -n 3 tests/tui/test_random_keys.py
+	WHATIF_MONKEY=5000 $(BIN)/pytest -n 3 tests/tui/test_random_keys.py tests/docs/test_explorer_tasks.py
 
 architecture: $(VENV)/.installed-test
 	$(BIN)/python docs/architecture_table.py

@@ -1,6 +1,7 @@
 """The tasks of docs/explorer.md can be done with the keys that it states, in terminals of three sizes."""
 
 import asyncio
+import os
 import re
 import shutil
 from contextlib import nullcontext
@@ -19,6 +20,10 @@ READERS = {
     "bert_squad_v100.csv": "runs/zeus/bert_squad_v100.csv",
 }
 """What stands for the files of the reader."""
+ALL = "WHATIF_MONKEY" in os.environ
+"""Whether each part is walked at every size, as `make monkey` does."""
+OTHERS = {"Measurements": SIZES[1:2], "Your own scenario": SIZES[2:]}
+"""Sizes at which a part is walked in every run, besides that which the page quotes: the quicker parts."""
 WRITTEN = {"Your own scenario": ("mine.toml", "mine_machine.toml", "explore.svg", "whatif.journal")}
 """What the tasks of a part leave in the folder."""
 
@@ -41,9 +46,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("part", parts(), ids=lambda part: part.title)
 def test_tasks_of_the_page(part, folder):
     states = []
-    # Each part at the size that the page quotes, and at one of the others by turns.
-    first, *others = SIZES
-    for size in (first, others[parts().index(part) % len(others)]):
+    for size in SIZES if ALL else (SIZES[0], *OTHERS.get(part.title, ())):
         folder("x".join(map(str, size)))
         states = asyncio.run(walk(part, size, states)) or states
         assert all(Path(name).is_file() for name in WRITTEN.get(part.title, ()))

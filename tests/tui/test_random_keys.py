@@ -11,7 +11,7 @@ import pytest
 from tests.monkey import play_on
 from whatif.schema.shipped import shipped_folder
 
-ACTIONS = int(os.environ.get("WHATIF_MONKEY", "300"))
+ACTIONS = int(os.environ.get("WHATIF_MONKEY", "150"))
 SEED = int(os.environ.get("WHATIF_MONKEY_SEED", "1"))
 SCENARIOS = ("jacobi2d", "minimd", "minife_devices")
 
