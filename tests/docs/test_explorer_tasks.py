@@ -21,9 +21,7 @@ READERS = {
 }
 """What stands for the files of the reader."""
 ALL = "WHATIF_MONKEY" in os.environ
-"""Whether each part is walked at every size, as `make monkey` does."""
-OTHERS = {"Measurements": SIZES[1:2], "Your own scenario": SIZES[2:]}
-"""Sizes at which a part is walked in every run, besides that which the page quotes: the quicker parts."""
+"""Whether each part is walked at every size, as `make monkey` does, or at the one that the page quotes."""
 WRITTEN = {"Your own scenario": ("mine.toml", "mine_machine.toml", "explore.svg", "whatif.journal")}
 """What the tasks of a part leave in the folder."""
 
@@ -46,7 +44,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("part", parts(), ids=lambda part: part.title)
 def test_tasks_of_the_page(part, folder):
     states = []
-    for size in SIZES if ALL else (SIZES[0], *OTHERS.get(part.title, ())):
+    for size in SIZES if ALL else SIZES[:1]:
         folder("x".join(map(str, size)))
         states = asyncio.run(walk(part, size, states)) or states
         assert all(Path(name).is_file() for name in WRITTEN.get(part.title, ()))

@@ -43,7 +43,7 @@ async def pick(driver, words, text):
     await keys(driver, *text, "enter")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+@pytest.mark.parametrize("size", [(80, 24)])
 def test_own_machine_and_three_phases_are_on_the_screen_after_sixty_keys(tmp_path, size):
     pressed = 0
 
