@@ -120,7 +120,7 @@ class FileCommands(App[None]):
 
     @work
     async def _settle(self) -> None:
-        """Ask whose values are to stand in the file."""
+        """Ask whose values to write where both changed."""
         conflicts = self.file_sync.conflicts
         text = "\n".join(("Both you and the file changed:", "", *conflicts.values()))
         answer = await self.push_screen_wait(ChoicePrompt(text, {"m": "write mine", "t": "take theirs"}))
@@ -132,7 +132,7 @@ class FileCommands(App[None]):
             await self.runner.idle()
 
     def _try(self, work: Callable[[], str]) -> None:
-        """Do something with a file, and tell how it went."""
+        """Run a command on a file; report its message or its error."""
         try:
             self._say(work())
         except WhatifError as problem:

@@ -58,7 +58,7 @@ _OPTION: Final = re.compile(r"^(?:--set [\w.]+=.*?|--platform): ", re.MULTILINE)
 
 
 def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome:
-    """Outcome of changes performed in order; one that fails leaves the state as it was."""
+    """Outcome of changes performed in order; a change that fails has no effect."""
     error, done = "", []
     began = time.perf_counter()
     for change in changes:
