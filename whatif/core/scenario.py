@@ -149,7 +149,7 @@ class Scenario:
         return self.changed({**kept, **added}, self.platform)
 
     def _drops(self, path: str) -> bool:
-        """Whether `none` leaves nothing to remove at a path but an override."""
+        """Whether only an override states the key that `none` removes."""
         key, others = tuple(path.split(".")), {name: text for name, text in self.overrides.items() if name != path}
         try:
             layers = self._loaded(others, self.platform).layers
