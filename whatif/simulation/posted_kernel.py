@@ -83,9 +83,7 @@ def settle_rank(messages: PostedMessages, state: PostedState, rank: int) -> None
         send, send_start, send_known = next_send(messages, state, rank, max(processor, sending))
         if receive < 0 and send < 0:
             break
-        # What was known at the same time follows the numbers of the ranks that made it known, as in the replay.
-        ahead = receive_known < send_known or (receive_known == send_known and messages.sender[receive] < rank)
-        if send < 0 or receive_start < send_start or (receive_start == send_start and ahead):
+        if send < 0 or receive_start < send_start or (receive_start == send_start and receive_known < send_known):
             start = receive_start
             state.taken[receive] = start
             processor = start + messages.charges[receive, RECEIVE_OVERHEAD]
