@@ -9,6 +9,7 @@ import whatif
 from whatif.core.relative_scales import relations, relative
 from whatif.core.sweep_figure import Y_COLUMN
 from whatif.errors import UsageError
+from whatif.plotting.description import PlotLine
 
 RANKS = "application.rank_count"
 
@@ -55,3 +56,12 @@ def test_baseline_without_a_value_is_refused():
     assert np.isnan(infeasible["iteration_time"])
     with pytest.raises(UsageError, match="the baseline has no `iteration_time`"):
         relative(swept.picture(), swept, Y_COLUMN, "ratio", infeasible)
+
+
+def test_speedup_over_another_curve_has_its_values_at_the_same_points_in_any_order():
+    swept = whatif.sweep("minife", "platform.node.gpu_count=4, 1, 2")
+    plot = swept.picture()
+    base = PlotLine("other", plot.lines[0].x, np.array([8.0, 2.0, np.nan]))
+    line = relative(plot, swept, Y_COLUMN, "speedup", base).lines[0]
+    np.testing.assert_allclose(line.y, base.y / swept["iteration_time"], rtol=1e-12, atol=0)
+    assert relative(plot, swept, Y_COLUMN, "ratio", base).y.label == "ratio to other"

@@ -106,10 +106,16 @@ def _ratio(result: Result, y: str, relation: Relation, baseline: Result | PlotLi
     inverse = _inverse(result, y, relation)
 
     def transform(x: FloatArray, values: FloatArray, _: FloatArray, __: FloatArray) -> FloatArray:
-        base = np.interp(x, baseline.x, baseline.y) if isinstance(baseline, PlotLine) else _point(baseline, y, relation)
+        base = _at(baseline, x) if isinstance(baseline, PlotLine) else _point(baseline, y, relation)
         return np.asarray(base / values if inverse else values / base)
 
     return transform
+
+
+def _at(curve: PlotLine, x: FloatArray) -> FloatArray:
+    """Values of a curve, whose points may be in any order."""
+    order = np.argsort(curve.x, kind="stable")
+    return np.interp(x, curve.x[order], curve.y[order])
 
 
 def _point(baseline: Result, y: str, relation: Relation) -> float:
