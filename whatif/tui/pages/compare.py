@@ -84,7 +84,9 @@ class ComparePage(SweepPage[CompareView]):
         self._machines: tuple[PlatformRow, ...] = ()
         self._inputs: ComparisonInputs | None = None
         self._order: list[int] = []
-        self._drawn: PlotDescription | None = None
+        self._drawn: list[int] = []
+        """Machine of each curve."""
+        self._curves: PlotDescription | None = None
         self._sorted = ""
 
     def compose(self) -> ComposeResult:
@@ -155,6 +157,7 @@ class ComparePage(SweepPage[CompareView]):
         if view.sort != self._sorted:
             self._sorted = view.sort
             table.bring(next((at for at, title in enumerate(content.titles) if title.endswith(ARROWS)), 0))
+        self._drawn = drawn
         if drawn:
             self._draw(state, [machines[at] for at in drawn])
         else:
@@ -181,7 +184,7 @@ class ComparePage(SweepPage[CompareView]):
         panel, plot = self.query_one("#curves"), self.query_one(PlotView)
         numbers, tabular = self.query_one("#curve-numbers", TableView), state.view.picture == "table"
         self.query_one("#no-curves").display, plot.display, numbers.display = False, not tabular, tabular
-        self._drawn = description = curves(state, machines)
+        self._curves = description = curves(state, machines)
         answers = curve_family_answers(description, state.view.y, "platform")
         drawn_alone = len(machines) < sum(map(has_curve, self._machines))
         self.query_one(AnswerLine).show(answers, "of those drawn: " if drawn_alone else "")
@@ -204,12 +207,12 @@ class ComparePage(SweepPage[CompareView]):
         """Curves on the scale of y that is asked for, over that of the machine that others are compared with."""
         if self.view_in(state.view).relation == "value":
             return plot
-        label = self._machines[baseline(self._machines, state.view.against)].label
-        base = next((line for line in plot.lines if line.label == label), None)
-        if base is None:
+        base = baseline(self._machines, state.view.against)
+        if base not in self._drawn:
+            label = self._machines[base].label
             self.post_message(ErrorReported(f"{label} has no curve to compare with; x chooses another machine"))
             return plot
-        related = self.related(state, plot, base)
+        related = self.related(state, plot, plot.lines[self._drawn.index(base)])
         assert isinstance(related, PlotDescription)  # noqa: S101 - curves stay curves
         return related
 
@@ -217,7 +220,7 @@ class ComparePage(SweepPage[CompareView]):
         """Why there are no curves."""
         panel, words = self.query_one("#curves"), self.query_one("#no-curves", Static)
         panel.border_title = panel.border_subtitle = ""
-        self._drawn = None
+        self._curves = None
         self.query_one(AnswerLine).show(None)
         for child in panel.children:
             child.display = child is words
@@ -264,14 +267,14 @@ class ComparePage(SweepPage[CompareView]):
 
     def action_optimum(self, opposite: bool = False) -> None:
         """Put the crosshair on the best point of all drawn machines, or the worst, and the cursor on its machine."""
-        if self._drawn is None or self._state is None:
+        plot = self._curves
+        if plot is None or self._state is None:
             return
-        answers = curve_family_answers(self._drawn, self._state.view.y, "platform", opposite=opposite)
+        answers = curve_family_answers(plot, self._state.view.y, "platform", opposite=opposite)
         if answers.optimum is not None:
             across, which = answers.optimum.index
-            labels = [self._machines[at].label for at in self._order]
-            self.query_one(ColumnsView).move_to(labels.index(self._drawn.lines[which].label))
-            self.query_one(PlotView).point_to((float(self._drawn.lines[0].x[across]), float("nan")))
+            self.query_one(ColumnsView).move_to(self._order.index(self._drawn[which]))
+            self.query_one(PlotView).point_to((float(plot.lines[0].x[across]), float("nan")))
         self.notify(toast(answers.optimum.text if answers.optimum is not None else answers.sentence), markup=False)
 
     def action_curve(self, steps: int) -> None:
