@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from textual import events
@@ -19,6 +21,7 @@ from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.stacked_plots import StackedPlots
 from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.units import JOULE
 
 GPUS, RANKS = "platform.node.gpu_count", "application.rank_count"
 BANDWIDTH, CELLS = "platform.node.gpu.dram_bandwidth", "application.grid.cells.x"
@@ -300,6 +303,18 @@ def test_compare_page_draws_speedups_over_the_machine_that_others_are_compared_w
         (fastest,) = (mark for mark in plot.description.marks if mark.word == "fastest")
         at = list(plot.description.lines[0].x).index(fastest.x)
         assert fastest.y == max(values[at] for values in speedups.values()) > 1
+
+    on_page(ComparePage, look, "jacobi2d", changes=(SweepParameter(GPUS, "4 .. 8 step 1"),))
+
+
+def test_compare_page_draws_energy_in_its_unit(monkeypatch):
+    few_machines(monkeypatch)
+
+    async def look(page):
+        await page.change(Show("y", "iteration_energy"))
+        axis = page.app.query_one(PlotView).description.y
+        assert (axis.label, axis.dimension) == ("iteration_energy", JOULE)
+        assert re.search(r": [\d.]+ [kM]?J\b", page.app.query_one(AnswerLine).full)
 
     on_page(ComparePage, look, "jacobi2d", changes=(SweepParameter(GPUS, "4 .. 8 step 1"),))
 

@@ -133,7 +133,9 @@ def curves(state: ExplorerState, machines: list[PlatformRow]) -> PlotDescription
         PlotLine(machine.label, frame.lines[0].x, machine.curve) for machine in machines if machine.curve is not None
     )
     label = view.y.removesuffix("_time").removeprefix("terms.")
-    axis = AxisDescription(label, SECOND, SCALES[view.y_scale] or suiting([line.y for line in lines]))
+    # Phases are times; other results may be energy or cost.
+    dimension = session.result.dimensions.get(view.y, SECOND)
+    axis = AxisDescription(label, dimension, SCALES[view.y_scale] or suiting([line.y for line in lines]))
     return replace(frame, title="", y=axis, lines=lines)
 
 
