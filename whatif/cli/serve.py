@@ -18,7 +18,7 @@ from whatif.errors import UsageError
 
 _LOCAL: Final = "127.0.0.1"
 _TEMPLATES: Final = Path(__file__).with_name("templates")
-"""Page around the terminal: it has the focus at once, and loads nothing from elsewhere."""
+"""Folder of the page, which focuses the terminal and loads nothing from elsewhere."""
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - to recognise, not to bind
 
 

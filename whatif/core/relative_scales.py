@@ -92,7 +92,7 @@ def relative_map(
 
 
 def _inverse(result: Result, y: str, relation: Relation) -> bool:
-    """Whether small values of a column are large ones on a scale."""
+    """Whether a relation inverts the values of a column."""
     return relation == "speedup" and not larger_is_better(result.dimensions[y])
 
 

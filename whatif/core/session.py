@@ -168,7 +168,7 @@ class Session:
         return self.with_scenario(scenario)
 
     def _unstated(self, path: str) -> bool:
-        """Whether a path is that of an optional value without a default, which nothing states."""
+        """Whether a path is an optional value without default that no file states."""
         known = self.program.parameters
         return path not in known and is_known(ScenarioSpec, self.program.loaded.layers, tuple(path.split(".")))
 
@@ -186,7 +186,7 @@ class Session:
             raise UsageError(f"{path}: {problem}") from None
 
     def is_number(self, path: str, text: str) -> bool:
-        """Whether a text is a number in place of a number, which the compiled program is only fed with."""
+        """Whether a text replaces a number by a number, which needs no compilation."""
         if path not in self.program.parameters or isinstance(self.program.parameters[path].value, Expression):
             return False
         try:

@@ -125,7 +125,7 @@ class Program:
 
     @property
     def parts(self) -> tuple[object, ...]:
-        """The program and what it consists of; programs that differ by numbers alone have most of it in common."""
+        """Program and its immutable parts, most of which programs with other numbers share."""
         return (self, *(getattr(self, item.name) for item in fields(self)), *self.parameters.values())
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Text of the platform file of a machine that is put together from shipped parts."""
+"""Platform file of a machine of shipped parts, as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whatif.schema.toml import Document, parse_document
 from whatif.schema.toml_text import toml_text, toml_value
 
 BASE: Final = "generic_cpu"
-"""Platform whose values apply to all that a machine of parts does not state."""
+"""Platform with the values that a machine of parts does not state."""
 _HEAD: Final = """\
 # {name}: a machine of its own, put together from parts. What is not stated here is that of the parts, and of
 # `{base}`: most of it is assumed, as every result says that rests on it. `whatif explain` names each value;

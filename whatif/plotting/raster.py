@@ -13,7 +13,7 @@ from whatif.plotting.cells import Characters
 from whatif.plotting.description import PlotLine
 
 MarkerName = Literal["braille", "block", "ascii", "pixels"]
-"""What curves are made of; under a picture of pixels there is braille until it is drawn."""
+"""Marker of the cells: braille until a picture of pixels is drawn."""
 Dots = NDArray[np.intp]
 
 

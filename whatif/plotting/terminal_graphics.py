@@ -18,7 +18,7 @@ _CHUNK: Final = 4096
 
 
 class DrawnPicture(NamedTuple):
-    """What shows a picture: text for the terminal, and for kitty the lines of cells in whose place it is shown."""
+    """Drawn picture: sequence for the terminal, and for kitty the lines of cells that it covers."""
 
     sequence: str
     lines: tuple[str, ...] = ()

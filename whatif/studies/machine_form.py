@@ -1,4 +1,4 @@
-"""Form of a machine of parts: its fields, what is wrong with typed texts, and the machine that they mean."""
+"""Form of a machine of parts: its fields, errors in typed texts, and the resulting machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measured runs of a new scenario: a CSV file with usual headings, in the columns of the scenario."""
+"""Measured runs of a new scenario: a CSV file with usual headings, renamed to those of the scenario."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MEANT: Final[Mapping[str, tuple[str, ...]]] = {
     "iteration_time": ("time per iteration", "iteration time", "time per step", "step time"),
     "total_time": ("time", "total time", "wall time", "walltime", "run time", "runtime", "elapsed", "elapsed time"),
 }
-"""Usual headings of the columns that a scenario calls otherwise."""
+"""Usual headings by the name of the column in a scenario."""
 _TAKEN: Final = ("rank_count", "ranks_per_node", "iteration_count")
 """Values of the application that are those of its largest run."""
 

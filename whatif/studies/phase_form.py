@@ -1,4 +1,4 @@
-"""Form of a phase: every key that its kind has, stated or not, and what is wrong with texts typed for them."""
+"""Form of a phase: every key of its kind, stated or not, and errors in typed texts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FormField:
 
 
 def phase_form(program: Program, phase: str) -> tuple[FormField, ...]:
-    """Fields of a phase, the stated ones first. Its kind is none of them: it decides which there are."""
+    """Fields of a phase, stated ones first, without its kind, which determines them."""
     table = program.loaded.scenario.application.phases[phase]
     at = f"{PHASES}.{phase}"
     keys = ((f"{at}.{name}", key, getattr(table, name)) for name, key in table_keys(type(table)) if name != "kind")

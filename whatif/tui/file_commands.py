@@ -56,7 +56,7 @@ class FileCommands(App[None]):
         return self.runner.state.at_stake() | {job.title: job.words for job in self.jobs.items if job.active}
 
     def _shown(self, error: str) -> None:
-        """Show the study as it is now, or what was wrong; that the file is wrong is not forgotten over other news."""
+        """Show the study or an error; an invalid file stays reported."""
         self.main_screen.show(self.state, error, busy=self.runner.busy, notice=self._file_error)
         self._say(self.file_sync.write_journal())
 
@@ -73,7 +73,7 @@ class FileCommands(App[None]):
             self.main_screen.show(self.state, busy=True)
 
     def _look(self) -> None:
-        """Look after the files, what others wrote and what would be lost, and after the memory."""
+        """Check the files for changes, note unsaved edits for recovery, return freed memory."""
         self.file_sync.write_down()
         if self._looked_at is not self.state:
             self._looked_at = self.state
@@ -82,7 +82,7 @@ class FileCommands(App[None]):
             self._reload()
 
     def _reload(self) -> None:
-        """Take in what others wrote, and tell it."""
+        """Reload changed files and report the changes."""
         try:
             found = self.file_sync.reload()
         except WhatifError as problem:

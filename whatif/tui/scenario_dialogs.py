@@ -38,7 +38,7 @@ _RUNS: Final = ("(runs)", "A CSV file of measured runs, with ranks, nodes and ti
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What a person has answered so far."""
+    """Answers so far."""
 
     path: Path
     machine: str | MachineParts

@@ -279,7 +279,7 @@ class ExplorerState:
 
     @property
     def light_curves(self) -> dict[str, VariantCurve]:
-        """The curves without their numbers, for a process that is to compute the others."""
+        """Curves without their numbers, for the process that computes the others."""
         return {letter: replace(curve, result=None) for letter, curve in self.curves.items()}
 
     @property

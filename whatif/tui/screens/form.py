@@ -171,7 +171,7 @@ class FormScreen(ModalScreen[Texts | None]):
         self.query_one("#fields").scroll_to_widget(line, animate=False)
 
     def on_descendant_focus(self) -> None:
-        """Tell all about the field."""
+        """Show help and allowed values of the field, or its error."""
         self._tell()
 
     @on(Input.Changed)

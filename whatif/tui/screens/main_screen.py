@@ -165,7 +165,7 @@ class MainScreen(BackgroundScreen):
         self._show_words()
 
     def tell_activity(self, words: str) -> None:
-        """Tell what the program does on its own."""
+        """Report what the program does on its own."""
         self.activity = words
         # The screen may be cleared away meanwhile.
         if self.is_attached:

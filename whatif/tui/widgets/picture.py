@@ -107,7 +107,7 @@ class Picture(Widget):
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
     def painted(self) -> None:
-        """Follow a drawing."""
+        """Hook that is called after each drawing."""
 
     def _paint(self, lines: list[list[TextRun]]) -> list[Strip]:
         styles, width, plain = self._styles, self.size.width, self.rich_style
