@@ -125,7 +125,7 @@ class Program:
 
     @property
     def parts(self) -> tuple[object, ...]:
-        """Program and its immutable parts, most of which programs with other numbers share."""
+        """Program and its immutable parts; programs with other numbers share most of them."""
         return (self, *(getattr(self, item.name) for item in fields(self)), *self.parameters.values())
 
     @cached_property
