@@ -83,8 +83,8 @@ def motif_named(source: str, folders: tuple[Path, ...] = (), into: Document | No
     scenarios = shipped_names("scenarios")
     if not is_file(Path(name).expanduser()) and name not in scenarios:
         near = did_you_mean(name, (*known, *scenarios))
-        message = "no such motif, scenario or file"
-        raise UsageError(f"`{source}`: {message}{near}; motifs: {', '.join(known)}; phases of a scenario: minife:dot")
+        near = near or f"; motifs: {', '.join(known)}; phases of a scenario: minife:dot"
+        raise UsageError(f"`{source}`: no such motif, scenario or file{near}")
     found = _motif(name, _scenario_file(name), folders)
     if phase and phase not in found.phases:
         near = did_you_mean(phase, found.phases)
