@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -38,8 +38,40 @@ class FittedParameter:
     """Correlation with each value of the same fit, by path."""
 
 
+class Declared:
+    """Base of what the schema declares: its help text and the values that it accepts."""
+
+    __slots__ = ()
+    field: QuantityField | None
+    choices: tuple[str, ...]
+    declared: tuple[type[BaseModel], str] | None
+
+    @property
+    def description(self) -> str:
+        """Help text of the schema; empty for a value without a field there."""
+        from whatif.schema.field_help import field_help
+
+        return "" if self.declared is None else field_help(self.declared[0]).get(self.declared[1], "")
+
+    @property
+    def allowed(self) -> str:
+        """Values that it accepts, in words."""
+        if self.field is None:
+            return " | ".join(self.choices) or "any text"
+        return "any quantity" if self.field.dimension is None else self.field.domain.describe(self.field.dimension)
+
+
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class KnownKey(Declared):
+    """Definition of a value in the schema, stated or not."""
+
+    field: QuantityField | None = None
+    choices: tuple[str, ...] = ()
+    declared: tuple[type[BaseModel], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Declared):
     """One parameter: numeric (it has a `field`) or structural (it determines which terms exist)."""
 
     path: str
@@ -53,16 +85,6 @@ class Parameter:
     grade: Grade | Literal["stated"]
     fitted: FittedParameter | None = None
     """Uncertainty, if its file states the fit."""
-
-    @property
-    def description(self) -> str:
-        """Help text of the schema."""
-        return _description(self.declared)
-
-    @property
-    def allowed(self) -> str:
-        """Values that it accepts, in words."""
-        return _allowed(self.field, self.choices)
 
     @property
     def structural(self) -> bool:
@@ -85,19 +107,6 @@ class Parameter:
         return format_quantity(float(self.value), self.dimension, digits)
 
 
-def _description(declared: tuple[type[BaseModel], str] | None) -> str:
-    """Help text of a field of a table in the schema; empty for a value without a field."""
-    from whatif.schema.field_help import field_help
-
-    return "" if declared is None else field_help(declared[0]).get(declared[1], "")
-
-
-def _allowed(field: QuantityField | None, choices: tuple[str, ...]) -> str:
-    if field is None:
-        return " | ".join(choices) or "any text"
-    return "any quantity" if field.dimension is None else field.domain.describe(field.dimension)
-
-
 def parameter_table(loaded: Loaded) -> dict[str, Parameter]:
     """Parameters of a scenario by path, in the order of the schema."""
     table: dict[str, Parameter] = {}
@@ -105,24 +114,6 @@ def parameter_table(loaded: Loaded) -> dict[str, Parameter]:
         if path[0] not in _NO_PARAMETERS and path[:2] not in _SAID_OF_PARAMETERS:
             table[".".join(path)] = _parameter(path, value, known, loaded.layers)
     return table
-
-
-class KnownKey(NamedTuple):
-    """Definition of a value in the schema, stated or not."""
-
-    field: QuantityField | None = None
-    choices: tuple[str, ...] = ()
-    declared: tuple[type[BaseModel], str] | None = None
-
-    @property
-    def description(self) -> str:
-        """Help text of the schema."""
-        return _description(self.declared)
-
-    @property
-    def allowed(self) -> str:
-        """Values that it accepts, in words."""
-        return _allowed(self.field, self.choices)
 
 
 _NOTHING: Final = KnownKey()
