@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -303,6 +304,21 @@ def test_compare_page_draws_speedups_over_the_machine_that_others_are_compared_w
         (fastest,) = (mark for mark in plot.description.marks if mark.word == "fastest")
         at = list(plot.description.lines[0].x).index(fastest.x)
         assert fastest.y == max(values[at] for values in speedups.values()) > 1
+
+    on_page(ComparePage, look, "jacobi2d", changes=(SweepParameter(GPUS, "4 .. 8 step 1"),))
+
+
+def test_compare_page_tells_machines_of_one_name_apart(monkeypatch):
+    monkeypatch.setattr(page_harness, "MACHINES", ("lassen", "summit", "frontier"))
+    few_machines(monkeypatch)
+
+    async def look(page):
+        page.page.take(tuple(replace(row, label="Twin") for row in page.page._machines))
+        await page.change(Show("against", "frontier"), Show("compare.relation", "speedup"))
+        lines = page.app.query_one(PlotView).description.lines
+        ones = [bool(np.all(line.y[np.isfinite(line.y)] == 1)) for line in lines]
+        names = [page.page._machines[at].name for at in page.page._drawn]
+        assert [name for name, one in zip(names, ones, strict=True) if one] == ["frontier"]
 
     on_page(ComparePage, look, "jacobi2d", changes=(SweepParameter(GPUS, "4 .. 8 step 1"),))
 
