@@ -29,6 +29,7 @@ _HELP: Final[dict[str, str]] = {
     "report": "Write results and everything they rest on as one HTML page.",
     "compare": "Rank platforms over several applications.",
     "budget": "Show what a budget of money or power buys.",
+    "study": "Rank bids of a procurement study, a file, within its limits.",
     "differences": "Show results and differing values of scenarios side by side.",
     "diff": "Attribute the difference between two scenarios to their changes.",
     "sensitivity": "Rank parameters by elasticity, or list bottlenecks in order.",

@@ -72,9 +72,18 @@ def parse_option(text: str, program: Program, limit: int) -> Axis:
 def parameter_points(path: str, text: SweepText, program: Program, limit: int) -> NDArray[Any]:
     """Values of one swept parameter, each checked by the parameter's own type."""
     parameter = swept_parameter(path, program)
-    words = [part.strip() for part in text.split(",")] if isinstance(text, str) else list(text)
     if parameter is None or parameter.structural:
-        return np.array([_choice(path, parameter, word) for word in words], dtype=object)
+        return np.array([_choice(path, parameter, word) for word in _words(text)], dtype=object)
+    return numeric_points(path, text, parameter, limit)
+
+
+def _words(text: SweepText) -> list[Any]:
+    return [part.strip() for part in text.split(",")] if isinstance(text, str) else list(text)
+
+
+def numeric_points(path: str, text: SweepText, parameter: Parameter, limit: int) -> NDArray[np.float64]:
+    """Values of a numeric parameter: those of a list or a range. Raise `UsageError` for a value that is not allowed."""
+    words = _words(text)
     found = RANGE.fullmatch(text.strip()) if isinstance(text, str) else None
     try:
         if found is None and ".." in str(text):

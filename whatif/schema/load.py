@@ -83,7 +83,7 @@ def scenario_layers(
         name, asking = (platform, _given("--platform")) if platform else (stated, chain[-1])
         base = [Layer(item, PLATFORM) for item in _platform_chain(str(name), asking, search, built)]
     upper = [Layer(_without_extends(item)) for item in _own_runs(_one_sweep(chain))]
-    return Layers.of(_with_parts([*base, *upper, *_set_layers(overrides)], search))
+    return Layers.of(_with_parts([*base, *upper, *override_layers(overrides)], search))
 
 
 def stated_platform(document: Document, folders: Sequence[Path] = ()) -> str | None:
@@ -210,12 +210,13 @@ def _given(option: str) -> Document:
     return Document(option, "", {})
 
 
-def _set_layers(overrides: Mapping[str, Any]) -> list[Layer]:
+def override_layers(overrides: Mapping[str, Any]) -> list[Layer]:
+    """Layers of overrides by path, each of its own."""
     layers = []
     # A part replaces its whole table, so `extends` goes first and other overrides of the table change the part.
     for path, value in sorted(overrides.items(), key=lambda item: not item[0].endswith(".extends")):
         data: dict[str, Any] = {}
-        set_at(data, tuple(path.split(".")), _SWITCHES.get(value, value))
+        set_at(data, tuple(path.split(".")), _SWITCHES.get(value, value) if isinstance(value, str) else value)
         layers.append(Layer(Document(f"--set {path}={value}", "", data)))
     return layers
 

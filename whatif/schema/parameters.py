@@ -109,11 +109,16 @@ class Parameter(Declared):
 
 def parameter_table(loaded: Loaded) -> dict[str, Parameter]:
     """Parameters of a scenario by path, in the order of the schema."""
-    table: dict[str, Parameter] = {}
-    for path, value, known in _walk(loaded.scenario, ()):
-        if path[0] not in _NO_PARAMETERS and path[:2] not in _SAID_OF_PARAMETERS:
-            table[".".join(path)] = _parameter(path, value, known, loaded.layers)
-    return table
+    return stated_parameters(loaded.scenario, loaded.layers)
+
+
+def stated_parameters(spec: BaseModel, layers: Layers) -> dict[str, Parameter]:
+    """Parameters of the tables of a file by path, in the order of the schema."""
+    return {
+        ".".join(path): _parameter(path, value, known, layers)
+        for path, value, known in _walk(spec, ())
+        if path[0] not in _NO_PARAMETERS and path[:2] not in _SAID_OF_PARAMETERS
+    }
 
 
 _NOTHING: Final = KnownKey()

@@ -1,0 +1,54 @@
+"""Procurement studies: bids compared over a mix of applications within limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import overload
+
+from whatif.api.common import Overrides
+from whatif.core.sweep import SweepText
+from whatif.errors import UsageError
+from whatif.studies.procurement.study import Study, StudyView, study_of
+from whatif.studies.procurement.sweeping import StudySweep, absolute_values, study_sweep
+
+AnyStudy = str | Path
+"""Name of a shipped study, or path of a file."""
+
+
+@overload
+def study(source: AnyStudy, *, overrides: Overrides | None = None, show: StudyView = "bids") -> Study: ...
+
+
+@overload
+def study(source: AnyStudy, *, overrides: Overrides | None = None, sweep: dict[str, SweepText]) -> StudySweep: ...
+
+
+def study(
+    source: AnyStudy,
+    *,
+    overrides: Overrides | None = None,
+    sweep: dict[str, SweepText] | None = None,
+    show: StudyView = "bids",
+) -> Study | StudySweep:
+    """Bids of a study file within its limits, ranked over its mix of applications, with probabilities.
+
+    `overrides` are values of the study by path, such as `{"limits.power": "2.5 MW"}` or
+    `{"bids.north.overrides.node.gpu_count": 8}`. `show` selects the table: `bids`, `jobs`, `commitments`, `turns` (where
+    the ranking changes), `changes` (with which bids win) or `options`. With `sweep`, `{path: values}`, the result is the
+    ranking at each value.
+
+    Raise `InvalidFileError` with every problem of the files, each with line, column and key; `UsageError` for an
+    unknown path and a value that is not allowed.
+
+    >>> import whatif
+    >>> found = whatif.study("successor")
+    >>> found.outcomes["present"].throughput[0]
+    1.0
+    """
+    stated = absolute_values(source, overrides or {})
+    if sweep is None:
+        return study_of(source, stated, show=show)
+    if len(sweep) != 1:
+        raise UsageError("a study is swept over one parameter")
+    ((path, values),) = sweep.items()
+    return study_sweep(source, path, values, stated)

@@ -1,0 +1,50 @@
+"""`whatif study`: bids compared over a mix of applications within limits of money and power."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from whatif.cli.options import overrides_of, set_option
+from whatif.cli.output import Output, output_options
+from whatif.errors import UsageError
+
+if TYPE_CHECKING:
+    from whatif.studies.procurement.study import StudyView
+
+
+@click.command("study")
+@click.argument("file", required=False, metavar="STUDY")
+@click.option("--new", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write a commented study to begin with; a file that exists is not touched.")  # fmt: skip
+@click.option("--show", type=click.Choice(["bids", "jobs", "commitments", "turns", "changes", "options"]),
+              default="bids", show_default=True,
+              help="Bids; jobs of every application; values to commit to; where the ranking changes; with which changes "
+              "a bid wins; the options that the study names.")  # fmt: skip
+@click.option("--sweep", metavar="PATH=SPEC",
+              help="Values of one parameter of the study, e.g. bids.north.price='20 MEUR .. 30 MEUR linear 11'.")  # fmt: skip
+@set_option
+@output_options(plot="Draw the throughput of the mix of a --sweep.")
+def command(
+    file: str | None, new: Path | None, show: StudyView, sweep: str | None, overrides: tuple[str, ...], output: Output
+) -> None:
+    """Rank the bids of STUDY, a file that states the present machine, bids, a mix of applications and limits.
+
+    Shows how many nodes the limits allow, the throughput of the mix over that of the present machine, price, cost and
+    power, and the probability of each bid to be the best. -o FILE.html writes the page for the committee, -o FILE.pdf
+    the same for print. --set and --sweep take values of the study, e.g. --set limits.power='2.5 MW'.
+    """
+    from whatif.api.procurement import study
+
+    if file is None:
+        raise UsageError("name a STUDY, or write one with --new FILE")
+    stated = overrides_of(overrides)
+    if sweep is None:
+        output.write(study(file, overrides=stated, show=show))
+        return
+    path, _, values = (part.strip() for part in sweep.partition("="))
+    if not values:
+        raise UsageError(f"--sweep {sweep}: expected PATH=SPEC")
+    output.write(study(file, overrides=stated, sweep={path: values}))

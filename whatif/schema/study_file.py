@@ -1,0 +1,52 @@
+"""Study files: read by path or shipped name, merged with overrides, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from whatif.errors import InvalidFileError, Problem
+from whatif.schema.load import open_document, override_layers, validate
+from whatif.schema.study_spec import StudySpec
+from whatif.schema.toml import Document, Layer, Layers
+
+FOLDER: Final = "studies"
+
+
+@dataclass(frozen=True, eq=False)
+class StudyFile:
+    """A checked study, with the layers that its values come from."""
+
+    spec: StudySpec
+    layers: Layers
+    document: Document
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the file, next to which its other files are."""
+        return self.document.folder or Path()
+
+    def source(self, name: str) -> str:
+        """Path of a file next to the study if there is one, else the name itself."""
+        path = self.folder / name
+        return str(path) if path.suffix and path.is_file() else name
+
+    def problem(self, path: str, message: str) -> Problem:
+        """Problem at a value of the study."""
+        return self.layers.problem(tuple(path.split(".")), message)
+
+    def refused(self, path: str, message: str) -> InvalidFileError:
+        """Error about a value of the study."""
+        return InvalidFileError([self.problem(path, message)])
+
+
+def open_study(source: str | Path | Document, overrides: Mapping[str, Any] | None = None) -> StudyFile:
+    """Study of a path, a shipped name or a document, with overrides by path.
+
+    Raise `InvalidFileError` with every problem of the file, each with line, column and key.
+    """
+    document = source if isinstance(source, Document) else open_document(source, FOLDER)
+    layers = Layers.of([Layer(document), *override_layers(overrides or {})])
+    return StudyFile(validate(StudySpec, layers), layers, document)

@@ -1,0 +1,214 @@
+"""Tables of a procurement study: the present machine, bids, the mix of applications, limits, site and confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from whatif import units
+from whatif.schema.application import Key
+from whatif.schema.expressions import Expression
+from whatif.schema.fields import (
+    CarbonPerJoule,
+    Domain,
+    Money,
+    MoneyPerJoule,
+    MoneyPerSecond,
+    PositiveFraction,
+    PositiveSeconds,
+    QuantityField,
+    StrictTable,
+    Value,
+)
+from whatif.schema.price import AtLeastOne
+from whatif.schema.toml import dotted, walk
+
+Criterion = Literal["throughput", "merit", "cost", "energy"]
+"""What ranks the bids: work per day, figure of merit, or the money or energy for the work of a day."""
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, Expression):
+        raise PydanticCustomError("expression", "a study has no `[parameters]`: write a value, not an expression")
+    return value
+
+
+_Plain = AfterValidator(_number)
+PlainMoney = Annotated[Money, _Plain]
+PlainSeconds = Annotated[PositiveSeconds, _Plain]
+PlainFraction = Annotated[PositiveFraction, _Plain]
+PositiveWatts = Annotated[Value, QuantityField(units.WATT, Domain(above_minimum=True)), _Plain]
+NodeCount = Annotated[Value, QuantityField(units.ONE, Domain(minimum=1, whole=True)), _Plain]
+Weight = Annotated[Value, QuantityField(units.ONE, Domain()), _Plain]
+Discount = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1)), _Plain]
+Confidence = Annotated[Value, QuantityField(units.ONE, Domain(minimum=0.5, maximum=0.9999)), _Plain]
+Tables = dict[str, Any]
+"""Tables of a platform or a scenario, in part."""
+_PRICES: Final = ("price", "node_price", "node_rate")
+
+
+class Machine(StrictTable):
+    """A machine of a study: a platform, with values that replace those of its file, and a number of nodes."""
+
+    platform: str
+    """Name of a platform, or a file next to the study."""
+    node_count: NodeCount | None = None
+    """Number of nodes of the machine, or nodes offered; by default as many as the limits allow."""
+    price: PlainMoney | None = None
+    """Price of the whole offer: `node_count` nodes, or those of the platform, and what comes with them."""
+    node_price: PlainMoney | None = None
+    """Price of one node."""
+    node_prices: Annotated[dict[str, PlainMoney], Field(min_length=1)] | None = None
+    """Price of one node by the number of nodes from which it holds, such as `256 = "45 kEUR"`."""
+    fixed_price: PlainMoney | None = None
+    """Price that does not depend on the number of nodes, such as storage or a building."""
+    discount: Discount = 0.0
+    """Discount on all prices, a share."""
+    node_rate: Annotated[MoneyPerSecond, _Plain] | None = None
+    """Rent of one node, such as `2.5 USD/h`, instead of prices."""
+    overrides: Tables = {}
+    """Values of the platform that replace those of its file: `node.gpu_count = 8`; `"none"` removes one."""
+
+    @model_validator(mode="after")
+    def _one_price(self) -> Self:
+        stated = [key for key in (*_PRICES, "node_prices") if getattr(self, key) is not None]
+        if len(stated) > 1:
+            message = f"`{stated[0]}` and `{stated[1]}` exclude each other: state one price"
+            raise PydanticCustomError("price", "{message}", {"message": message, "key": stated[1]})
+        for count in self.node_prices or {}:
+            if not count.isdigit() or int(count) < 1:
+                message = f"`{count}` is no number of nodes"
+                raise PydanticCustomError("price", "{message}", {"message": message, "key": f"node_prices.{count}"})
+        return self
+
+    def settings(self) -> dict[str, Any]:
+        """Overrides of a scenario that this machine states, by path."""
+        return {f"platform.{path}": value for path, value in flattened(self.overrides)}
+
+    @property
+    def stated_price(self) -> str:
+        """Key of the price that it states; empty if that of the platform holds."""
+        return next((key for key in (*_PRICES, "node_prices") if getattr(self, key) is not None), "")
+
+
+class MixPart(StrictTable):
+    """An application of the mix."""
+
+    scenario: str
+    """Name of a scenario, or a file next to the study."""
+    runs: str | None = None
+    """CSV file of measured runs on the present machine; by default those that the scenario names, if any."""
+    weight: Weight = 1.0
+    """Share of the node hours of the present machine; weights need not add up to 1."""
+    target: str | None = None
+    """Target of one job, such as `total_time <= 40 min`, for which the fewest nodes are sought."""
+    overrides: Tables = {}
+    """Values that replace those of the scenario: `application.iteration_count = 500`."""
+    on: dict[Key, Tables] = {}
+    """Values on one machine, by its name or `present`, such as ranks per node."""
+
+
+class Limits(StrictTable):
+    """Limits that every bid must meet."""
+
+    capital: PlainMoney | None = None
+    """Most that the machine may cost to buy."""
+    cost: PlainMoney | None = None
+    """Most that the machine and its energy may cost over its lifetime."""
+    power: PositiveWatts | None = None
+    """Most power of the nodes under load, with cooling."""
+    lifetime: PlainSeconds | None = None
+    """Time over which the machine is used."""
+
+
+class SiteSpec(StrictTable):
+    """Site of the machines; its values replace those of their platforms."""
+
+    energy_price: Annotated[MoneyPerJoule, _Plain] | None = None
+    """Price of electricity, such as `0.18 EUR/kWh`."""
+    power_usage_effectiveness: Annotated[AtLeastOne, _Plain] | None = None
+    """PUE: energy of the site divided by that of the machine."""
+    carbon_intensity: Annotated[CarbonPerJoule, _Plain] | None = None
+    """Greenhouse gas emissions of the electricity, such as `380 gCO2e/kWh`."""
+    utilisation: PlainFraction = 1.0
+    """Share of the lifetime during which nodes run jobs."""
+
+
+class Rate(StrictTable):
+    """Exchange rate of a currency."""
+
+    value: PlainMoney
+    """Value of one unit of the currency in that of the limits, such as `0.92 EUR`."""
+    date: str
+    """Date of the rate."""
+    source: str = ""
+
+
+class Commit(StrictTable):
+    """Commitment of the vendor."""
+
+    confidence: Confidence = 0.9
+    """Probability with which a bid meets the times to commit to."""
+
+
+class Uncertainty(StrictTable):
+    """Samples of uncertain values."""
+
+    samples: Annotated[int, Field(ge=2, le=2**20)] = 1024
+    """Number of samples, best a power of 2."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Random seed."""
+    spreads: dict[str, Annotated[PositiveFraction, _Plain]] = {}
+    """Spread by grade of values without a distribution, such as `assumed = 0.2`."""
+
+
+class StudySpec(StrictTable):
+    """A procurement study."""
+
+    question: str = ""
+    """Question that the study answers."""
+    present: Machine
+    """The present machine, which runs are measured on and speedups refer to."""
+    bids: Annotated[dict[Key, Machine], Field(min_length=1)]
+    """Bids by name."""
+    mix: Annotated[dict[Key, MixPart], Field(min_length=1)]
+    """Applications by name."""
+    limits: Limits = Limits()
+    site: SiteSpec = SiteSpec()
+    rates: dict[Key, Rate] = {}
+    """Exchange rates by currency, such as `USD`."""
+    criterion: Criterion = "throughput"
+    """Criterion that ranks the bids."""
+    commit: Commit = Commit()
+    uncertainty: Uncertainty = Uncertainty()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if "present" in self.bids:
+            raise _error("bids.present", "`present` is the present machine: give the bid another name")
+        if not any(part.weight for part in self.mix.values()):
+            raise _error("mix", "the weights add up to 0: at least one application must count")
+        machines = ("present", *self.bids)
+        for name, part in self.mix.items():
+            for machine in part.on:
+                if machine not in machines:
+                    known = ", ".join(machines)
+                    raise _error(f"mix.{name}.on.{machine}", f"`{machine}` is no machine of the study; known: {known}")
+        return self
+
+    @property
+    def machines(self) -> dict[str, Machine]:
+        """The present machine and the bids, by name."""
+        return {"present": self.present, **self.bids}
+
+
+def _error(path: str, message: str) -> PydanticCustomError:
+    return PydanticCustomError("study", "{message}", {"message": message, "path": path})
+
+
+def flattened(tables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Values of nested tables by dotted path."""
+    return ((dotted(path), value) for path, value in walk(dict(tables)) if not isinstance(value, dict))

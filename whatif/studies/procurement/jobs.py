@@ -1,0 +1,198 @@
+"""Jobs of a study: time, nodes, energy and power of every application on every machine, at the samples that all share.
+
+Arrays have one dimension: place 0 is the value without uncertainty, the others are samples. Sample i of every job uses
+the same values, so that errors that machines or applications have in common do not blur their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from whatif.core.energy import BUSY_POWER
+from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.fit_range import extrapolations
+from whatif.core.scenario import Scenario
+from whatif.core.term import Program
+from whatif.core.uncertainty import Sampling, sample_axis, sampled_program, shared_keys
+from whatif.errors import InvalidFileError, WhatifError
+from whatif.models.quantities import FloatArray
+from whatif.schema.study_file import StudyFile
+from whatif.studies.procurement.placing import PRESENT, Adjustment, adjustments, placed
+
+_NODES: Final = "placement.nodes_needed"
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """An application on a machine; NaN for numbers that are unknown, or of a job that cannot run."""
+
+    time: FloatArray
+    node_count: FloatArray
+    energy: FloatArray
+    """Energy of the job in J, with cooling."""
+    power: FloatArray
+    """Power of one of its nodes under load in W, with cooling."""
+    reason: str = ""
+    """Reason why the job cannot run; empty if it can."""
+    grade: str = ""
+    """Lowest grade of the values that its time rests on."""
+    unknown: tuple[str, ...] = ()
+    """Parameters that the energy lacks."""
+    outside: tuple[str, ...] = ()
+    """Inputs outside the range of their fits."""
+    assumed: tuple[str, ...] = ()
+    """Values of the platform that were assumed, by path, and reach the time."""
+
+    @property
+    def node_time(self) -> FloatArray:
+        """Node time in s: nodes times time."""
+        return self.node_count * self.time
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs:
+    """Jobs by machine and application, and the adjustments to runs of the present machine."""
+
+    by_machine: Mapping[str, Mapping[str, Job]]
+    adjustments: Mapping[str, Adjustment]
+    scenarios: Mapping[str, Mapping[str, Scenario]]
+    drawn: int = 0
+    """Number of uncertain values."""
+
+    def of(self, machine: str) -> Mapping[str, Job]:
+        """Jobs of a machine by application."""
+        return self.by_machine[machine]
+
+
+@dataclass
+class JobCache:
+    """Compiled scenarios, adjustments and jobs of studies that differ in a few values."""
+
+    scenarios: dict[str, Scenario] = field(default_factory=dict)
+    adjusted: dict[str, Adjustment] = field(default_factory=dict)
+    jobs: dict[str, Job] = field(default_factory=dict)
+
+
+def jobs_of(study: StudyFile, sampling: Sampling, cache: JobCache | None = None) -> Jobs:
+    """Jobs of all machines and applications of a study.
+
+    Raise `InvalidFileError` for files that cannot be used; a job that cannot run has a reason instead.
+    """
+    cache = JobCache() if cache is None else cache
+    adjusted = _adjusted(study, cache)
+    scenarios = {
+        machine: {name: _kept(placed(study, name, machine, adjusted[name]), cache) for name in study.spec.mix}
+        for machine in study.spec.machines
+    }
+    programs = [program for its in scenarios.values() for item in its.values() if (program := _compiled(item))]
+    alike = replace(sampling, keys=shared_keys(programs, sampling))
+    found = {
+        machine: {name: _job(scenario, alike, cache) for name, scenario in its.items()}
+        for machine, its in scenarios.items()
+    }
+    return Jobs(_scaled(found, adjusted, sampling), adjusted, scenarios, len(alike.keys))
+
+
+def _adjusted(study: StudyFile, cache: JobCache) -> dict[str, Adjustment]:
+    key = repr((study.document.name, study.spec.present, study.spec.mix, study.spec.site))
+    if key not in cache.adjusted:
+        for name, item in adjustments(study).items():
+            cache.adjusted[f"{key} {name}"] = item
+        cache.adjusted[key] = Adjustment()
+    return {name: cache.adjusted[f"{key} {name}"] for name in study.spec.mix}
+
+
+def _kept(scenario: Scenario, cache: JobCache) -> Scenario:
+    """The same scenario of an earlier study, which is compiled."""
+    return cache.scenarios.setdefault(_key(scenario), scenario)
+
+
+def _key(scenario: Scenario) -> str:
+    return repr((scenario.document.name, scenario.platform, scenario.folders, sorted(scenario.overrides.items())))
+
+
+def _compiled(scenario: Scenario) -> Program | None:
+    try:
+        return scenario.program
+    except WhatifError:
+        return None
+
+
+def _job(scenario: Scenario, sampling: Sampling, cache: JobCache) -> Job:
+    key = f"{_key(scenario)} {sampling}"
+    if key not in cache.jobs:
+        cache.jobs[key] = _evaluated(scenario, sampling)
+    return cache.jobs[key]
+
+
+def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
+    """Job without and with uncertainty. Raise `InvalidFileError` for a scenario or platform that is not valid."""
+    try:
+        program = scenario.program
+        plain = evaluate(program)
+    except InvalidFileError:
+        raise
+    except WhatifError as error:
+        nothing = np.full(sampling.count + 1, np.nan)
+        return Job(nothing, nothing, nothing, nothing, str(error))
+    sampled = sampled_program(program, sampling)
+    axis = sample_axis(sampled, sampling)
+    drawn = evaluate(sampled, {} if axis is None else axis.parameters)
+    energy = program.columns.get("total_energy", "")
+    terms = (program.columns["total_time"], _NODES, energy, BUSY_POWER if energy else "")
+    columns = (_column(plain, drawn, term, sampling.count) for term in terms)
+    return Job(
+        *columns,
+        reason="; ".join(plain.reasons()),
+        grade=program.grade,
+        unknown=program.missing.get("total_energy", ()),
+        outside=tuple(extrapolations(plain)),
+        assumed=tuple(_assumed(program)),
+    )
+
+
+def _column(plain: Evaluation, drawn: Evaluation, term: str, count: int) -> FloatArray:
+    """Value of a term without uncertainty, then at every sample; NaN without the term."""
+    if not term:
+        return np.full(count + 1, np.nan)
+    return np.concatenate(
+        [np.atleast_1d(plain.numbers(term)), np.broadcast_to(np.atleast_1d(drawn.numbers(term)), count)]
+    )
+
+
+def _assumed(program: Program) -> Iterator[str]:
+    """Assumed values of the platform that some result depends on."""
+    for path in sorted(program.reached):
+        parameter = program.parameters.get(path)
+        if parameter is not None and parameter.grade == "assumed" and path.startswith("platform."):
+            yield path
+
+
+def _scaled(
+    found: Mapping[str, Mapping[str, Job]], adjusted: Mapping[str, Adjustment], sampling: Sampling
+) -> dict[str, dict[str, Job]]:
+    """Jobs times measured / predicted of their application on the present machine.
+
+    The samples lose the error that the prediction for the present machine has, and gain that of the mean of its runs.
+    """
+    scaled = {machine: dict(its) for machine, its in found.items()}
+    for number, (name, item) in enumerate(adjusted.items()):
+        base = found[PRESENT][name].time
+        if not item.error or not np.isfinite(base[0]):
+            continue
+        noise = np.random.default_rng((sampling.seed, number)).normal(0.0, item.error, sampling.count)
+        factor = item.factor * np.concatenate([[1.0], np.exp(noise) * base[0] / base[1:]])
+        for its in scaled.values():
+            its[name] = _times(its[name], factor)
+    return scaled
+
+
+def _times(job: Job, factor: FloatArray) -> Job:
+    """Job whose time, and with it the energy, is multiplied by a factor."""
+    return replace(job, time=job.time * factor, energy=job.energy * factor)
+
+

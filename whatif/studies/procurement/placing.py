@@ -1,0 +1,168 @@
+"""Scenarios of a study: every application on every machine, calibrated on runs of the present one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.core.scenario import Scenario
+from whatif.errors import InvalidFileError, UsageError, WhatifError
+from whatif.schema.study_file import StudyFile
+from whatif.schema.study_spec import MixPart, flattened
+from whatif.studies.calibration import Calibration, calibrate
+from whatif.studies.measured_runs import MeasuredRuns, measured_runs, stated_runs
+from whatif.studies.run_accuracy import ITERATION, category_ratios
+from whatif.units import counted
+
+PRESENT: Final = "present"
+_EXPECTED: Final = 0.1
+"""Relative scatter that is assumed of a single run."""
+_LISTED: Final = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Adjustment:
+    """Agreement of an application with its runs on the present machine."""
+
+    factor: float = 1.0
+    """Measured / predicted time on the present machine, a geometric mean, after the corrections."""
+    error: float = 0.0
+    """Standard error of the logarithm of the factor."""
+    corrections: Mapping[str, Any] = field(default_factory=dict)
+    """Overrides of the scenario: corrections, and accuracy at held-out runs."""
+    origin: str = ""
+    """Number of the runs and the name of their file; empty without runs."""
+    note: str = ""
+    """What the runs determine, and what of it holds on the bids."""
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether runs determine any of it."""
+        return bool(self.origin)
+
+
+def placed(study: StudyFile, application: str, machine: str, adjustment: Adjustment) -> Scenario:
+    """Scenario of an application on a machine, with the values that the study states for both.
+
+    Raise `InvalidFileError` at the key of the study whose file cannot be used.
+    """
+    part, stated = study.spec.mix[application], study.spec.machines[machine]
+    try:
+        scenario = Scenario.open(study.source(part.scenario), folders=(study.folder,))
+    except InvalidFileError as problem:
+        raise _at(study, f"mix.{application}.scenario", problem) from None
+    overrides = {
+        **dict(flattened(part.overrides)),
+        **adjustment.corrections,
+        **_of_site(study),
+        **stated.settings(),
+        **dict(flattened(part.on.get(machine, {}))),
+    }
+    if stated.node_count is not None:
+        overrides["platform.node_count"] = int(stated.node_count)
+    on = scenario.on(study.source(stated.platform))
+    return on.changed(overrides, on.platform)
+
+
+def _of_site(study: StudyFile) -> dict[str, Any]:
+    """Overrides of the site of every machine."""
+    effectiveness = study.spec.site.power_usage_effectiveness
+    return {} if effectiveness is None else {"platform.site.power_usage_effectiveness": float(effectiveness)}
+
+
+def _at(study: StudyFile, path: str, problem: InvalidFileError) -> InvalidFileError:
+    """Problems of a file that the study names, after the place where it names it, unless they have places."""
+    if all(item.line for item in problem.problems):
+        return problem
+    return study.refused(path, problem.problems[0].message)
+
+
+def adjustment_of(study: StudyFile, application: str) -> Adjustment:
+    """Agreement of an application with its runs on the present machine; neutral without runs.
+
+    Runs calibrate the scenario as `whatif calibrate` does. The mean of measured / predicted that remains is a factor on
+    its times on all machines. Raise `InvalidFileError` for runs that do not fit or are of another machine.
+    """
+    scenario = placed(study, application, PRESENT, Adjustment())
+    path = _file_of_runs(study, study.spec.mix[application], scenario)
+    if path is None:
+        return Adjustment()
+    where = f"mix.{application}.{'runs' if study.spec.mix[application].runs else 'scenario'}"
+    try:
+        runs = measured_runs(scenario, path)
+    except UsageError as problem:
+        if study.spec.mix[application].runs is None:
+            return Adjustment(note=f"not calibrated: {problem}")
+        message = f"{problem}; reference runs must be of the present machine, {study.spec.present.platform}"
+        raise study.refused(where, message) from None
+    found = _calibration(scenario, path)
+    if found is None:
+        return _factor(scenario, runs, {}, "")
+    cards = {f"accuracy.{name}": card.model_dump() for name, card in found.accuracy_cards.items()}
+    corrections = {path: text for path, text in found.calibrated.overrides.items() if path.startswith("calibration.")}
+    return _factor(found.calibrated, found.runs, {**corrections, **cards}, _transfer(found))
+
+
+def _file_of_runs(study: StudyFile, part: MixPart, scenario: Scenario) -> Path | None:
+    """File of runs that the study states, else that of the scenario."""
+    if part.runs is not None:
+        return study.folder / part.runs
+    try:
+        return stated_runs(scenario)
+    except WhatifError:
+        return None
+
+
+def _calibration(scenario: Scenario, path: Path) -> Calibration | None:
+    """Corrections that the runs support; None where there are too few, or none lowers the error."""
+    try:
+        found = calibrate(scenario, path)
+    except UsageError:
+        return None
+    return found if found.corrections else None
+
+
+def _factor(scenario: Scenario, runs: MeasuredRuns, corrections: Mapping[str, Any], transfer: str) -> Adjustment:
+    """Adjustment with the factor that makes the mean of the measured iterations that of the predicted ones."""
+    ratios = category_ratios(runs, runs.predicted(scenario)).get(ITERATION)
+    build = partial(Adjustment, corrections=corrections, origin=runs.origin)
+    if ratios is None or not np.isfinite(ratios).any():
+        return build(note="; ".join(filter(None, (transfer, "no run measured a whole iteration"))))
+    logs = np.log(ratios[np.isfinite(ratios)])
+    scatter = logs.std(ddof=1) if logs.size > 1 else _EXPECTED
+    factor, words = float(np.exp(logs.mean())), counted(logs.size, "run")
+    text = f"times x {factor:.3g} on all machines, so that the mean of {words} is met"
+    return build(factor, float(scatter / np.sqrt(logs.size)), note="; ".join(filter(None, (transfer, text))))
+
+
+def _transfer(found: Calibration) -> str:
+    """Corrections that hold on all machines, and those of the present one alone."""
+    kinds = {False: "on all machines", True: "on the present machine alone"}
+    return "; ".join(filter(None, (_listed(found, alone, where) for alone, where in kinds.items())))
+
+
+def _listed(found: Calibration, alone: bool, where: str) -> str:
+    items = [item for item in found.corrections if bool(item.platform) == alone]
+    shown = ", ".join(f"{item.name} = {found.values[item.path]:.3g}" for item in items[:_LISTED])
+    more = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
+    return f"{shown}{more} {where}" if items else ""
+
+
+def adjustments(study: StudyFile) -> dict[str, Adjustment]:
+    """Adjustments of all applications."""
+    return {name: adjustment_of(study, name) for name in study.spec.mix}
+
+
+def remarks(found: Mapping[str, Adjustment]) -> Iterator[str]:
+    """What runs say of each application."""
+    for name, item in found.items():
+        if item.is_calibrated:
+            yield f"{name}: calibrated with {item.origin}: {item.note}"
+        else:
+            text = item.note or "not calibrated: no runs"
+            yield f"{name}: {text}; its band is that of the accuracy of the models"

@@ -1,0 +1,226 @@
+"""Procurement study: bids within the limits, ranked over a mix of applications, with probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from whatif.core.uncertainty import Sampling
+from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
+from whatif.models.quantities import FloatArray
+from whatif.plotting.bars import BarChart
+from whatif.schema.study_file import StudyFile, open_study
+from whatif.schema.toml import Document
+from whatif.studies.procurement.economics import Mix, Outcome, Terms, outcome
+from whatif.studies.procurement.jobs import JobCache, Jobs, jobs_of
+from whatif.studies.procurement.placing import PRESENT, remarks
+from whatif.studies.procurement.prices import PriceList, Prices, price_remarks, prices_of, without_price
+from whatif.studies.required_nodes import required_nodes
+from whatif.studies.study_result import StudyResult
+from whatif.table import Table
+
+StudyView = Literal["bids", "jobs", "commitments", "turns", "changes", "options"]
+"""What a study shows: bids, jobs, commitments, turning points of the ranking, changes with which bids win, options."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study(StudyResult):
+    """Bids of a study with their outcomes, the best first; the present machine is the reference."""
+
+    shows_failures = True
+
+    file: StudyFile
+    jobs: Jobs
+    prices: Prices
+    terms: Terms
+    mixes: Mapping[str, Mix]
+    present_nodes: float
+    outcomes: Mapping[str, Outcome]
+    """By machine: bids in the order of the ranking, then the present machine."""
+    cache: JobCache = field(default_factory=JobCache)
+    show: StudyView = "bids"
+
+    @property
+    def bids(self) -> dict[str, Outcome]:
+        """Outcomes of the bids, the best first."""
+        return {name: its for name, its in self.outcomes.items() if name != PRESENT}
+
+    @property
+    def able(self) -> list[str]:
+        """Bids that run the mix within the limits, the best first."""
+        return [name for name, its in self.bids.items() if not its.reason]
+
+    @property
+    def winner(self) -> str:
+        """Best bid; empty if none runs the mix within the limits."""
+        return next(iter(self.able), "")
+
+    @property
+    def criterion(self) -> str:
+        """Criterion that ranks the bids."""
+        return self.file.spec.criterion
+
+    @property
+    def confidence(self) -> float:
+        """Probability with which commitments are met."""
+        return float(self.file.spec.commit.confidence)
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """File of the study, which is not overwritten."""
+        return (Path(self.file.document.name),)
+
+    @cached_property
+    def scores(self) -> dict[str, FloatArray]:
+        """Criterion of each bid that runs the mix; larger is better."""
+        return {name: its.score(self.criterion) for name, its in self.bids.items() if not its.reason}
+
+    @cached_property
+    def chances(self) -> dict[str, float]:
+        """Probability of each bid to be the best, over samples with a score of all of them."""
+        if not self.scores:
+            return {}
+        drawn = np.array([its[1:] for its in self.scores.values()])
+        # A bid that a sample excludes, say by its price, is not the best there.
+        drawn = np.where(np.isfinite(drawn), drawn, -np.inf)
+        known = np.isfinite(drawn).any(axis=0)
+        best = (drawn == drawn.max(axis=0)) & known
+        shared = best / np.maximum(best.sum(axis=0), 1)
+        return dict(zip(self.scores, (shared.sum(axis=1) / max(known.sum(), 1)).tolist(), strict=True))
+
+    def band(self, values: FloatArray) -> tuple[float, float]:
+        """Ends of the interval of samples that has the confidence of the study on either side."""
+        known = values[1:][np.isfinite(values[1:])]
+        if not known.size:
+            return math.nan, math.nan
+        low, high = np.quantile(known, [1 - self.confidence, self.confidence])
+        return float(low), float(high)
+
+    @cached_property
+    def required(self) -> dict[tuple[str, str], float | str]:
+        """Fewest nodes with which a machine meets the target of an application, or the reason why none do."""
+        found: dict[tuple[str, str], float | str] = {}
+        for application, part in self.file.spec.mix.items():
+            for machine in self.outcomes if part.target is not None else ():
+                found[machine, application] = self._required(machine, application, str(part.target))
+        return found
+
+    def _required(self, machine: str, application: str, target: str) -> float | str:
+        try:
+            return required_nodes(self.jobs.scenarios[machine][application], target)
+        except (InfeasiblePointError, InvalidFileError) as problem:
+            return str(problem).removeprefix("infeasible: ")
+        except UsageError as problem:
+            raise self.file.refused(f"mix.{application}.target", str(problem)) from None
+
+    def table(self) -> Table:
+        """Rows of the view."""
+        from whatif.studies.procurement.tables import TABLES
+
+        return TABLES[self.show](self)
+
+    def picture(self) -> BarChart:
+        """Bars of the criterion by bid, with bands."""
+        from whatif.studies.procurement.tables import score_bars
+
+        return score_bars(self)
+
+    @property
+    def optional_columns(self) -> list[list[str]]:
+        """Groups of columns that a narrow terminal leaves out."""
+        from whatif.studies.procurement.tables import OPTIONAL
+
+        return OPTIONAL[self.show]
+
+    def summary(self) -> tuple[str, ...]:
+        """The recommendation with its probability."""
+        from whatif.studies.procurement.tables import recommendation
+
+        return tuple(recommendation(self))
+
+    def obstacle(self) -> str:
+        """Reason why no bid can be recommended."""
+        return "" if self.winner else "infeasible: no bid runs the mix within the limits"
+
+
+def study_of(
+    source: str | Path | Document,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    show: StudyView = "bids",
+    cache: JobCache | None = None,
+) -> Study:
+    """Study of a file, with overrides by path.
+
+    Raise `InvalidFileError` for files that cannot be used, with the place of each problem.
+    """
+    file, cache = open_study(source, overrides), JobCache() if cache is None else cache
+    stated = file.spec.uncertainty
+    sampling = Sampling(stated.samples, stated.seed, spreads={grade: float(it) for grade, it in stated.spreads.items()})
+    prices = prices_of(file, sampling.count, sampling.seed)
+    jobs = jobs_of(file, sampling, cache)
+    _check(file, jobs, prices)
+    terms = Terms.of(file.spec, prices)
+    mixes = {name: Mix.of(jobs.of(name)) for name in file.spec.machines}
+    nodes = _present_nodes(file, jobs)
+    outcomes = _ranked(file, mixes, prices, terms, nodes)
+    notes = (*remarks(jobs.adjustments), *price_remarks(prices), *_warnings(jobs))
+    return Study(file, jobs, prices, terms, mixes, nodes, outcomes, cache, show, remarks=notes)
+
+
+def _ranked(
+    file: StudyFile, mixes: Mapping[str, Mix], prices: Prices, terms: Terms, nodes: float
+) -> dict[str, Outcome]:
+    """Outcomes, the best bid first, bids that cannot run the mix after the others, and the present machine."""
+    found = {
+        name: outcome(mixes[name], mixes[PRESENT], nodes, prices.machines[name], terms) for name in file.spec.bids
+    }
+    scores = {name: float(its.score(file.spec.criterion)[0]) for name, its in found.items()}
+    order = sorted(found, key=lambda name: (not math.isfinite(scores[name]), -scores[name]))
+    return {**{name: found[name] for name in order}, PRESENT: present_outcome(mixes[PRESENT], nodes, prices, terms)}
+
+
+def present_outcome(mix: Mix, nodes: float, prices: Prices, terms: Terms) -> Outcome:
+    """Outcome of the present machine, which no limit applies to."""
+    own = prices.machines[PRESENT]
+    kept = PriceList(own.node_prices, own.fixed, own.rate, nodes, own.origin)
+    return outcome(mix, mix, nodes, kept, terms.unlimited())
+
+
+def _present_nodes(file: StudyFile, jobs: Jobs) -> float:
+    """Number of nodes of the present machine."""
+    stated = file.spec.present.node_count
+    if stated is not None:
+        return float(stated)
+    scenario = next(iter(jobs.scenarios[PRESENT].values()))
+    return float(scenario.program.parameters["platform.node_count"].value)  # type: ignore[arg-type]
+
+
+def _check(file: StudyFile, jobs: Jobs, prices: Prices) -> None:
+    """Refuse applications that the present machine cannot run, and bids that lack what a limit needs."""
+    for name, job in jobs.of(PRESENT).items():
+        if job.reason and file.spec.mix[name].weight:
+            raise file.refused(f"mix.{name}", f"the present machine cannot run it: {job.reason}")
+    problems = [item for error in without_price(file, prices) for item in error.problems]
+    limit = "power" if file.spec.limits.power is not None else "cost" if prices.cost is not None else ""
+    for name in file.spec.bids if limit else ():
+        lacking = dict.fromkeys(path for job in jobs.of(name).values() for path in job.unknown)
+        if lacking:
+            message = f"no power, which `[limits] {limit}` needs: its platform does not state {', '.join(lacking)}"
+            problems.append(file.problem(f"bids.{name}.platform", message))
+    if prices.cost is not None and file.spec.limits.lifetime is None:
+        problems.append(file.problem("limits.cost", "a limit of the cost needs `[limits] lifetime`"))
+    if problems:
+        raise InvalidFileError(problems)
+
+
+def _warnings(jobs: Jobs) -> Iterator[str]:
+    for machine, its in jobs.by_machine.items():
+        for name, job in its.items():
+            yield from (f"warning: {name} on {machine}: {text}" for text in job.outside)

@@ -1,0 +1,159 @@
+"""Tables, picture and summary of a procurement study."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from whatif.plotting.bars import MORE, BarChart, BarRow
+from whatif.plotting.description import AxisDescription
+from whatif.studies.procurement.placing import PRESENT
+from whatif.table import Table
+from whatif.table_writers import worth_showing
+from whatif.units import CARBON, JOULE, ONE, SECOND, WATT, Dimension, format_quantity
+
+if TYPE_CHECKING:
+    from whatif.studies.procurement.economics import Outcome
+    from whatif.studies.procurement.study import Study
+
+WORDS: Final = {
+    "throughput": "throughput of the mix",
+    "merit": "figure of merit",
+    "cost": "throughput per cost over the lifetime",
+    "energy": "throughput per energy",
+}
+"""Criteria in words."""
+OPTIONAL: Final[dict[str, list[list[str]]]] = {
+    "bids": [["merit"], ["power"], ["low", "high"], ["limit"]],
+    "jobs": [["carbon"], ["grade"], ["equal power", "equal money"], ["energy"]],
+    "commitments": [["grade"], ["low", "high"]],
+    "turns": [],
+    "changes": [],
+    "options": [],
+}
+"""Groups of columns by view that a narrow terminal leaves out."""
+
+
+def percent(share: float) -> str:
+    """Confidence as the name of a column, such as `p90`."""
+    return f"p{100 * share:g}"
+
+
+def bids_table(found: Study) -> Table:
+    """One row per bid, the best first, then the present machine."""
+    money = found.prices.dimension
+    columns: dict[str, Dimension | None] = {"machine": None, "nodes": ONE, "limit": None, "throughput": ONE}
+    columns |= {"low": ONE, "high": ONE, "best": ONE, "merit": ONE, "jobs per day": ONE}
+    columns |= {"price": money, "cost": money, "power": WATT, "reason": None}
+    rows = []
+    for name, its in found.outcomes.items():
+        low, high = found.band(its.throughput)
+        best = found.chances.get(name, math.nan)
+        numbers = [low, high, best, its.merit[0], its.daily_jobs.sum(axis=0)[0]]
+        amounts = [its.capital[0], its.ownership[0], its.power[0]]
+        rows.append([name, its.node_count[0], its.limit, its.throughput[0], *numbers, *amounts, its.reason])
+    return worth_showing(Table.of_rows(columns, rows, {"criterion": found.criterion}))
+
+
+def jobs_table(found: Study) -> Table:
+    """One row per machine and application: the job, its throughput, and speedups at equal nodes, money and power."""
+    money = found.prices.dimension
+    columns: dict[str, Dimension | None] = {"machine": None, "application": None, "weight": ONE, "nodes": ONE}
+    columns |= {"time": SECOND, "jobs per day": ONE, "throughput": ONE, "equal nodes": ONE, "equal money": ONE}
+    columns |= {"equal power": ONE, "energy": JOULE, "cost": money, "carbon": CARBON, "grade": None, "reason": None}
+    rows = []
+    for name, its in found.outcomes.items():
+        equal = equal_speedups(found, name)
+        for at, (application, job) in enumerate(found.jobs.of(name).items()):
+            daily = [its.daily_jobs[at, 0], its.throughputs[at, 0], *(item[at] for item in equal)]
+            amounts = [job.energy[0], its.costs[at, 0], its.carbon[at, 0], job.grade, reason_of(its, at)]
+            cells = [found.terms.weights[at], job.node_count[0], job.time[0], *daily, *amounts]
+            rows.append([name, application, *cells])
+    return worth_showing(Table.of_rows(columns, rows, {"reference": PRESENT}))
+
+
+def reason_of(its: Outcome, at: int) -> str:
+    """Reason why an application cannot run; empty if it can."""
+    return its.reasons[at].partition(": ")[2]
+
+
+def equal_speedups(found: Study, machine: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Throughput of each application over that of the present machine at equal nodes, equal money and equal power.
+
+    The node time of a job h, times 1, the price of a node, or its power under load: as much money buys, or as much power
+    feeds, that many nodes.
+    """
+    mix, present = found.mixes[machine], found.mixes[PRESENT]
+    each, own = (_node_price(found, name) for name in (machine, PRESENT))
+    nodes = (present.node_time / mix.node_time)[:, 0]
+    power = (present.power / mix.power)[:, 0]
+    return nodes, nodes * own / each, nodes * power
+
+
+def _node_price(found: Study, machine: str) -> float:
+    """Price of one node with its share of what comes with the nodes; NaN if it is rented or has no price."""
+    its = found.outcomes[machine]
+    price = float(its.capital[0] / its.node_count[0])
+    return price if price > 0 else math.nan
+
+
+def commitments_table(found: Study) -> Table:
+    """One row per bid and application: the time and throughput to commit to, and the nodes that its target needs."""
+    level = percent(found.confidence)
+    columns: dict[str, Dimension | None] = {"bid": None, "application": None, "nodes": ONE, "time": SECOND}
+    columns |= {f"time {level}": SECOND, "jobs per day": ONE, f"jobs per day {level}": ONE, "speedup": ONE}
+    columns |= {f"speedup {level}": ONE, "target nodes": ONE, "grade": None, "remarks": None}
+    rows = []
+    for name, its in found.bids.items():
+        for at, (application, job) in enumerate(found.jobs.of(name).items()):
+            present = found.jobs.of(PRESENT)[application].time
+            required = found.required.get((name, application), "")
+            late, few, slow = found.band(job.time)[1], found.band(its.daily_jobs[at])[0], found.band(present / job.time)[0]
+            numbers = [job.node_count[0], job.time[0], late, its.daily_jobs[at, 0], few, present[0] / job.time[0], slow]
+            words = "; ".join(filter(None, (reason_of(its, at), required if isinstance(required, str) else "")))
+            target = math.nan if isinstance(required, str) else required
+            rows.append([name, application, *numbers, target, job.grade, words])
+    return worth_showing(Table.of_rows(columns, rows, {"confidence": f"{found.confidence:g}"}))
+
+
+TABLES: Final[dict[str, Callable[[Study], Table]]] = {
+    "bids": bids_table,
+    "jobs": jobs_table,
+    "commitments": commitments_table,
+}
+
+
+def score_bars(found: Study) -> BarChart:
+    """Bars of the throughput of the mix by machine, with bands."""
+    rows = []
+    for name, its in found.outcomes.items():
+        low, high = found.band(its.throughput)
+        value = float(its.throughput[0])
+        band = f" ({low:.3g} to {high:.3g})" if math.isfinite(low) and low < high else ""
+        rows.append(BarRow(name, 0.0, value if value > 0 else 0.0, MORE, f"{value:.3g}{band}" if value > 0 else "-"))
+    axis = AxisDescription(f"{WORDS['throughput']} over the present machine")
+    return BarChart(found.file.spec.question, axis, tuple(rows))
+
+
+def recommendation(found: Study) -> Iterator[str]:
+    """The best bid with its probability, how far it is ahead, and what cannot run."""
+    for name, its in found.bids.items():
+        if its.reason:
+            yield f"{name}: {its.reason}"
+    if not found.winner:
+        return
+    best, chance = found.winner, found.chances[found.winner]
+    its = found.bids[best]
+    text = f"best by {WORDS[found.criterion]}: {best}, probability {chance:.0%}"
+    yield f"{text}; {its.node_count[0]:,.0f} nodes, limited by {its.limit}, {its.throughput[0]:.3g} times {PRESENT}"
+    for other in found.able[1:]:
+        ratio = found.scores[best][0] / found.scores[other][0] - 1
+        yield f"{best} is {ratio:.1%} ahead of {other}"
+    amounts = [("price", its.capital[0]), ("cost over the lifetime", its.ownership[0])]
+    words = [f"{name} {format_quantity(float(value), found.prices.dimension)}" for name, value in amounts
+             if math.isfinite(value)]  # fmt: skip
+    if words:
+        yield f"{best}: {', '.join(words)}, {format_quantity(float(its.power[0]), WATT)}"
