@@ -33,9 +33,9 @@ def study(
     """Bids of a study file within its limits, ranked over its mix of applications, with probabilities.
 
     `overrides` are values of the study by path, such as `{"limits.power": "2.5 MW"}` or
-    `{"bids.north.overrides.node.gpu_count": 8}`. `show` selects the table: `bids`, `jobs`, `commitments`, `turns` (where
-    the ranking changes), `changes` (with which bids win) or `options`. With `sweep`, `{path: values}`, the result is the
-    ranking at each value.
+    `{"bids.north.overrides.node.gpu_count": 8}`. `show` selects the table: `bids`, `jobs`, `commitments`, `turns`
+    (where the ranking changes), `changes` (with which bids win) or `options`. With `sweep`, `{path: values}`, the
+    result is the ranking at each value.
 
     Raise `InvalidFileError` with every problem of the files, each with line, column and key; `UsageError` for an
     unknown path and a value that is not allowed.

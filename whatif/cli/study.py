@@ -21,10 +21,10 @@ if TYPE_CHECKING:
               help="Write a commented study to begin with; a file that exists is not touched.")  # fmt: skip
 @click.option("--show", type=click.Choice(["bids", "jobs", "commitments", "turns", "changes", "options"]),
               default="bids", show_default=True,
-              help="Bids; jobs of every application; values to commit to; where the ranking changes; with which changes "
-              "a bid wins; the options that the study names.")  # fmt: skip
+              help="Bids; jobs of every application; values to commit to; where the ranking changes; with which "
+              "changes a bid wins; the options that the study names.")  # fmt: skip
 @click.option("--sweep", metavar="PATH=SPEC",
-              help="Values of one parameter of the study, e.g. bids.north.price='20 MEUR .. 30 MEUR linear 11'.")  # fmt: skip
+              help="Values of one parameter of the study, e.g. limits.power='2 MW .. 4 MW linear 9'.")  # fmt: skip
 @set_option
 @output_options(plot="Draw the throughput of the mix of a --sweep.")
 def command(

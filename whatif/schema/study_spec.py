@@ -11,19 +11,7 @@ from pydantic_core import PydanticCustomError
 from whatif import units
 from whatif.schema.application import Key
 from whatif.schema.expressions import Expression
-from whatif.schema.fields import (
-    CarbonPerJoule,
-    Domain,
-    Money,
-    MoneyPerJoule,
-    MoneyPerSecond,
-    PositiveFraction,
-    PositiveSeconds,
-    QuantityField,
-    StrictTable,
-    Value,
-)
-from whatif.schema.price import AtLeastOne
+from whatif.schema.fields import Domain, MoneyField, QuantityField, StrictTable
 from whatif.schema.toml import dotted, walk
 
 Criterion = Literal["throughput", "merit", "cost", "energy"]
@@ -37,14 +25,23 @@ def _number(value: Any) -> Any:
 
 
 _Plain = AfterValidator(_number)
-PlainMoney = Annotated[Money, _Plain]
-PlainSeconds = Annotated[PositiveSeconds, _Plain]
-PlainFraction = Annotated[PositiveFraction, _Plain]
-PositiveWatts = Annotated[Value, QuantityField(units.WATT, Domain(above_minimum=True)), _Plain]
-NodeCount = Annotated[Value, QuantityField(units.ONE, Domain(minimum=1, whole=True)), _Plain]
-Weight = Annotated[Value, QuantityField(units.ONE, Domain()), _Plain]
-Discount = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1)), _Plain]
-Confidence = Annotated[Value, QuantityField(units.ONE, Domain(minimum=0.5, maximum=0.9999)), _Plain]
+_POSITIVE: Final = Domain(above_minimum=True)
+_SHARE: Final = Domain(maximum=1, above_minimum=True)
+# As in other files, but without expressions, which need `[parameters]`.
+Money = Annotated[units.Quantity, MoneyField(None), _Plain]
+MoneyPerSecond = Annotated[units.Quantity, MoneyField(None, Domain(), units.SECOND, "2.5 USD/h"), _Plain]
+MoneyPerJoule = Annotated[units.Quantity, MoneyField(None, Domain(), units.JOULE, "0.15 EUR/kWh"), _Plain]
+PositiveSeconds = Annotated[float, QuantityField(units.SECOND, _POSITIVE), _Plain]
+PositiveFraction = Annotated[float, QuantityField(units.ONE, _SHARE), _Plain]
+PositiveWatts = Annotated[float, QuantityField(units.WATT, _POSITIVE), _Plain]
+CarbonPerJoule = Annotated[float, QuantityField(units.CARBON_PER_JOULE), _Plain]
+NodeCount = Annotated[float, QuantityField(units.ONE, Domain(minimum=1, whole=True)), _Plain]
+Weight = Annotated[float, QuantityField(units.ONE), _Plain]
+Discount = Annotated[float, QuantityField(units.ONE, Domain(maximum=1)), _Plain]
+Effectiveness = Annotated[float, QuantityField(units.ONE, Domain(minimum=1)), _Plain]
+Confidence = Annotated[float, QuantityField(units.ONE, Domain(minimum=0.5, maximum=0.9999)), _Plain]
+PRESENT: Final = "present"
+"""Name of the present machine among those of a study."""
 Tables = dict[str, Any]
 """Tables of a platform or a scenario, in part."""
 _PRICES: Final = ("price", "node_price", "node_rate")
@@ -57,17 +54,17 @@ class Machine(StrictTable):
     """Name of a platform, or a file next to the study."""
     node_count: NodeCount | None = None
     """Number of nodes of the machine, or nodes offered; by default as many as the limits allow."""
-    price: PlainMoney | None = None
+    price: Money | None = None
     """Price of the whole offer: `node_count` nodes, or those of the platform, and what comes with them."""
-    node_price: PlainMoney | None = None
+    node_price: Money | None = None
     """Price of one node."""
-    node_prices: Annotated[dict[str, PlainMoney], Field(min_length=1)] | None = None
+    node_prices: Annotated[dict[str, Money], Field(min_length=1)] | None = None
     """Price of one node by the number of nodes from which it holds, such as `256 = "45 kEUR"`."""
-    fixed_price: PlainMoney | None = None
+    fixed_price: Money | None = None
     """Price that does not depend on the number of nodes, such as storage or a building."""
     discount: Discount = 0.0
     """Discount on all prices, a share."""
-    node_rate: Annotated[MoneyPerSecond, _Plain] | None = None
+    node_rate: MoneyPerSecond | None = None
     """Rent of one node, such as `2.5 USD/h`, instead of prices."""
     overrides: Tables = {}
     """Values of the platform that replace those of its file: `node.gpu_count = 8`; `"none"` removes one."""
@@ -114,33 +111,33 @@ class MixPart(StrictTable):
 class Limits(StrictTable):
     """Limits that every bid must meet."""
 
-    capital: PlainMoney | None = None
+    capital: Money | None = None
     """Most that the machine may cost to buy."""
-    cost: PlainMoney | None = None
+    cost: Money | None = None
     """Most that the machine and its energy may cost over its lifetime."""
     power: PositiveWatts | None = None
     """Most power of the nodes under load, with cooling."""
-    lifetime: PlainSeconds | None = None
+    lifetime: PositiveSeconds | None = None
     """Time over which the machine is used."""
 
 
 class SiteSpec(StrictTable):
     """Site of the machines; its values replace those of their platforms."""
 
-    energy_price: Annotated[MoneyPerJoule, _Plain] | None = None
+    energy_price: MoneyPerJoule | None = None
     """Price of electricity, such as `0.18 EUR/kWh`."""
-    power_usage_effectiveness: Annotated[AtLeastOne, _Plain] | None = None
+    power_usage_effectiveness: Effectiveness | None = None
     """PUE: energy of the site divided by that of the machine."""
-    carbon_intensity: Annotated[CarbonPerJoule, _Plain] | None = None
+    carbon_intensity: CarbonPerJoule | None = None
     """Greenhouse gas emissions of the electricity, such as `380 gCO2e/kWh`."""
-    utilisation: PlainFraction = 1.0
+    utilisation: PositiveFraction = 1.0
     """Share of the lifetime during which nodes run jobs."""
 
 
 class Rate(StrictTable):
     """Exchange rate of a currency."""
 
-    value: PlainMoney
+    value: Money
     """Value of one unit of the currency in that of the limits, such as `0.92 EUR`."""
     date: str
     """Date of the rate."""
@@ -161,7 +158,7 @@ class Uncertainty(StrictTable):
     """Number of samples, best a power of 2."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Random seed."""
-    spreads: dict[str, Annotated[PositiveFraction, _Plain]] = {}
+    spreads: dict[str, PositiveFraction] = {}
     """Spread by grade of values without a distribution, such as `assumed = 0.2`."""
 
 
@@ -180,6 +177,9 @@ class StudySpec(StrictTable):
     site: SiteSpec = SiteSpec()
     rates: dict[Key, Rate] = {}
     """Exchange rates by currency, such as `USD`."""
+    options: dict[Key, Tables] = {}
+    """Changes of the study by name, whose effect is reported: `limits.power = "x0.9"`, or
+    `bids.north.overrides.node.gpu_count = 8`."""
     criterion: Criterion = "throughput"
     """Criterion that ranks the bids."""
     commit: Commit = Commit()
@@ -187,11 +187,11 @@ class StudySpec(StrictTable):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if "present" in self.bids:
+        if PRESENT in self.bids:
             raise _error("bids.present", "`present` is the present machine: give the bid another name")
         if not any(part.weight for part in self.mix.values()):
             raise _error("mix", "the weights add up to 0: at least one application must count")
-        machines = ("present", *self.bids)
+        machines = (PRESENT, *self.bids)
         for name, part in self.mix.items():
             for machine in part.on:
                 if machine not in machines:
@@ -202,7 +202,7 @@ class StudySpec(StrictTable):
     @property
     def machines(self) -> dict[str, Machine]:
         """The present machine and the bids, by name."""
-        return {"present": self.present, **self.bids}
+        return {PRESENT: self.present, **self.bids}
 
 
 def _error(path: str, message: str) -> PydanticCustomError:

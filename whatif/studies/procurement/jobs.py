@@ -6,7 +6,7 @@ the same values, so that errors that machines or applications have in common do 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -21,7 +21,8 @@ from whatif.core.uncertainty import Sampling, sample_axis, sampled_program, shar
 from whatif.errors import InvalidFileError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.study_file import StudyFile
-from whatif.studies.procurement.placing import PRESENT, Adjustment, adjustments, placed
+from whatif.schema.study_spec import PRESENT
+from whatif.studies.procurement.placing import Adjustment, adjustments, placed
 
 _NODES: Final = "placement.nodes_needed"
 
@@ -144,9 +145,12 @@ def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
     drawn = evaluate(sampled, {} if axis is None else axis.parameters)
     energy = program.columns.get("total_energy", "")
     terms = (program.columns["total_time"], _NODES, energy, BUSY_POWER if energy else "")
-    columns = (_column(plain, drawn, term, sampling.count) for term in terms)
+    time, nodes, used, power = (_column(plain, drawn, term, sampling.count) for term in terms)
     return Job(
-        *columns,
+        time,
+        nodes,
+        used,
+        power,
         reason="; ".join(plain.reasons()),
         grade=program.grade,
         unknown=program.missing.get("total_energy", ()),
@@ -194,5 +198,3 @@ def _scaled(
 def _times(job: Job, factor: FloatArray) -> Job:
     """Job whose time, and with it the energy, is multiplied by a factor."""
     return replace(job, time=job.time * factor, energy=job.energy * factor)
-
-

@@ -13,13 +13,12 @@ import numpy as np
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError, WhatifError
 from whatif.schema.study_file import StudyFile
-from whatif.schema.study_spec import MixPart, flattened
+from whatif.schema.study_spec import PRESENT, MixPart, flattened
 from whatif.studies.calibration import Calibration, calibrate
 from whatif.studies.measured_runs import MeasuredRuns, measured_runs, stated_runs
 from whatif.studies.run_accuracy import ITERATION, category_ratios
 from whatif.units import counted
 
-PRESENT: Final = "present"
 _EXPECTED: Final = 0.1
 """Relative scatter that is assumed of a single run."""
 _LISTED: Final = 3

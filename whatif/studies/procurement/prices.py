@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -14,12 +15,13 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.distributions import Uncertain
 from whatif.schema.fields import Domain
 from whatif.schema.load import load_platform_document, open_document
+from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.price import currencies
 from whatif.schema.study_file import StudyFile
-from whatif.schema.study_spec import Machine
-from whatif.units import JOULE, MONEY, ONE, SECOND, Dimension, Quantity, format_quantity
+from whatif.schema.study_spec import PRESENT, Machine
+from whatif.schema.toml import Document
+from whatif.units import MONEY, ONE, Dimension, Quantity, format_quantity
 
-_PER: Final = {"node_rate": SECOND, "energy_price": JOULE}
 _SEED: Final = 1
 """Added to the random seed, so that prices do not follow the values of the model."""
 
@@ -38,6 +40,11 @@ class PriceList:
     """Number of nodes offered."""
     origin: str = ""
     """Where the price comes from, if not from the study."""
+
+    @property
+    def steps(self) -> tuple[tuple[float, FloatArray], ...]:
+        """Prices of one node by the number of nodes from which they hold; 0 for a machine without one."""
+        return self.node_prices or ((1.0, np.zeros(1)),)
 
     @property
     def is_known(self) -> bool:
@@ -92,47 +99,48 @@ class _Converter:
         )
 
     def _of_machine(self, name: str, machine: Machine) -> PriceList:
-        at = name if name == "present" else f"bids.{name}"
-        offered = np.inf if machine.node_count is None else float(machine.node_count)
-        kept = 1.0 - float(machine.discount)
+        """Prices that the study states, else those of the platform's own file."""
+        at = name if name == PRESENT else f"bids.{name}"
+        found = self._stated(at, machine) if machine.stated_price else self._of_platform(at, machine)
+        kept = 1.0 - machine.discount
         fixed = 0.0 if machine.fixed_price is None else kept * self._amount(f"{at}.fixed_price", machine.fixed_price)
-        if machine.node_rate is not None:
-            return PriceList((), fixed, kept * self._amount(f"{at}.node_rate", machine.node_rate), offered)
-        if machine.node_prices is not None:
-            steps = sorted((float(count), key) for key, count in zip(machine.node_prices, map(int, machine.node_prices)))
-            known = tuple(
-                (count, kept * self._amount(f"{at}.node_prices.{key}", machine.node_prices[key]))
-                for count, key in steps
-            )
-            return PriceList(known, fixed, None, offered)
-        if machine.node_price is not None:
-            return PriceList(((1.0, kept * self._amount(f"{at}.node_price", machine.node_price)),), fixed, None, offered)
-        return self._of_platform(at, machine, kept, fixed, offered)
+        steps = tuple((count, kept * each) for count, each in found.node_prices)
+        rate = None if found.rate is None else kept * found.rate
+        offered = found.offered if machine.node_count is None else machine.node_count
+        return PriceList(steps, fixed, rate, offered, found.origin)
 
-    def _of_platform(
-        self, at: str, machine: Machine, kept: float, fixed: FloatArray | float, offered: float
-    ) -> PriceList:
-        """Price of the whole offer, or of the platform's own file; an inherited one is that of another machine."""
-        study = self.study
-        document = open_document(study.source(machine.platform), "platforms", (study.folder,))
-        platform, _ = load_platform_document(document, (study.folder,))
-        nodes = float(machine.node_count or platform.node_count)
+    def _stated(self, at: str, machine: Machine) -> PriceList:
+        if machine.node_rate is not None:
+            return PriceList(rate=self._amount(f"{at}.node_rate", machine.node_rate))
         if machine.price is not None:
-            offered = nodes
-            return PriceList(((1.0, kept * self._amount(f"{at}.price", machine.price) / nodes),), fixed, None, offered)
-        stated = platform.price
+            nodes = machine.node_count or _number(self._platform(machine)[1].node_count)
+            return PriceList(_one(self._amount(f"{at}.price", machine.price) / nodes), offered=nodes)
+        if machine.node_price is not None:
+            return PriceList(_one(self._amount(f"{at}.node_price", machine.node_price)))
+        steps = sorted((machine.node_prices or {}).items(), key=lambda item: int(item[0]))
+        return PriceList(
+            tuple((float(count), self._amount(f"{at}.node_prices.{count}", price)) for count, price in steps)
+        )
+
+    def _of_platform(self, at: str, machine: Machine) -> PriceList:
+        """Price that the platform's own file states: an inherited one is that of another machine."""
+        document, platform = self._platform(machine)
+        stated, where, origin = platform.price, f"{at}.platform", f"price of {document.name}"
         if "price" not in document.data or stated is None:
-            return PriceList((), fixed, None, offered)
-        origin = f"price of {document.name}"
-        where = f"{at}.platform"
+            return PriceList()
         if isinstance(stated.node_rate, Quantity):
-            return PriceList((), fixed, kept * self._amount(where, stated.node_rate), offered, origin)
+            return PriceList(rate=self._amount(where, stated.node_rate), origin=origin)
         if isinstance(stated.machine_price, Quantity):
-            each = self._amount(where, stated.machine_price) / float(platform.node_count)
-            return PriceList(((1.0, kept * each),), fixed, None, offered, f"{origin} for all its nodes")
+            each = self._amount(where, stated.machine_price) / _number(platform.node_count)
+            return PriceList(_one(each), origin=f"{origin} for all its nodes")
         if isinstance(stated.node_price, Quantity):
-            return PriceList(((1.0, kept * self._amount(where, stated.node_price)),), fixed, None, offered, origin)
-        return PriceList((), fixed, None, offered)
+            return PriceList(_one(self._amount(where, stated.node_price)), origin=origin)
+        return PriceList()
+
+    def _platform(self, machine: Machine) -> tuple[Document, PlatformSpec]:
+        folders = (self.study.folder,)
+        document = open_document(self.study.source(machine.platform), "platforms", folders)
+        return document, load_platform_document(document, folders)[0]
 
     def _amount(self, path: str, amount: Quantity) -> FloatArray:
         """Amount in the currency of the study at every draw."""
@@ -148,7 +156,7 @@ class _Converter:
         if currencies([stated.value.dimension]) != (self.currency,):
             message = f"must be in {self.currency}, the currency of the study"
             raise self.study.refused(f"rates.{currency}.value", message)
-        return float(stated.value.value)
+        return stated.value.value
 
     def _drawn(self, value: float) -> FloatArray:
         """Value without uncertainty, then its samples."""
@@ -158,6 +166,16 @@ class _Converter:
         place = len(self.uncertain)
         numbers = uniform_numbers(place, self.draws, self.seed)[:, place - 1]
         return np.concatenate([[float(value)], values_at(value.distribution, numbers, Domain())])
+
+
+def _number(value: object) -> float:
+    """Number of a value that is no expression in the file of a platform."""
+    return float(value) if isinstance(value, float) else math.nan
+
+
+def _one(each: FloatArray) -> tuple[tuple[float, FloatArray]]:
+    """One price for any number of nodes."""
+    return ((1.0, each),)
 
 
 def _currencies(study: StudyFile) -> Iterator[str]:
@@ -183,7 +201,7 @@ def without_price(study: StudyFile, prices: Prices) -> Iterator[InvalidFileError
             yield study.refused(f"bids.{name}", message)
 
 
-def price_remarks(prices: Prices, spec_rates: Iterable[str] = ()) -> Iterator[str]:
+def price_remarks(prices: Prices) -> Iterator[str]:
     """Prices that the study does not state itself."""
     for name, item in prices.machines.items():
         if item.origin and item.node_prices:

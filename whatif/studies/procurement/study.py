@@ -16,10 +16,11 @@ from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
 from whatif.schema.study_file import StudyFile, open_study
+from whatif.schema.study_spec import PRESENT
 from whatif.schema.toml import Document
 from whatif.studies.procurement.economics import Mix, Outcome, Terms, outcome
 from whatif.studies.procurement.jobs import JobCache, Jobs, jobs_of
-from whatif.studies.procurement.placing import PRESENT, remarks
+from whatif.studies.procurement.placing import remarks
 from whatif.studies.procurement.prices import PriceList, Prices, price_remarks, prices_of, without_price
 from whatif.studies.required_nodes import required_nodes
 from whatif.studies.study_result import StudyResult
@@ -43,6 +44,8 @@ class Study(StudyResult):
     present_nodes: float
     outcomes: Mapping[str, Outcome]
     """By machine: bids in the order of the ranking, then the present machine."""
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the study that replace those of its file, by path."""
     cache: JobCache = field(default_factory=JobCache)
     show: StudyView = "bids"
 
@@ -69,7 +72,7 @@ class Study(StudyResult):
     @property
     def confidence(self) -> float:
         """Probability with which commitments are met."""
-        return float(self.file.spec.commit.confidence)
+        return self.file.spec.commit.confidence
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -162,7 +165,7 @@ def study_of(
     """
     file, cache = open_study(source, overrides), JobCache() if cache is None else cache
     stated = file.spec.uncertainty
-    sampling = Sampling(stated.samples, stated.seed, spreads={grade: float(it) for grade, it in stated.spreads.items()})
+    sampling = Sampling(stated.samples, stated.seed, spreads=stated.spreads)
     prices = prices_of(file, sampling.count, sampling.seed)
     jobs = jobs_of(file, sampling, cache)
     _check(file, jobs, prices)
@@ -171,16 +174,14 @@ def study_of(
     nodes = _present_nodes(file, jobs)
     outcomes = _ranked(file, mixes, prices, terms, nodes)
     notes = (*remarks(jobs.adjustments), *price_remarks(prices), *_warnings(jobs))
-    return Study(file, jobs, prices, terms, mixes, nodes, outcomes, cache, show, remarks=notes)
+    return Study(file, jobs, prices, terms, mixes, nodes, outcomes, overrides or {}, cache, show, remarks=notes)
 
 
 def _ranked(
     file: StudyFile, mixes: Mapping[str, Mix], prices: Prices, terms: Terms, nodes: float
 ) -> dict[str, Outcome]:
     """Outcomes, the best bid first, bids that cannot run the mix after the others, and the present machine."""
-    found = {
-        name: outcome(mixes[name], mixes[PRESENT], nodes, prices.machines[name], terms) for name in file.spec.bids
-    }
+    found = {name: outcome(mixes[name], mixes[PRESENT], nodes, prices.machines[name], terms) for name in file.spec.bids}
     scores = {name: float(its.score(file.spec.criterion)[0]) for name, its in found.items()}
     order = sorted(found, key=lambda name: (not math.isfinite(scores[name]), -scores[name]))
     return {**{name: found[name] for name in order}, PRESENT: present_outcome(mixes[PRESENT], nodes, prices, terms)}
@@ -197,9 +198,9 @@ def _present_nodes(file: StudyFile, jobs: Jobs) -> float:
     """Number of nodes of the present machine."""
     stated = file.spec.present.node_count
     if stated is not None:
-        return float(stated)
+        return stated
     scenario = next(iter(jobs.scenarios[PRESENT].values()))
-    return float(scenario.program.parameters["platform.node_count"].value)  # type: ignore[arg-type]
+    return float(scenario.program.parameters["platform.node_count"].value)
 
 
 def _check(file: StudyFile, jobs: Jobs, prices: Prices) -> None:

@@ -1,4 +1,4 @@
-"""Sweeps of a study: the ranking at each value of a price, a limit, a weight, or a value of a machine or application."""
+"""Sweeps of a study: the ranking at each value of a price, a limit, a weight, a machine or an application."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.core.sweep import SweepText, numeric_points
-from whatif.errors import InvalidFileError, UsageError, did_you_mean
+from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine
 from whatif.schema.parameters import Parameter, stated_parameters
 from whatif.schema.relative import absolute, is_relative
 from whatif.schema.study_file import StudyFile, open_study
+from whatif.schema.study_spec import PRESENT
 from whatif.schema.toml import Document
 from whatif.studies.procurement.jobs import JobCache
-from whatif.studies.procurement.placing import PRESENT, Adjustment, placed
+from whatif.studies.procurement.placing import Adjustment, placed
 from whatif.studies.procurement.study import Study, study_of
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
@@ -67,7 +68,9 @@ class StudySweep(StudyResult):
             ends = np.array([study.band(item) for study, item in zip(self.studies, its, strict=True)])
             lines += [PlotLine("", x, end, "band") for end in ends.T]
         title = self.studies[0].file.spec.question
-        return PlotDescription(title, AxisDescription(self.path, self.dimension), AxisDescription("throughput"), tuple(lines))
+        return PlotDescription(
+            title, AxisDescription(self.path, self.dimension), AxisDescription("throughput"), tuple(lines)
+        )
 
     def summary(self) -> tuple[str, ...]:
         """Intervals of the parameter with the bid that is best there."""
@@ -81,7 +84,9 @@ class StudySweep(StudyResult):
         return f"at {first}" if one == other else f"from {first} to {last}"
 
     def _text(self, at: int) -> str:
-        return str(self.values[at]) if self.dimension is None else format_quantity(float(self.values[at]), self.dimension)
+        return (
+            str(self.values[at]) if self.dimension is None else format_quantity(float(self.values[at]), self.dimension)
+        )
 
     def obstacle(self) -> str:
         """Reason why no bid can be recommended at any value."""
@@ -90,7 +95,11 @@ class StudySweep(StudyResult):
 
 
 def study_sweep(
-    source: str | Path | Document, path: str, text: SweepText, overrides: Mapping[str, Any], cache: JobCache | None = None
+    source: str | Path | Document,
+    path: str,
+    text: SweepText,
+    overrides: Mapping[str, Any],
+    cache: JobCache | None = None,
 ) -> StudySweep:
     """Studies at the values of one parameter, written as for `--sweep`.
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from whatif.plotting.bars import MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
-from whatif.studies.procurement.placing import PRESENT
+from whatif.schema.study_spec import PRESENT
+from whatif.studies.procurement.changes import changes, turns
+from whatif.studies.procurement.options import options
 from whatif.table import Table
 from whatif.table_writers import worth_showing
 from whatif.units import CARBON, JOULE, ONE, SECOND, WATT, Dimension, format_quantity
@@ -50,7 +52,8 @@ def bids_table(found: Study) -> Table:
     columns |= {"price": money, "cost": money, "power": WATT, "reason": None}
     rows = []
     for name, its in found.outcomes.items():
-        low, high = found.band(its.throughput)
+        # A mix that cannot run as stated is no option, although some samples may allow it.
+        low, high = (math.nan, math.nan) if its.reason else found.band(its.throughput)
         best = found.chances.get(name, math.nan)
         numbers = [low, high, best, its.merit[0], its.daily_jobs.sum(axis=0)[0]]
         amounts = [its.capital[0], its.ownership[0], its.power[0]]
@@ -70,7 +73,7 @@ def jobs_table(found: Study) -> Table:
         for at, (application, job) in enumerate(found.jobs.of(name).items()):
             daily = [its.daily_jobs[at, 0], its.throughputs[at, 0], *(item[at] for item in equal)]
             amounts = [job.energy[0], its.costs[at, 0], its.carbon[at, 0], job.grade, reason_of(its, at)]
-            cells = [found.terms.weights[at], job.node_count[0], job.time[0], *daily, *amounts]
+            cells = [found.terms.weights[at, 0], job.node_count[0], job.time[0], *daily, *amounts]
             rows.append([name, application, *cells])
     return worth_showing(Table.of_rows(columns, rows, {"reference": PRESENT}))
 
@@ -83,8 +86,7 @@ def reason_of(its: Outcome, at: int) -> str:
 def equal_speedups(found: Study, machine: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Throughput of each application over that of the present machine at equal nodes, equal money and equal power.
 
-    The node time of a job h, times 1, the price of a node, or its power under load: as much money buys, or as much power
-    feeds, that many nodes.
+    The ratios of the node time of a job, and of that times the price of a node or its power under load.
     """
     mix, present = found.mixes[machine], found.mixes[PRESENT]
     each, own = (_node_price(found, name) for name in (machine, PRESENT))
@@ -111,7 +113,8 @@ def commitments_table(found: Study) -> Table:
         for at, (application, job) in enumerate(found.jobs.of(name).items()):
             present = found.jobs.of(PRESENT)[application].time
             required = found.required.get((name, application), "")
-            late, few, slow = found.band(job.time)[1], found.band(its.daily_jobs[at])[0], found.band(present / job.time)[0]
+            late, few = found.band(job.time)[1], found.band(its.daily_jobs[at])[0]
+            slow = found.band(present / job.time)[0]
             numbers = [job.node_count[0], job.time[0], late, its.daily_jobs[at, 0], few, present[0] / job.time[0], slow]
             words = "; ".join(filter(None, (reason_of(its, at), required if isinstance(required, str) else "")))
             target = math.nan if isinstance(required, str) else required
@@ -119,10 +122,56 @@ def commitments_table(found: Study) -> Table:
     return worth_showing(Table.of_rows(columns, rows, {"confidence": f"{found.confidence:g}"}))
 
 
+def turns_table(found: Study) -> Table:
+    """One row per number: its present value, and the nearest value at which another bid leads."""
+    rows = [
+        [
+            its.name,
+            shown(its.present, its.dimension),
+            shown(its.at, its.dimension),
+            its.leader or f"{found.winner} stays",
+        ]
+        for its in turns(found)
+    ]
+    return Table.of_rows(dict.fromkeys(("value", "present", "turns at", "best there")), rows)
+
+
+def changes_table(found: Study) -> Table:
+    """One row per bid and change: the least one with which the bid is level with the best."""
+    rows = []
+    for its in changes(found):
+        enough = math.isfinite(its.factor)
+        needed = f"x {its.factor:.3g}" if enough else "no factor up to 10 is enough"
+        rows.append([its.bid, its.name, needed, shown(its.present, its.dimension), shown(its.needed, its.dimension)])
+    return worth_showing(Table.of_rows(dict.fromkeys(("bid", "change", "needed", "from", "to")), rows))
+
+
+def options_table(found: Study) -> Table:
+    """One row per option and bid: the throughput with it, its change, and the price of a node that is worth as much."""
+    columns: dict[str, Dimension | None] = {"option": None, "bid": None, "nodes": ONE, "throughput": ONE, "change": ONE}
+    columns |= {"best": None, "worth a node": found.prices.dimension, "reason": None}
+    rows = []
+    for option in options(found):
+        for name, its in option.study.bids.items():
+            before, after = found.outcomes[name].throughput[0], its.throughput[0]
+            worth = option.worth(found, name)
+            winner = option.study.winner
+            rows.append([option.name, name, its.node_count[0], after, after / before - 1, winner, worth, its.reason])
+    return worth_showing(Table.of_rows(columns, rows))
+
+
+def shown(value: float, dimension: Dimension) -> str:
+    """Value with its unit; empty for NaN."""
+    return format_quantity(value, dimension, 4) if math.isfinite(value) else ""
+
+
 TABLES: Final[dict[str, Callable[[Study], Table]]] = {
     "bids": bids_table,
     "jobs": jobs_table,
     "commitments": commitments_table,
+    "turns": turns_table,
+    "changes": changes_table,
+    "options": options_table,
 }
 
 

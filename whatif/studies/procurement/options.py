@@ -1,0 +1,43 @@
+"""Options of a study: named changes of its values, and what they are worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whatif.schema.study_spec import flattened
+
+if TYPE_CHECKING:
+    from whatif.studies.procurement.study import Study
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """A named change, and the study with it."""
+
+    name: str
+    study: Study
+
+    def worth(self, before: Study, bid: str) -> float:
+        """Price of one node that is worth as much: the price with the option at which the throughput is that without.
+
+        As money buys nodes in proportion, it is the price of a node times the ratio of the throughputs per node, less
+        the price. NaN for a bid without a price.
+        """
+        one, other = before.outcomes[bid], self.study.outcomes[bid]
+        each = one.capital[0] / one.node_count[0]
+        ratio = (other.throughput[0] / other.node_count[0]) / (one.throughput[0] / one.node_count[0])
+        return float(each * (ratio - 1)) if math.isfinite(each * ratio) else math.nan
+
+
+def options(study: Study) -> Iterator[Option]:
+    """Options that the study names, in its order."""
+    from whatif.studies.procurement.study import study_of
+    from whatif.studies.procurement.sweeping import absolute_values
+
+    for name, tables in study.file.spec.options.items():
+        overrides = {**study.overrides, **dict(flattened(tables))}
+        document = study.file.document
+        yield Option(name, study_of(document, absolute_values(document, overrides), cache=study.cache))
