@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from whatif.api.measurements import import_runs as import_runs
     from whatif.api.measurements import import_transfer as import_transfer
     from whatif.api.measuring import measure as measure
+    from whatif.api.procurement import new_study as new_study
     from whatif.api.procurement import study as study
     from whatif.api.profiles import import_profile as import_profile
     from whatif.api.profiles import project as project
@@ -88,7 +89,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.linpack": ("hpl", "tune_hpl"),
     "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer"),
     "whatif.api.measuring": ("measure",),
-    "whatif.api.procurement": ("study",),
+    "whatif.api.procurement": ("new_study", "study"),
     "whatif.api.profiles": ("import_profile", "project"),
     "whatif.api.run_fits": ("fit_grid", "fit_regression", "fit_scaling"),
     "whatif.api.scenarios": ("calibrate", "check", "comparisons", "json_schema", "list_", "resolve", "validate"),

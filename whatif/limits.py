@@ -21,7 +21,7 @@ VALIDATION_TOPICS: Final = (
 """Comparisons with measurements and other simulators."""
 LONG_TOPICS: Final = ("hpl", "top500")
 """Those that take minutes, which are asked for by name."""
-LISTED: Final = ("platforms", "parts", "scenarios", "parameters")
+LISTED: Final = ("platforms", "parts", "scenarios", "studies", "parameters")
 """Kinds of names that `whatif list` shows."""
 REGRESSION_TABLES: Final = (
     "coefficients", "models", "prediction", "validation", "folds", "comparison", "collinearity", "influence", "runs",

@@ -8,11 +8,17 @@ from typing import overload
 from whatif.api.common import Overrides
 from whatif.core.sweep import SweepText
 from whatif.errors import UsageError
+from whatif.files.study_template import write_study_template
 from whatif.studies.procurement.study import Study, StudyView, study_of
 from whatif.studies.procurement.sweeping import StudySweep, absolute_values, study_sweep
 
 AnyStudy = str | Path
 """Name of a shipped study, or path of a file."""
+
+
+def new_study(path: str | Path) -> None:
+    """Write a commented study to begin with. Raise `UsageError` for a file that exists."""
+    write_study_template(Path(path))
 
 
 @overload

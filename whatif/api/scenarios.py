@@ -54,7 +54,7 @@ def check(
 
 
 def list_(what: str, scenario: AnyScenario | None = None) -> PresentableTable:
-    """Table of the shipped `platforms`, `parts` or `scenarios`, or of the `parameters` of a scenario (`jacobi2d`).
+    """Table of the shipped `platforms`, `parts`, `scenarios` or `studies`, or of the `parameters` of a scenario (`jacobi2d`).
 
     Raise `UsageError` for anything else, and for a scenario that is not used.
 
@@ -90,14 +90,14 @@ def resolve(
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """JSON Schema of `platform` or `scenario` files. Raise `UsageError` for another kind.
+    """JSON Schema of `platform`, `scenario` or `study` files. Raise `UsageError` for another kind.
 
     >>> import whatif
     >>> "application" in whatif.json_schema("scenario")["properties"]
     True
     """
-    if kind not in ("platform", "scenario"):
-        raise UsageError(f"`{kind}`: expected platform or scenario")
+    if kind not in ("platform", "scenario", "study"):
+        raise UsageError(f"`{kind}`: expected platform, scenario or study")
     return file_schema(kind)
 
 

@@ -35,11 +35,11 @@ _HELP: Final[dict[str, str]] = {
     "sensitivity": "Rank parameters by elasticity, or list bottlenecks in order.",
     "seek": "Find the values that meet targets, break-even points, or Pareto fronts.",
     "scale": "Plan strong and weak scaling, isoefficiency, memory and node-hours.",
-    "check": "Check scenario and platform files.",
+    "check": "Check scenario, platform and study files.",
     "validate": "Compare predictions with measured runs, and the models with published results.",
     "calibrate": "Determine corrections of a scenario from measured runs.",
     "list": "List platforms, scenarios, or the parameters of a scenario.",
-    "schema": "Print the JSON Schema of scenario or platform files.",
+    "schema": "Print the JSON Schema of scenario, platform or study files.",
     "resolve": "Print a scenario with its platform merged in.",
 }
 _MODULES: Final = {"import": "import_files"}

@@ -8,9 +8,9 @@ import click
 
 
 @click.command("schema")
-@click.argument("kind", type=click.Choice(["platform", "scenario"]))
+@click.argument("kind", type=click.Choice(["platform", "scenario", "study"]))
 def command(kind: str) -> None:
-    """Print the JSON Schema of platform or scenario files."""
+    """Print the JSON Schema of platform, scenario or study files."""
     from whatif.api.scenarios import json_schema
 
     click.echo(json.dumps(json_schema(kind), indent=2, ensure_ascii=False, sort_keys=True))

@@ -36,8 +36,12 @@ def command(
     power, and the probability of each bid to be the best. -o FILE.html writes the page for the committee, -o FILE.pdf
     the same for print. --set and --sweep take values of the study, e.g. --set limits.power='2.5 MW'.
     """
-    from whatif.api.procurement import study
+    from whatif.api.procurement import new_study, study
 
+    if new is not None:
+        new_study(new)
+        click.echo(f"written: {new}", err=True)
+        return
     if file is None:
         raise UsageError("name a STUDY, or write one with --new FILE")
     stated = overrides_of(overrides)

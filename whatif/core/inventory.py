@@ -46,6 +46,12 @@ def scenario_table() -> Table:
     return Table.of_rows({"scenario": None, "question": None}, rows)
 
 
+def study_table() -> Table:
+    """Shipped studies: name and the question that they answer."""
+    rows = [(name, str(open_document(name, "studies").data["question"])) for name in shipped_names("studies")]
+    return Table.of_rows({"study": None, "question": None}, rows)
+
+
 def parameter_list(scenario: Scenario) -> Table:
     """Parameters of a scenario: path, value, use (numeric, structural or not used), grade and source."""
     program = scenario.program
@@ -60,5 +66,6 @@ SHIPPED: Final[Mapping[str, Callable[[], Table]]] = {
     "platforms": platform_table,
     "parts": part_table,
     "scenarios": scenario_table,
+    "studies": study_table,
 }
 """Tables of shipped files."""

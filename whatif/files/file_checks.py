@@ -17,7 +17,8 @@ from whatif.files.baseline import Move, moves, read_results, write_results
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import load_part, load_platform, open_document
-from whatif.schema.shipped import is_file, shipped_names
+from whatif.schema.shipped import is_file, kind_of, shipped_names
+from whatif.schema.study_file import open_study
 from whatif.table import Table
 from whatif.units import SECOND, format_quantity
 
@@ -102,10 +103,16 @@ def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Scenario | None]:
     if not is_file(Path(name)) and name in shipped_names("platforms"):
         load_platform(name, folders)
         return "platform", None
+    if not is_file(Path(name)) and name in shipped_names("studies"):
+        open_study(name)
+        return "study", None
     document = open_document(name, "scenarios", folders)
     if "part" in document.data:
         load_part(name, folders)
         return "part", None
+    if kind_of(document.data) == "study":
+        open_study(document)
+        return "study", None
     if looks_like_platform(document.data):
         load_platform(name, folders)
         return "platform", None

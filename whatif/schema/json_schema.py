@@ -1,4 +1,4 @@
-"""JSON Schema of scenario and platform files; no key is required, as `extends` or the platform can provide it."""
+"""JSON Schema of scenario, platform and study files; a key of the first two may be that of a file they extend."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from whatif.schema.field_help import SchemaWithHelp
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import NONE
 from whatif.schema.scenario_spec import ScenarioSpec
+from whatif.schema.study_spec import StudySpec
 
 _EXTENDS = {"type": "string", "description": "Name of the file that this one extends."}
 _PART = {"type": "string", "description": "Name of the part that this table extends."}
 _PARTS = ("GPU", "CPU", "Host", "PCIe", "NVLink", "Distance")
+_DIALECT = "http://json-schema.org/draft-07/schema#"
 _PHASES = ("RegressionPhase", "StructuredGridPhase")
 
 
 def file_schema(kind: str) -> dict[str, Any]:
-    """JSON Schema of a `platform` or `scenario` file, as plain data."""
+    """JSON Schema of a `platform`, `scenario` or `study` file, as plain data."""
+    if kind == "study":
+        study: dict[str, Any] = _without_null(StudySpec.model_json_schema(schema_generator=SchemaWithHelp))
+        return {**study, "$schema": _DIALECT, "title": "whatif study file"}
     model = PlatformSpec if kind == "platform" else ScenarioSpec
     schema: dict[str, Any] = _partial(model.model_json_schema(schema_generator=SchemaWithHelp))
-    schema["$schema"] = "http://json-schema.org/draft-07/schema#"
+    schema["$schema"] = _DIALECT
     schema["title"] = f"whatif {kind} file"
     schema["properties"]["extends"] = _EXTENDS
     for part in (*_PARTS, *(_PHASES if kind == "scenario" else ())):
@@ -47,6 +52,15 @@ def _partial(node: Any) -> Any:
     renamed = {("anyOf" if key == "oneOf" else key): value for key, value in node.items()}
     dropped = ("required", "default", "discriminator")
     return {key: _partial(value) for key, value in renamed.items() if key not in dropped or _is_property(value)}
+
+
+def _without_null(node: Any) -> Any:
+    """Schema without `null`, which TOML does not have, and without defaults."""
+    if isinstance(node, list):
+        return [_without_null(item) for item in node if item != {"type": "null"}]
+    if not isinstance(node, dict):
+        return node
+    return {key: _without_null(value) for key, value in node.items() if key != "default" or _is_property(value)}
 
 
 def _is_property(value: Any) -> bool:

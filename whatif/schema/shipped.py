@@ -12,7 +12,9 @@ from typing import Any, Final, Literal
 from whatif.errors import WhatifError
 from whatif.schema.toml import read_document
 
-Kind = Literal["scenario", "platform", "part"]
+Kind = Literal["scenario", "platform", "part", "study"]
+PLURALS: Final = {"scenario": "scenarios", "platform": "platforms", "part": "parts", "study": "studies"}
+"""Folders of the kinds of files."""
 MOST_FILES: Final = 500
 """Most files of one folder that are read."""
 
@@ -20,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def shipped_folder(kind: str) -> Path:
-    """Folder of the shipped `platforms`, `parts`, `scenarios` or `schemas`, in a checkout or an installed wheel."""
+    """Folder of the shipped `platforms`, `parts`, `scenarios`, `studies` or `schemas`, in a checkout or an installed wheel."""
     package = Path(__file__).resolve().parent.parent
     inside = "platforms/parts" if kind == "parts" else kind
     packed = package / "_shipped" / inside
@@ -74,13 +76,15 @@ def names_in(folders: Sequence[Path], kind: str) -> list[str]:
 
 def _is_of(path: Path, kind: str) -> bool:
     try:
-        return f"{kind_of(read_document(path).data)}s" == kind
+        return PLURALS.get(kind_of(read_document(path).data) or "") == kind
     except WhatifError:
         return False
 
 
 def kind_of(data: Mapping[str, Any]) -> Kind | None:
-    """Kind of a file by its content: scenario, platform or part; None for any other file."""
+    """Kind of a file by its content: scenario, platform, part or study; None for any other file."""
+    if {"bids", "mix"} & data.keys():
+        return "study"
     if "part" in data:
         return "part"
     if not data.keys().isdisjoint(("application", "platform", "sweep", "parameters")):
