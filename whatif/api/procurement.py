@@ -16,9 +16,18 @@ AnyStudy = str | Path
 """Name of a shipped study, or path of a file."""
 
 
-def new_study(path: str | Path) -> None:
-    """Write a commented study to begin with. Raise `UsageError` for a file that exists."""
-    write_study_template(Path(path))
+def new_study(new: str | Path) -> None:
+    """Write a commented study to begin with into a file. Raise `UsageError` for one that exists.
+
+    >>> import whatif
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     whatif.new_study(Path(folder) / "ours.toml")
+    ...     print(whatif.study(Path(folder) / "ours.toml").winner)
+    north
+    """
+    write_study_template(Path(new))
 
 
 @overload
@@ -48,8 +57,8 @@ def study(
 
     >>> import whatif
     >>> found = whatif.study("successor")
-    >>> found.outcomes["present"].throughput[0]
-    1.0
+    >>> found.winner, float(found.outcomes["present"].throughput[0])
+    ('accelerators', 1.0)
     """
     stated = absolute_values(source, overrides or {})
     if sweep is None:

@@ -54,9 +54,9 @@ def check(
 
 
 def list_(what: str, scenario: AnyScenario | None = None) -> PresentableTable:
-    """Table of the shipped `platforms`, `parts`, `scenarios` or `studies`, or of the `parameters` of a scenario (`jacobi2d`).
+    """Table of the shipped `platforms`, `parts`, `scenarios` or `studies`, or of the `parameters` of a scenario.
 
-    Raise `UsageError` for anything else, and for a scenario that is not used.
+    The scenario is `jacobi2d` by default. Raise `UsageError` for anything else, and for a scenario that is not used.
 
     >>> import whatif
     >>> "summit" in set(whatif.list_("platforms").to_pandas()["platform"])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("study")
-@click.argument("file", required=False, metavar="STUDY")
+@click.argument("source", required=False, metavar="STUDY")
 @click.option("--new", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write a commented study to begin with; a file that exists is not touched.")  # fmt: skip
 @click.option("--show", type=click.Choice(["bids", "jobs", "commitments", "turns", "changes", "options"]),
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @set_option
 @output_options(plot="Draw the throughput of the mix of a --sweep.")
 def command(
-    file: str | None, new: Path | None, show: StudyView, sweep: str | None, overrides: tuple[str, ...], output: Output
+    source: str | None, new: Path | None, show: StudyView, sweep: str | None, overrides: tuple[str, ...], output: Output
 ) -> None:
     """Rank the bids of STUDY, a file that states the present machine, bids, a mix of applications and limits.
 
@@ -42,13 +42,13 @@ def command(
         new_study(new)
         click.echo(f"written: {new}", err=True)
         return
-    if file is None:
+    if source is None:
         raise UsageError("name a STUDY, or write one with --new FILE")
     stated = overrides_of(overrides)
     if sweep is None:
-        output.write(study(file, overrides=stated, show=show))
+        output.write(study(source, overrides=stated, show=show))
         return
     path, _, values = (part.strip() for part in sweep.partition("="))
     if not values:
         raise UsageError(f"--sweep {sweep}: expected PATH=SPEC")
-    output.write(study(file, overrides=stated, sweep={path: values}))
+    output.write(study(source, overrides=stated, sweep={path: values}))

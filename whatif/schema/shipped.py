@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def shipped_folder(kind: str) -> Path:
-    """Folder of the shipped `platforms`, `parts`, `scenarios`, `studies` or `schemas`, in a checkout or an installed wheel."""
+    """Folder of shipped files of a kind, or of the `schemas`, in a checkout or an installed wheel."""
     package = Path(__file__).resolve().parent.parent
     inside = "platforms/parts" if kind == "parts" else kind
     packed = package / "_shipped" / inside

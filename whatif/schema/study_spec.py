@@ -78,7 +78,7 @@ class Machine(StrictTable):
         for count in self.node_prices or {}:
             if not count.isdigit() or int(count) < 1:
                 message = f"`{count}` is no number of nodes"
-                raise PydanticCustomError("price", "{message}", {"message": message, "key": f"node_prices.{count}"})
+                raise PydanticCustomError("price", "{message}", {"message": message, "key": "node_prices"})
         return self
 
     def settings(self) -> dict[str, Any]:

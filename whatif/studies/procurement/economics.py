@@ -183,7 +183,7 @@ def _costs(
     mix: Mix, prices: PriceList, terms: Terms, size: _Size, mean_power: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Price of the machine, its cost over the lifetime, and the cost of one job of each application."""
-    capital = prices.fixed + size.nodes * size.each
+    capital = prices.fixed + size.nodes * (size.each if prices.node_prices else np.nan)
     rate = capital / (size.nodes * terms.working_time)
     if prices.rate is not None:
         capital, rate = np.full_like(size.nodes, np.nan), prices.rate + prices.fixed / (size.nodes * terms.working_time)

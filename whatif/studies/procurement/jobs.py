@@ -22,7 +22,7 @@ from whatif.errors import InvalidFileError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT
-from whatif.studies.procurement.placing import Adjustment, adjustments, placed
+from whatif.studies.procurement.placing import Adjustment, adjustments, located, placed
 
 _NODES: Final = "placement.nodes_needed"
 
@@ -89,8 +89,12 @@ def jobs_of(study: StudyFile, sampling: Sampling, cache: JobCache | None = None)
         machine: {name: _kept(placed(study, name, machine, adjusted[name]), cache) for name in study.spec.mix}
         for machine in study.spec.machines
     }
-    programs = [program for its in scenarios.values() for item in its.values() if (program := _compiled(item))]
-    alike = replace(sampling, keys=shared_keys(programs, sampling))
+    programs = [
+        _compiled(study, name, machine, scenario)
+        for machine, its in scenarios.items()
+        for name, scenario in its.items()
+    ]
+    alike = replace(sampling, keys=shared_keys(filter(None, programs), sampling))
     found = {
         machine: {name: _job(scenario, alike, cache) for name, scenario in its.items()}
         for machine, its in scenarios.items()
@@ -116,9 +120,12 @@ def _key(scenario: Scenario) -> str:
     return repr((scenario.document.name, scenario.platform, scenario.folders, sorted(scenario.overrides.items())))
 
 
-def _compiled(scenario: Scenario) -> Program | None:
+def _compiled(study: StudyFile, application: str, machine: str, scenario: Scenario) -> Program | None:
+    """Compiled scenario; None if it is infeasible. Raise `InvalidFileError` at the keys of the study."""
     try:
         return scenario.program
+    except InvalidFileError as problem:
+        raise located(study, application, machine, problem) from None
     except WhatifError:
         return None
 
@@ -131,12 +138,10 @@ def _job(scenario: Scenario, sampling: Sampling, cache: JobCache) -> Job:
 
 
 def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
-    """Job without and with uncertainty. Raise `InvalidFileError` for a scenario or platform that is not valid."""
+    """Job without and with uncertainty."""
     try:
         program = scenario.program
         plain = evaluate(program)
-    except InvalidFileError:
-        raise
     except WhatifError as error:
         nothing = np.full(sampling.count + 1, np.nan)
         return Job(nothing, nothing, nothing, nothing, str(error))

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.core.scenario import Scenario
-from whatif.errors import InvalidFileError, UsageError, WhatifError
+from whatif.errors import InvalidFileError, Problem, UsageError, WhatifError
 from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT, MixPart, flattened
 from whatif.studies.calibration import Calibration, calibrate
@@ -81,6 +81,27 @@ def _at(study: StudyFile, path: str, problem: InvalidFileError) -> InvalidFileEr
     return study.refused(path, problem.problems[0].message)
 
 
+def located(study: StudyFile, application: str, machine: str, problem: InvalidFileError) -> InvalidFileError:
+    """Problems of a placed scenario, at the keys of the study that cause them unless they are those of other files."""
+    return InvalidFileError([_located(study, application, machine, item) for item in problem.problems])
+
+
+def _located(study: StudyFile, application: str, machine: str, item: Problem) -> Problem:
+    at = machine if machine == PRESENT else f"bids.{machine}"
+    if item.file == "--platform":
+        return study.problem(f"{at}.platform", item.message)
+    path = item.file.removeprefix("--set ").partition("=")[0]
+    below = path.removeprefix("platform.")
+    places = {
+        f"mix.{application}.on.{machine}.{path}": path
+        in dict(flattened(study.spec.mix[application].on.get(machine, {}))),
+        f"{at}.overrides.{below}": path in study.spec.machines[machine].settings(),
+        f"mix.{application}.overrides.{path}": path in dict(flattened(study.spec.mix[application].overrides)),
+    }
+    place = next((place for place, stated in places.items() if stated), "")
+    return study.problem(place, item.message) if place else item
+
+
 def adjustment_of(study: StudyFile, application: str) -> Adjustment:
     """Agreement of an application with its runs on the present machine; neutral without runs.
 
@@ -88,6 +109,10 @@ def adjustment_of(study: StudyFile, application: str) -> Adjustment:
     its times on all machines. Raise `InvalidFileError` for runs that do not fit or are of another machine.
     """
     scenario = placed(study, application, PRESENT, Adjustment())
+    try:
+        scenario.program  # noqa: B018 - compiles it
+    except InvalidFileError as problem:
+        raise located(study, application, PRESENT, problem) from None
     path = _file_of_runs(study, study.spec.mix[application], scenario)
     if path is None:
         return Adjustment()

@@ -129,7 +129,7 @@ def turns_table(found: Study) -> Table:
             its.name,
             shown(its.present, its.dimension),
             shown(its.at, its.dimension),
-            its.leader or f"{found.winner} stays",
+            its.leader or found.winner,
         ]
         for its in turns(found)
     ]

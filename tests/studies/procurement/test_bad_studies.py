@@ -1,0 +1,120 @@
+"""Studies with mistakes: each is reported with its place in the file."""
+
+from __future__ import annotations
+
+import pytest
+
+import whatif
+from tests.studies.procurement.studies_at_hand import BIDS, STUDY, study_file
+from whatif.errors import InvalidFileError, UsageError
+
+ONE = '[bids.six]\nplatform = "summit"\nnode_price = "50 kUSD"'
+
+
+def problem_of(path, **options):
+    with pytest.raises(InvalidFileError) as caught:
+        whatif.study(path, **options)
+    (problem,) = caught.value.problems
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("bids", "limits", "more", "key", "message"),
+    [
+        ('[bids.six]\nplatform = "summit"\nnode_price = "50 kEUR"', 'capital = "1 MUSD"', "", "bids.six.node_price",
+         "is in EUR, the study in USD; state `[rates.EUR]`"),
+        (ONE, "", '[rates.EUR]\nvalue = "1 GBP"\ndate = "2026-11-24"', "", ""),
+        ('[bids.six]\nplatform = "summit"\nnode_price = "1 EUR"', 'capital = "1 MUSD"',
+         '[rates.EUR]\nvalue = "1 GBP"\ndate = "-"',
+         "rates.EUR.value", "must be in USD"),
+        ('[bids.six]\nplatform = "summit"\nnode_price = "1 USD"\nprice = "2 USD"', "", "", "bids.six.node_price",
+         "`price` and `node_price` exclude each other"),
+        ('[bids.six]\nplatform = "summit"\nnode_price = "= 2 * x"', "", "", "bids.six.node_price", "not an expression"),
+        ('[bids.six]\nplatform = "summit"\nnode_prices = { few = "1 USD" }', "", "", "bids.six.node_prices",
+         "`few` is no number of nodes"),
+        ('[bids.six]\nplatform = "sumit"\nnode_price = "1 USD"', "", "", "bids.six.platform", "did you mean `summit`"),
+        ('[bids.six]\nplatform = "summit"', 'capital = "1 MUSD"', "", "bids.six", "no price, which `[limits] capital`"),
+        ('[bids.six]\nplatform = "summit"\nnode_price = "1 USD"\n[bids.six.overrides]\nnode.host.power = "none"',
+         'power = "1 MW"', "", "bids.six.platform", "no power, which `[limits] power` needs"),
+        (ONE, 'cost = "1 MUSD"', "", "limits.cost", "needs `[limits] lifetime`"),
+        (ONE, 'power = "1 MUSD"', "", "limits.power", "write a quantity in W"),
+        (ONE, 'pwr = "1 MW"', "", "limits.pwr", "did you mean `power`?"),
+        ('[bids.present]\nplatform = "summit"', "", "", "bids.present", "give the bid another name"),
+        (ONE, "", '[mix.c]\nscenario = "no_such"', "mix.c.scenario", "no such file or shipped name"),
+        (ONE, "", '[mix.c]\nscenario = "a.toml"\n[mix.c.on.seven]\nx = 1', "mix.c.on.seven", "no machine of the study"),
+        (ONE, "", '[mix.c]\nscenario = "minife"\nruns = "none.csv"', "", "no such file"),
+    ],
+)  # fmt: skip
+def test_a_mistake_names_its_key_and_line(tmp_path, bids, limits, more, key, message):
+    path = study_file(tmp_path, bids=bids, limits=limits, more=more)
+    if not message and not key:
+        assert whatif.study(path).outcomes  # A rate that no price needs is not looked at.
+        return
+    problem = problem_of(path)
+    assert message in problem.message
+    if key:
+        assert problem.key == key
+        assert key.rpartition(".")[2] in path.read_text().splitlines()[problem.line - 1]
+
+
+def test_weights_that_add_up_to_nothing(tmp_path):
+    path = study_file(tmp_path)
+    with pytest.raises(InvalidFileError, match="the weights add up to 0"):
+        whatif.study(path, overrides={"mix.a.weight": 0, "mix.b.weight": 0})
+
+
+def test_runs_of_another_machine_than_the_present_one(tmp_path):
+    text = STUDY.format(bids=BIDS, limits="", more='[mix.c]\nscenario = "minife"\nruns = "runs.csv"')
+    path = study_file(tmp_path)
+    path.write_text(text)
+    (tmp_path / "runs.csv").write_text("platform,rank_count,iteration_time [us]\nsummit,64,5000\n")
+    problem = problem_of(path)
+    assert problem.key == "mix.c.runs"
+    assert "no runs on lassen" in problem.message
+    assert "runs must be of the present machine, lassen" in problem.message
+
+
+def test_an_application_that_fits_nowhere(tmp_path):
+    path = study_file(tmp_path)
+    whole = {"mix.a.overrides.application.rank_count": 400}
+    found = whatif.study(path, overrides={**whole, "limits.capital": "1 MUSD"})
+    assert not found.winner
+    assert found.obstacle() == "infeasible: no bid runs the mix within the limits"
+    assert found.bids["six"].reasons == ("a: needs 67 nodes, the limit of capital allows 20", "")
+    assert found.chances == {}
+    rows = [row for row in whatif.study(path, overrides=whole, show="jobs").to_dict()["rows"]
+            if row["machine"] == "three"]  # fmt: skip
+    assert rows[0]["reason"] == "the ranks need more nodes than the platform has (platform.node_count)"
+    assert rows[1]["throughput"] > 0
+
+
+def test_an_application_that_the_present_machine_cannot_run(tmp_path):
+    path = study_file(tmp_path)
+    with pytest.raises(InvalidFileError, match=r"mix.a: the present machine cannot run it: the ranks need more nodes"):
+        whatif.study(path, overrides={"mix.a.overrides.application.rank_count": 600})
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"limits.pwer": "x0.9"}, "did you mean `limits.power`"),
+        ({"bids.ten.overrides.node.gpu_count": "x2"}, "no such bid or application"),
+        ({"bids.six.overrides.node.gpus": "x2"}, "no such parameter"),
+    ],
+)
+def test_relative_values_of_unknown_parameters(tmp_path, overrides, message):
+    path = study_file(tmp_path, limits='power = "1 MW"')
+    with pytest.raises(UsageError, match=message):
+        whatif.study(path, overrides=overrides)
+
+
+def test_a_file_that_exists_is_not_overwritten(tmp_path):
+    path = study_file(tmp_path)
+    with pytest.raises(UsageError, match="exists already"):
+        whatif.new_study(path)
+
+
+def test_a_target_of_an_unknown_result(tmp_path):
+    path = study_file(tmp_path, more='[mix.c]\nscenario = "minife"\ntarget = "speed <= 1 s"')
+    with pytest.raises(InvalidFileError, match=r"study.toml:\d+:1: mix.c.target: .*speed"):
+        whatif.study(path, show="commitments").table()

@@ -1,0 +1,148 @@
+"""Turning points, changes and options of studies, against hand arithmetic and against changed studies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import whatif
+from tests.studies.procurement.studies_at_hand import study_file
+from tests.studies.procurement.test_study import FOUR, SIX, throughput
+from whatif.errors import UsageError
+from whatif.studies.procurement.changes import changes, turns
+
+BIDS = """
+[bids.six]
+platform = "summit"
+node_price = "50 USD"
+[bids.four]
+platform = "lassen"
+node_price = "40 USD"
+"""
+
+
+@pytest.fixture(name="path")
+def path_of_study(tmp_path):
+    """A study of two bids with so many nodes that whole ones do not matter."""
+    return study_file(tmp_path, bids=BIDS)
+
+
+def rows(study, show):
+    return replace(study, show=show).to_dict()["rows"]
+
+
+def test_the_price_at_which_another_bid_leads_is_that_of_equal_throughput(path):
+    found = whatif.study(path)
+    assert list(found.bids) == ["four", "six"]
+    ratio = throughput(1 / 40, FOUR) / throughput(1 / 50, SIX)
+    turning = {its.name: its for its in turns(found)}
+    assert_allclose(turning["prices of four"].at, ratio, rtol=1e-3, atol=0)
+    assert_allclose(turning["prices of six"].at, 1 / ratio, rtol=1e-3, atol=0)
+    assert turning["prices of four"].leader == "six"
+
+
+def test_the_weight_at_which_another_bid_leads_is_that_of_equal_throughput(path):
+    """Per money, `six` takes 12/12 x 50/40 as long for `a`, and 20/45 x 50/40 for `b`."""
+    found = whatif.study(path, overrides={"bids.six.node_price": "60 USD"})
+    a, b = 1 * 60 / 40, 20 / 45 * 60 / 40
+    weight = (1 - b) / (a - b)
+    turning = next(its for its in turns(found) if its.name == "mix.a.weight")
+    assert found.winner == "four"
+    assert_allclose(turning.at, weight, rtol=1e-3, atol=0)
+    before, after = (whatif.study(path, overrides={"bids.six.node_price": "60 USD", "mix.a.weight": at,
+                                                   "mix.b.weight": 1 - at}).winner
+                     for at in (1.01 * weight, 0.99 * weight))  # fmt: skip
+    assert (before, after) == ("four", "six")
+
+
+def test_no_limit_of_money_changes_the_order_of_bids_that_money_alone_limits(path):
+    turning = {its.name: its for its in turns(whatif.study(path))}
+    assert np.isnan(turning["limits.capital"].at)
+    assert np.isnan(turning["site.energy_price"].at)
+    shown = next(row for row in rows(whatif.study(path), "turns") if row["value"] == "limits.capital")
+    assert (shown["turns at"], shown["best there"]) == ("", "four")
+
+
+@pytest.mark.parametrize("name", ["prices", "nodes for the same money"])
+def test_the_least_change_of_price_makes_a_bid_level(path, name):
+    found = whatif.study(path)
+    change = next(its for its in changes(found) if its.name == name)
+    ratio = throughput(1 / 40, FOUR) / throughput(1 / 50, SIX)
+    assert change.bid == "six"
+    assert_allclose(change.factor, 1 / ratio if name == "prices" else ratio, rtol=1e-3, atol=0)
+    assert_allclose(change.needed, 50 / ratio if name == "prices" else 100_000 * ratio, rtol=1e-3, atol=0)
+
+
+def test_a_study_with_the_least_change_has_equal_bids():
+    found = whatif.study("successor")
+    known = {(its.bid, its.name): its for its in changes(found)}
+    price = known["superchips", "prices"].needed
+    level = whatif.study("successor", overrides={"bids.superchips.node_price": f"{price} USD"})
+    scores = [level.scores[name][0] for name in ("superchips", "accelerators")]
+    assert_allclose(*scores, rtol=5e-3, atol=0)
+    memory = known["superchips", "memory bandwidth"].factor
+    path = "bids.superchips.overrides.node.gpu.dram_bandwidth"
+    faster = whatif.study("successor", overrides={path: f"x{memory}"})
+    assert_allclose(faster.scores["superchips"][0], faster.scores["accelerators"][0], rtol=5e-3, atol=0)
+
+
+def test_power_binds_where_no_price_is_low_enough():
+    change = next(its for its in changes(whatif.study("successor")) if (its.bid, its.name) == ("processors", "prices"))
+    assert np.isnan(change.factor)
+    cheap = whatif.study("successor", overrides={"bids.processors.node_price": "3 kUSD"})
+    assert (cheap.bids["processors"].limit, cheap.winner) == ("power", "accelerators")
+
+
+def test_an_option_is_the_study_with_its_values():
+    found = rows(whatif.study("successor"), "options")
+    changed = whatif.study("successor", overrides={"bids.superchips.overrides.node.gpu_count": 6})
+    row = next(row for row in found if (row["option"], row["bid"]) == ("six_superchips_a_node", "superchips"))
+    assert_allclose(row["throughput"], changed.bids["superchips"].throughput[0], rtol=1e-12, atol=0)
+    assert row["best"] == changed.winner == "superchips"
+    # At the price with what it is worth, the bid has the throughput that it has without the option.
+    price = 120e3 + row["worth a node"]
+    overrides = {"bids.superchips.overrides.node.gpu_count": 6, "bids.superchips.node_price": f"{price} USD"}
+    level = whatif.study("successor", overrides=overrides).bids["superchips"].throughput[0]
+    assert_allclose(level, whatif.study("successor").bids["superchips"].throughput[0], rtol=5e-3, atol=0)
+
+
+def test_a_sweep_is_a_study_at_each_value(path):
+    prices = ["30 USD", "60 USD"]
+    swept = whatif.study(path, sweep={"bids.six.node_price": prices})
+    assert swept.summary() == ("six is best at 30 USD", "four is best at 60 USD")
+    single = [whatif.study(path, overrides={"bids.six.node_price": price}) for price in prices]
+    for row in swept.to_dict()["rows"]:
+        its = single[prices.index(f"{row['bids.six.node_price']:.0f} USD")].bids[row["bid"]]
+        assert row["throughput"] == its.throughput[0]
+    assert [line.label for line in swept.picture().lines if line.label] == ["six", "four"]
+
+
+def test_a_sweep_over_hardware_words_and_wrong_values(path):
+    swept = whatif.study(path, sweep={"bids.six.overrides.node.gpu_count": "6, 12"})
+    assert [study.jobs.of("six")["a"].time[0] for study in swept.studies] == [6.0, 12.0]
+    words = whatif.study(path, sweep={"criterion": "merit, throughput"})
+    assert [study.criterion for study in words.studies] == ["merit", "throughput"]
+    with pytest.raises(UsageError, match="words have no axis"):
+        words.picture()
+    with pytest.raises(UsageError, match="must be greater than 0"):
+        whatif.study(path, sweep={"limits.lifetime": "0 s, 1 year"})
+    with pytest.raises(UsageError, match="one parameter"):
+        whatif.study(path, sweep={"limits.lifetime": "1 year", "criterion": "merit"})
+
+
+@pytest.mark.parametrize(
+    ("criterion", "score"),
+    [
+        ("merit", lambda its: its.merit[0]),
+        ("cost", lambda its: its.throughput[0] / its.ownership[0]),
+        ("energy", lambda its: its.throughput[0] / its.mean_power[0]),
+    ],
+)
+def test_the_criterion_ranks_the_bids(path, criterion, score):
+    found = whatif.study(path, overrides={"criterion": criterion})
+    scores = [score(its) for its in found.bids.values()]
+    assert scores == sorted(scores, reverse=True)
+    assert_allclose([its[0] for its in found.scores.values()], scores, rtol=1e-12, atol=0)

@@ -1,0 +1,227 @@
+"""Procurement studies against hand arithmetic, and against runs of single scenarios."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import whatif
+from tests.studies.procurement.studies_at_hand import LASSEN, LIMITS, SUMMIT, study_file
+from whatif.core.scenario import Scenario
+from whatif.errors import InvalidFileError
+from whatif.files.study_template import study_template
+from whatif.schema.study_file import open_study
+from whatif.schema.toml import parse_document
+from whatif.studies.calibration import calibrate
+from whatif.studies.procurement.placing import adjustment_of
+from whatif.studies.run_accuracy import ITERATION, category_ratios
+
+SIX, FOUR, THREE = (2, 6.0, 10.0), (3, 4.0, 15.0), (4, 3.0, 20.0)
+"""Nodes of a job of 12 ranks, and the times of `a` and `b`, by GPUs of a node."""
+
+
+def node_times(job):
+    nodes, *times = job
+    return nodes * np.array(times)
+
+
+def throughput(nodes, job):
+    return nodes / 100 / np.dot([0.75, 0.25], node_times(job) / node_times(FOUR))
+
+
+def test_nodes_throughput_and_merit_of_three_bids_are_those_of_hand_arithmetic(tmp_path):
+    found = whatif.study(study_file(tmp_path))
+    sizes = {"six": (100, SIX), "four": (125, FOUR), "three": (90, THREE)}
+    for name, (nodes, job) in sizes.items():
+        its = found.bids[name]
+        assert its.node_count[0] == nodes
+        assert_allclose(its.throughput[0], throughput(nodes, job), rtol=1e-12, atol=0)
+        merit = np.prod((nodes / 100 * node_times(FOUR) / node_times(job)) ** [0.75, 0.25])
+        assert_allclose(its.merit[0], merit, rtol=1e-12, atol=0)
+    assert {name: its.limit for name, its in found.bids.items()} == {
+        "six": "capital",
+        "four": "capital",
+        "three": "offer",
+    }
+    assert list(found.bids) == sorted(sizes, key=lambda name: -throughput(*sizes[name]))
+
+
+def test_prices_energy_cost_and_carbon_are_those_of_hand_arithmetic(tmp_path):
+    found = whatif.study(study_file(tmp_path))
+    its, job = found.bids["six"], found.jobs.of("six")["a"]
+    lifetime, energy_price = 1000 * 86400, 0.36 / 3.6e6
+    assert its.capital[0] == 100 * 50e3
+    # Nothing computes: the nodes draw idle power, and the site provides that under load.
+    assert_allclose(job.energy[0], 2 * 6.0 * SUMMIT[0], rtol=1e-12, atol=0)
+    assert_allclose(its.power[0], 100 * sum(SUMMIT), rtol=1e-12, atol=0)
+    owned = 100 * 50e3 + 100 * SUMMIT[0] * lifetime * energy_price
+    assert_allclose(its.ownership[0], owned, rtol=1e-12, atol=0)
+    assert_allclose(its.costs[0, 0], 2 * 6.0 * (50e3 / lifetime + SUMMIT[0] * energy_price), rtol=1e-12, atol=0)
+    assert_allclose(its.carbon[0, 0], 2 * 6.0 * SUMMIT[0] * 400 / 3.6e6, rtol=1e-12, atol=0)
+
+
+def test_jobs_per_day_keep_the_proportions_of_the_mix_on_the_present_machine(tmp_path):
+    found = whatif.study(study_file(tmp_path))
+    present, six = found.outcomes["present"].daily_jobs[:, 0], found.bids["six"].daily_jobs[:, 0]
+    # 75 of 100 nodes run jobs of 3 nodes and 4 s, 25 those of 3 nodes and 15 s.
+    assert_allclose(present, [75 / 3 * 86400 / 4, 25 / 3 * 86400 / 15], rtol=1e-12, atol=0)
+    assert_allclose(six / present, [throughput(100, SIX)] * 2, rtol=1e-12, atol=0)
+    busy = six * node_times(SIX) / 86400
+    assert_allclose(busy.sum(), 100, rtol=1e-12, atol=0)
+
+
+def test_speedups_at_equal_nodes_money_and_power(tmp_path):
+    found = replace(whatif.study(study_file(tmp_path)), show="jobs")
+    row = next(its for its in found.to_dict()["rows"] if (its["machine"], its["application"]) == ("six", "a"))
+    equal = 3 * 4 / (2 * 6)
+    assert_allclose(row["equal nodes"], equal, rtol=1e-12, atol=0)
+    assert_allclose(row["equal money"], equal * 40 / 50, rtol=1e-12, atol=0)
+    assert_allclose(row["equal power"], equal * sum(LASSEN) / sum(SUMMIT), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("name", ["successor"])
+def test_the_present_machine_is_once_as_fast_as_itself(name):
+    found = whatif.study(name)
+    present = found.outcomes["present"]
+    for array in (present.throughput, present.merit, present.throughputs):
+        assert_allclose(array, 1.0, rtol=1e-12, atol=0)
+    rows = [row for row in replace(found, show="jobs").to_dict()["rows"] if row["machine"] == "present"]
+    assert [row[f"equal {what}"] for row in rows for what in ("nodes", "money", "power")] == [1.0] * 9
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit", "nodes"),
+    [
+        ('capital = "3 MUSD"', "capital", 60),
+        ('capital = "3 MUSD"\npower = "100 kW"', "power", int(100e3 / sum(SUMMIT))),
+        ('cost = "3 MUSD"\nlifetime = "1000 days"', "cost", int(3e6 / (50e3 + SUMMIT[0] * 24000 * 0.36e-3))),
+    ],
+)
+def test_the_smallest_limit_binds(tmp_path, limits, limit, nodes):
+    its = whatif.study(study_file(tmp_path, limits=limits)).bids["six"]
+    assert (its.limit, its.node_count[0]) == (limit, nodes)
+
+
+def test_money_for_exactly_n_nodes_buys_n(tmp_path):
+    path = study_file(tmp_path)
+    for price, nodes in ((0.1, 30), (0.7, 7), (1.1, 49)):
+        overrides = {"limits.capital": f"{price * nodes} MUSD", "bids.six.node_price": f"{price} MUSD"}
+        assert whatif.study(path, overrides=overrides).bids["six"].node_count[0] == nodes
+
+
+@pytest.mark.parametrize(
+    ("prices", "nodes", "capital"),
+    [
+        ('node_prices = { 1 = "50 kUSD", 110 = "45 kUSD" }', 111, 111 * 45e3),
+        ('node_prices = { 1 = "50 kUSD", 120 = "45 kUSD" }', 100, 5e6),
+        ('node_price = "50 kUSD"\nfixed_price = "1.02 MUSD"', 79, 79 * 50e3 + 1.02e6),
+        ('node_price = "50 kUSD"\ndiscount = 0.2', 125, 5e6),
+        ('node_price = "45 kEUR"', 100, 100 * 45e3 / 0.9),
+        ('node_count = 80\nprice = "3 MUSD"', 80, 3e6),
+        ('node_count = 200\nprice = "6 MUSD"', 166, 166 * 30e3),
+    ],
+)
+def test_prices_by_number_fixed_discounted_converted_and_of_all(tmp_path, prices, nodes, capital):
+    more = f'[rates.EUR]\nvalue = "{1 / 0.9!r} USD"\ndate = "2026-11-24"'
+    path = study_file(tmp_path, bids=f'[bids.six]\nplatform = "summit"\n{prices}', more=more)
+    its = whatif.study(path).bids["six"]
+    assert its.node_count[0] == nodes
+    assert_allclose(its.capital[0], capital, rtol=1e-12, atol=0)
+
+
+def test_rented_nodes_cost_rent_and_energy(tmp_path):
+    bids = '[bids.six]\nplatform = "summit"\nnode_rate = "2 USD/h"\nnode_count = 50'
+    its = whatif.study(study_file(tmp_path, bids=bids)).bids["six"]
+    assert np.isnan(its.capital[0])
+    hours = 24000
+    assert_allclose(its.ownership[0], 50 * hours * (2 + SUMMIT[0] * 0.36e-3), rtol=1e-12, atol=0)
+
+
+def test_an_inherited_price_is_not_that_of_the_bid(tmp_path):
+    (tmp_path / "ours.toml").write_text('extends = "frontier"\nname = "Ours"\n')
+    path = study_file(tmp_path, bids='[bids.ours]\nplatform = "ours.toml"')
+    with pytest.raises(InvalidFileError, match=r"study.toml:\d+:\d+: bids.ours: no price"):
+        whatif.study(path)
+
+
+@pytest.mark.parametrize(("platform", "nodes", "price"), [("frontier", 9856, 600e6), ("el_capitan", 11136, 600e6)])
+def test_the_published_price_of_a_machine_buys_its_published_nodes(tmp_path, platform, nodes, price):
+    limits = f'capital = "{price} USD"\nlifetime = "5 years"'
+    found = whatif.study(study_file(tmp_path, bids=f'[bids.it]\nplatform = "{platform}"', limits=limits))
+    assert (found.bids["it"].node_count[0], found.bids["it"].limit) == (nodes, "capital")
+    assert any(note.startswith("it: price of ") for note in found.notes)
+
+
+def test_equal_bids_share_the_probability_and_a_cheaper_one_has_all_of_it(tmp_path):
+    bids = '[bids.{}]\nplatform = "summit"\nnode_price = "{}"\n'
+    text = bids.format("one", "50 kUSD") + bids.format("two", "50 kUSD")
+    assert whatif.study(study_file(tmp_path, bids=text)).chances == {"one": 0.5, "two": 0.5}
+    text = bids.format("one", "50 kUSD") + bids.format("two", "49 kUSD")
+    assert whatif.study(study_file(tmp_path, bids=text)).chances == {"two": 1.0, "one": 0.0}
+
+
+def test_the_probability_follows_an_uncertain_price(tmp_path):
+    """Bid `two` is the better one where its price is below that of `one`, but for whole nodes."""
+    bids = '[bids.{}]\nplatform = "summit"\nnode_price = "{}"\n'
+    text = bids.format("one", "500 USD") + bids.format("two", "uniform(400 USD, 600 USD)")
+    found = whatif.study(study_file(tmp_path, bids=text))
+    assert_allclose(found.chances["two"], 0.5, rtol=5e-3, atol=0)
+    low, high = found.band(found.bids["two"].node_count)
+    assert_allclose([low, high], [5e6 / 580, 5e6 / 420], rtol=5e-3, atol=0)
+
+
+def test_reference_runs_are_met_in_the_mean_on_the_present_machine():
+    file = open_study("successor")
+    item = adjustment_of(file, "elements")
+    scenario = Scenario.open("minife").on("lassen")
+    found = calibrate(scenario)
+    ratios = category_ratios(found.runs, found.runs.predicted(found.calibrated))[ITERATION]
+    assert item.origin == "5 runs of minife_runs.csv"
+    assert_allclose(np.exp(np.log(ratios / item.factor).mean()), 1.0, rtol=1e-12, atol=0)
+    # The job of the study has the corrections and the factor.
+    job = whatif.study("successor").jobs.of("present")["elements"]
+    assert_allclose(job.time[0], item.factor * float(whatif.run(found.calibrated)["total_time"]), rtol=1e-9, atol=0)
+
+
+def test_the_error_that_machines_share_is_none_of_the_present_machine():
+    """The band of a calibrated application on the present machine is that of the mean of its runs."""
+    job = whatif.study("successor").jobs.of("present")["elements"]
+    error = adjustment_of(open_study("successor"), "elements").error
+    assert_allclose(np.log(job.time[1:]).std(), error, rtol=0.1, atol=0)
+
+
+def test_without_runs_the_band_is_that_of_the_models(tmp_path):
+    path = study_file(tmp_path)
+    note = "a: not calibrated: no runs; its band is that of the accuracy of the models"
+    assert note in whatif.study(path).notes
+
+
+def test_the_template_runs_and_its_optional_lines_are_valid(tmp_path):
+    path = tmp_path / "new.toml"
+    whatif.new_study(path)
+    assert whatif.study(path).winner == "north"
+    lines = [line.removeprefix("# ") if _is_optional(line) else line for line in study_template().splitlines()]
+    assert len(open_study(parse_document("\n".join(lines), "new.toml")).spec.rates) == 1
+
+
+def _is_optional(line):
+    return line.startswith("# ") and (" = " in line.partition("#")[2] or line.startswith("# [")) and "`" not in line
+
+
+def test_changed_values_are_those_of_a_changed_file(tmp_path):
+    path = study_file(tmp_path)
+    changed = whatif.study(path, overrides={"limits.capital": "x0.5", "bids.six.overrides.node.gpu_count": 12})
+    assert [changed.bids[name].node_count[0] for name in ("six", "four", "three")] == [50, 62, 83]
+    assert changed.jobs.of("six")["a"].time[0] == 12.0
+
+
+def test_limits_default_to_none(tmp_path):
+    path = study_file(tmp_path, limits='lifetime = "1 year"', bids='[bids.six]\nplatform = "summit"')
+    found = whatif.study(path)
+    assert "no limit bounds the number of nodes" in found.bids["six"].reason
+    assert found.obstacle()
+    path = study_file(tmp_path, limits=LIMITS, bids='[bids.six]\nplatform = "summit"\nnode_price = "9 MUSD"')
+    assert whatif.study(path).bids["six"].reason.startswith("a: needs 2 nodes, the limit of capital allows no node")
