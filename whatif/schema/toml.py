@@ -38,6 +38,11 @@ class Document:
         """Value of `kind` by the path of its table."""
         return {path[:-1]: value for path, value in walk(self.data) if path[-1] == "kind"}
 
+    @cached_property
+    def removed(self) -> frozenset[KeyPath]:
+        """Paths of the inherited values that it removes."""
+        return frozenset(path for path, value in walk(self.data) if value == "none")
+
     def locate(self, path: KeyPath) -> tuple[int, int]:
         """Line and column of a key, or of the nearest enclosing table; (0, 0) for an empty text."""
         for length in range(len(path), 0, -1):
@@ -183,7 +188,8 @@ class Layers:
     def _replaces(self, index: int, path: KeyPath) -> bool:
         """Whether a layer removes a table around a path, or replaces it by a part or by a table of another `kind`."""
         layer = self.items[index]
-        if any(layer.stated(path[:length]) == "none" for length in range(1, len(path))):
+        start, removed = len(layer.at), layer.document.removed
+        if removed and path[:start] == layer.at and any(path[start:end] in removed for end in range(start, len(path))):
             return True
         if layer.part and path[: len(layer.at)] == layer.at:
             return True
