@@ -188,6 +188,9 @@ TRACED = {
 }
 
 
+REDUCING = {"reduce", "recursive_doubling", "rabenseifner", "ring_allreduce"}
+
+
 def entering(trace, arrival):
     """The same trace where every rank works until its arrival first."""
     programs = []
@@ -202,7 +205,7 @@ def entering(trace, arrival):
 
 def replayed(trace, places, costs, arrival, algorithms=None):
     """When each rank has finished."""
-    schedule = lower(entering(trace, arrival), algorithms)
+    schedule = lower(entering(trace, arrival), algorithms, costs.reduction_time)
     ends = replay(schedule, places, costs).end
     return np.maximum.reduceat(ends, schedule.rank_start[:-1])
 
@@ -233,8 +236,10 @@ def random_arrival(seed, rank_count, spread):
     random_costs(),
     st.integers(0, 99),
     st.sampled_from([0.0, 1e-7, 5e-6]),
+    st.sampled_from([0.0, 3.7e-11, 2.3e-9]),
 )
-def test_rounds_end_when_the_replay_of_the_collective_does(name, count, size, per_node, costs, seed, spread):
+def test_rounds_end_when_the_replay_of_the_collective_does(name, count, size, per_node, costs, seed, spread, reduction):
+    costs = replace(costs, reduction_time=reduction)
     places, arrival = placed(count, per_node, -(-per_node // 2)), random_arrival(seed, count, spread)
     size = 0 if name == "dissemination" else size
     times = replay_result(rounds.ALGORITHMS[name], count, size, places, costs, arrival)
@@ -242,6 +247,7 @@ def test_rounds_end_when_the_replay_of_the_collective_does(name, count, size, pe
         assert "simulate the trace" in times
         assert costs.receive_overhead.any()
         return
+    assert not (reduction and costs.on_arrival and name in REDUCING)
     kind, algorithm = TRACED[name]
     expected = replayed(generate.collective_trace(kind, count, size), places, costs, arrival, {kind: algorithm})
     assert_allclose(times, expected, rtol=1e-7, atol=0)

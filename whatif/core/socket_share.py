@@ -177,9 +177,11 @@ def _reusing(context: Context, name: str, bandwidth: str, full: str, reuse: str)
 
 
 def missing_bandwidth(parameters: Container[str]) -> str:
-    """Parameter without which the memory bandwidth of a socket is unknown; empty if it is known."""
-    known = CORES in parameters and (f"{CPU}.memory_bandwidth" in parameters or HOST_BANDWIDTH in parameters)
-    return "" if known else f"{CPU}.memory_bandwidth"
+    """Table or value of the platform without which the memory bandwidth of a core is unknown; empty if it is known."""
+    if CORES not in parameters:
+        return CPU
+    stated = f"{CPU}.memory_bandwidth"
+    return "" if stated in parameters or HOST_BANDWIDTH in parameters else stated
 
 
 def has_cache(parameters: Container[str]) -> bool:

@@ -23,9 +23,9 @@ _OTHERS: Final = frozenset({"binomial_tree"})
 """Algorithms of a reduction that without `operation` are those of another operation."""
 
 
-def has_arithmetic(phase: CollectivePhase) -> bool:
-    """Whether a phase reduces by messages, and its arithmetic is to be counted."""
-    if phase.arithmetic == "none" or phase.model == "nccl" or phase.algorithm == "measured":
+def reduces(phase: CollectivePhase) -> bool:
+    """Whether a phase is a reduction by messages."""
+    if phase.model == "nccl" or phase.algorithm == "measured":
         return False
     if phase.operation is not None or phase.algorithm == "best":
         return (phase.operation or "allreduce") in _REDUCTIONS
@@ -40,7 +40,8 @@ def missing_of_arithmetic(context: Context, parameters: Container[str]) -> str:
 def reducing_bandwidth(collective: CollectiveWiring) -> str | None:
     """Memory bandwidth at which a rank combines: of its core, or of its GPU for device memory; None without."""
     context, parameters = collective.context, collective.context.wiring.parameters
-    if not has_arithmetic(collective.phase) or missing_of_arithmetic(context, parameters):
+    phase = collective.phase
+    if not reduces(phase) or phase.arithmetic == "none" or missing_of_arithmetic(context, parameters):
         return None
     if context.buffers != "host":
         shared = {"dram_bandwidth": f"{GPU}.dram_bandwidth", "ranks_per_gpu": "application.ranks_per_gpu"}
