@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.core.test_domains import collective, scenario, time
+from tests.core.test_domains import collective as without_arithmetic
+from tests.core.test_domains import scenario, time
 from whatif.core.evaluate import evaluate
 from whatif.core.request_notes import request_notes
 from whatif.core.result import run_whole
@@ -25,6 +26,10 @@ REDUCTIONS = [
 ]
 ARITHMETIC = "application__phases__phase__arithmetic"
 CPU = "platform.node.cpu."
+
+
+def collective(algorithm: str, size: str, model: str) -> str:
+    return without_arithmetic(algorithm, size, model).replace('arithmetic = "none"\n', "")
 
 
 def fugaku(algorithm: str, size: str = "8 MiB", ranks: int = 16, more: str = "", head: str = "") -> Scenario:
