@@ -42,6 +42,7 @@ kind = "collective"
 algorithm = "{algorithm}"
 model = "{model}"
 message_size = "{size}"
+arithmetic = "none"
 """
 COPY = """
 [application.phases.phase]
@@ -63,6 +64,7 @@ def halo(model: str = "max_rate") -> str:
 
 
 def collective(algorithm: str, size: str = "1 GiB", model: str = "max_rate") -> str:
+    """A collective whose messages alone count, as in times by hand."""
     return COLLECTIVE.format(algorithm=algorithm, size=size, model=model)
 
 

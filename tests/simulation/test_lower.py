@@ -191,6 +191,32 @@ def test_a_rank_receives_the_bytes_that_the_collective_needs(kind: Kind, name: s
     assert_allclose(received, 64.0 * expected, rtol=1e-12, atol=0)
 
 
+REDUCTIONS = [
+    (kind, name) for kind, name in EVERY_ALGORITHM if kind in {Kind.REDUCE, Kind.ALLREDUCE, Kind.REDUCE_SCATTER}
+]
+
+
+@pytest.mark.parametrize("rank_count", [1, 2, 5, 8])
+@pytest.mark.parametrize(("kind", "name"), REDUCTIONS)
+def test_a_reduction_combines_every_contribution_once(kind: Kind, name: str, rank_count: int):
+    """P - 1 buffers together; in recursive doubling every rank of a power of two combines in each round."""
+    contributed, below = 64.0, 1 << (rank_count.bit_length() - 1)
+    buffer = contributed * rank_count if kind is Kind.REDUCE_SCATTER else contributed
+    schedule = lower(collective(kind, rank_count, contributed), {kind: name}, reduction_time=0.5)
+    plain = lower(collective(kind, rank_count, contributed), {kind: name})
+    combined = schedule.size[schedule.step == Step.COMPUTE].sum() / (0.5 * buffer)
+    doubling = below * (below.bit_length() - 1) + rank_count - below
+    assert_allclose(combined, doubling if name == "recursive_doubling" else rank_count - 1, rtol=1e-12, atol=0)
+    others = schedule.step != Step.COMPUTE
+    assert_array_equal(schedule.size[others], plain.size)
+    assert not (plain.step == Step.COMPUTE).any()
+
+
+@pytest.mark.parametrize("kind", [Kind.ALLGATHER, Kind.GATHER, Kind.ALLTOALL, Kind.BROADCAST, Kind.SCAN, Kind.BARRIER])
+def test_other_collectives_have_no_arithmetic(kind: Kind):
+    assert_same(lower(collective(kind, 6, 64.0), reduction_time=0.5), lower(collective(kind, 6, 64.0)))
+
+
 def postal_time(schedule: Schedule) -> float:
     free, linear = np.zeros((3, 3, 2)), np.broadcast_to([LATENCY, TIME_PER_BYTE], (3, 3, 2)).copy()
     costs = Costs(free, linear, linear, free, free, np.full(3, 1e30), np.full(3, 1e30))

@@ -22,6 +22,7 @@ from whatif.schema.toml import parse_document
 from whatif.studies import placement_layout as placement_picture
 from whatif.studies.message_curves import LARGEST_SIZE, counts, message_curves
 from whatif.studies.placement_layout import busiest_node, halo_pattern
+from whatif.tui.widgets.message_costs import message_rows
 
 HALO_MODELS = ("postal", "max_rate", "injection", "k_model", "node_aware")
 
@@ -349,6 +350,18 @@ def test_the_rounds_of_a_collective_take_its_time(algorithm):
     spent = sum(item.count * item.time for item in phase.messages)
     assert_allclose(spent, float(evaluation.values["reduce"]), rtol=1e-13, atol=0)
     assert (phase.model, phase.combined, phase.node_time) == ("max_rate", algorithm, 0)
+
+
+def test_the_arithmetic_of_a_reduction_is_a_part_of_its_time():
+    text = HEAD.replace("summit", "fugaku").format(ranks=36) + COLLECTIVE.format(algorithm="rabenseifner")
+    program = Scenario(parse_document(text, "test.toml")).program
+    evaluation = evaluate(program)
+    (phase,) = message_curves(program, evaluation).phases
+    spent = sum(item.count * item.time for item in phase.messages)
+    assert phase.reduction_time > 0
+    assert_allclose(spent + phase.reduction_time, phase.time, rtol=1e-13, atol=0)
+    shown = message_rows(phase, 200)
+    assert [cell.text for cell in shown.cells[-2]][:2] == ["in memory", "arithmetic"]
 
 
 def test_recursive_doubling_sends_the_buffer_in_every_round_and_has_no_k():

@@ -22,6 +22,7 @@ from whatif.errors import UsageError, WhatifError
 from whatif.models.charges import LONG, ProtocolCharges
 from whatif.models.patterns import sockets
 from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Seconds
+from whatif.models.reductions import TRAFFIC
 from whatif.schema.application import HaloPhase
 from whatif.simulation.activity import activity
 from whatif.simulation.critical import critical_path
@@ -50,6 +51,7 @@ class MachineInputs(NamedTuple):
     link_latency: Seconds = NO_LATENCY
     link_counts: LinkCounts = NO_COUNTS
     injection_bandwidth: BytesPerSecond = UNLIMITED
+    reducing_bandwidth: BytesPerSecond = UNLIMITED
 
 
 class SimulationReferences(NamedTuple):
@@ -144,8 +146,9 @@ class MessageMachine(NamedTuple):
 
 def machine_of(stated: MachineInputs, topology: str, on_arrival: bool) -> MessageMachine:
     """Machine at one point."""
-    charges, limits, bandwidths, latency, counts, injection = stated
-    costs = replace(costs_of(charges, limits, on_arrival), node_gap=1 / float(injection))
+    charges, limits, bandwidths, latency, counts, injection, reducing = stated
+    charged = costs_of(charges, limits, on_arrival)
+    costs = replace(charged, node_gap=1 / float(injection), reduction_time=TRAFFIC / float(reducing))
     if not topology:
         return MessageMachine(costs)
     links = (tuple(bandwidths.tolist()), float(latency), tuple(int(count) for count in counts))

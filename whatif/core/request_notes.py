@@ -11,6 +11,7 @@ from whatif.core.context import Context
 from whatif.core.evaluate import evaluate
 from whatif.core.kernel_notes import kernel_notes
 from whatif.core.phases.collective_choice import taken_algorithm
+from whatif.core.phases.reduction import missing_of_arithmetic, reduces
 from whatif.core.rule_notes import upstream
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.term import Program
@@ -35,6 +36,7 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
         *kernel_notes(program),
         *_message_notes(program),
         *_algorithm_notes(program),
+        *_reduction_notes(program),
         *_registered_notes(program, grid),
     ]
     if sampling is not None:
@@ -73,6 +75,19 @@ def _algorithm_notes(program: Program) -> Iterator[str]:
             values = evaluate(replace(program, terms=terms, phases=(), constraints=(), columns={})).values
             _, algorithm = taken_algorithm(program, values, name, phase)
             yield f"{name}: by {algorithm}, the fastest {phase.operation or 'allreduce'} at the stated values"
+
+
+def _reduction_notes(program: Program) -> Iterator[str]:
+    """Reductions whose arithmetic is left out, as the platform does not state a memory bandwidth."""
+    phases = program.loaded.scenario.application.phases
+    counted_ones = [
+        name
+        for name, phase in phases.items()
+        if isinstance(phase, CollectivePhase) and phase.arithmetic == "memory" and reduces(phase)
+    ]
+    context = Context(Wiring(program.loaded, program.parameters))
+    if counted_ones and (missing := missing_of_arithmetic(context, program.parameters)):
+        yield f"no arithmetic in {', '.join(counted_ones)}: the platform does not state {missing}"
 
 
 def _energy(program: Program) -> str:

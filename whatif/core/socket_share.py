@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import Final
+from collections.abc import Callable, Container
+from typing import Final, NamedTuple
 
 from whatif.core.context import Context
 from whatif.core.term import Reference
 from whatif.models.ranks import ranks_per_socket, sharing_count
+from whatif.models.reductions import reduced_set
 from whatif.models.sockets import (
     active_bandwidth,
     active_cores,
@@ -18,6 +19,7 @@ from whatif.models.sockets import (
     domain_cores,
     domain_count,
     doubled_rate,
+    near_bandwidth,
     rank_bandwidth,
     rank_cores,
     reusing_bandwidth,
@@ -26,6 +28,7 @@ from whatif.models.sockets import (
     typical_core_bandwidth,
 )
 from whatif.schema.application import KernelPhase
+from whatif.units import ONE, Quantity
 
 NODE: Final = "platform.node"
 CPU: Final = f"{NODE}.cpu"
@@ -62,6 +65,26 @@ def cores_of_rank(context: Context) -> str:
     return context.once("placement.rank_threads", threaded_cores, core_count=found, threads_per_rank=THREADS)
 
 
+def one_core_of_rank(context: Context) -> str:
+    """The core that a rank calls its library with; less than one where ranks take turns."""
+    one = Quantity(1.0, ONE)
+    cores = {"core_count": cores_of_rank(context)}
+    return context.once("placement.reducing_cores", threaded_cores, **cores, threads_per_rank=one)
+
+
+class Active(NamedTuple):
+    """Cores of a rank that load and store at the same time as those of the others."""
+
+    cores: Callable[[Context], str]
+    """Term of the cores of a rank."""
+    term: str
+    """Name of the term of those of a NUMA domain."""
+
+
+RANKS: Final = Active(cores_of_rank, "placement.active_cores")
+REDUCING: Final = Active(one_core_of_rank, "placement.active_reducing_cores")
+
+
 def rate_of_core(context: Context, precision: str) -> str:
     """Peak rate of one core, at the sustained clock where it is stated."""
     known, clocked = context.wiring.parameters, {"sustained_clock": f"{CPU}.sustained_clock"}
@@ -79,18 +102,40 @@ def bandwidth_of_rank(context: Context, kernel: str | None = None) -> str:
 
     `kernel` names one that loads data again from the caches of its core (`load_store_size`).
     """
-    socket, active = _memory_bandwidth(context), _active_cores(context)
-    core, owner = _core_bandwidth(context, socket), "node" if kernel is None else kernel
+    core = _core_bandwidth(context, _memory_bandwidth(context))
+    if kernel is None:
+        return _share(context, RANKS, core, "node.active_bandwidth", RANK_BANDWIDTH)
+    core = _reusing(context, kernel, "core_bandwidth", core, CORE_REUSE)
+    return _share(context, RANKS, core, f"{kernel}.active_bandwidth", f"{kernel}.memory_bandwidth")
+
+
+def bandwidth_of_reduction(context: Context, phase: str, message_size: Reference) -> str:
+    """Memory bandwidth of the one core with which a rank combines data, while all ranks of its node do.
+
+    That of its own cache, or of its share of the last-level cache, where a buffer of `message_size` and as much that is
+    received fit it.
+    """
+    core = _core_bandwidth(context, _memory_bandwidth(context))
+    found = _share(context, REDUCING, core, "node.reducing_active_bandwidth", "node.reducing_bandwidth")
+    working_set = context.once(f"{phase}.reduced_set", reduced_set, message_size=message_size)
+    if has_cache(context.wiring.parameters):
+        found = _cached(context, REDUCING, f"{phase}.cached_bandwidth", found, working_set, CACHE[1])
+    inputs = {"working_set": working_set, "core_bandwidth": core, "rank_core_count": one_core_of_rank(context)}
+    return context.wiring.add(f"{phase}.reducing_bandwidth", near_bandwidth, {"rank_bandwidth": found, **inputs})
+
+
+def _share(context: Context, active: Active, core_bandwidth: str, all_of_them: str, share: str) -> str:
+    """Share of a rank in the memory bandwidth of the active cores of its NUMA domain; the last two name terms."""
+    socket, count = _memory_bandwidth(context), _active_cores(context, active)
+    domain = {"memory_bandwidth": socket, "numa_domain_count": DOMAINS}
     limits: dict[str, Reference] = {
-        "core_bandwidth": core if kernel is None else _reusing(context, kernel, "core_bandwidth", core, CORE_REUSE),
-        "memory_bandwidth": context.once(
-            "node.numa_domain_bandwidth", domain_bandwidth, memory_bandwidth=socket, numa_domain_count=DOMAINS
-        ),
+        "core_bandwidth": core_bandwidth,
+        "memory_bandwidth": context.once("node.numa_domain_bandwidth", domain_bandwidth, **domain),
     }
-    counts: dict[str, Reference] = {"active_count": active, "core_count": _domain_cores(context)}
-    shared = context.once(f"{owner}.active_bandwidth", active_bandwidth, **counts, **limits)
-    inputs = {"active_bandwidth": shared, "active_count": active, "rank_core_count": cores_of_rank(context)}
-    return context.once(RANK_BANDWIDTH if kernel is None else f"{owner}.memory_bandwidth", rank_bandwidth, **inputs)
+    counts: dict[str, Reference] = {"active_count": count, "core_count": _domain_cores(context)}
+    shared = context.once(all_of_them, active_bandwidth, **counts, **limits)
+    inputs = {"active_bandwidth": shared, "active_count": count, "rank_core_count": active.cores(context)}
+    return context.once(share, rank_bandwidth, **inputs)
 
 
 def bandwidth_of_kernel(context: Context, name: str, phase: KernelPhase) -> str:
@@ -99,20 +144,28 @@ def bandwidth_of_kernel(context: Context, name: str, phase: KernelPhase) -> str:
     memory = bandwidth_of_rank(context, name if phase.load_store_size is not None and CORE_REUSE in known else None)
     if phase.working_set is None or not has_cache(known):
         return memory
-    size, cache = CACHE
+    cache = CACHE[1]
     if phase.load_store_size is not None and CACHE_REUSE in known:
         cache = _reusing(context, name, "cache_bandwidth", cache, CACHE_REUSE)
+    working_set = f"application.phases.{name}.working_set"
+    return _cached(context, RANKS, f"{name}.bandwidth", memory, working_set, cache)
+
+
+def _cached(
+    context: Context, active: Active, term: str, memory: str, working_set: Reference, cache_bandwidth: str
+) -> str:
+    """Term of the bandwidth of a rank whose working set may fit its share of the last-level caches."""
     inputs: dict[str, Reference] = {
         "rank_bandwidth": memory,
-        "working_set": f"application.phases.{name}.working_set",
-        "cache_size": size,
-        "cache_bandwidth": cache,
+        "working_set": working_set,
+        "cache_size": CACHE[0],
+        "cache_bandwidth": cache_bandwidth,
         "core_count": CORES,
         "numa_domain_count": DOMAINS,
-        "active_count": _active_cores(context),
-        "rank_core_count": cores_of_rank(context),
+        "active_count": _active_cores(context, active),
+        "rank_core_count": active.cores(context),
     }
-    return context.wiring.add(f"{name}.bandwidth", cached_bandwidth, inputs)
+    return context.wiring.add(term, cached_bandwidth, inputs)
 
 
 def _reusing(context: Context, name: str, bandwidth: str, full: str, reuse: str) -> str:
@@ -121,6 +174,14 @@ def _reusing(context: Context, name: str, bandwidth: str, full: str, reuse: str)
     sizes = {key: f"{path}.{key}" for key in ("dram_size", "load_store_size")}
     inputs: dict[str, Reference] = {"bandwidth": full, **sizes, "reuse_bandwidth": reuse}
     return context.wiring.add(f"{name}.{bandwidth}", reusing_bandwidth, inputs)
+
+
+def missing_bandwidth(parameters: Container[str]) -> str:
+    """Table or value of the platform without which the memory bandwidth of a core is unknown; empty if it is known."""
+    if CORES not in parameters:
+        return CPU
+    stated = f"{CPU}.memory_bandwidth"
+    return "" if stated in parameters or HOST_BANDWIDTH in parameters else stated
 
 
 def has_cache(parameters: Container[str]) -> bool:
@@ -132,7 +193,7 @@ def _domain_cores(context: Context) -> str:
     return context.once("node.numa_domain_cores", domain_cores, core_count=CORES, numa_domain_count=DOMAINS)
 
 
-def _active_cores(context: Context) -> str:
+def _active_cores(context: Context, active: Active) -> str:
     """Active cores of the fullest NUMA domain."""
     sockets = f"{NODE}.socket_count"
     domains = context.once("node.numa_domain_count", domain_count, socket_count=sockets, numa_domain_count=DOMAINS)
@@ -141,7 +202,7 @@ def _active_cores(context: Context) -> str:
     counted = {"rank_count": context.rank_count, "available_count": full}
     sharing = context.once("placement.numa_sharing_count", sharing_count, **counted)
     shared = {"core_count": _domain_cores(context), "sharing_count": sharing}
-    return context.once("placement.active_cores", active_cores, **shared, rank_core_count=cores_of_rank(context))
+    return context.once(active.term, active_cores, **shared, rank_core_count=active.cores(context))
 
 
 def _memory_bandwidth(context: Context) -> str:

@@ -5,8 +5,9 @@ of the largest message of each kind of round, and `<algorithm>_counts`, how ofte
 The trailing axis "round" lists the kinds, as many as the largest process count needs; kinds that a smaller
 one does not need have count 0. Pass the sizes to a point-to-point model (with the other arguments expanded by
 a trailing axis of length 1) and the times to `rounds_time`. All processes enter at once, a round ends for all
-when its largest message has arrived, a process sends one message and receives one at a time, and computation
-(the γ of the source) is not counted. Valid for P ≥ 1 and n ≥ 0; all counts are zero for P = 1.
+when its largest message has arrived, and a process sends one message and receives one at a time. The arithmetic of
+a reduction (the γ of the source) is in `whatif.models.reductions`. Valid for P ≥ 1 and n ≥ 0; all counts are zero
+for P = 1.
 
 Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH",
 International Journal of High Performance Computing Applications 19(1), 2005; dissemination: Hensgen, Finkel

@@ -11,18 +11,18 @@ from whatif.models.collectives import RoundCounts, RoundSizes, RoundTimes
 from whatif.models.quantities import Bytes, Core, Count, FloatArray, model
 
 PlacedRounds = Annotated[FloatArray, units.ONE, Core("row", "round")]
-SHARE, REPEATS, INNER, OUTER, BEYOND, LEAVING, MEAN_LEAVING = range(7)
+SHARE, REPEATS, INNER, OUTER, BEYOND, LEAVING, MEAN_LEAVING, COMBINING = range(8)
 """Rows: size of the largest message as a share of the buffer, how often the round occurs, whether messages stay in an
-inner domain, in an outer one, or leave it, and the messages that leave a node at once: of the busiest node, and
-on average over the nodes of the busiest link domain."""
+inner domain, in an outer one, or leave it, the messages that leave a node at once: of the busiest node, and on average
+over the nodes of the busiest link domain, and how often the round ends with a combination of what was received."""
 COUNTED: Final = "counted from the schedule that is simulated"
 """Source of placed rounds."""
 
 
 @model("c_r", "definition")
-def round_repeats(rounds: PlacedRounds) -> RoundCounts:
-    """How often each round occurs, [..., round]."""
-    return np.asarray(rounds)[..., REPEATS, :]
+def round_repeats(rounds: PlacedRounds, *, row: int = REPEATS) -> RoundCounts:
+    """How often each round occurs, [..., round], or ends with a combination (row `COMBINING`)."""
+    return np.asarray(rounds)[..., row, :]
 
 
 @model("k_r = max(k_1, C k_m, 1)", COUNTED)

@@ -25,6 +25,9 @@ from whatif.models.quantities import (
 SATURATION_EXPONENT: Final = 3.0
 """Exponent of the saturation of a memory by cores."""
 
+CORE_CACHE: Final = 256.0 * 1024
+"""Cache in B that every core has for itself: no shipped processor has less second-level cache for each core."""
+
 _SATURATION: Final = "form fitted to triads by number of cores, docs/processors.md"
 
 
@@ -108,6 +111,12 @@ def rank_bandwidth(active_bandwidth: BytesPerSecond, active_count: Count, rank_c
     return active_bandwidth * rank_core_count / active_count
 
 
+@model("B / r", "definition: ranks of a GPU share its memory evenly")
+def device_bandwidth(dram_bandwidth: BytesPerSecond, ranks_per_gpu: Count) -> BytesPerSecond:
+    """Memory bandwidth of one rank on a GPU while all ranks of the GPU use it. Elementwise; valid for counts > 0."""
+    return dram_bandwidth / ranks_per_gpu
+
+
 @model("B_cached = max(B, B_c c / C) where W ≤ S c / (D n), else B", "definition")
 def cached_bandwidth(
     rank_bandwidth: BytesPerSecond,
@@ -128,6 +137,19 @@ def cached_bandwidth(
     fits = working_set <= cache_size * rank_core_count / (numa_domain_count * active_count)
     cached = np.maximum(rank_bandwidth, cache_bandwidth * rank_core_count / core_count)
     return np.where(fits, cached, rank_bandwidth)
+
+
+@model("B' = max(B, b c) where W ≤ 256 KiB, else B", "assumed, docs/collectives.md")
+def near_bandwidth(
+    rank_bandwidth: BytesPerSecond, working_set: Bytes, core_bandwidth: BytesPerSecond, rank_core_count: Count
+) -> BytesPerSecond:
+    """Bandwidth of one rank whose `working_set` (W) may fit the cache of its core, which no other core slows down.
+
+    `core_bandwidth` (b) is that of one core from memory, less than that from its cache; `rank_core_count` (c) its
+    cores, at most one. Elementwise; valid for sizes ≥ 0 and bandwidths > 0.
+    """
+    alone = np.maximum(rank_bandwidth, core_bandwidth * np.asarray(rank_core_count))
+    return np.where(np.asarray(working_set) <= CORE_CACHE, alone, rank_bandwidth)
 
 
 @model("b' = b / (1 + (q / Q − 1) b / R)", "no overlap of the two transfers of a core, docs/processors.md")

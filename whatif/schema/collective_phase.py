@@ -64,5 +64,8 @@ class CollectivePhase(StrictTable):
     """Parallel rings or trees, each with an equal part of the buffer, that leave a node, or a link domain of several
     nodes, through different ports. Default: its ports for messages of device memory, else 1. Not with `distance`,
     whose messages all leave main memory."""
+    arithmetic: Literal["memory", "none"] = "memory"
+    """Arithmetic of a reduction by messages. memory: by the memory bandwidth of a rank, where the platform states it;
+    none: not counted. Measured times and those of `nccl` include it."""
     operation_count: CountOrZero = 1.0
     """Operations in one iteration."""

@@ -9,121 +9,16 @@ Journal of High Performance Computing Applications 19(1), 2005, and those named 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
+from whatif.simulation.collective_expansion import Algorithm, Members, Rounds
 from whatif.simulation.rank_programs import COLLECTIVES, Kind
-from whatif.simulation.schedule import Step
-
-Members = NDArray[np.int64]
-Shares = FloatArray | float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rounds:
-    """Messages of members, [member, round], -1 for none; the shares broadcast to that shape.
-
-    A member sends and receives at the same time in a round, and a round starts when the one before has
-    ended for the member; `together` makes all of it one round.
-    """
-
-    source: Members
-    source_share: Shares
-    target: Members
-    target_share: Shares
-    together: bool = False
-
-
-Algorithm = Callable[[Members, int, int], list[Rounds]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Expansion:
-    """Operations in place of a collective, member after member; a join waits for the `wait_count` before it."""
-
-    start: NDArray[np.int64]
-    """[member + 1]"""
-    step: NDArray[np.uint8]
-    blocking: NDArray[np.bool_]
-    peer: Members
-    """The other member."""
-    share: FloatArray
-    """Its size over that of the collective."""
-    wait_count: NDArray[np.int32]
-
-
-def expand(algorithm: Algorithm, members: Members, process_count: int, root: int) -> Expansion:
-    """The operations of `members`, each in program order: a message alone in its round blocks, several are joined."""
-    parts = [
-        _together(part) if part.together else _one_by_one(part) for part in algorithm(members, process_count, root)
-    ]
-    present, blocking, peer, share, wait_count, step = (
-        np.concatenate([part[column] for part in parts], axis=1) for column in range(6)
-    )
-    return Expansion(
-        start=np.concatenate([[0], np.cumsum(present.sum(axis=1))]),
-        step=step[present].astype(np.uint8),
-        blocking=blocking[present].astype(np.bool_),
-        peer=peer[present].astype(np.int64),
-        share=share[present].astype(np.float64),
-        wait_count=wait_count[present].astype(np.int32),
-    )
-
-
-def slot_count(algorithm: Algorithm, process_count: int) -> int:
-    """The most operations that a member may need, for the size of intermediate arrays."""
-    widths = [(part.source.shape[1], part.together) for part in algorithm(np.zeros(1, np.int64), process_count, 0)]
-    return sum(2 * width + 1 if together else 3 * width for width, together in widths)
-
-
-Slots = tuple[NDArray[np.generic], ...]
-
-
-def _one_by_one(rounds: Rounds) -> Slots:
-    """Columns [member, 3 · round] of `Expansion`, led by which exist: receive, send and join of each round."""
-    receives, sends = rounds.source >= 0, rounds.target >= 0
-    both = receives & sends
-    true, zero = np.ones_like(both), np.zeros_like(rounds.source)
-    columns = (
-        (receives, sends, both),
-        (~both, ~both, true),
-        (rounds.source, rounds.target, zero),
-        (rounds.source_share, rounds.target_share, 0.0),
-        (0, 0, 2),
-        (Step.RECEIVE, Step.SEND, Step.JOIN),
-    )
-    shape = both.shape
-    return tuple(
-        np.stack([np.broadcast_to(part, shape) for part in column], axis=-1).reshape(shape[0], -1) for column in columns
-    )
-
-
-def _together(rounds: Rounds) -> Slots:
-    """Columns [member, 2 · round + 1] of `Expansion`, led by which exist: all receives, all sends, one join."""
-    receives, sends = rounds.source >= 0, rounds.target >= 0
-    count = (receives.sum(axis=1) + sends.sum(axis=1))[:, np.newaxis]
-    alone = np.broadcast_to(count == 1, receives.shape)
-    columns: tuple[tuple[object, object, object], ...] = (
-        (receives, sends, count > 1),
-        (alone, alone, True),
-        (rounds.source, rounds.target, 0),
-        (rounds.source_share, rounds.target_share, 0.0),
-        (0, 0, count),
-        (Step.RECEIVE, Step.SEND, Step.JOIN),
-    )
-    shapes = (receives.shape, sends.shape, count.shape)
-    return tuple(
-        np.concatenate(
-            [np.broadcast_to(np.asarray(part), shape) for part, shape in zip(column, shapes, strict=True)], axis=1
-        )
-        for column in columns
-    )
 
 
 def _powers(process_count: int) -> Members:
@@ -158,7 +53,7 @@ def binomial_broadcast(member: Members, process_count: int, root: int) -> list[R
 def binomial_reduce(member: Members, process_count: int, root: int) -> list[Rounds]:
     """The broadcast backwards."""
     up, _, down, _ = _tree(member, process_count, root)
-    return [Rounds(down, 1.0, up, 1.0)]
+    return [Rounds(down, 1.0, up, 1.0, combines=True)]
 
 
 def binomial_gather(member: Members, process_count: int, root: int) -> list[Rounds]:
@@ -201,6 +96,15 @@ def one_by_one(algorithm: Algorithm) -> Algorithm:
     return rounds
 
 
+def reducing(algorithm: Algorithm) -> Algorithm:
+    """Algorithm whose members combine all that they receive."""
+
+    def rounds(member: Members, process_count: int, root: int) -> list[Rounds]:
+        return [replace(part, combines=True) for part in algorithm(member, process_count, root)]
+
+    return rounds
+
+
 def scatter_ring_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
     """Rounds of a long broadcast: the message is scattered in P blocks, which are then passed around a ring."""
     (scatter,) = binomial_scatter(member, process_count, root)
@@ -238,7 +142,11 @@ def _core(member: Members, process_count: int) -> tuple[Members, Members, Member
 def recursive_doubling_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
     """Exchange of the whole buffer at distances 1, 2, 4, .. ."""
     partner, source, target = _core(member, process_count)
-    return [Rounds(source, 1.0, target, 1.0), Rounds(partner, 1.0, partner, 1.0), Rounds(target, 1.0, source, 1.0)]
+    return [
+        Rounds(source, 1.0, target, 1.0, combines=True),
+        Rounds(partner, 1.0, partner, 1.0, combines=True),
+        Rounds(target, 1.0, source, 1.0),
+    ]
 
 
 def rabenseifner_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
@@ -247,8 +155,8 @@ def rabenseifner_allreduce(member: Members, process_count: int, root: int) -> li
     share = 0.5 ** np.arange(1.0, partner.shape[1] + 1)
     back = partner[:, ::-1]
     return [
-        Rounds(source, 1.0, target, 1.0),
-        Rounds(partner, share, partner, share),
+        Rounds(source, 1.0, target, 1.0, combines=True),
+        Rounds(partner, share, partner, share, combines=True),
         Rounds(back, share[::-1], back, share[::-1]),
         Rounds(target, 1.0, source, 1.0),
     ]
@@ -256,17 +164,22 @@ def rabenseifner_allreduce(member: Members, process_count: int, root: int) -> li
 
 def ring_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
     """P - 1 rounds around a ring to reduce and scatter, P - 1 to gather."""
-    return [_around(member, process_count, 2 * (process_count - 1), 1 / process_count)]
+    turn = _around(member, process_count, process_count - 1, 1 / process_count)
+    return [replace(turn, combines=True), turn]
 
 
 def bidirectional_ring_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
     """The ring with half of each block in either direction, one after the other."""
-    (there,) = ring_allreduce(member, process_count, root)
-    source, target = (
-        np.stack(ways, axis=-1).reshape(len(member), -1)
-        for ways in ((there.source, there.target), (there.target, there.source))
-    )
-    return [Rounds(source, 0.5 / process_count, target, 0.5 / process_count)]
+    share = 0.5 / process_count
+    return [
+        Rounds(
+            *(np.stack(ways, axis=-1).reshape(len(member), -1), share),
+            *(np.stack(ways[::-1], axis=-1).reshape(len(member), -1), share),
+            combines=turn.combines,
+        )
+        for turn in ring_allreduce(member, process_count, root)
+        for ways in [(turn.source, turn.target)]
+    ]
 
 
 def ring_blocks(member: Members, process_count: int, root: int) -> list[Rounds]:
@@ -313,8 +226,8 @@ def recursive_halving(member: Members, process_count: int, root: int) -> list[Ro
     share = process_count * 0.5 ** np.arange(1.0, partner.shape[1] + 1)
     whole = float(process_count)
     return [
-        Rounds(source, whole, target, whole),
-        Rounds(partner, share, partner, share),
+        Rounds(source, whole, target, whole, combines=True),
+        Rounds(partner, share, partner, share, combines=True),
         Rounds(target, 1.0, source, 1.0),
     ]
 
@@ -344,8 +257,8 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
     },
     Kind.REDUCE: {
         "binomial_tree": binomial_reduce,
-        "linear": linear_to_root,
-        "one_by_one": one_by_one(linear_to_root),
+        "linear": reducing(linear_to_root),
+        "one_by_one": reducing(one_by_one(linear_to_root)),
     },
     Kind.ALLREDUCE: {
         "recursive_doubling": recursive_doubling_allreduce,
@@ -365,7 +278,11 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
     },
     Kind.ALLGATHER: {"ring_allgather": ring_blocks, "bruck_allgather": bruck_allgather},
     Kind.ALLTOALL: {"pairwise": pairwise, "bruck": bruck_alltoall, "linear": linear_alltoall},
-    Kind.REDUCE_SCATTER: {"pairwise": pairwise, "ring": ring_blocks, "recursive_halving": recursive_halving},
+    Kind.REDUCE_SCATTER: {
+        "pairwise": reducing(pairwise),
+        "ring": reducing(ring_blocks),
+        "recursive_halving": recursive_halving,
+    },
     Kind.SCAN: {"recursive_doubling": recursive_doubling_scan, "linear": linear_scan},
 }
 """By kind and name; the first of a kind is its default."""

@@ -26,6 +26,7 @@ _FLAT: Final[Mapping[str, tuple[tuple[Kind, str], ...]]] = {
     "binomial_tree": ((Kind.BROADCAST, "binomial_tree"),),
     "scatter_ring_allgather": ((Kind.SCATTER, "binomial_tree"), (Kind.ALLGATHER, "ring_allgather")),
     "linear_broadcast": ((Kind.BROADCAST, "one_by_one"),),
+    "binomial_reduce": ((Kind.REDUCE, "binomial_tree"),),
     "linear_reduce": ((Kind.REDUCE, "one_by_one"),),
     "binomial_gather": ((Kind.GATHER, "binomial_tree"),),
     "linear_gather": ((Kind.GATHER, "one_by_one"),),

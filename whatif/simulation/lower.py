@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.simulation.collective_schedules import Algorithm, Expansion, chosen, expand, slot_count
+from whatif.simulation.collective_expansion import Algorithm, Expansion, expand, slot_count
+from whatif.simulation.collective_schedules import chosen
 from whatif.simulation.communicators import IS_COLLECTIVE, Numbers, check_collectives, members_of, places_in
 from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace, executed_count, unrolled
 from whatif.simulation.schedule import Schedule, Step
@@ -33,15 +34,16 @@ _RETURNS_AT_ONCE = np.isin(np.arange(len(Kind)), [Kind.ISEND, Kind.IRECEIVE])
 _IS_MESSAGE = np.isin(np.arange(len(Kind)), [*_SENDS, *_RECEIVES])
 
 
-def lower(trace: Trace, algorithms: Mapping[Kind, str] | None = None) -> Schedule:
+def lower(trace: Trace, algorithms: Mapping[Kind, str] | None = None, reduction_time: float = 0.0) -> Schedule:
     """The schedule of a trace; `algorithms` names those of collectives (see `collectives.ALGORITHMS`).
 
+    `reduction_time` is the time in s in which a rank combines a received byte of a reduction with its own.
     Messages of collectives have tags < -1, one for each call of each communicator; where its ranks give different
     sizes, each sends its own and receives any (infinite). UsageError: a peer that is no rank,
     a dependency outside the program, a collective that some rank of its communicator does not call or calls with
     another root, an unknown algorithm, a collective in a graph, more than `MOST_OPERATIONS` operations.
     """
-    context = _Context(trace, chosen(algorithms), check_collectives(trace))
+    context = _Context(trace, chosen(algorithms), check_collectives(trace), reduction_time)
     parts: list[_Part] = []
     count = 0
     for number, program in enumerate(trace.programs):
@@ -73,6 +75,8 @@ class _Context:
     algorithms: Mapping[Kind, Algorithm]
     uneven: frozenset[int]
     """Communicators with ranks that give different sizes to a collective."""
+    reduction_time: float
+    """s/B; 0 for no arithmetic."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,7 +204,8 @@ def _table(context: _Context, code: _Code, ranks: Numbers) -> _Table:
     for kind, communicator, root in code.signatures:
         members = members_of(context.trace, int(communicator))
         places = places_in(members, np.append(ranks, root))
-        one = expand(context.algorithms[Kind(kind)], places[:-1], len(members), int(places[-1]))
+        algorithm, combines = context.algorithms[Kind(kind)], context.reduction_time > 0
+        one = expand(algorithm, places[:-1], len(members), int(places[-1]), combines)
         expansions.append((one, members[one.peer]))
     length = np.stack([np.diff(one.start) for one, _ in expansions])
     rows = Expansion(
@@ -260,7 +265,7 @@ def _part(context: _Context, code: _Code, ranks: Numbers) -> _Part:
     blocking = ~_RETURNS_AT_ONCE[kind]
     edges = [_waits(code.owner, code.waited, layout)]
     if table is not None:
-        edges.append(_insert(code, layout, table, columns, blocking))
+        edges.append(_insert(context, code, layout, table, columns, blocking))
         _make_room(context, code, columns)
     if code.program.sequential:
         edges.append(_in_order(blocking, layout.first))
@@ -291,16 +296,18 @@ def _waits(owner: Numbers, waited: Numbers, layout: _Layout) -> Edges:
     return layout.begin[base + waited + 1].ravel() - np.int32(1), layout.begin[base + owner].ravel()
 
 
-def _insert(code: _Code, layout: _Layout, table: _Table, columns: Columns, blocking: NDArray[np.bool_]) -> Edges:
+def _insert(
+    context: _Context, code: _Code, layout: _Layout, table: _Table, columns: Columns, blocking: NDArray[np.bool_]
+) -> Edges:
     """Write the operations of collectives into the columns; return (from, to) of the dependencies of their joins."""
     inside = np.flatnonzero(IS_COLLECTIVE[columns["origin_kind"]])
     signature = np.zeros(len(code.program), dtype=np.int64)
     signature[code.places] = code.signature
     start = table.start[signature[layout.origin[inside]], layout.row[inside]]
     rows = start + inside - layout.begin[layout.called[inside]]
-    columns["step"][inside] = table.rows.step[rows]
     columns["peer"][inside] = table.rows.peer[rows]
-    columns["size"][inside] *= table.rows.share[rows]
+    columns["step"][inside] = steps = table.rows.step[rows]
+    columns["size"][inside] *= table.rows.share[rows] * np.where(steps == Step.COMPUTE, context.reduction_time, 1.0)
     blocking[inside] = table.rows.blocking[rows]
     wait_count = table.rows.wait_count[rows]
     to = np.repeat(inside, wait_count)

@@ -65,6 +65,11 @@ def halo_times(
 
     `message_sizes` are the B of a message, one number or one a kind (`patterns.message_kinds`). Messages are posted in
     the order of `pattern.messages()`; arrival [rank] in s. UsageError: as in `rounds`, and sizes or times < 0.
+
+    Where a rank may start a send and take a message at the same tick, the send comes first here; in a replay that of
+    the two whose turn it is. MPI allows both orders. Such ties need several iterations without work, of ranks that
+    arrive together and are busy with sends as well as receives; the ends then differ from those of a replay by less
+    than one message an iteration, by up to 5 % in 18 of 2,924 random cases.
     """
     sizes = np.broadcast_to(np.asarray(message_sizes, dtype=np.float64), len(_kinds(pattern)))
     if not ((sizes >= 0) & np.isfinite(sizes)).all() or not 0 <= compute_time < np.inf:

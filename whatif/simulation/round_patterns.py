@@ -39,6 +39,8 @@ class Round(NamedTuple):
     """How often the round occurs."""
     waits: float = 1.0
     """1 if all ranks start a round together, 0 if they drift apart, as around a ring, where neighbours never change."""
+    combining: float = 0.0
+    """Share of the repeats in which receivers combine the message with their own data."""
 
 
 def rounds_of(kind: Kind, algorithm: str, rank_count: int) -> Iterator[Round]:
@@ -47,14 +49,19 @@ def rounds_of(kind: Kind, algorithm: str, rank_count: int) -> Iterator[Round]:
     if not turns:
         return
     if (kind, algorithm) in _RINGS:
-        yield from _around(ranks, *_RINGS[kind, algorithm])
+        turns_around, ways = _RINGS[kind, algorithm]
+        combining = 0.0 if kind is Kind.ALLGATHER else 1 / turns_around
+        yield from (item._replace(combining=combining) for item in _around(ranks, turns_around, ways))
     elif algorithm == SWITCH:
         sender = ranks if kind is Kind.ALLREDUCE else ranks[:1]
         yield Round(sender, (sender + 1) % rank_count, np.ones(len(sender)), 1.0)
     elif algorithm == "pairwise":
         count = min(turns, SAMPLES)
         for step in np.linspace(1, turns, count).astype(int):
-            yield Round(ranks, (ranks + step) % rank_count, np.ones(rank_count), 1 / rank_count, turns / count)
+            yield Round(
+                ranks, (ranks + step) % rank_count, np.ones(rank_count), 1 / rank_count, turns / count,
+                combining=float(kind is Kind.REDUCE_SCATTER),
+            )  # fmt: skip
     elif algorithm == "one_by_one":
         yield from _one_by_one(kind, rank_count)
     else:
@@ -80,7 +87,7 @@ def _one_by_one(kind: Kind, rank_count: int) -> Iterator[Round]:
     for step, repeat in zip(steps[:, np.newaxis], repeats.tolist(), strict=True):
         root = np.zeros_like(step)
         ends = (step, root) if kind in {Kind.GATHER, Kind.REDUCE} else (root, step)
-        yield Round(*ends, np.ones(1), share, repeat)
+        yield Round(*ends, np.ones(1), share, repeat, combining=float(kind is Kind.REDUCE))
 
 
 def grouped_rounds(kind: Kind, algorithm: str, rank_count: int, group_size: int, stride: int) -> Iterator[Round]:
@@ -110,9 +117,10 @@ def _scheduled(kind: Kind, algorithm: str, ranks: NDArray[np.int64]) -> Iterator
     """Rounds of the schedule that is simulated."""
     block = contributed(kind, 1.0, len(ranks))
     for part in ALGORITHMS[kind][algorithm](ranks, len(ranks), 0):
-        shares = np.broadcast_to(part.target_share, part.target.shape)
-        for target, share in zip(part.target.T, shares.T, strict=True):
+        shares, combines = (np.broadcast_to(item, part.target.shape) for item in (part.target_share, part.combines))
+        for target, share, combining in zip(part.target.T, shares.T, combines.T, strict=True):
             sends = target >= 0
             if sends.any():
                 most = float(share[sends].max())
-                yield Round(ranks[sends], target[sends], share[sends] / max(most, 1e-300), most * block)
+                weight = share[sends] / max(most, 1e-300)
+                yield Round(ranks[sends], target[sends], weight, most * block, combining=float(combining.any()))

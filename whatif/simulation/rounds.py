@@ -15,6 +15,7 @@ large-scale applications in the LogGOPS model", HPDC 2010.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -24,7 +25,7 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation.clocks import Clocks, Ranks, checked_size, refuse_too_many
 from whatif.simulation.posted import linear_alltoall_times
 from whatif.simulation.schedule import Costs, Places
-from whatif.simulation.steps import Exchange, broadcast, exchange, powers, reduce, transfer
+from whatif.simulation.steps import Exchange, broadcast, combine, exchange, powers, reduce, transfer
 
 Times = Callable[[int, float, Places, Costs, FloatArray | None], FloatArray]
 
@@ -41,7 +42,7 @@ def broadcast_times(
 def reduce_times(
     rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None, root: int = 0
 ) -> FloatArray:
-    """Binomial-tree reduction: the rounds of the broadcast in reverse order, without arithmetic."""
+    """Binomial-tree reduction: the rounds of the broadcast in reverse order, each with its arithmetic."""
     clocks, order = _rooted(rank_count, message_size, places, costs, arrival, root)
     reduce(clocks, message_size)
     return clocks.times[order]
@@ -61,7 +62,7 @@ def recursive_doubling_times(
 ) -> FloatArray:
     """An allreduce: exchange of the whole buffer at distances 1, 2, 4, .. ; surplus ranks as in MPICH."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
-    turns = [Exchange(power, message_size, paired=True) for power in powers(_core_count(rank_count))]
+    turns = [Exchange(power, message_size, paired=True, combines=True) for power in powers(_core_count(rank_count))]
     _in_core(clocks, message_size, turns)
     return clocks.times
 
@@ -72,7 +73,7 @@ def rabenseifner_times(
     """An allreduce: halves, quarters, .. at distances 1, 2, .. to reduce and scatter, and the same back to gather."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
     there = [Exchange(power, message_size / (2 * power), paired=True) for power in powers(_core_count(rank_count))]
-    _in_core(clocks, message_size, [*there, *reversed(there)])
+    _in_core(clocks, message_size, [*(replace(turn, combines=True) for turn in there), *reversed(there)])
     return clocks.times
 
 
@@ -81,7 +82,8 @@ def ring_allreduce_times(
 ) -> FloatArray:
     """An allreduce: blocks of n / P go around a ring, P - 1 rounds to reduce and scatter, P - 1 to gather."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
-    _exchanges(clocks, [Exchange(1, message_size / rank_count, 2 * (rank_count - 1))])
+    turn = Exchange(1, message_size / rank_count, rank_count - 1)
+    _exchanges(clocks, [replace(turn, combines=True), turn])
     return clocks.times
 
 
@@ -184,6 +186,7 @@ def _in_core(clocks: Clocks, message_size: float, turns: list[Exchange]) -> None
         return
     aside, odd = slice(0, 2 * surplus, 2), slice(1, 2 * surplus, 2)
     transfer(clocks, aside, odd, message_size)
+    combine(clocks, odd, message_size)
     core = np.concatenate([np.arange(rank_count)[odd], np.arange(2 * surplus, rank_count)])
     inner = clocks.part(core)
     _exchanges(inner, turns)

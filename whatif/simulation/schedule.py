@@ -99,6 +99,9 @@ class Costs:
     A message begins there at b = max(s, adapter free), which is free again at b + n node_gap, and arrives no earlier
     than a flight of no bytes later; its sending side is kept as much longer. For messages that start together this
     is the max-rate model, T = α + k n / min(R_N, k R_b), for the last of k."""
+    reduction_time: float = 0.0
+    """s in which a rank combines a received byte of a reduction with its own; 0: no arithmetic. Of a replay it is that
+    of its schedule (`lower`)."""
     on_arrival: bool = False
     """Messages are taken as they arrive, at r = max(arrival, processor free, receiving side free), whether their
     receive is posted or not; a receive has then finished when its message has been taken and it is posted. No send

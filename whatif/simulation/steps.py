@@ -16,7 +16,7 @@ import numpy as np
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation import round_kernel
-from whatif.simulation.clocks import OUT_OF_TURN, Charge, Clocks, Ranks, Tariff, refuse_early, repeat
+from whatif.simulation.clocks import OUT_OF_TURN, Charge, Clocks, Ranks, Tariff, refuse_early, repeat, ticks
 from whatif.simulation.jit import jitted_or_plain
 from whatif.simulation.round_kernel import RankClocks as TreeRanks
 from whatif.simulation.round_kernel import RoundMachine
@@ -45,11 +45,31 @@ def broadcast(clocks: Clocks, message_size: float) -> None:
 def reduce(clocks: Clocks, message_size: float) -> None:
     """Binomial-tree reduction: the broadcast of `broadcast` reversed."""
     count = len(clocks.ready)
-    if count >= COMPILED_FROM:
+    if count >= COMPILED_FROM and not clocks.costs.reduction_time:
         _along_tree(clocks, message_size, "reduce")
         return
     for power in powers(count):
-        transfer(clocks, slice(power, count, 2 * power), slice(0, count - power, 2 * power), message_size)
+        receiver = slice(0, count - power, 2 * power)
+        transfer(clocks, slice(power, count, 2 * power), receiver, message_size)
+        combine(clocks, receiver, message_size)
+
+
+def combine(clocks: Clocks, ranks: Ranks, message_size: float) -> None:
+    """Arithmetic of ranks that have received a block to reduce."""
+    if clocks.costs.reduction_time:
+        _refuse_arithmetic(clocks)
+        clocks.ready[ranks] += _combining(clocks, message_size)
+
+
+def _combining(clocks: Clocks, message_size: float) -> float:
+    """Ticks in which a rank combines a block."""
+    return float(ticks(clocks.costs.reduction_time * message_size))
+
+
+def _refuse_arithmetic(clocks: Clocks) -> None:
+    """Raise UsageError where a rank that is busy with arithmetic would take messages later than `early` assumes."""
+    if clocks.early:
+        raise UsageError("arithmetic is not simulated in rounds if messages are taken on arrival; simulate the trace")
 
 
 def powers(count: int) -> list[int]:
@@ -129,6 +149,8 @@ class Exchange:
     message_size: float
     count: int = 1
     paired: bool = False
+    combines: bool = False
+    """Whether each rank then combines what it received."""
 
     def receivers(self, start: int, stop: int, rank_count: int) -> Ranks:
         """Receivers of the messages of the ranks from `start` to `stop`."""
@@ -188,12 +210,12 @@ def exchange(clocks: Clocks, turn: Exchange) -> None:
     """
     tariff = Tariff(clocks.costs, turn.message_size)
     if turn.count == 1:
-        _round(clocks, plan(clocks, turn, tariff), tariff)
+        _round(clocks, turn, plan(clocks, turn, tariff), tariff)
     else:
-        repeat(clocks, turn.count, partial(_round, clocks, list(plan(clocks, turn, tariff)), tariff))
+        repeat(clocks, turn.count, partial(_round, clocks, turn, list(plan(clocks, turn, tariff)), tariff))
 
 
-def _round(clocks: Clocks, planned: Iterable[RankBlock], tariff: Tariff) -> None:
+def _round(clocks: Clocks, turn: Exchange, planned: Iterable[RankBlock], tariff: Tariff) -> None:
     """One round."""
     following = clocks.following()
     if not (following.early and tariff.rendezvous):
@@ -208,6 +230,8 @@ def _round(clocks: Clocks, planned: Iterable[RankBlock], tariff: Tariff) -> None
             ends = np.where(block.outgoing.rendezvous, taken[block.target], 0.0)
             np.maximum(following.ready[block.own], ends, out=following.ready[block.own])
     clocks.follow(following)
+    if turn.combines:
+        combine(clocks, slice(None), turn.message_size)
 
 
 def _exchange(clocks: Clocks, following: Clocks, tariff: Tariff, block: RankBlock, taken: FloatArray | None) -> None:

@@ -97,10 +97,11 @@ class SentMessage:
 
 @dataclass(frozen=True, slots=True)
 class PhaseMessages:
-    """Messages of a phase; `time`, in s of one iteration, is the sum of their times and `node_time`.
+    """Messages of a phase; `time`, in s of one iteration, is the sum of their times, `node_time` and `reduction_time`.
 
     Of `concurrent` messages only the slowest counts. `node_time` is the time of the bytes of the busiest node into
-    the network, if the model (`node_aware`) does not include it in the messages.
+    the network, if the model (`node_aware`) does not include it in the messages; `reduction_time` is the arithmetic of
+    a reduction.
     """
 
     phase: str
@@ -110,6 +111,7 @@ class PhaseMessages:
     messages: tuple[SentMessage, ...]
     node_time: float
     time: float
+    reduction_time: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -321,7 +323,9 @@ def _collective(program: Program, values: Values, name: str, phase: CollectivePh
                     *_charged(program, name, phase.model, distance))
         for (distance, size, time), found in counts.items()
     )  # fmt: skip
-    return PhaseMessages(name, phase.model, algorithm, messages, 0.0, _number(values, name))
+    reduction = f"{taken}.reduction_time"
+    arithmetic = repeated * _number(values, reduction) if reduction in values else 0.0
+    return PhaseMessages(name, phase.model, algorithm, messages, 0.0, _number(values, name), arithmetic)
 
 
 def _farthest(rounds: FloatArray, index: int) -> int:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.message_simulation import MachineInputs, MessageMachine, block_places, core_count, machine_of
+from whatif.core.phases.reduction import reduces
 from whatif.core.phases.traced_run import TraceFile
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program, Term
@@ -268,7 +269,24 @@ def _generated(program: Program, evaluation: Evaluation, iteration_count: int) -
     if sum(_operations(trace) * count for trace, count in parts) * iteration_count > MOST_SIMULATED:
         raise UsageError(f"more than {MOST_SIMULATED:,} operations: simulate fewer ranks or iterations")
     whole = repeated(joined([trace for trace, count in parts for _ in range(count)]), iteration_count)
-    return lower(whole, schedules_of(collectives))
+    return lower(whole, schedules_of(collectives), _reduction_time(program, evaluation))
+
+
+def _reduction_time(program: Program, evaluation: Evaluation) -> float:
+    """s in which a rank combines a received byte, equal for all reductions of a run; `UsageError` if they differ."""
+    times: dict[str, float] = {}
+    for name, phase in program.loaded.scenario.application.phases.items():
+        if isinstance(phase, CollectivePhase) and reduces(phase):
+            term = program.terms[f"{name}.simulated_time"]
+            times[name] = _machine(evaluation, term).costs.reduction_time
+    first, *others = times or {"": 0.0}
+    if other := next((name for name in others if times[name] != times[first]), ""):
+        reason = "by their size or the key `arithmetic`"
+        raise UsageError(
+            f"{first} and {other} combine at different rates, {reason}: they cannot be simulated in one run; "
+            "`whatif run` simulates each separately"
+        )
+    return times.get(first, 0.0)
 
 
 def _rank_count(evaluation: Evaluation) -> int:

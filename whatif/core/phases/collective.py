@@ -13,10 +13,12 @@ from whatif.core.phases.gpu_library import wire_library
 from whatif.core.phases.link_sharing import is_congested, wire_collective_congestion, with_congestion
 from whatif.core.phases.measured_times import wire_measured_times
 from whatif.core.phases.message import PORT_COUNT, message_time
+from whatif.core.phases.reduction import reducing_bandwidth, with_arithmetic
 from whatif.core.term import PhaseTerm, Reference
-from whatif.models.collectives import ALGORITHMS, fastest_time, largest_size, rounds_time
+from whatif.models.collectives import ALGORITHMS, fastest_time, largest_size
 from whatif.models.congestion import congested_time
 from whatif.models.corrections import time_of_sharing
+from whatif.models.placed_rounds import COMBINING as COMBINING_ROW
 from whatif.models.placed_rounds import (
     SHARE,
     channel_sizes,
@@ -26,6 +28,7 @@ from whatif.models.placed_rounds import (
     round_sizes,
     slowest_times,
 )
+from whatif.models.reductions import COMBINING
 from whatif.models.workload import repeated
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.units import ONE, Quantity
@@ -108,23 +111,36 @@ def _simulated(collective: CollectiveWiring) -> str:
         context,
         collective.name,
         collective.phase.model,
-        collective.algorithm,
+        collective.schedule,
         {"message_size": collective.size, **collective.group},
+        reducing_bandwidth(collective),
     )
 
 
 def _operation_time(collective: CollectiveWiring) -> str:
     """Time of one operation from the rounds of the algorithm."""
     rounds = _at_one_distance(collective) if collective.phase.distance else _placed(collective)
-    return collective.context.wiring.add(f"{collective.name}.operation_time", rounds_time, rounds)
+    return with_arithmetic(collective, rounds, lambda: (_combinations(collective), f"{collective.name}.round_sizes"))
+
+
+def _combinations(collective: CollectiveWiring) -> str:
+    """How often each kind of round of a reduction ends with a combination."""
+    name, wiring = f"{collective.name}.combining_counts", collective.context.wiring
+    if collective.phase.distance:
+        return wiring.add(name, COMBINING[collective.algorithm], {"process_count": _members(collective)})
+    return wiring.add(name, round_repeats, {"rounds": f"{collective.name}.rounds"}, options={"row": COMBINING_ROW})
+
+
+def _members(collective: CollectiveWiring) -> Reference:
+    """Ranks of a group, or all."""
+    return collective.group["group_size"] if collective.phase.group else collective.context.rank_count
 
 
 def _at_one_distance(collective: CollectiveWiring) -> dict[str, Reference]:
     """Numbers and times of rounds whose messages all have the stated distance."""
     context, name, phase = collective.context, collective.name, collective.phase
     wiring, (sizes_of, counts_of) = context.wiring, ALGORITHMS[collective.algorithm]
-    group = collective.group["group_size"] if phase.group else context.rank_count
-    ranks: dict[str, Reference] = {"process_count": group}
+    ranks: dict[str, Reference] = {"process_count": _members(collective)}
     counts = wiring.add(f"{name}.round_counts", counts_of, ranks)
     sizes = wiring.add(f"{name}.round_sizes", sizes_of, {**ranks, "message_size": collective.size})
     assert phase.distance is not None
@@ -136,7 +152,7 @@ def _placed(collective: CollectiveWiring) -> dict[str, Reference]:
     """Numbers and times of the rounds of placed ranks."""
     context, name, wiring = collective.context, collective.name, collective.context.wiring
     placed = {"rank_count": context.placed_count, **collective.group, **context.domains}
-    options = {"algorithm": collective.algorithm}
+    options = {"algorithm": collective.schedule}
     rounds: dict[str, Reference] = {"rounds": wiring.add(f"{name}.rounds", placed_rounds, placed, options=options)}
     sized = {**rounds, "message_size": collective.size}
     sizes = wiring.add(f"{name}.round_sizes", round_sizes, sized, options={"row": SHARE})

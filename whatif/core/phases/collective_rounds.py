@@ -37,7 +37,7 @@ def placed_rounds(
         return _rounds(algorithm, *(int(number) for number in row))
 
     points: list[ArrayLike] = [rank_count, group_size, group_stride, ranks_per_node, ranks_per_socket, nodes_per_domain]
-    return each_distinct(points, rounds, (7, 1))
+    return each_distinct(points, rounds, (8, 1))
 
 
 @lru_cache(maxsize=1024)
@@ -63,5 +63,6 @@ def _rounds(
         distance = leaves + (inner[item.sender] != inner[item.receiver]).astype(int)
         at_once = np.bincount(node[item.sender[leaves]]).max(initial=0)
         on_average = np.bincount(outer[item.sender[leaves]]).max(initial=0) / nodes_per_domain
-        columns.append([item.share, item.repeats, *(distance == at for at in range(3)), at_once, on_average])
-    return np.array([[np.max(cell) for cell in column] for column in columns]).T if columns else np.zeros((7, 1))
+        far = (distance == at for at in range(3))
+        columns.append([item.share, item.repeats, *far, at_once, on_average, item.repeats * item.combining])
+    return np.array([[np.max(cell) for cell in column] for column in columns]).T if columns else np.zeros((8, 1))

@@ -22,6 +22,12 @@ class CollectiveWiring:
     size: Reference
 
     @property
+    def schedule(self) -> str:
+        """Name of the algorithm in `collective_stages`, where a tree is either a broadcast or a reduction."""
+        tree = self.algorithm == "binomial_tree" and self.phase.operation == "reduce"
+        return "binomial_reduce" if tree else self.algorithm
+
+    @property
     def group(self) -> dict[str, Reference]:
         """Size and stride of the groups."""
         return group_of(self.context, f"application.phases.{self.phase_name}.group", self.phase.group)

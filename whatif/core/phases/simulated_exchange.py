@@ -31,6 +31,7 @@ from whatif.vocabulary import DISTANCES
 _ONE: Final = Quantity(1.0, ONE)
 _RECURRENCES: Final[Mapping[str, rounds.Times]] = {
     "binomial_tree": rounds.broadcast_times,
+    "binomial_reduce": rounds.reduce_times,
     "recursive_doubling": rounds.recursive_doubling_times,
     "ring": rounds.ring_allreduce_times,
     "rabenseifner": rounds.rabenseifner_times,
@@ -141,7 +142,7 @@ def _collective(algorithm: str, numbers: list[int], message_size: float, machine
         with suppress(UsageError):
             own = contributed(parts[0].kind, message_size, rank_count)
             return float(_RECURRENCES[algorithm](rank_count, own, places, machine.costs, None).max())
-    schedule = lower(staged_trace(parts, rank_count, message_size), schedules_of(parts))
+    schedule = lower(staged_trace(parts, rank_count, message_size), schedules_of(parts), machine.costs.reduction_time)
     return machine.run_time(schedule, places)
 
 
@@ -170,9 +171,17 @@ def wire_simulated_halo(exchange: HaloWiring, sharing: Mapping[str, Reference]) 
 
 
 def wire_simulated_collective(
-    context: Context, name: str, model: str, algorithm: str, buffer: Mapping[str, Reference]
+    context: Context,
+    name: str,
+    model: str,
+    algorithm: str,
+    buffer: Mapping[str, Reference],
+    reducing_bandwidth: Reference | None,
 ) -> str:
-    """Wire the time of one operation; `buffer` is its message size, and size and stride of its groups."""
+    """Wire the time of one operation; `buffer` is its message size, and size and stride of its groups.
+
+    `reducing_bandwidth` is that at which a rank combines what it receives; None if that is not counted.
+    """
     sharing: dict[str, Reference] = {distance: context.sharing(distance) for distance in DISTANCES}
     simulated = wire_machine(context, name, model, sharing)
     inputs: dict[str, Reference] = {
@@ -182,5 +191,7 @@ def wire_simulated_collective(
         **buffer,
         **simulated.inputs,
     }
+    if reducing_bandwidth is not None:
+        inputs["reducing_bandwidth"] = reducing_bandwidth
     options = {"algorithm": algorithm, **simulated.options}
     return context.wiring.add(f"{name}.simulated_time", simulated_collective_time, inputs, options=options)

@@ -204,6 +204,8 @@ def message_rows(phase: PhaseMessages, width: int) -> TableRows:
     if phase.node_time > 0:
         across, model = DISTANCE_LABELS["inter_node"], MODEL_LABELS["max_rate"]
         lines.append((across, "the node's", "", "", _time(phase.node_time), model))
+    if phase.reduction_time > 0:
+        lines.append(("in memory", "arithmetic", "", "", _time(phase.reduction_time), ""))
     lines.append(("the slowest" if phase.combined == "concurrent" else "the sum", "", "", "", _time(phase.time), ""))
     columns = dict(zip(_TITLES, zip(*lines, strict=True), strict=True))
     for title in _DISPENSABLE:

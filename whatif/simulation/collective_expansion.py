@@ -1,0 +1,131 @@
+"""Messages of a collective in rounds, and the operations of a member that take their place.
+
+Where the arithmetic of a reduction is counted, a computation follows each message whose receiver combines it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.models.quantities import FloatArray
+from whatif.simulation.schedule import Step
+
+Members = NDArray[np.int64]
+Shares = FloatArray | float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounds:
+    """Messages of members, [member, round], -1 for none; the shares broadcast to that shape.
+
+    A member sends and receives at the same time in a round, and a round starts when the one before has
+    ended for the member; `together` makes all of it one round. Where it `combines`, the member then combines
+    what it received with its own data.
+    """
+
+    source: Members
+    source_share: Shares
+    target: Members
+    target_share: Shares
+    together: bool = False
+    combines: bool | NDArray[np.bool_] = False
+
+
+Algorithm = Callable[[Members, int, int], list[Rounds]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expansion:
+    """Operations in place of a collective, member after member; a join waits for the `wait_count` before it.
+
+    A computation combines a received block.
+    """
+
+    start: NDArray[np.int64]
+    """[member + 1]"""
+    step: NDArray[np.uint8]
+    blocking: NDArray[np.bool_]
+    peer: Members
+    """The other member."""
+    share: FloatArray
+    """Its size over that of the collective."""
+    wait_count: NDArray[np.int32]
+
+
+def expand(algorithm: Algorithm, members: Members, process_count: int, root: int, combines: bool = False) -> Expansion:
+    """The operations of `members`, each in program order: a message alone in its round blocks, several are joined.
+
+    With `combines` there are computations in place of the arithmetic of a reduction.
+    """
+    rounds = algorithm(members, process_count, root)
+    if not combines:
+        rounds = [replace(part, combines=False) for part in rounds]
+    parts = [_together(part) if part.together else _one_by_one(part) for part in rounds]
+    present, blocking, peer, share, wait_count, step = (
+        np.concatenate([part[column] for part in parts], axis=1) for column in range(6)
+    )
+    return Expansion(
+        start=np.concatenate([[0], np.cumsum(present.sum(axis=1))]),
+        step=step[present].astype(np.uint8),
+        blocking=blocking[present].astype(np.bool_),
+        peer=peer[present].astype(np.int64),
+        share=share[present].astype(np.float64),
+        wait_count=wait_count[present].astype(np.int32),
+    )
+
+
+def slot_count(algorithm: Algorithm, process_count: int) -> int:
+    """The most operations that a member may need, for the size of intermediate arrays."""
+    widths = [(part.source.shape[1], part.together) for part in algorithm(np.zeros(1, np.int64), process_count, 0)]
+    return sum(3 * width + 1 if together else 4 * width for width, together in widths)
+
+
+Slots = tuple[NDArray[np.generic], ...]
+
+
+def _one_by_one(rounds: Rounds) -> Slots:
+    """Columns [member, 4 · round] of `Expansion`, led by which exist: receive, send, join, combination of a round."""
+    receives, sends = rounds.source >= 0, rounds.target >= 0
+    both = receives & sends
+    true, zero = np.ones_like(both), np.zeros_like(rounds.source)
+    columns = (
+        (receives, sends, both, receives & rounds.combines),
+        (~both, ~both, true, true),
+        (rounds.source, rounds.target, zero, zero),
+        (rounds.source_share, rounds.target_share, 0.0, rounds.source_share),
+        (0, 0, 2, 0),
+        (Step.RECEIVE, Step.SEND, Step.JOIN, Step.COMPUTE),
+    )
+    shape = both.shape
+    return tuple(
+        np.stack([np.broadcast_to(part, shape) for part in column], axis=-1).reshape(shape[0], -1) for column in columns
+    )
+
+
+def _together(rounds: Rounds) -> Slots:
+    """Columns [member, 3 · round + 1] of `Expansion`, led by which exist.
+
+    All receives, all sends, one join, a combination of each message.
+    """
+    receives, sends = rounds.source >= 0, rounds.target >= 0
+    count = (receives.sum(axis=1) + sends.sum(axis=1))[:, np.newaxis]
+    alone = np.broadcast_to(count == 1, receives.shape)
+    columns: tuple[tuple[object, object, object, object], ...] = (
+        (receives, sends, count > 1, receives & rounds.combines),
+        (alone, alone, True, True),
+        (rounds.source, rounds.target, 0, 0),
+        (rounds.source_share, rounds.target_share, 0.0, rounds.source_share),
+        (0, 0, count, 0),
+        (Step.RECEIVE, Step.SEND, Step.JOIN, Step.COMPUTE),
+    )
+    shapes = (receives.shape, sends.shape, count.shape, receives.shape)
+    return tuple(
+        np.concatenate(
+            [np.broadcast_to(np.asarray(part), shape) for part, shape in zip(column, shapes, strict=True)], axis=1
+        )
+        for column in columns
+    )
