@@ -49,7 +49,7 @@ def study(
 
     `overrides` are values of the study by path, such as `{"limits.power": "2.5 MW"}` or
     `{"bids.north.overrides.node.gpu_count": 8}`. `show` selects the table: `bids`, `jobs`, `commitments`, `turns`
-    (where the ranking changes), `changes` (with which bids win) or `options`. With `sweep`, `{path: values}`, the
+    (where the ranking changes), `changes` (with which bids win), `options` or `questions` (assumed values). With `sweep`, `{path: values}`, the
     result is the ranking at each value.
 
     Raise `InvalidFileError` with every problem of the files, each with line, column and key; `UsageError` for an

@@ -20,6 +20,8 @@ class BarRow:
     end: float
     style: str
     text: str = ""
+    band: tuple[float, float] | None = None
+    """Ends of its uncertainty interval, drawn as a whisker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +33,5 @@ class BarChart:
     rows: tuple[BarRow, ...]
     legend: tuple[tuple[str, str], ...] = ()
     """Styles and their meanings."""
+    reference: float | None = None
+    """Value that a line marks."""

@@ -202,7 +202,7 @@ def _borders(places: FloatArray, view: AxisView) -> FloatArray:
 
 def draw_bars(axes: Axes, chart: BarChart) -> None:
     """Draw bars from top to bottom with their values after them, on an axis that shows zero."""
-    ends = np.array([value for row in chart.rows for value in (row.start, row.end)] or [0.0])
+    ends = np.array([value for row in chart.rows for value in (row.start, row.end, *(row.band or ()))] or [0.0])
     # The text before a negative bar must not overlap the names.
     room = 0.15 * float(np.ptp(ends)) if ends.min() < 0 else 0.0
     _set_axis(axes, "x", view_of(chart.x, [np.append(ends, [0.0, ends.min() - room])], roomy=True))
@@ -210,17 +210,27 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
     axes.axvline(0.0, color=ink("faint"), linewidth=1, zorder=1)
     for at, row in enumerate(chart.rows):
         axes.barh(at, row.end - row.start, left=row.start, height=0.62, color=ink(row.style), zorder=2)
-        left = row.end < 0
+        left, places = row.end < 0, (row.start, row.end, *(row.band or ()))
+        if row.band is not None:
+            _draw_whisker(axes, at, row.band)
         axes.annotate(
-            typographic(row.text), (min(row.start, row.end) if left else max(row.start, row.end), at),
+            typographic(row.text), (min(places) if left else max(places), at),
             (-4 if left else 4, 0), textcoords="offset points", ha="right" if left else "left", va="center",
             color=ink("ink"),
         )  # fmt: skip
+    if chart.reference is not None:
+        axes.axvline(chart.reference, color=ink("ink"), linewidth=1, linestyle=(0, (4, 3)), zorder=3)
     axes.set_ylim(len(chart.rows) - 0.4, -0.6)
     axes.set_yticks(range(len(chart.rows)), labels=[shorten(row.label, _BAR_NAME) for row in chart.rows])
     axes.tick_params(axis="y", length=0, labelcolor=ink("ink"))
     axes.spines["left"].set_visible(False)
     _legend(axes, chart.legend)
+
+
+def _draw_whisker(axes: Axes, at: int, band: tuple[float, float]) -> None:
+    """Draw an uncertainty interval over its bar, with caps at its ends."""
+    axes.hlines(at, *band, color=ink("ink"), linewidth=1.4, zorder=4)
+    axes.plot(band, (at, at), linestyle="", marker="|", markersize=6, color=ink("ink"), zorder=4)
 
 
 def _legend(axes: Axes, meanings: Sequence[tuple[str, str]]) -> None:

@@ -279,3 +279,9 @@ def _latency(path: str, dimension: Dimension) -> int:
 
 
 _HARDWARE: Final = {"memory bandwidth": _memory, "network bandwidth": _network, "network latency": _latency}
+
+
+def changed_throughput(study: Study, bid: str, change: Callable[[Mix], Mix]) -> FloatArray:
+    """Throughput of the mix, without uncertainty, of a bid with other jobs."""
+    point = _Point.of(study)
+    return replace(point, mixes={**point.mixes, bid: change(point.mixes[bid])}).outcome(bid).throughput

@@ -148,9 +148,7 @@ def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
     sampled = sampled_program(program, sampling)
     axis = sample_axis(sampled, sampling)
     drawn = evaluate(sampled, {} if axis is None else axis.parameters)
-    energy = program.columns.get("total_energy", "")
-    terms = (program.columns["total_time"], _NODES, energy, BUSY_POWER if energy else "")
-    time, nodes, used, power = (_column(plain, drawn, term, sampling.count) for term in terms)
+    time, nodes, used, power = (_column(plain, drawn, term, sampling.count) for term in amounts_of(program))
     return Job(
         time,
         nodes,
@@ -162,6 +160,12 @@ def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
         outside=tuple(extrapolations(plain)),
         assumed=tuple(_assumed(program)),
     )
+
+
+def amounts_of(program: Program) -> tuple[str, str, str, str]:
+    """Terms of time, nodes, energy and power of a node; the last two are empty where the platform states no power."""
+    energy = program.columns.get("total_energy", "")
+    return program.columns["total_time"], _NODES, energy, BUSY_POWER if energy else ""
 
 
 def _column(plain: Evaluation, drawn: Evaluation, term: str, count: int) -> FloatArray:

@@ -26,8 +26,9 @@ from whatif.studies.required_nodes import required_nodes
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 
-StudyView = Literal["bids", "jobs", "commitments", "turns", "changes", "options"]
-"""What a study shows: bids, jobs, commitments, turning points of the ranking, changes with which bids win, options."""
+StudyView = Literal["bids", "jobs", "commitments", "turns", "changes", "options", "questions"]
+"""What a study shows: bids, jobs, commitments, turning points of the ranking, changes with which bids win, options,
+assumed values as questions to the vendors."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +130,7 @@ class Study(StudyResult):
         return TABLES[self.show](self)
 
     def picture(self) -> BarChart:
-        """Bars of the criterion by bid, with bands."""
+        """Bars of the throughput by bid and application, with bands."""
         from whatif.studies.procurement.tables import score_bars
 
         return score_bars(self)

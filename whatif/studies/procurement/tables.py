@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from whatif.plotting.bars import MORE, BarChart, BarRow
+from whatif.models.quantities import FloatArray
+from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
 from whatif.schema.study_spec import PRESENT
 from whatif.studies.procurement.changes import changes, turns
 from whatif.studies.procurement.options import options
+from whatif.studies.procurement.questions import assumptions, other_questions
 from whatif.table import Table
 from whatif.table_writers import worth_showing
 from whatif.units import CARBON, JOULE, ONE, SECOND, WATT, Dimension, format_quantity
@@ -35,6 +37,7 @@ OPTIONAL: Final[dict[str, list[list[str]]]] = {
     "turns": [],
     "changes": [],
     "options": [],
+    "questions": [["question"]],
 }
 """Groups of columns by view that a narrow terminal leaves out."""
 
@@ -160,6 +163,22 @@ def options_table(found: Study) -> Table:
     return worth_showing(Table.of_rows(columns, rows))
 
 
+def questions_table(found: Study) -> Table:
+    """One row per bid and assumed value of its platform: what its throughput does if the value is 10 % lower or higher.
+
+    Then one row per question that no value answers.
+    """
+    columns: dict[str, Dimension | None] = {"bid": None, "value": None, "assumed": None, "10 % lower": ONE}
+    columns |= {"10 % higher": ONE, "question": None}
+    rows = [
+        [its.bid, its.parameter.path.removeprefix("platform."), its.text, its.lower, its.higher,
+         its.parameter.description.replace("\n", " ")]
+        for its in assumptions(found)
+    ]  # fmt: skip
+    rows += [[bid, "", "", math.nan, math.nan, text] for bid, text in other_questions(found)]
+    return Table.of_rows(columns, rows)
+
+
 def shown(value: float, dimension: Dimension) -> str:
     """Value with its unit; empty for NaN."""
     return format_quantity(value, dimension, 4) if math.isfinite(value) else ""
@@ -172,19 +191,28 @@ TABLES: Final[dict[str, Callable[[Study], Table]]] = {
     "turns": turns_table,
     "changes": changes_table,
     "options": options_table,
+    "questions": questions_table,
 }
 
 
 def score_bars(found: Study) -> BarChart:
-    """Bars of the throughput of the mix by machine, with bands."""
+    """Bars of the throughput of the mix and of each application by bid, over the present machine, with bands."""
     rows = []
-    for name, its in found.outcomes.items():
-        low, high = found.band(its.throughput)
-        value = float(its.throughput[0])
-        band = f" ({low:.3g} to {high:.3g})" if math.isfinite(low) and low < high else ""
-        rows.append(BarRow(name, 0.0, value if value > 0 else 0.0, MORE, f"{value:.3g}{band}" if value > 0 else "-"))
-    axis = AxisDescription(f"{WORDS['throughput']} over the present machine")
-    return BarChart(found.file.spec.question, axis, tuple(rows))
+    for name, its in found.bids.items():
+        rows.append(_score_bar(found, f"{name}: mix", its.throughput, its.reason, MORE))
+        for at, application in enumerate(found.file.spec.mix):
+            rows.append(_score_bar(found, f"{name}: {application}", its.throughputs[at], its.reasons[at], LESS))
+    axis = AxisDescription("throughput over the present machine")
+    legend = ((MORE, "mix"), (LESS, "one application alone"))
+    return BarChart(found.file.spec.question, axis, tuple(rows), legend, reference=1.0)
+
+
+def _score_bar(found: Study, label: str, values: FloatArray, reason: str, style: str) -> BarRow:
+    if reason or not np.isfinite(values[0]):
+        return BarRow(label, 0.0, 0.0, style, "cannot run")
+    low, high = found.band(values)
+    band = f" ({low:.3g} to {high:.3g})" if low < high else ""
+    return BarRow(label, 0.0, float(values[0]), style, f"{values[0]:.3g}{band}", (low, high))
 
 
 def recommendation(found: Study) -> Iterator[str]:
