@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from whatif.api.measuring import measure as measure
     from whatif.api.procurement import new_study as new_study
     from whatif.api.procurement import study as study
+    from whatif.api.procurement import study_page as study_page
     from whatif.api.profiles import import_profile as import_profile
     from whatif.api.profiles import project as project
     from whatif.api.run_fits import fit_grid as fit_grid
@@ -89,7 +90,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.linpack": ("hpl", "tune_hpl"),
     "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer"),
     "whatif.api.measuring": ("measure",),
-    "whatif.api.procurement": ("new_study", "study"),
+    "whatif.api.procurement": ("new_study", "study", "study_page"),
     "whatif.api.profiles": ("import_profile", "project"),
     "whatif.api.run_fits": ("fit_grid", "fit_regression", "fit_scaling"),
     "whatif.api.scenarios": ("calibrate", "check", "comparisons", "json_schema", "list_", "resolve", "validate"),

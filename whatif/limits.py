@@ -14,6 +14,8 @@ MAXIMUM_ARCHIVE_SIZE = 20_000_000
 """Most bytes of TOML files read from a git revision."""
 PICTURES: Final = (".svg", ".png", ".pdf")
 """File extensions of pictures."""
+PAGES: Final = (".html", ".pdf")
+"""File extensions of the page of a study."""
 VALIDATION_TOPICS: Final = (
     "schedules", "links", "counts", "transfers", "hpl", "top500", "power", "power_caps", "kernels", "gemm",
     "collectives",

@@ -18,7 +18,7 @@ FUNCTIONS = {
     "run": ("run", "sweep", "sweep_parts"),
     "schema": ("json_schema",),
     "seek": ("seek", "break_even", "pareto_front"),
-    "study": ("study", "new_study"),
+    "study": ("study", "new_study", "study_page"),
     "validate": ("validate", "comparisons"),
 }
 """Functions of verbs whose path is not their name: `list` is a type of Python, `schema` says too little."""

@@ -30,6 +30,26 @@ def new_study(new: str | Path) -> None:
     write_study_template(Path(new))
 
 
+def study_page(source: AnyStudy | Study, output: str | Path, *, overrides: Overrides | None = None) -> Study:
+    """Study whose page for the committee is written: recommendation, bids, commitments, sensitivity, questions, files.
+
+    `output` is a file `.html`, one page that loads nothing, or `.pdf`, the same page in print. The other parameters are
+    those of `study`. Needs the extra `report`, and for a PDF the extra `pdf`; raise `UsageError` without them.
+
+    >>> import tempfile, whatif
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = whatif.study_page("successor", f"{folder}/page.html")
+    >>> found.winner
+    'accelerators'
+    """
+    from whatif.reporting.study_page import check_page, write_study_page
+
+    check_page(Path(output))
+    found = source if isinstance(source, Study) else study(source, overrides=overrides)
+    write_study_page(found, Path(output))
+    return found
+
+
 @overload
 def study(source: AnyStudy, *, overrides: Overrides | None = None, show: StudyView = "bids") -> Study: ...
 
@@ -49,8 +69,8 @@ def study(
 
     `overrides` are values of the study by path, such as `{"limits.power": "2.5 MW"}` or
     `{"bids.north.overrides.node.gpu_count": 8}`. `show` selects the table: `bids`, `jobs`, `commitments`, `turns`
-    (where the ranking changes), `changes` (with which bids win), `options` or `questions` (assumed values). With `sweep`, `{path: values}`, the
-    result is the ranking at each value.
+    (where the ranking changes), `changes` (with which bids win), `options` or `questions` (assumed values, to ask the
+    vendors). With `sweep`, `{path: values}`, the result is the ranking at each value.
 
     Raise `InvalidFileError` with every problem of the files, each with line, column and key; `UsageError` for an
     unknown path and a value that is not allowed.

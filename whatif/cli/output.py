@@ -76,6 +76,15 @@ class Output:
         obstacle = result.obstacle()
         if result.shows_failures or not obstacle:
             self._write(result)
+        self._raise(result)
+
+    def finish(self, result: Presentable) -> None:
+        """Print the notes of a result that is written; raise `InfeasiblePointError` if it has no answer."""
+        show_notes(result.notes)
+        self._raise(result)
+
+    def _raise(self, result: Presentable) -> None:
+        obstacle = result.obstacle()
         if result.interruption():
             sys.stdout.flush()
             raise KeyboardInterrupt(result.interruption())

@@ -10,6 +10,7 @@ import click
 from whatif.cli.options import overrides_of, set_option
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
+from whatif.limits import PAGES
 
 if TYPE_CHECKING:
     from whatif.studies.procurement.study import StudyView
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--show", type=click.Choice(["bids", "jobs", "commitments", "turns", "changes", "options", "questions"]),
               default="bids", show_default=True,
               help="Bids; jobs of every application; values to commit to; where the ranking changes; with which "
-              "changes a bid wins; the options that the study names; assumed values as questions to the vendors.")  # fmt: skip
+              "changes a bid wins; the options that the study names; questions to the vendors.")  # fmt: skip
 @click.option("--sweep", metavar="PATH=SPEC",
               help="Values of one parameter of the study, e.g. limits.power='2 MW .. 4 MW linear 9'.")  # fmt: skip
 @set_option
@@ -36,7 +37,7 @@ def command(
     power, and the probability of each bid to be the best. -o FILE.html writes the page for the committee, -o FILE.pdf
     the same for print. --set and --sweep take values of the study, e.g. --set limits.power='2.5 MW'.
     """
-    from whatif.api.procurement import new_study, study
+    from whatif.api.procurement import new_study, study, study_page
 
     if new is not None:
         new_study(new)
@@ -45,6 +46,11 @@ def command(
     if source is None:
         raise UsageError("name a STUDY, or write one with --new FILE")
     stated = overrides_of(overrides)
+    if sweep is None and output.path is not None and output.path.suffix.lower() in PAGES:
+        if show != "bids":
+            raise UsageError(f"--show {show}: no effect on the page {output.path}; print the table, or write a .csv")
+        output.finish(study_page(source, output.path, overrides=stated))
+        return
     if sweep is None:
         output.write(study(source, overrides=stated, show=show))
         return

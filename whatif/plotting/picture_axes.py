@@ -208,6 +208,8 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
     _set_axis(axes, "x", view_of(chart.x, [np.append(ends, [0.0, ends.min() - room])], roomy=True))
     axes.grid(axis="x", color=ink("rule"), linewidth=0.8)
     axes.axvline(0.0, color=ink("faint"), linewidth=1, zorder=1)
+    # The line of the reference must not cross the texts.
+    ground = None if chart.reference is None else {"facecolor": ink("ground"), "edgecolor": "none", "pad": 1}
     for at, row in enumerate(chart.rows):
         axes.barh(at, row.end - row.start, left=row.start, height=0.62, color=ink(row.style), zorder=2)
         left, places = row.end < 0, (row.start, row.end, *(row.band or ()))
@@ -216,7 +218,7 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
         axes.annotate(
             typographic(row.text), (min(places) if left else max(places), at),
             (-4 if left else 4, 0), textcoords="offset points", ha="right" if left else "left", va="center",
-            color=ink("ink"),
+            color=ink("ink"), bbox=ground,
         )  # fmt: skip
     if chart.reference is not None:
         axes.axvline(chart.reference, color=ink("ink"), linewidth=1, linestyle=(0, (4, 3)), zorder=3)

@@ -1,21 +1,11 @@
-"""Report as one HTML page without scripts or external files, in light, dark and print styles.
-
-The texts of files are data: the template escapes all but the pictures that are drawn here.
-"""
+"""Report as one HTML page without scripts or external files, in light, dark and print styles."""
 
 from __future__ import annotations
 
-import os
-import platform
-import re
 import shlex
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import numpy as np
-
-from whatif import __version__
 from whatif.atomic import atomic_file
 from whatif.core.calibration_notes import model_notes
 from whatif.core.derivation import shown
@@ -23,15 +13,12 @@ from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep_figure import Y_COLUMN, headline
 from whatif.errors import UsageError
 from whatif.files.scenario_edits import scenario_words
-from whatif.plotting.picture import check_library, colour_variables
 from whatif.plotting.picture_style import typographic
 from whatif.reporting.contents import Findings, findings
 from whatif.reporting.provenance import files_of, values_of
 from whatif.reporting.sections import WHOLE_RUN, against, answer, phases, sensitivity, sweep
+from whatif.reporting.templates import check_libraries, rendered
 from whatif.units import format_quantity
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 _TEMPLATE: Final = "report.html.jinja"
 _TITLES: Final = {
@@ -46,29 +33,11 @@ _TITLES: Final = {
 }
 
 
-def check_libraries() -> None:
-    """Raise `UsageError` if the extra `report` is not installed."""
-    check_library()
-    try:
-        import jinja2  # noqa: F401
-    except ImportError:
-        raise UsageError("reports need Jinja2: pip install 'whatif[report]'") from None
-
-
 def report_html(found: Findings, command: str) -> str:
     """HTML of the page; `command` is the command that writes it again."""
-    check_libraries()
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["breakable"] = _breakable
-    template = environment.from_string(Path(__file__).with_name(_TEMPLATE).read_text(encoding="utf-8"))
     parts = _said(found) | _shown(found)
     contents = [(anchor, title) for anchor, title in _TITLES.items() if parts.get(anchor, True) or anchor == "answer"]
-    light, dark = colour_variables(dark=False), colour_variables(dark=True)
-    return template.render(parts, contents=contents, titles=_TITLES, command=command, light=light, dark=dark)
+    return rendered(_TEMPLATE, parts | {"contents": contents, "titles": _TITLES, "command": command})
 
 
 def write_report(request: EvaluationRequest, path: Path, command: str, other: Scenario | None = None) -> Findings:
@@ -93,14 +62,6 @@ def report_command(request: EvaluationRequest, path: Path) -> str:
     return shlex.join(["whatif", "report", *scenario_words(request.scenario), *words, "-o", str(path)])
 
 
-def _breakable(text: str) -> Markup:
-    """Path that can break across lines after any of its words."""
-    from markupsafe import Markup, escape
-
-    # Escaped before it is marked up.
-    return Markup(re.sub(r"(?<=\w)([._])(?=[A-Za-z])", r"\1<wbr>", str(escape(text))))  # noqa: S704
-
-
 def _said(found: Findings) -> dict[str, Any]:
     """Texts of the page."""
     program = found.scenario.program
@@ -121,8 +82,6 @@ def _said(found: Findings) -> dict[str, Any]:
         "equations": _equations(found),
         "values": values,
         "files": files_of(found),
-        "versions": _versions(),
-        "date": _date(),
     }
 
 
@@ -167,17 +126,3 @@ def _equations(found: Findings) -> dict[tuple[str, str], list[tuple[str, str]]]:
             value = typographic(shown(found.at.masked_term(term), term.dimension, 4))
             known.setdefault((term.citation.equation, term.citation.source), []).append((name, value))
     return known
-
-
-def _versions() -> str:
-    import matplotlib
-
-    python = platform.python_version()
-    return f"whatif {__version__}, Python {python}, numpy {np.__version__}, matplotlib {matplotlib.__version__}"
-
-
-def _date() -> str:
-    """Time of the report, or that of a reproducible build (SOURCE_DATE_EPOCH)."""
-    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = datetime.fromtimestamp(int(stated), UTC) if stated.isdecimal() else datetime.now(UTC)
-    return moment.strftime("%Y-%m-%d %H:%M UTC")

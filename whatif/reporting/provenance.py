@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import file_digest
 from itertools import product
@@ -57,8 +57,12 @@ def files_of(found: Findings) -> list[tuple[str, str]]:
     """Name and SHA-256 of the files of a scenario, of its swept platforms, and of the other scenario."""
     programs = [found.scenario.program, *_swept(found)]
     programs += [found.other.program] if found.other is not None else []
-    paths = dict.fromkeys(path for program in programs for path in _paths(program))
-    return [(_shown(path), _digest(path)) for path in paths]
+    return hashes(path for program in programs for path in paths_of(program))
+
+
+def hashes(paths: Iterable[Path]) -> list[tuple[str, str]]:
+    """Name and SHA-256 of files, each once."""
+    return [(_shown(path), _digest(path)) for path in dict.fromkeys(paths)]
 
 
 def _swept(found: Findings) -> Iterator[Program]:
@@ -82,7 +86,8 @@ def _documents(program: Program) -> list[Document]:
     return [layer.document for layer in program.loaded.layers.items if layer.document.folder is not None]
 
 
-def _paths(program: Program) -> Iterator[Path]:
+def paths_of(program: Program) -> Iterator[Path]:
+    """Files that a program was made from: those that its scenario was merged from, and the traces that they name."""
     documents = _documents(program)
     yield from (Path(document.name).resolve() for document in documents)
     folder = (documents[-1].folder if documents else None) or Path()

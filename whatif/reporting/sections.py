@@ -45,6 +45,8 @@ class ReportTable:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: tuple[bool, ...]
+    named: bool = False
+    """Whether the first cell of a row is its heading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ class ReportItem:
 Section = tuple[ReportItem, ...]
 
 
-def _picture(caption: str, description: Drawable) -> Markup:
+def picture_of(caption: str, description: Drawable) -> Markup:
+    """Picture as an element of the page, with its caption as accessible label."""
     from markupsafe import Markup
 
     untitled = description if isinstance(description, StackedBar | PlotStack) else replace(description, title="")
@@ -104,7 +107,7 @@ def answer(found: Findings) -> Section:
     styles = category_styles(segment.label for segment in bar.segments if segment.value > 0)
     parts = tuple(BarSegment(s.label, s.value, styles[s.label]) for s in bar.segments if s.label in styles)
     caption = "One iteration by kind of work"
-    picture = _picture(caption, StackedBar(parts, bar.dimension)) if parts else None
+    picture = picture_of(caption, StackedBar(parts, bar.dimension)) if parts else None
     return (ReportItem(caption, picture, "", sheet),)
 
 
@@ -120,7 +123,7 @@ def phases(found: Findings) -> Section:
     ]  # fmt: skip
     heads = ("phase", "kind of work", "starts", "takes", "of the iteration")
     caption = "One iteration phase by phase"
-    picture = _picture(caption, phase_bars(found.scenario.program, found.timeline))
+    picture = picture_of(caption, phase_bars(found.scenario.program, found.timeline))
     return (ReportItem(caption, picture, "", _texts(heads, rows, heads[:2])),)
 
 
@@ -149,11 +152,11 @@ def _curves(found: Findings, result: Result) -> Iterator[ReportItem]:
     here = [_here(found, axis) for axis in result.grid.axes[:2]]
     for name in (Y_COLUMN, *others):
         caption = f"{name} over the sweep"
-        yield ReportItem(caption, _picture(caption, with_distinct_positions(figure(result, name, here[0]), result)))
+        yield ReportItem(caption, picture_of(caption, with_distinct_positions(figure(result, name, here[0]), result)))
         if len(here) > 1 and min(result.grid.shape[:2]) > 2:
             heat = heat_map(result, name, (here[0], here[1]))
             caption = f"{name} over both axes{'' if np.isfinite(heat.values).all() else '; hatched: no answer'}"
-            yield ReportItem(caption, _picture(caption, heat))
+            yield ReportItem(caption, picture_of(caption, heat))
 
 
 def _here(found: Findings, axis: Axis) -> float | None:
@@ -190,7 +193,7 @@ def _tornado(found: Findings, telling: list[Elasticity]) -> ReportItem:
     caption = f"What {Y_COLUMN} follows most: by how many percent it moves for one percent of a value"
     title = f"{min(len(telling), _MOST_PARAMETERS)} of the {len(telling)} values that it follows"
     sheet = _texts(("value", "now", "elasticity", "grade"), rows, ("value", "grade"))
-    return ReportItem(caption, _picture(caption, tornado_bars(program, Y_COLUMN, telling)), title, sheet)
+    return ReportItem(caption, picture_of(caption, tornado_bars(program, Y_COLUMN, telling)), title, sheet)
 
 
 def _ladder(found: Findings) -> Section:
@@ -205,7 +208,7 @@ def _ladder(found: Findings) -> Section:
     ]  # fmt: skip
     caption = "Cumulative idealisation: a part and all above it with infinite rates and no fixed times"
     sheet = _texts(("ideal", "saved", "left", "of the whole"), rows, ("ideal",))
-    return (ReportItem(caption, _picture(caption, ladder_bars(found.ladder)), "", sheet),)
+    return (ReportItem(caption, picture_of(caption, ladder_bars(found.ladder)), "", sheet),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,4 +255,4 @@ def _difference(found: Findings, attribution: Attribution, names: tuple[str, str
     caption = f"From {names[0]} to {names[1]}, whatever the order of the changes (Shapley values)"
     title = f"{len(attribution.without_effect)} other values differ and explain nothing"
     sheet = _texts(("change", *names, "explains", "of the difference"), rows, ("change", *names))
-    return ReportItem(caption, _picture(caption, waterfall_bars(attribution, names)), title, sheet)
+    return ReportItem(caption, picture_of(caption, waterfall_bars(attribution, names)), title, sheet)

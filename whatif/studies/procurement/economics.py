@@ -1,15 +1,8 @@
 """Economics of a study: nodes within the limits, throughput of the mix, power, cost and carbon, at every sample.
 
-With the node time h_a = n_a t_a of a job of application a on a machine of N nodes, h'_a and N' those of the present
-machine, and weights w_a that add up to 1, the shares of the present machine's node time:
-
-- Throughput of the mix, relative to the present machine: S = (N / N') / Σ w_a h_a / h'_a. It is the time that the
-  present machine takes for jobs in the proportions of its mix, over the time that the bid takes for the same jobs.
-- Figure of merit: F = Π ((N / N') h'_a / h_a)^w_a, the weighted geometric mean of the throughputs of the applications,
-  as the benchmark suites of CORAL-2 and JUPITER form one number of several.
-
-Both count whole machines that always have jobs: nodes that are left over, as the nodes of a job do not divide those of
-the machine, are not lost. All functions broadcast over the last axis, that of the samples.
+The equations are those of `whatif.studies.procurement.definitions`, with their symbols. Throughput and figure of merit
+count whole machines that always have jobs: nodes that are left over, as the nodes of a job do not divide those of the
+machine, are not lost. All functions broadcast over the last axis, that of the samples.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, Problem, UsageError, WhatifError
 from whatif.schema.study_file import StudyFile
-from whatif.schema.study_spec import PRESENT, MixPart, flattened
+from whatif.schema.study_spec import PRESENT, flattened
 from whatif.studies.calibration import Calibration, calibrate
 from whatif.studies.measured_runs import MeasuredRuns, measured_runs, stated_runs
 from whatif.studies.run_accuracy import ITERATION, category_ratios
@@ -113,7 +113,7 @@ def adjustment_of(study: StudyFile, application: str) -> Adjustment:
         scenario.program  # noqa: B018 - compiles it
     except InvalidFileError as problem:
         raise located(study, application, PRESENT, problem) from None
-    path = _file_of_runs(study, study.spec.mix[application], scenario)
+    path = file_of_runs(study, application, scenario)
     if path is None:
         return Adjustment()
     where = f"mix.{application}.{'runs' if study.spec.mix[application].runs else 'scenario'}"
@@ -132,8 +132,9 @@ def adjustment_of(study: StudyFile, application: str) -> Adjustment:
     return _factor(found.calibrated, found.runs, {**corrections, **cards}, _transfer(found))
 
 
-def _file_of_runs(study: StudyFile, part: MixPart, scenario: Scenario) -> Path | None:
+def file_of_runs(study: StudyFile, application: str, scenario: Scenario) -> Path | None:
     """File of runs that the study states, else that of the scenario."""
+    part = study.spec.mix[application]
     if part.runs is not None:
         return study.folder / part.runs
     try:

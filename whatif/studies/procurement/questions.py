@@ -126,7 +126,7 @@ def _ratios(scenario: Scenario, values: Mapping[str, FloatArray]) -> FloatArray:
 
 
 def other_questions(study: Study) -> Iterator[tuple[str, str]]:
-    """Bids with what else is open: prices that no offer states or that are uncertain, and jobs beyond measured ranges."""
+    """Bids with what else is open: prices that are not offered or uncertain, and jobs beyond measured ranges."""
     for bid in study.bids:
         prices = study.prices.machines[bid]
         if prices.origin:
@@ -136,8 +136,9 @@ def other_questions(study: Study) -> Iterator[tuple[str, str]]:
         for count, each in prices.node_prices:
             low, high = study.band(each)
             if low < high:
-                ends = [format_quantity(value, study.prices.dimension) for value in (low, high)]
-                yield bid, f"Is the price of a node from {count:,.0f} nodes firm? The study assumes {' to '.join(ends)}."
+                ends = " to ".join(format_quantity(value, study.prices.dimension) for value in (low, high))
+                which = f" from {count:,.0f} nodes" if count > 1 else ""
+                yield bid, f"Is the price of a node{which} firm? The study assumes {ends}."
         for name, job in study.jobs.of(bid).items():
             for text in job.outside:
                 yield bid, f"What does {name} measure there? Its prediction is an extrapolation: {text}."

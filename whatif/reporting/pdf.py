@@ -1,0 +1,38 @@
+"""PDF of a page, through WeasyPrint (extra `pdf`)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from whatif.errors import UsageError
+from whatif.plotting.picture_style import LIGHT
+
+_VARIABLE: Final = re.compile(r"var\(--([a-z0-9-]+)\)")
+
+
+def check_pdf() -> None:
+    """Raise `UsageError` if the extra `pdf`, or a library of the system that it needs, is not installed."""
+    try:
+        import weasyprint  # noqa: F401
+    except (ImportError, OSError) as problem:
+        # WeasyPrint raises OSError if Pango is missing.
+        raise UsageError(
+            f"a PDF needs WeasyPrint: pip install 'whatif[pdf]' ({str(problem).splitlines()[0]}); "
+            "or write FILE.html and print it from a browser"
+        ) from None
+
+
+def pdf_of(page: str) -> bytes:
+    """PDF of a page that loads nothing, in the colours of print. Raise `UsageError` without the extra `pdf`."""
+    check_pdf()
+    import weasyprint
+
+    # Pictures in a page do not know its variables there.
+    coloured = _VARIABLE.sub(lambda found: LIGHT[found[1]], page)
+    return bytes(weasyprint.HTML(string=coloured, url_fetcher=_nothing).write_pdf())
+
+
+def _nothing(url: str, *_: Any, **__: Any) -> Any:
+    """Refuse to load anything: the page has all that it needs."""
+    raise ValueError(f"the page must not load {url}")

@@ -1,0 +1,115 @@
+"""Page for the committee of a procurement study: one HTML page without scripts or external files, or its PDF."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from whatif.atomic import atomic_file
+from whatif.errors import UsageError, WhatifError
+from whatif.limits import PAGES
+from whatif.reporting import study_sections as parts
+from whatif.reporting.pdf import check_pdf, pdf_of
+from whatif.reporting.provenance import hashes, paths_of
+from whatif.reporting.study_words import question, recommendation
+from whatif.reporting.templates import check_libraries, rendered
+from whatif.reporting.vendor_questions import questions
+from whatif.schema.load import load_platform_document, open_document
+from whatif.schema.shipped import shipped_folder
+from whatif.schema.study_file import FOLDER
+from whatif.schema.study_spec import PRESENT
+from whatif.studies.procurement.definitions import DEFINITIONS
+from whatif.studies.procurement.placing import file_of_runs
+from whatif.studies.procurement.study import Study
+
+_TEMPLATE: Final = "study.html.jinja"
+_TITLES: Final = {
+    "question": "The question",
+    "recommendation": "Recommendation",
+    "bids": "The bids",
+    "commitments": "Commitments",
+    "equal": "At equal nodes, money and power",
+    "targets": "Targets",
+    "sensitivity": "What would change the recommendation",
+    "calibration": "What the runs say",
+    "questions": "Questions to the vendors",
+    "reading": "How to read this page",
+    "files": "Files and versions",
+}
+
+
+def check_page(path: Path) -> None:
+    """Raise `UsageError` if the path does not end in .html or .pdf, or without the extras that its page needs."""
+    if path.suffix.lower() not in PAGES:
+        raise UsageError(f"{path}: the page of a study must end in {' or '.join(PAGES)}")
+    check_libraries()
+    if path.suffix.lower() == ".pdf":
+        check_pdf()
+
+
+def write_study_page(found: Study, path: Path) -> None:
+    """Write the page of a study as HTML or PDF, whole or not at all. Raise `UsageError` as `check_page`."""
+    check_page(path)
+    found.check_output(path)
+    page = study_html(found, study_command(found, path))
+    with atomic_file(path) as temporary:
+        if path.suffix.lower() == ".pdf":
+            temporary.write_bytes(pdf_of(page))
+        else:
+            temporary.write_text(page, encoding="utf-8", errors="replace")
+
+
+def study_html(found: Study, command: str) -> str:
+    """HTML of the page; `command` is the command that writes it again."""
+    sections: dict[str, Any] = {
+        "question": question(found),
+        "recommendation": recommendation(found),
+        "bids": parts.bids(found),
+        "commitments": parts.commitments(found),
+        "equal": parts.equal(found),
+        "targets": parts.targets(found),
+        "sensitivity": parts.sensitivity(found),
+        "calibration": parts.calibration(found),
+        "questions": questions(found),
+        "reading": DEFINITIONS,
+        "files": hashes(_paths(found)),
+    }
+    stated = {
+        "title": found.file.spec.question or f"Bids of {Path(found.file.document.name).stem}",
+        "study": found,
+        "acceptance": parts.acceptance(found),
+        "titles": {name: title for name, title in _TITLES.items() if sections[name]},
+        "command": command,
+    }
+    return rendered(_TEMPLATE, stated | {"parts": sections})
+
+
+def study_command(found: Study, path: Path) -> str:
+    """Command line that writes the same page."""
+    document = found.file.document
+    is_shipped = document.folder is not None and document.folder.resolve() == shipped_folder(FOLDER).resolve()
+    name = Path(document.name).stem if is_shipped else document.name
+    sets = [word for key, value in found.overrides.items() for word in ("--set", f"{key}={value}")]
+    return shlex.join(["whatif", "study", name, *sets, "-o", str(path)])
+
+
+def _paths(found: Study) -> Iterator[Path]:
+    """Files of a study: its own, then the platforms, scenarios and runs that it names, with all that they extend."""
+    file = found.file
+    documents = [file.document]
+    for machine in file.spec.machines.values():
+        document = open_document(file.source(machine.platform), "platforms", (file.folder,))
+        documents += [layer.document for layer in load_platform_document(document, (file.folder,))[1].items]
+    yield from (Path(document.name).resolve() for document in documents if document.folder is not None)
+    for its in found.jobs.scenarios.values():
+        for scenario in its.values():
+            # A job that cannot run may have no program.
+            with suppress(WhatifError):
+                yield from paths_of(scenario.program)
+    for name, scenario in found.jobs.scenarios[PRESENT].items():
+        runs = file_of_runs(file, name, scenario)
+        if runs is not None:
+            yield runs.resolve()

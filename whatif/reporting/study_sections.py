@@ -1,0 +1,205 @@
+"""Sections of the page of a study: the chart, and the tables of `whatif study --show` for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from whatif.plotting.picture_style import typographic
+from whatif.reporting.sections import ReportItem, ReportTable, Section, picture_of
+from whatif.schema.study_spec import PRESENT
+from whatif.studies.procurement.placing import remarks
+from whatif.studies.procurement.study import Study
+from whatif.studies.procurement.tables import (
+    bids_table,
+    changes_table,
+    commitments_table,
+    jobs_table,
+    options_table,
+    percent,
+    score_bars,
+    turns_table,
+)
+from whatif.units import CARBON, JOULE, ONE, SECOND, WATT, Dimension, format_quantity
+
+_DAY: Final = 86_400.0
+_MOST_COLUMNS: Final = 5
+"""Most machines in one table, for the width of a printed page."""
+_WARNING: Final = "warning: "
+Row = Mapping[str, Any]
+
+
+def sheet(heads: Iterable[str], rows: Iterable[Iterable[str]], words: Iterable[str] = ()) -> ReportTable:
+    """Table of texts whose first column names its rows; all others are numbers but those in `words`."""
+    heads, known = tuple(heads), set(words)
+    cells = tuple(tuple(typographic(cell) for cell in row) for row in rows)
+    numeric = tuple(bool(at) and head not in known for at, head in enumerate(heads))
+    return ReportTable(heads, cells, numeric, named=True)
+
+
+def number(value: Any, dimension: Dimension = ONE, digits: int = 4) -> str:
+    """Number with its unit, a large one with separators; a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    is_large = dimension == ONE and abs(value) >= 1000
+    return f"{value:,.0f}" if is_large else format_quantity(float(value), dimension, digits)
+
+
+def bids(found: Study) -> Section:
+    """Section on the bids: a column per machine, and the chart."""
+    columns = {row["machine"]: _machine(found, row) for row in bids_table(found).to_dict()["rows"]}
+    names = list(columns)
+    parts = [names[at : at + _MOST_COLUMNS] for at in range(0, len(names), _MOST_COLUMNS)]
+    caption = (
+        f"Work per day over that of the present machine (dashed line). Whiskers are bands, from the "
+        f"{1 - found.confidence:.0%} to the {found.confidence:.0%} quantile"
+    )
+    tables = (ReportItem(sheet=_side_by_side({name: columns[name] for name in some})) for some in parts)
+    return (*tables, ReportItem(caption, picture_of(caption, score_bars(found))))
+
+
+def _machine(found: Study, row: Row) -> dict[str, str]:
+    """Numbers of one machine by title."""
+    name, money = row["machine"], found.prices.dimension
+    throughput, low, high = (row.get(key) for key in ("throughput", "low", "high"))
+    # The energy for the work of the present machine in a day.
+    energy = found.outcomes[name].mean_power[0] * _DAY / throughput if throughput else math.nan
+    return {
+        "nodes": number(row["nodes"]),
+        "limited by": "-" if name == PRESENT else row["limit"] or "-",
+        "throughput of the mix": number(throughput),
+        "band": f"{number(low)} to {number(high)}" if low is not None and low < high else "-",
+        "probability to be the best": "-" if row.get("best") is None else f"{row['best']:.0%}",
+        "figure of merit": number(row.get("merit")),
+        "jobs per day": number(row.get("jobs per day")),
+        "price": number(row.get("price"), money),
+        "cost over the lifetime": number(row.get("cost"), money),
+        "power under load": number(row.get("power"), WATT),
+        "energy for a day's work": number(energy, JOULE),
+        "carbon for a day's work": number(energy * found.terms.carbon_intensity, CARBON),
+        "cannot run": row.get("reason") or "-",
+    }
+
+
+def _side_by_side(columns: Mapping[str, Mapping[str, str]]) -> ReportTable:
+    titles = next(iter(columns.values()))
+    rows = [(title, *(cells[title] for cells in columns.values())) for title in titles]
+    return sheet(("", *columns), (row for row in rows if set(row[1:]) != {"-"}))
+
+
+def commitments(found: Study) -> Section:
+    """Section on commitments: a table per bid."""
+    rows = commitments_table(found).to_dict()["rows"]
+    level = percent(found.confidence)
+    heads = ("application", "nodes", "ranks", "expected time", "time to commit to", "jobs a day",
+             "jobs a day to commit to", "grade", "remarks")  # fmt: skip
+    tables = []
+    for bid in found.bids:
+        cells = [
+            (row["application"], number(row["nodes"]), number(_count(found, bid, row["application"], "rank_count")),
+             number(row["time"], SECOND), number(row[f"time {level}"], SECOND), number(row["jobs per day"]),
+             number(row[f"jobs per day {level}"]), row.get("grade") or "-", row.get("remarks") or "")
+            for row in rows if row["bid"] == bid
+        ]  # fmt: skip
+        tables.append(ReportItem(title=bid, sheet=sheet(heads, cells, heads[-2:])))
+    return tuple(tables)
+
+
+def _count(found: Study, machine: str, application: str, key: str) -> float:
+    """Number of ranks or iterations of a job; NaN of one that cannot run."""
+    if found.jobs.of(machine)[application].reason:
+        return math.nan
+    parameter = found.jobs.scenarios[machine][application].program.parameters.get(f"application.{key}")
+    value = math.nan if parameter is None else parameter.value
+    return float(value) if isinstance(value, float | int) else math.nan
+
+
+def acceptance(found: Study) -> tuple[tuple[str, str], ...]:
+    """How the commitment of each application is measured in acceptance."""
+    items = []
+    for name, part in found.file.spec.mix.items():
+        iterations = number(_count(found, PRESENT, name, "iteration_count"))
+        changed = " with the values that the study states" if part.overrides or part.on else ""
+        text = f"one whole job of the scenario {part.scenario}{changed}, {iterations} iterations"
+        items.append((name, text))
+    return tuple(items)
+
+
+def equal(found: Study) -> Section:
+    """Section on throughputs at equal nodes, money and power."""
+    kinds = ("equal nodes", "equal money", "equal power")
+    rows = [
+        (f"{row['machine']}: {row['application']}", *(number(row.get(kind)) for kind in kinds))
+        for row in jobs_table(found).to_dict()["rows"]
+        if row["machine"] != PRESENT
+    ]
+    return (ReportItem(sheet=sheet(("bid and application", *kinds), rows)),)
+
+
+def targets(found: Study) -> Section:
+    """Section on targets: the fewest nodes with which each machine meets them; empty without targets."""
+    rows = [
+        (f"{application}: {found.file.spec.mix[application].target}", machine,
+         nodes if isinstance(nodes, str) else number(nodes))
+        for (machine, application), nodes in found.required.items()
+    ]  # fmt: skip
+    heads = ("target of one job", "machine", "fewest nodes")
+    return (ReportItem(sheet=sheet(heads, rows, heads[1:2])),) if rows else ()
+
+
+def sensitivity(found: Study) -> Section:
+    """Section on what turns the ranking, what brings the other bids level, and what the options are worth."""
+    if not found.winner:
+        return ()
+    return tuple(filter(None, (_turns(found), _changes(found), _options(found))))
+
+
+def _turns(found: Study) -> ReportItem:
+    rows = [
+        (row["value"], row["present"], row["turns at"] or "no value tried", row["best there"])
+        for row in turns_table(found).to_dict()["rows"]
+    ]
+    heads = ("value", "present", "another bid leads at", "best there")
+    title = "The nearest value of one number at which another bid leads; from a tenth to ten times the present one, weights from 0 to 1"
+    return ReportItem(title=title, sheet=sheet(heads, rows, heads[-1:]))
+
+
+def _changes(found: Study) -> ReportItem | None:
+    rows = [
+        (f"{row['bid']}: {row['change']}", row["needed"], row.get("from") or "-", row.get("to") or "-")
+        for row in changes_table(found).to_dict()["rows"]
+    ]
+    title = f"The least change of one number with which another bid is level with {found.winner}"
+    return ReportItem(title=title, sheet=sheet(("bid and change", "needed", "from", "to"), rows)) if rows else None
+
+
+def _options(found: Study) -> ReportItem | None:
+    money = found.prices.dimension
+    rows = [
+        (f"{row['option']}: {row['bid']}", number(row["nodes"]), number(row["throughput"]), _percent(row["change"]),
+         row.get("best") or "-", number(row.get("worth a node"), money))
+        for row in options_table(found).to_dict()["rows"]
+    ]  # fmt: skip
+    heads = ("option and bid", "nodes", "throughput", "change", "best with it", "worth a node")
+    title = "Options of the study: what they change, and the price of one node that is worth as much"
+    return ReportItem(title=title, sheet=sheet(heads, rows, heads[4:5])) if rows else None
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:+.1%}"
+
+
+def calibration(found: Study) -> Section:
+    """Section on what runs say of each application, and where predictions lie outside measured ranges."""
+    rows = list(_named(remarks(found.jobs.adjustments)))
+    rows += [("outside measured ranges", note.removeprefix(_WARNING))
+             for note in found.remarks if note.startswith(_WARNING)]  # fmt: skip
+    heads = ("application", "what its runs on the present machine determine")
+    return (ReportItem(sheet=sheet(heads, rows, heads)),)
+
+
+def _named(notes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for note in notes:
+        name, _, text = note.partition(": ")
+        yield name, text

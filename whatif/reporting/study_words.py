@@ -1,0 +1,109 @@
+"""Sentences of the page of a study: the question, and the recommendation with its probability."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from whatif.schema.study_spec import Machine
+from whatif.studies.procurement.economics import Outcome
+from whatif.studies.procurement.study import Study
+from whatif.studies.procurement.tables import WORDS
+from whatif.units import SECOND, WATT, counted, format_quantity
+
+
+def question(found: Study) -> tuple[str, ...]:
+    """What is compared, over which mix of applications, within which limits and by what."""
+    spec = found.file.spec
+    bids = listed([f"{name} ({_described(machine)})" for name, machine in spec.bids.items()])
+    weights = found.terms.weights[:, 0]
+    mix = listed([f"{name} {weight:.0%}" for name, weight in zip(spec.mix, weights.tolist(), strict=True)])
+    limits = listed(list(_limits(found)))
+    return (
+        f"The present machine is {spec.present.platform} with {counted(int(found.present_nodes), 'node')}. "
+        f"It is compared with {counted(len(spec.bids), 'bid')}: {bids}.",
+        f"The machines run a mix of {counted(len(spec.mix), 'application')}, with these shares of the node hours of "
+        f"the present machine: {mix}.",
+        f"The limits are {limits}." if limits else "The study states no limits; each bid has the nodes that it offers.",
+        f"The {WORDS[found.criterion]} ranks the bids. Bands and commitments have a confidence of {found.confidence:.0%}.",
+        *_rates(found),
+    )
+
+
+def _described(machine: Machine) -> str:
+    offered = "" if machine.node_count is None else f", {machine.node_count:,.0f} nodes offered"
+    return f"platform {machine.platform}{offered}{', with changes' if machine.overrides else ''}"
+
+
+def _limits(found: Study) -> Iterator[str]:
+    limits, money = found.file.spec.limits, found.prices.dimension
+    if found.prices.capital is not None:
+        yield f"{format_quantity(found.prices.capital, money)} of capital"
+    if found.prices.cost is not None:
+        yield f"{format_quantity(found.prices.cost, money)} for machine and energy over the lifetime"
+    if limits.power is not None:
+        yield f"{format_quantity(limits.power, WATT)} of power with cooling"
+    if limits.lifetime is not None:
+        yield f"a lifetime of {format_quantity(limits.lifetime, SECOND)}"
+
+
+def _rates(found: Study) -> Iterator[str]:
+    for currency, rate in found.file.spec.rates.items():
+        value = format_quantity(rate.value.value, rate.value.dimension, 6)
+        yield f"1 {currency} is {value} ({', '.join(filter(None, (rate.date, rate.source)))})."
+
+
+def recommendation(found: Study) -> tuple[str, ...]:
+    """The best bid with its probability, what it does for which price, how far it is ahead, and what cannot run."""
+    failures = [
+        f"{name} cannot run the mix within the limits: {its.reason}." for name, its in found.bids.items() if its.reason
+    ]
+    if not found.winner:
+        return ("No bid runs the mix within the limits: there is no recommendation.", *failures)
+    return (_chosen(found), _work(found, found.winner), *_lead(found), *failures)
+
+
+def _chosen(found: Study) -> str:
+    best, chance, rivals = found.winner, found.chances[found.winner], len(found.able)
+    if rivals == 1:
+        return f"{best} is recommended: it is the only bid that runs the mix within the limits."
+    text = (
+        f"{best} is recommended: with a probability of {chance:.0%} it is the best of {rivals} bids by "
+        f"{WORDS[found.criterion]}."
+    )
+    open_ = f" That is less than the confidence of {found.confidence:.0%}: the order of the bids is open."
+    return text + (open_ if chance < found.confidence else "")
+
+
+def _work(found: Study, name: str) -> str:
+    its = found.bids[name]
+    low, high = found.band(its.throughput)
+    band = f" (band {low:.3g} to {high:.3g})" if low < high else ""
+    return (
+        f"Its {counted(int(its.node_count[0]), 'node')} do {its.throughput[0]:.3g} times{band} the work of the present "
+        f"machine{_amounts(found, its)}. The number of nodes is limited by {its.limit}."
+    )
+
+
+def _amounts(found: Study, its: Outcome) -> str:
+    money = found.prices.dimension
+    price, cost, power = (float(item[0]) for item in (its.capital, its.ownership, its.power))
+    words = [
+        f"at a price of {format_quantity(price, money)}" if price > 0 else "",
+        f"at a cost over the lifetime, with energy, of {format_quantity(cost, money)}" if cost > 0 else "",
+        f"with {format_quantity(power, WATT)} under load" if math.isfinite(power) else "",
+    ]
+    found_words = [word for word in words if word]
+    return f", {listed(found_words)}" if found_words else ""
+
+
+def _lead(found: Study) -> Iterator[str]:
+    best = found.scores[found.winner][0]
+    ahead = [f"{best / found.scores[other][0] - 1:.1%} ahead of {other}" for other in found.able[1:]]
+    if ahead:
+        yield f"By {WORDS[found.criterion]} it is {listed(ahead)}."
+
+
+def listed(words: list[str]) -> str:
+    """Words as a list in a sentence: `a, b and c`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""

@@ -1,0 +1,89 @@
+"""Templates of pages: escaped texts, colours in light and dark, versions and date.
+
+The texts of files are data: the templates escape all but the pictures that are drawn here, and show control characters.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whatif import __version__
+from whatif.errors import UsageError
+from whatif.plotting.picture import check_library, colour_variables
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+def check_libraries() -> None:
+    """Raise `UsageError` if the extra `report` is not installed."""
+    check_library()
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise UsageError("reports need Jinja2: pip install 'whatif[report]'") from None
+
+
+def rendered(template: str, parts: Mapping[str, Any]) -> str:
+    """HTML of a template with the parts of its page, and with the date and versions that every page states."""
+    check_libraries()
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    environment.filters["breakable"] = _breakable
+    light, dark = colour_variables(dark=False), colour_variables(dark=True)
+    stated = {"light": light, "dark": dark, "versions": _versions(), "date": _date()}
+    return environment.get_template(template).render(stated | dict(parts))
+
+
+def _finalized(item: Any) -> Any:
+    """Text with visible control characters; markup and numbers as they are."""
+    return visible(item) if type(item) is str else item
+
+
+def visible(text: str) -> str:
+    """Text whose control characters, also those that reverse the direction, are written as `\\x1b`."""
+    return "".join(_visible(char) for char in text)
+
+
+def _visible(char: str) -> str:
+    is_control = unicodedata.category(char) in ("Cc", "Cf", "Cs") and char != "\n"
+    return char.encode("unicode_escape").decode() if is_control else char
+
+
+def _breakable(text: str) -> Markup:
+    """Path that can break across lines after any of its words."""
+    from markupsafe import Markup, escape
+
+    # Escaped before it is marked up.
+    return Markup(re.sub(r"(?<=\w)([._])(?=[A-Za-z])", r"\1<wbr>", str(escape(visible(text)))))  # noqa: S704
+
+
+def _versions() -> str:
+    import matplotlib
+
+    python = platform.python_version()
+    return f"whatif {__version__}, Python {python}, numpy {np.__version__}, matplotlib {matplotlib.__version__}"
+
+
+def _date() -> str:
+    """Time of the page, or that of a reproducible build (SOURCE_DATE_EPOCH)."""
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(stated), UTC) if stated.isdecimal() else datetime.now(UTC)
+    return moment.strftime("%Y-%m-%d %H:%M UTC")
