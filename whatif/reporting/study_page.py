@@ -14,7 +14,7 @@ from whatif.limits import PAGES
 from whatif.reporting import study_sections as parts
 from whatif.reporting.pdf import check_pdf, pdf_of
 from whatif.reporting.provenance import hashes, paths_of
-from whatif.reporting.study_words import question, recommendation
+from whatif.reporting.study_words import question, recommendation, share
 from whatif.reporting.templates import check_libraries, rendered
 from whatif.reporting.vendor_questions import questions
 from whatif.schema.load import load_platform_document, open_document
@@ -82,6 +82,7 @@ def study_html(found: Study, command: str) -> str:
         "study": found,
         "acceptance": parts.acceptance(found),
         "titles": {name: title for name, title in _TITLES.items() if sections[name]},
+        "confidence": share(found.confidence),
         "command": command,
     }
     return rendered(_TEMPLATE, stated | {"parts": sections})

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from whatif.plotting.picture_style import typographic
 from whatif.reporting.sections import ReportItem, ReportTable, Section, picture_of
+from whatif.reporting.study_words import share
 from whatif.schema.study_spec import PRESENT
 from whatif.studies.procurement.placing import remarks
 from whatif.studies.procurement.study import Study
@@ -53,7 +54,7 @@ def bids(found: Study) -> Section:
     parts = [names[at : at + _MOST_COLUMNS] for at in range(0, len(names), _MOST_COLUMNS)]
     caption = (
         f"Work per day over that of the present machine (dashed line). Whiskers are bands, from the "
-        f"{1 - found.confidence:.0%} to the {found.confidence:.0%} quantile"
+        f"{share(round(1 - found.confidence, 6))} to the {share(found.confidence)} quantile"
     )
     tables = (ReportItem(sheet=_side_by_side({name: columns[name] for name in some})) for some in parts)
     return (*tables, ReportItem(caption, picture_of(caption, score_bars(found))))
@@ -157,11 +158,14 @@ def sensitivity(found: Study) -> Section:
 
 def _turns(found: Study) -> ReportItem:
     rows = [
-        (row["value"], row["present"], row["turns at"] or "no value tried", row["best there"])
+        (row["value"], row["present"], row["turns at"] or "none", row["best there"])
         for row in turns_table(found).to_dict()["rows"]
     ]
     heads = ("value", "present", "another bid leads at", "best there")
-    title = "The nearest value of one number at which another bid leads; from a tenth to ten times the present one, weights from 0 to 1"
+    title = (
+        "The nearest value of one number at which another bid leads, from a tenth to ten times the present one, of "
+        "weights from 0 to 1"
+    )
     return ReportItem(title=title, sheet=sheet(heads, rows, heads[-1:]))
 
 

@@ -9,7 +9,7 @@ from whatif.schema.study_spec import Machine
 from whatif.studies.procurement.economics import Outcome
 from whatif.studies.procurement.study import Study
 from whatif.studies.procurement.tables import WORDS
-from whatif.units import SECOND, WATT, counted, format_quantity
+from whatif.units import WATT, YEAR, counted, format_quantity
 
 
 def question(found: Study) -> tuple[str, ...]:
@@ -25,7 +25,8 @@ def question(found: Study) -> tuple[str, ...]:
         f"The machines run a mix of {counted(len(spec.mix), 'application')}, with these shares of the node hours of "
         f"the present machine: {mix}.",
         f"The limits are {limits}." if limits else "The study states no limits; each bid has the nodes that it offers.",
-        f"The {WORDS[found.criterion]} ranks the bids. Bands and commitments have a confidence of {found.confidence:.0%}.",
+        f"The {WORDS[found.criterion]} ranks the bids. Bands and commitments have a confidence of "
+        f"{share(found.confidence)}.",
         *_rates(found),
     )
 
@@ -44,7 +45,7 @@ def _limits(found: Study) -> Iterator[str]:
     if limits.power is not None:
         yield f"{format_quantity(limits.power, WATT)} of power with cooling"
     if limits.lifetime is not None:
-        yield f"a lifetime of {format_quantity(limits.lifetime, SECOND)}"
+        yield f"a lifetime of {limits.lifetime / YEAR:.3g} years"
 
 
 def _rates(found: Study) -> Iterator[str]:
@@ -66,12 +67,12 @@ def recommendation(found: Study) -> tuple[str, ...]:
 def _chosen(found: Study) -> str:
     best, chance, rivals = found.winner, found.chances[found.winner], len(found.able)
     if rivals == 1:
-        return f"{best} is recommended: it is the only bid that runs the mix within the limits."
+        return f"The bid {best} is recommended: it is the only bid that runs the mix within the limits."
     text = (
-        f"{best} is recommended: with a probability of {chance:.0%} it is the best of {rivals} bids by "
+        f"The bid {best} is recommended: with a probability of {chance:.0%} it is the best of {rivals} bids by "
         f"{WORDS[found.criterion]}."
     )
-    open_ = f" That is less than the confidence of {found.confidence:.0%}: the order of the bids is open."
+    open_ = f" That is less than the confidence of {share(found.confidence)}: the order of the bids is open."
     return text + (open_ if chance < found.confidence else "")
 
 
@@ -102,6 +103,11 @@ def _lead(found: Study) -> Iterator[str]:
     ahead = [f"{best / found.scores[other][0] - 1:.1%} ahead of {other}" for other in found.able[1:]]
     if ahead:
         yield f"By {WORDS[found.criterion]} it is {listed(ahead)}."
+
+
+def share(value: float) -> str:
+    """Share in percent with all its digits: 99.99% is not 100%."""
+    return f"{100 * value:g}%"
 
 
 def listed(words: list[str]) -> str:

@@ -24,58 +24,59 @@ DEFINITIONS: Final = (
     Definition(
         "symbols",
         "h_a = n_a t_a,  Σ w_a = 1",
-        "A job of application a takes the time t_a on n_a nodes, so it costs the node time h_a. The weight w_a is the "
-        "share of the present machine's node time that the application has. N are the nodes of a machine. A prime marks "
-        "the present machine.",
+        "A job of application a takes the time t_a on n_a nodes, so it costs the node time h_a. The weight w_a is "
+        "the share of the present machine's node time that the application has. N are the nodes of a machine. A "
+        "prime marks the present machine.",
     ),
     Definition(
         "nodes",
         "N = min ⌊limit / amount of one node⌋",
-        "As many whole nodes as every limit allows: capital, cost over the lifetime, power, and the nodes offered. The "
-        "limit with the smallest number binds.",
+        "As many whole nodes as every limit allows: capital, cost over the lifetime, power, and the nodes offered. "
+        "The limit with the smallest number binds.",
     ),
     Definition(
         "throughput of the mix",
         "S = (N / N′) / Σ w_a h_a / h′_a",
         "Work per day over that of the present machine: the time that the present machine takes for jobs in the "
-        "proportions of its mix, over the time that the bid takes for the same jobs. That of one application alone is "
-        "(N / N′) h′_a / h_a.",
+        "proportions of its mix, over the time that the bid takes for the same jobs. That of one application alone "
+        "is (N / N′) h′_a / h_a.",
     ),
     Definition(
         "figure of merit",
         "F = Π ((N / N′) h′_a / h_a)^w_a",
-        "Weighted geometric mean of the throughputs of the applications, as the benchmark suites of CORAL-2 and JUPITER "
-        "form one number of several.",
+        "Weighted geometric mean of the throughputs of the applications, as the benchmark suites of CORAL-2 and "
+        "JUPITER form one number of several.",
     ),
     Definition(
         "jobs per day",
         "J_a = w_a N′ S · 86,400 s / h′_a",
-        "Jobs of one application that a machine completes in a day, if all applications run in the proportions of the mix.",
+        "Jobs of one application that a machine completes in a day, if all applications run in the proportions of "
+        "the mix.",
     ),
     Definition(
         "probability to be the best",
         "P = share of samples in which the bid has the largest criterion",
-        "All bids are computed with the same samples of the uncertain values, so that errors which they share do not "
-        "blur their order. Bids that tie share the sample.",
+        "All bids are computed with the same samples of the uncertain values, so that errors which they share do "
+        "not blur their order. Bids that tie share the sample.",
     ),
     Definition(
         "band",
         "from Q(1 − c) to Q(c)",
-        "Interval between two quantiles Q of the samples, with the confidence c of the study. It contains the error of "
-        "the models and the uncertainty of the inputs.",
+        "Interval between two quantiles Q of the samples, with the confidence c of the study. It contains the "
+        "error of the models and the uncertainty of the inputs.",
     ),
     Definition(
         "commitment",
         "time Q(c) of t_a, jobs per day Q(1 − c) of J_a",
-        "What a bid meets with the confidence c: a time that the job does not exceed, and jobs per day that the machine "
-        "does not fall below.",
+        "What a bid meets with the confidence c: a time that the job does not exceed, and jobs per day that the "
+        "machine does not fall below.",
     ),
     Definition(
         "cost over the lifetime",
         "C = price + N u L e Σ_a s_a p̄_a",
-        "Price of the machine, or its rent, and the energy of its jobs over the lifetime L at utilisation u and the price "
-        "e of energy. p̄_a is the mean power of a node that runs application a, with cooling, and s_a the share of the "
-        "node time that the application has on that machine.",
+        "Price of the machine, or its rent, and the energy of its jobs over the lifetime L at utilisation u and "
+        "the price e of energy. p̄_a is the mean power of a node that runs application a, with cooling, and s_a "
+        "the share of the node time that the application has on that machine.",
     ),
     Definition(
         "power",
@@ -85,14 +86,14 @@ DEFINITIONS: Final = (
     Definition(
         "energy and carbon for a day's work",
         "E = N Σ_a s_a p̄_a · 86,400 s / S",
-        "Energy for the work that the present machine does in a day, and the emissions of that energy: E times the carbon "
-        "intensity of the site.",
+        "Energy for the work that the present machine does in a day, and the emissions of that energy: E times the "
+        "carbon intensity of the site.",
     ),
     Definition(
         "equal nodes, money and power",
         "h′_a / h_a,  times c′ / c,  times p′_a / p_a",
-        "Throughput of one application on as many nodes as the present machine, on nodes for as much money (c is the "
-        "price of a node), and on nodes that draw as much power.",
+        "Throughput of one application on as many nodes as the present machine, on nodes for as much money (c is "
+        "the price of a node), and on nodes that draw as much power.",
     ),
 )
 """Definitions in the order of the page for the committee."""
