@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.core.test_sweep_figure import swept
@@ -18,6 +19,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.iteration_timeline import timeline
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import breakdown, figure, with_distinct_positions
+from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import (
     SERIES_STYLES,
     AxisDescription,
@@ -291,3 +293,18 @@ def test_points_of_a_curve_are_hollow_in_its_colour_and_others_have_a_colour_of_
     figure = draw(PlotDescription("", AxisDescription("n"), AxisDescription("t"), lines))
     styles = [(line.get_color(), line.get_markerfacecolor()) for line in figure.axes[0].lines if line.get_zorder() == 4]
     assert styles == [(LIGHT["series-2"], LIGHT["ground"]), (LIGHT["series-3"], LIGHT["series-3"])]
+
+
+def test_bars_have_whiskers_and_a_line_at_the_reference():
+    rows = (BarRow("one", 0.0, 2.0, MORE, "2", (1.5, 3.5)), BarRow("none", 0.0, 0.0, LESS, "cannot run"))
+    (axes,) = draw(BarChart("", AxisDescription("throughput"), rows, reference=1.0)).axes
+    (whisker,) = (item for item in axes.collections if isinstance(item, LineCollection))
+    assert whisker.get_segments()[0].tolist() == [[1.5, 0.0], [3.5, 0.0]]
+    lines = [line for line in axes.lines if line.get_linestyle() == "--"]
+    assert [list(line.get_xdata()) for line in lines] == [[1.0, 1.0]]
+    assert axes.get_xlim()[1] >= 3.5
+    (place,) = (text.xy for text in axes.texts if text.get_text() == "2")
+    assert place == (3.5, 0)
+    (plain,) = draw(BarChart("", AxisDescription("throughput"), (BarRow("one", 0.0, 2.0, MORE),))).axes
+    assert not [item for item in plain.collections if isinstance(item, LineCollection)]
+    assert not [line for line in plain.lines if line.get_linestyle() == "--"]

@@ -38,9 +38,10 @@ def study_page(source: AnyStudy | Study, output: str | Path, *, overrides: Overr
 
     >>> import tempfile, whatif
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = whatif.study_page("successor", f"{folder}/page.html")
+    ...     whatif.new_study(f"{folder}/ours.toml")
+    ...     found = whatif.study_page(f"{folder}/ours.toml", f"{folder}/page.html")
     >>> found.winner
-    'accelerators'
+    'north'
     """
     from whatif.reporting.study_page import check_page, write_study_page
 

@@ -221,7 +221,7 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
             color=ink("ink"), bbox=ground,
         )  # fmt: skip
     if chart.reference is not None:
-        axes.axvline(chart.reference, color=ink("ink"), linewidth=1, linestyle=(0, (4, 3)), zorder=3)
+        axes.axvline(chart.reference, color=ink("ink"), linewidth=1, linestyle=(0, (4, 3)), zorder=2.5)
     axes.set_ylim(len(chart.rows) - 0.4, -0.6)
     axes.set_yticks(range(len(chart.rows)), labels=[shorten(row.label, _BAR_NAME) for row in chart.rows])
     axes.tick_params(axis="y", length=0, labelcolor=ink("ink"))

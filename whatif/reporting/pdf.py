@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from typing import Any, Final
+from typing import Final
 
 from whatif.errors import UsageError
 from whatif.plotting.picture_style import LIGHT
@@ -27,12 +28,11 @@ def pdf_of(page: str) -> bytes:
     """PDF of a page that loads nothing, in the colours of print. Raise `UsageError` without the extra `pdf`."""
     check_pdf()
     import weasyprint
+    from weasyprint.urls import URLFetcher
 
+    # It remarks on every property that SVG has and CSS has not.
+    logging.getLogger("weasyprint").setLevel(logging.ERROR)
     # Pictures in a page do not know its variables there.
     coloured = _VARIABLE.sub(lambda found: LIGHT[found[1]], page)
-    return bytes(weasyprint.HTML(string=coloured, url_fetcher=_nothing).write_pdf())
-
-
-def _nothing(url: str, *_: Any, **__: Any) -> Any:
-    """Refuse to load anything: the page has all that it needs."""
-    raise ValueError(f"the page must not load {url}")
+    loads_nothing = URLFetcher(allowed_protocols=("data",), fail_on_errors=True)
+    return bytes(weasyprint.HTML(string=coloured, url_fetcher=loads_nothing).write_pdf())

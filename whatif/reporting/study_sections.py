@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from whatif.plotting.picture_style import typographic
 from whatif.reporting.sections import ReportItem, ReportTable, Section, picture_of
-from whatif.reporting.study_words import share
+from whatif.reporting.study_words import LIMITS, chance, share
 from whatif.schema.study_spec import PRESENT
 from whatif.studies.procurement.placing import remarks
 from whatif.studies.procurement.study import Study
@@ -22,6 +23,7 @@ from whatif.studies.procurement.tables import (
     score_bars,
     turns_table,
 )
+from whatif.table import Table
 from whatif.units import CARBON, JOULE, ONE, SECOND, WATT, Dimension, format_quantity
 
 _DAY: Final = 86_400.0
@@ -40,16 +42,21 @@ def sheet(heads: Iterable[str], rows: Iterable[Iterable[str]], words: Iterable[s
 
 
 def number(value: Any, dimension: Dimension = ONE, digits: int = 4) -> str:
-    """Number with its unit, a large one with separators; a dash where there is none."""
+    """Number with its unit, a large one with separators; a dash for a missing one."""
     if value is None or not math.isfinite(value):
         return "-"
     is_large = dimension == ONE and abs(value) >= 1000
     return f"{value:,.0f}" if is_large else format_quantity(float(value), dimension, digits)
 
 
+def _rows(table: Table) -> list[Row]:
+    """Rows of a table; None in columns that it leaves out because they are empty."""
+    return [defaultdict(lambda: None, row) for row in table.to_dict()["rows"]]
+
+
 def bids(found: Study) -> Section:
     """Section on the bids: a column per machine, and the chart."""
-    columns = {row["machine"]: _machine(found, row) for row in bids_table(found).to_dict()["rows"]}
+    columns = {row["machine"]: _machine(found, row) for row in _rows(bids_table(found))}
     names = list(columns)
     parts = [names[at : at + _MOST_COLUMNS] for at in range(0, len(names), _MOST_COLUMNS)]
     caption = (
@@ -63,23 +70,23 @@ def bids(found: Study) -> Section:
 def _machine(found: Study, row: Row) -> dict[str, str]:
     """Numbers of one machine by title."""
     name, money = row["machine"], found.prices.dimension
-    throughput, low, high = (row.get(key) for key in ("throughput", "low", "high"))
+    throughput, low, high = (row[key] for key in ("throughput", "low", "high"))
     # The energy for the work of the present machine in a day.
     energy = found.outcomes[name].mean_power[0] * _DAY / throughput if throughput else math.nan
     return {
         "nodes": number(row["nodes"]),
-        "limited by": "-" if name == PRESENT else row["limit"] or "-",
+        "limited by": "-" if name == PRESENT else LIMITS.get(row["limit"], "-"),
         "throughput of the mix": number(throughput),
         "band": f"{number(low)} to {number(high)}" if low is not None and low < high else "-",
-        "probability to be the best": "-" if row.get("best") is None else f"{row['best']:.0%}",
-        "figure of merit": number(row.get("merit")),
-        "jobs per day": number(row.get("jobs per day")),
-        "price": number(row.get("price"), money),
-        "cost over the lifetime": number(row.get("cost"), money),
-        "power under load": number(row.get("power"), WATT),
+        "probability to be the best": "-" if row["best"] is None else chance(row["best"]),
+        "figure of merit": number(row["merit"]),
+        "jobs per day": number(row["jobs per day"]),
+        "price": number(row["price"], money),
+        "cost over the lifetime": number(row["cost"], money),
+        "power under load": number(row["power"], WATT),
         "energy for a day's work": number(energy, JOULE),
         "carbon for a day's work": number(energy * found.terms.carbon_intensity, CARBON),
-        "cannot run": row.get("reason") or "-",
+        "runs the mix": "no" if row["reason"] else "-",
     }
 
 
@@ -91,19 +98,20 @@ def _side_by_side(columns: Mapping[str, Mapping[str, str]]) -> ReportTable:
 
 def commitments(found: Study) -> Section:
     """Section on commitments: a table per bid."""
-    rows = commitments_table(found).to_dict()["rows"]
+    rows = _rows(commitments_table(found))
     level = percent(found.confidence)
-    heads = ("application", "nodes", "ranks", "expected time", "time to commit to", "jobs a day",
-             "jobs a day to commit to", "grade", "remarks")  # fmt: skip
+    heads = ("application", "nodes", "ranks", "expected time", "time to commit to", "jobs per day",
+             "jobs per day to commit to", "grade", "remarks")  # fmt: skip
+    shown = len(heads) - (not any(row["remarks"] for row in rows))
     tables = []
     for bid in found.bids:
         cells = [
             (row["application"], number(row["nodes"]), number(_count(found, bid, row["application"], "rank_count")),
              number(row["time"], SECOND), number(row[f"time {level}"], SECOND), number(row["jobs per day"]),
-             number(row[f"jobs per day {level}"]), row.get("grade") or "-", row.get("remarks") or "")
+             number(row[f"jobs per day {level}"]), row["grade"] or "-", row["remarks"] or "")
             for row in rows if row["bid"] == bid
         ]  # fmt: skip
-        tables.append(ReportItem(title=bid, sheet=sheet(heads, cells, heads[-2:])))
+        tables.append(ReportItem(title=bid, sheet=sheet(heads[:shown], (row[:shown] for row in cells), heads[-2:])))
     return tuple(tables)
 
 
@@ -131,8 +139,8 @@ def equal(found: Study) -> Section:
     """Section on throughputs at equal nodes, money and power."""
     kinds = ("equal nodes", "equal money", "equal power")
     rows = [
-        (f"{row['machine']}: {row['application']}", *(number(row.get(kind)) for kind in kinds))
-        for row in jobs_table(found).to_dict()["rows"]
+        (f"{row['machine']}: {row['application']}", *(number(row[kind]) for kind in kinds))
+        for row in _rows(jobs_table(found))
         if row["machine"] != PRESENT
     ]
     return (ReportItem(sheet=sheet(("bid and application", *kinds), rows)),)
@@ -159,7 +167,7 @@ def sensitivity(found: Study) -> Section:
 def _turns(found: Study) -> ReportItem:
     rows = [
         (row["value"], row["present"], row["turns at"] or "none", row["best there"])
-        for row in turns_table(found).to_dict()["rows"]
+        for row in _rows(turns_table(found))
     ]
     heads = ("value", "present", "another bid leads at", "best there")
     title = (
@@ -171,8 +179,8 @@ def _turns(found: Study) -> ReportItem:
 
 def _changes(found: Study) -> ReportItem | None:
     rows = [
-        (f"{row['bid']}: {row['change']}", row["needed"], row.get("from") or "-", row.get("to") or "-")
-        for row in changes_table(found).to_dict()["rows"]
+        (f"{row['bid']}: {row['change']}", row["needed"], row["from"] or "-", row["to"] or "-")
+        for row in _rows(changes_table(found))
     ]
     title = f"The least change of one number with which another bid is level with {found.winner}"
     return ReportItem(title=title, sheet=sheet(("bid and change", "needed", "from", "to"), rows)) if rows else None
@@ -182,8 +190,8 @@ def _options(found: Study) -> ReportItem | None:
     money = found.prices.dimension
     rows = [
         (f"{row['option']}: {row['bid']}", number(row["nodes"]), number(row["throughput"]), _percent(row["change"]),
-         row.get("best") or "-", number(row.get("worth a node"), money))
-        for row in options_table(found).to_dict()["rows"]
+         row["best"] or "-", number(row["worth a node"], money))
+        for row in _rows(options_table(found))
     ]  # fmt: skip
     heads = ("option and bid", "nodes", "throughput", "change", "best with it", "worth a node")
     title = "Options of the study: what they change, and the price of one node that is worth as much"

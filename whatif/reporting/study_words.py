@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Final
 
 from whatif.schema.study_spec import Machine
 from whatif.studies.procurement.economics import Outcome
 from whatif.studies.procurement.study import Study
 from whatif.studies.procurement.tables import WORDS
 from whatif.units import WATT, YEAR, counted, format_quantity
+
+LIMITS: Final = {"capital": "capital", "cost": "the cost over the lifetime", "power": "power", "offer": "the offer"}
+"""Limits of the number of nodes in words."""
 
 
 def question(found: Study) -> tuple[str, ...]:
@@ -65,15 +69,15 @@ def recommendation(found: Study) -> tuple[str, ...]:
 
 
 def _chosen(found: Study) -> str:
-    best, chance, rivals = found.winner, found.chances[found.winner], len(found.able)
+    best, likely, rivals = found.winner, found.chances[found.winner], len(found.able)
     if rivals == 1:
         return f"The bid {best} is recommended: it is the only bid that runs the mix within the limits."
     text = (
-        f"The bid {best} is recommended: with a probability of {chance:.0%} it is the best of {rivals} bids by "
+        f"The bid {best} is recommended: with a probability of {chance(likely)} it is the best of {rivals} bids by "
         f"{WORDS[found.criterion]}."
     )
     open_ = f" That is less than the confidence of {share(found.confidence)}: the order of the bids is open."
-    return text + (open_ if chance < found.confidence else "")
+    return text + (open_ if likely < found.confidence else "")
 
 
 def _work(found: Study, name: str) -> str:
@@ -82,7 +86,7 @@ def _work(found: Study, name: str) -> str:
     band = f" (band {low:.3g} to {high:.3g})" if low < high else ""
     return (
         f"Its {counted(int(its.node_count[0]), 'node')} do {its.throughput[0]:.3g} times{band} the work of the present "
-        f"machine{_amounts(found, its)}. The number of nodes is limited by {its.limit}."
+        f"machine{_amounts(found, its)}. The number of nodes is limited by {LIMITS[its.limit]}."
     )
 
 
@@ -103,6 +107,11 @@ def _lead(found: Study) -> Iterator[str]:
     ahead = [f"{best / found.scores[other][0] - 1:.1%} ahead of {other}" for other in found.able[1:]]
     if ahead:
         yield f"By {WORDS[found.criterion]} it is {listed(ahead)}."
+
+
+def chance(value: float) -> str:
+    """Probability in percent; samples cannot tell it from 0 or 1 where it rounds to them."""
+    return "under 1%" if value < 0.005 else "over 99%" if value > 0.995 else f"{value:.0%}"
 
 
 def share(value: float) -> str:

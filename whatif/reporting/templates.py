@@ -46,7 +46,7 @@ def rendered(template: str, parts: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         finalize=_finalized,
     )
-    environment.filters["breakable"] = _breakable
+    environment.filters |= {"breakable": _breakable, "with_indices": _with_indices}
     light, dark = colour_variables(dark=False), colour_variables(dark=True)
     stated = {"light": light, "dark": dark, "versions": _versions(), "date": _date()}
     return environment.get_template(template).render(stated | dict(parts))
@@ -73,6 +73,14 @@ def _breakable(text: str) -> Markup:
 
     # Escaped before it is marked up.
     return Markup(re.sub(r"(?<=\w)([._])(?=[A-Za-z])", r"\1<wbr>", str(escape(visible(text)))))  # noqa: S704
+
+
+def _with_indices(text: str) -> Markup:
+    """Formula whose index `_a` and powers are set as such."""
+    from markupsafe import Markup, escape
+
+    raised = re.sub(r"\^(\w_a|\w)", r"<sup>\1</sup>", str(escape(visible(text))))
+    return Markup(re.sub(r"_a\b", "<sub>a</sub>", raised))  # noqa: S704
 
 
 def _versions() -> str:

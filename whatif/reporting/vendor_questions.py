@@ -48,7 +48,7 @@ def _section(items: list[Assumption]) -> Section:
         parts.append(ReportItem(title="Assumed values that the throughput of the mix follows", sheet=_telling(telling)))
     if rest:
         title = (
-            f"{counted(len(rest), 'other assumed value')}: counts, values of 0, and those of which {STEP:.0%} more or "
+            f"{counted(len(rest), 'other assumed value')}: counts, values of 0, and values for which {STEP:.0%} more or "
             f"less changes the throughput by less than {_LEAST:.2%}"
         )
         heads = ("value", "assumed", "meaning")
