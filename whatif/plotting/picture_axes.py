@@ -230,7 +230,8 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
 
 
 def _draw_whisker(axes: Axes, at: int, band: tuple[float, float]) -> None:
-    """Draw an uncertainty interval over its bar, with caps at its ends."""
+    """Draw an uncertainty interval over its bar, with caps at its ends, and a margin that sets it off the bar."""
+    axes.plot(band, (at, at), color=ink("ground"), linewidth=3.4, zorder=3.9)
     axes.hlines(at, *band, color=ink("ink"), linewidth=1.4, zorder=4)
     axes.plot(band, (at, at), linestyle="", marker="|", markersize=6, color=ink("ink"), zorder=4)
 

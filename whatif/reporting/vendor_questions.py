@@ -48,8 +48,8 @@ def _section(items: list[Assumption]) -> Section:
         parts.append(ReportItem(title="Assumed values that the throughput of the mix follows", sheet=_telling(telling)))
     if rest:
         title = (
-            f"{counted(len(rest), 'other assumed value')}: counts, values of 0, and values for which {STEP:.0%} more or "
-            f"less changes the throughput by less than {_LEAST:.2%}"
+            f"{counted(len(rest), 'other assumed value')}: counts, values of 0, and values that change the "
+            f"throughput by less than {_LEAST:.2%} if they are {STEP:.0%} lower or higher"
         )
         heads = ("value", "assumed", "meaning")
         rows = [(_path(item), item.text, _meaning(item)) for item in rest]
