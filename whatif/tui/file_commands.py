@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from textual import on, work
-from textual.app import App
 from textual.worker import Worker
 
 from whatif.core.scenario import EvaluationRequest
@@ -22,13 +21,14 @@ from whatif.tui.labels import toast
 from whatif.tui.memory import return_memory
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write, toml_path
 from whatif.tui.screens.main_screen import MainScreen
+from whatif.tui.keys_in_order import KeysInOrder
 from whatif.tui.state import ExplorerState
 from whatif.tui.worker import run_once
 
 _BUSY_SECONDS: Final = 0.15
 
 
-class FileCommands(App[None]):
+class FileCommands(KeysInOrder):
     """Base of the explorer: the study, messages about it, and its files."""
 
     file_sync: FileSync
