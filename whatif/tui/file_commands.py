@@ -17,11 +17,11 @@ from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Revert
 from whatif.tui.events import EditorAsked, VariantFilesAsked
 from whatif.tui.file_sync import FileSync
+from whatif.tui.keys_in_order import KeysInOrder
 from whatif.tui.labels import toast
 from whatif.tui.memory import return_memory
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write, toml_path
 from whatif.tui.screens.main_screen import MainScreen
-from whatif.tui.keys_in_order import KeysInOrder
 from whatif.tui.state import ExplorerState
 from whatif.tui.worker import run_once
 

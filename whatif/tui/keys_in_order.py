@@ -13,7 +13,7 @@ from textual.command import CommandPalette
 from textual.message import Message
 
 T = TypeVar("T")
-_SEARCH: Final = CommandPalette._GATHER_COMMANDS_GROUP  # noqa: SLF001 - Textual has no other name for it
+_SEARCH: Final = CommandPalette._GATHER_COMMANDS_GROUP
 _LOOK_SECONDS: Final = 0.01
 _LOST_SECONDS: Final = 1.0
 """When a message is taken for lost: a widget that is removed takes those along that it has not handled."""
@@ -57,7 +57,7 @@ class KeysInOrder(App[None]):
                 await self._until_ready(self._held[0])
                 await super().on_event(self._held.popleft())
                 await self._until_handled()
-        except Exception as error:  # noqa: BLE001 - as Textual does with errors of its own tasks
+        except Exception as error:
             self._handle_exception(error)
 
     async def _until_handled(self) -> None:
