@@ -123,21 +123,25 @@ def _lines_of_rows(text: str, line: int) -> NDArray[np.int64]:
 
 def _parsed_short(text: str, sheet: SheetLayout, wanted: Mapping[int, bool]) -> Cells:
     """The wanted columns of a short text; raise `ValueError` for other cells."""
-    rows = [cells for _, cells in _rows(text, sheet)]
-    if any(len(cells) != len(sheet.names) for cells in rows):
+    width = len(sheet.names)
+    # As pandas has it: what a `#` within a row cuts off is missing.
+    rows = [cells + [""] * (width - len(cells)) for _, cells in _rows(text, sheet)]
+    if any(len(cells) > width for cells in rows):
         raise ValueError
+    columns = {at: [cells[at] for cells in rows] for at in wanted}
     return {
-        at: np.array(
-            [_number(cells[at].strip()) if number else cells[at] for cells in rows], float if number else object
-        )
-        for at, number in wanted.items()
+        at: np.array(list(map(_number, cells))) if wanted[at] else np.array(cells, dtype=object)
+        for at, cells in columns.items()
     }
 
 
 def _number(cell: str) -> float:
-    if cell not in MISSING and not is_number(cell):
+    cell = cell.strip()
+    if cell in MISSING:
+        return float("nan")
+    if not is_number(cell):
         raise ValueError
-    return float(cell) if cell not in MISSING else float("nan")
+    return float(cell)
 
 
 def _parsed(text: str, sheet: SheetLayout, wanted: Mapping[int, bool]) -> Cells:
