@@ -17,7 +17,7 @@ from whatif.studies.bracketing import narrowed
 from whatif.studies.scaling import MEMORY, RANKS, Planner
 from whatif.studies.threshold import parse_target
 
-_PARTS, _ROUNDS = 2, 64
+_PARTS, _ROUNDS = 32, 64
 
 
 def required_nodes(scenario: Scenario, target: str) -> float:
