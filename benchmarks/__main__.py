@@ -14,6 +14,7 @@ from benchmarks.measure import Row
 from benchmarks.model import decisions, edit_of_a_parameter, million_congested_points, million_points, million_ranks
 from benchmarks.normal_form import searching
 from benchmarks.patterns import patterns
+from benchmarks.procurement import studying
 from benchmarks.regression import regressing
 from benchmarks.scale_out import ten_million_points
 from benchmarks.scaling import scaling
@@ -22,7 +23,7 @@ from benchmarks.simulation import replaying
 
 MODEL = (
     million_points, million_congested_points, grouped_collectives, edit_of_a_parameter, million_ranks, decisions,
-    ten_million_points,
+    ten_million_points, studying,
 )  # fmt: skip
 EXPLORER = (key_to_picture, typing, start, first_frame, large_library, long_session)
 MEASUREMENTS = (reading, calibrating, fitting, regressing, scaling, searching)

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.explorer_tasks import PAGE, SIZES, parts, walk
+from tests.docs.explorer_tasks import PAGE, SIZES, parts, replay, walk
 from tests.paths import DATA
 from whatif.tui.app import Explorer
 from whatif.tui.page_registry import GROUPS
 
 READERS = {
+    "saxpy_a100.sqlite": "profiles/nsys/saxpy_a100.sqlite",
     "osu/mpich_01.txt": "importers/network/cscs/mpich_01.txt",
     "osu/mpich_02.txt": "importers/network/cscs/mpich_02.txt",
     "bert_squad_v100.csv": "runs/zeus/bert_squad_v100.csv",
@@ -54,7 +55,14 @@ def test_tasks_of_the_page(part, folder):
         assert text.startswith("#")
 
 
-def test_the_page_has_twenty_tasks_and_all_groups_of_pages():
-    assert re.findall(r"^### (\d+)\. .*\?$", PAGE, re.MULTILINE) == [str(number) for number in range(1, 21)]
+def test_the_journal_of_the_last_part_leads_to_the_same_state(folder):
+    folder("journal")
+    part = parts()[-1]
+    states = asyncio.run(walk(part, SIZES[0], []))
+    asyncio.run(replay(part, Path("whatif.journal"), states[-1]))
+
+
+def test_the_page_has_all_tasks_and_all_groups_of_pages():
+    assert re.findall(r"^### (\d+)\. .*\?$", PAGE, re.MULTILINE) == [str(number) for number in range(1, 24)]
     pressed = {key for part in parts() for step in part.steps for key in step.keys}
     assert {group.key for group in GROUPS} <= pressed

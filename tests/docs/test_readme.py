@@ -43,7 +43,7 @@ def test_commands_of_the_readme(commands, tmp_path, whatif_main):
         assert words[0] == "whatif"
         code, out, err = whatif_main(*words[1:])
         assert code == 0, err
-        assert out.strip() or {"-o", "--save"} & set(words)
+        assert out.strip() or {"-o", "--save", "--new"} & set(words)
     for path in tmp_path.glob("*.json"):
         found = json.loads(path.read_text())
         assert len(found["results"]) == 2 if path.name == "held.json" else len(found["rows"]) == 6

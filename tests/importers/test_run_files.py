@@ -20,7 +20,7 @@ from whatif.importers.extrap import parse_extrap, read_extrap
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.nvidia_smi import parse_nvidia_smi
 from whatif.importers.run_files import read_runs
-from whatif.importers.runs_csv import parse_runs_csv, read_runs_csv
+from whatif.importers.runs_csv import parse_runs_csv, read_run_sheet, read_runs_csv
 from whatif.units import ONE, SECOND, WATT
 
 DATA = TEST_DATA / "runs"
@@ -590,3 +590,17 @@ def test_a_file_that_ends_anywhere_is_read_or_refused(tmp_path, name):
     for end in range(0, len(text), max(1, len(text) // 25)):
         with contextlib.suppress(WhatifError):
             read_runs([written(tmp_path, "cut", text[:end])])
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("**/*.csv")), ids=lambda path: path.name)
+def test_short_and_long_texts_are_read_alike(path, monkeypatch):
+    short = read_run_sheet(path)
+    monkeypatch.setattr("whatif.importers.sheets._FEW_CHARACTERS", 0)
+    long = read_run_sheet(path)
+    assert short.values.keys() == long.values.keys()
+    assert np.array_equal(short.lines, long.lines)
+    for name, values in short.values.items():
+        if values.dtype == object:
+            assert values.tolist() == long.values[name].tolist()
+        else:
+            np.testing.assert_allclose(values, long.values[name], rtol=1e-14, atol=0)

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+import whatif
 from tests.one_phase import one_phase
 from whatif.axes import Axis, Grid
 from whatif.core.result import run_whole
@@ -165,14 +166,15 @@ def test_invalid_options_are_refused(whatif_main, options, code, message):
     assert message in err
 
 
-def test_machines_are_compared_by_their_energy_too(whatif_main):
-    words = ["jacobi2d", "--platform", "summit", "--platform", "frontier", "--platform", "titan"]
+def test_machines_are_compared_by_their_energy_too(whatif_main, tmp_path):
+    (tmp_path / "plain.toml").write_text('extends = "titan"\nname = "Plain"\nnode.host.power = "none"\n')
+    words = ["jacobi2d", "--platform", "summit", "--platform", "frontier", "--platform", "plain.toml"]
     code, out, err = whatif_main("compare", *words, "--result", "total_energy", "--format", "json")
     first, second, last = json.loads(out)["rows"]
     assert (code, first["platform"], second["merit"], last["merit"]) == (0, "frontier", 1, None)
     energies = [row["jacobi2d total energy"] for row in (first, second)]
     assert_allclose(first["merit"], energies[1] / energies[0], rtol=1e-12, atol=0)
-    assert "Titan does not state platform.node.host.power" in last["impossible"]
+    assert "Plain does not state platform.node.host.power" in last["impossible"]
     assert "kJ" in err
 
 
@@ -202,3 +204,15 @@ def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):
     assert (code, "on summit: infeasible" in err, "minife nodes" in out) == (0, True, True)
     code, _, err = whatif_main("compare", "minife", *machine, "--within", "minimd=iteration_time <= 1 ns")
     assert (code, "`minimd` is not one of the applications" in err) == (2, True)
+
+
+def test_equal_ranks_that_take_other_numbers_of_nodes_are_named():
+    found = whatif.compare(["jacobi2d"], ["frontier", "aurora"])
+    assert "jacobi2d: the same ranks take other numbers of nodes: 192 of frontier, 128 of aurora" in found.remarks
+
+
+def test_the_only_machine_with_an_answer_is_not_the_best_of_several():
+    scenarios = {"a": scenario("platform.node.gpu_count"), "b": scenario("1 / (platform.node.gpu_count - 4)", ranks=6)}
+    found = ranking(scenarios, ["summit", "lassen"], sampling=Sampling(64, spreads={"measured": 0.1}))
+    assert [math.isfinite(its.merit) for its in found.standings] == [True, False]
+    assert [its.chances for its in found.standings] == [None, None]

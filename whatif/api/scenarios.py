@@ -13,10 +13,10 @@ from whatif.core.inventory import SHIPPED, parameter_list
 from whatif.core.resolved import resolved
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError, did_you_mean
-from whatif.files.file_checks import FileChecks, check_files
 from whatif.limits import LISTED
 from whatif.plotting.presentable import PresentableTable
 from whatif.schema.json_schema import file_schema
+from whatif.studies.file_checks import FileChecks, check_files
 from whatif.units import parse_share
 
 if TYPE_CHECKING:

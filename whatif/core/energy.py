@@ -44,8 +44,9 @@ NODE_CAPITAL: Final = "node.price"
 BUSY_POWER: Final = "node.busy_power"
 CLOCK: Final = "node.clock_fraction"
 OWNED_COST: Final = "node.owned_cost"
+NODES_NEEDED: Final = "placement.nodes_needed"
 """Terms for budgets and validation: a node's capital, its power while kernels run, the share of its clock at which a
-capped GPU runs, a node's cost over its lifetime."""
+capped GPU runs, a node's cost over its lifetime, the nodes of a job."""
 
 Columns = dict[str, str]
 Missing = dict[str, tuple[str, ...]]

@@ -73,7 +73,7 @@ def _measured(part: SheetRows, sources: Mapping[str, ColumnSource], file: str, w
 def _values(part: SheetRows, name: str, source: ColumnSource) -> Any:
     if source.position < 0:
         return np.full(part.count, source.value, dtype=object if name in TEXTS else float)
-    values = np.concatenate([frame[source.position].to_numpy() for frame in part.frames])
+    values = np.concatenate([frame[source.position] for frame in part.frames])
     if name not in TEXTS:
         with np.errstate(over="ignore"):
             return values * source.scale

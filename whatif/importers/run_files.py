@@ -84,13 +84,11 @@ def _profile(path: Path, head: str) -> Table | None:
 
 def _chosen(table: Table, columns: Mapping[str, str] | None, where: Mapping[str, str]) -> Table:
     """The rows that have given values, in the units of the file, and the columns that a mapping names."""
-    import pandas as pd
-
     file = table.notes.get("file", "")
     if where:
         filters = filters_of(SheetLayout(",", tuple(table.columns), 0), where)
         written = dict(enumerate(column.as_written() for column in table.columns.values()))
-        keep = kept(pd.DataFrame(written), filters)
+        keep = kept(written, filters)
         if not keep.any():
             raise refuse(file, "no rows with " + ", ".join(f"{name}={value}" for name, value in where.items()))
         table = table.at(keep)

@@ -165,7 +165,7 @@ def _cells(sample: SheetRows, position: int) -> Iterator[str]:
 
 
 def _joined(rows: SheetRows, position: int) -> NDArray[Any]:
-    values = np.concatenate([frame[position].to_numpy() for frame in rows.frames])
+    values = np.concatenate([frame[position] for frame in rows.frames])
     if values.dtype == np.float64:
         return values
     return np.array([str(text).strip() for text in values.tolist()], dtype=object)

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Final
+from itertools import count
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,13 @@ from whatif.importers.mapping import SheetLayout
 from whatif.importers.numbers import MOST_ROWS, is_number
 from whatif.importers.text import CUT_OFF, refuse, whole_lines
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+Cells = dict[int, NDArray[Any]]
+"""Columns by position: numbers as float64, texts as objects."""
 MISSING: Final = ("NaN", "nan", "NA", "N/A", "")
 """Cells of numbers that are not there."""
+
+_FEW_CHARACTERS: Final = 300_000
+"""Length of a text up to which importing pandas takes longer than reading the text without."""
 
 _MEANT_AS_NUMBERS: Final = {
     re.compile(r"=.*", re.DOTALL): "is a formula: save the values",
@@ -33,9 +36,9 @@ _MEANT_AS_NUMBERS: Final = {
 
 @dataclass
 class SheetRows:
-    """Rows of a sheet: frames of the wanted columns by position, the line of each row, and warnings."""
+    """Rows of a sheet, in pieces: frames of the wanted columns by position, the line of each row, and warnings."""
 
-    frames: list[pd.DataFrame] = field(default_factory=list)
+    frames: list[Cells] = field(default_factory=list)
     lines: list[NDArray[np.int64]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     count: int = 0
@@ -84,7 +87,7 @@ def read_rows(
             frame, lines = _frame(text, sheet, dict.fromkeys(filters, False) | dict(wanted), line, file, part.warnings)
             if filters:
                 keep = kept(frame, filters)
-                frame, lines = frame[keep], lines[keep]
+                frame, lines = {at: cells[keep] for at, cells in frame.items()}, lines[keep]
             part.frames.append(frame)
             part.lines.append(lines)
             part.count += len(lines)
@@ -96,17 +99,15 @@ def read_rows(
 
 def _frame(
     text: str, sheet: SheetLayout, wanted: Mapping[int, bool], line: int, file: str, warnings: list[str]
-) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+) -> tuple[Cells, NDArray[np.int64]]:
     """The wanted columns (numbers or not) of some lines, with the line of each row."""
     lines = _lines_of_rows(text, line)
     if text.count(sheet.separator) != len(lines) * (len(sheet.names) - 1) or '"' in text:
         text, lines = _without_cut_row(text, sheet, lines, file, warnings)
     if not len(lines):
-        import pandas as pd
-
-        return pd.DataFrame({at: np.empty(0, float if number else object) for at, number in wanted.items()}), lines
+        return {at: np.empty(0, float if number else object) for at, number in wanted.items()}, lines
     try:
-        frame = _parsed(text, sheet, wanted)
+        frame = (_parsed if len(text) > _FEW_CHARACTERS else _parsed_short)(text, sheet, wanted)
     except ValueError:
         _refuse_cells(text, sheet, wanted, lines, file)
         raise refuse(file, "is not a table with one row a line", line) from None
@@ -120,7 +121,31 @@ def _lines_of_rows(text: str, line: int) -> NDArray[np.int64]:
     return np.array([number for number, row in rows if row.strip() and not row.lstrip().startswith("#")], dtype=int)
 
 
-def _parsed(text: str, sheet: SheetLayout, wanted: Mapping[int, bool]) -> pd.DataFrame:
+def _parsed_short(text: str, sheet: SheetLayout, wanted: Mapping[int, bool]) -> Cells:
+    """The wanted columns of a short text; raise `ValueError` for other cells."""
+    width = len(sheet.names)
+    # As pandas has it: what a `#` within a row cuts off is missing.
+    rows = [cells + [""] * (width - len(cells)) for _, cells in _rows(text, sheet)]
+    if any(len(cells) > width for cells in rows):
+        raise ValueError
+    columns = {at: [cells[at] for cells in rows] for at in wanted}
+    return {
+        at: np.array(list(map(_number, cells))) if wanted[at] else np.array(cells, dtype=object)
+        for at, cells in columns.items()
+    }
+
+
+def _number(cell: str) -> float:
+    cell = cell.strip()
+    if cell in MISSING:
+        return float("nan")
+    if not is_number(cell):
+        raise ValueError
+    return float(cell)
+
+
+def _parsed(text: str, sheet: SheetLayout, wanted: Mapping[int, bool]) -> Cells:
+    """The wanted columns of a long text; raise `ValueError` for other cells."""
     import pandas as pd
 
     kinds: dict[Any, Any] = {position: float if number else str for position, number in wanted.items()}
@@ -139,13 +164,14 @@ def _parsed(text: str, sheet: SheetLayout, wanted: Mapping[int, bool]) -> pd.Dat
         keep_default_na=False,
         engine="c",
     )
-    return frame
+    return {at: frame[at].to_numpy() for at in wanted}
 
 
-def _rows(text: str, sheet: SheetLayout, lines: NDArray[np.int64]) -> Iterator[tuple[int, list[str]]]:
+def _rows(text: str, sheet: SheetLayout, lines: Iterable[int] | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Cells of each row, with its line where lines are given."""
     plain = (row.split("#", 1)[0].rstrip("\n") for row in text.splitlines())
     rows = csv.reader((row for row in plain if row.strip()), delimiter=sheet.separator, skipinitialspace=True)
-    return zip(lines.tolist(), rows, strict=False)
+    return zip(count() if lines is None else lines, rows, strict=False)
 
 
 def _without_cut_row(
@@ -153,7 +179,7 @@ def _without_cut_row(
 ) -> tuple[str, NDArray[np.int64]]:
     """Refuse rows with more or fewer cells than headings; a last one with fewer is left out with a warning."""
     width = len(sheet.names)
-    for line, cells in _rows(text, sheet, lines):
+    for line, cells in _rows(text, sheet, lines.tolist()):
         if len(cells) == width:
             continue
         if len(cells) < width and line == lines[-1]:
@@ -169,7 +195,7 @@ def _refuse_cells(
     text: str, sheet: SheetLayout, wanted: Mapping[int, bool], lines: NDArray[np.int64], file: str
 ) -> None:
     positions = [position for position, is_number in wanted.items() if is_number]
-    for line, cells in _rows(text, sheet, lines):
+    for line, cells in _rows(text, sheet, lines.tolist()):
         for position in positions:
             cell = cells[position].strip() if position < len(cells) else ""
             if cell not in MISSING and not is_number(cell):
@@ -187,13 +213,13 @@ def looks_like_number(cell: str) -> bool:
     return is_number(cell) or any(pattern.fullmatch(cell) for pattern in _MEANT_AS_NUMBERS)
 
 
-def kept(frame: pd.DataFrame, filters: Mapping[int, str]) -> NDArray[np.bool_]:
+def kept(frame: Mapping[int, NDArray[Any]], filters: Mapping[int, str]) -> NDArray[np.bool_]:
     """Mask of the rows that match all filters, as texts or as numbers."""
-    keep = np.ones(len(frame), dtype=bool)
+    keep = np.ones(len(next(iter(frame.values()))), dtype=bool)
     for position, value in filters.items():
-        cells = frame[position]
-        same = [cell for cell in cells.unique() if _same(str(cell).strip(), value)]
-        keep &= cells.isin(same).to_numpy(dtype=bool)
+        cells = frame[position].tolist()
+        same = {cell: _same(str(cell).strip(), value) for cell in set(cells)}
+        keep &= np.fromiter(map(same.__getitem__, cells), bool, len(cells))
     return keep
 
 

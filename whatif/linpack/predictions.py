@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from whatif.core.energy import NODES_NEEDED
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.executors import Place
 from whatif.core.term import Program
@@ -25,7 +26,6 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.distributions import Distribution
 from whatif.units import BYTE, counted, format_quantity
 
-_NODES_NEEDED: Final = "placement.nodes_needed"
 _TERM: Final = "hpl.times"
 _PARTS: Final = 2
 
@@ -55,7 +55,7 @@ class HPLRuns:
         if not reasons:
             return None
         values = evaluation.values
-        if values[_NODES_NEEDED] > values["platform.node_count"]:
+        if values[NODES_NEEDED] > values["platform.node_count"]:
             return Refusal("P x Q", self._too_many_ranks(configuration, evaluation))
         largest = self.largest_matrix(configuration)
         if configuration.matrix_size > largest:
@@ -68,7 +68,7 @@ class HPLRuns:
 
         Infinite where the platform does not state its memory.
         """
-        available = fraction * self._memory * float(self._at(configuration).values[_NODES_NEEDED])
+        available = fraction * self._memory * float(self._at(configuration).values[NODES_NEEDED])
         if available == math.inf:
             return math.inf
         return float(math.floor((math.sqrt(1 + available / 2) - 1) / 2))
@@ -221,7 +221,7 @@ class HPLRuns:
         return math.prod(float(self.base.values[path]) for path in parts) if parts else math.inf
 
     def _too_many_ranks(self, configuration: Configuration, evaluation: Evaluation) -> str:
-        needed, available = evaluation.values[_NODES_NEEDED], evaluation.values["platform.node_count"]
+        needed, available = evaluation.values[NODES_NEEDED], evaluation.values["platform.node_count"]
         name = self.program.loaded.scenario.platform.name
         return (
             f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count:,} ranks need "
@@ -230,7 +230,7 @@ class HPLRuns:
         )
 
     def _too_large(self, configuration: Configuration, evaluation: Evaluation, largest: float) -> str:
-        size, nodes = self._memory, float(evaluation.values[_NODES_NEEDED])
+        size, nodes = self._memory, float(evaluation.values[NODES_NEEDED])
         order = configuration.matrix_size
         needed = 8.0 * order * (order + 1)
         gpus = " of GPU memory" if len(self._memory_parts) > 1 else ""

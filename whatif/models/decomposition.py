@@ -177,27 +177,31 @@ def touching_boxes(boxes: Boxes) -> tuple[Ranks, Ranks, NDArray[np.bool_]]:
     levels = _bounding_levels(boxes)
     first = second = np.zeros(1, dtype=np.int32)
     for begin, end in levels:
-        near = (begin[first] <= end[second]).all(axis=1) & (begin[second] <= end[first]).all(axis=1)
-        first, second = first[near], second[near]
-        if len(begin) < levels[-1][0].shape[0]:
+        # A dimension at a time: a reduction over an axis of two or three places would take most of the time.
+        for low, high in zip(begin, end, strict=True):
+            near = (low[first] <= high[second]) & (low[second] <= high[first])
+            first, second = first[near], second[near]
+        if begin.shape[1] < levels[-1][0].shape[1]:
             first, second = _children(first, second)
     apart = first < second
     first, second = first[apart], second[apart]
     begin, end = levels[-1]
-    displaced = (end[first] == begin[second]) | (end[second] == begin[first])
+    displaced = np.array(
+        [(high[first] == low[second]) | (high[second] == low[first]) for low, high in zip(begin, end, strict=True)]
+    ).T
     return np.append(first, second), np.append(second, first), np.concatenate([displaced, displaced])
 
 
 def _bounding_levels(boxes: Boxes) -> list[tuple[Boxes, Boxes]]:
-    """Bounding boxes (begin, end) of runs of consecutive boxes, longest runs first, single boxes last."""
+    """Bounding boxes (begin, end) [dimension, run] of runs of boxes, longest runs first, single boxes last."""
     far = np.iinfo(np.int64).max
-    begin = np.full((1 << (len(boxes) - 1).bit_length(), boxes.shape[1]), far)
+    begin = np.full((boxes.shape[1], 1 << (len(boxes) - 1).bit_length()), far)
     end = -begin
     filled = np.flatnonzero((boxes[:, :, 1] > boxes[:, :, 0]).all(axis=1))
-    begin[filled], end[filled] = boxes[filled, :, 0], boxes[filled, :, 1]
+    begin[:, filled], end[:, filled] = boxes[filled, :, 0].T, boxes[filled, :, 1].T
     levels = [(begin, end)]
-    while len(begin) > 1:
-        begin, end = np.minimum(begin[::2], begin[1::2]), np.maximum(end[::2], end[1::2])
+    while begin.shape[1] > 1:
+        begin, end = np.minimum(begin[:, ::2], begin[:, 1::2]), np.maximum(end[:, ::2], end[:, 1::2])
         levels.append((begin, end))
     return levels[::-1]
 

@@ -26,7 +26,7 @@ SATURATION_EXPONENT: Final = 3.0
 """Exponent of the saturation of a memory by cores."""
 
 CORE_CACHE: Final = 256.0 * 1024
-"""Cache in B that every core has for itself: no shipped processor has less second-level cache for each core."""
+"""Cache in B that every core has for itself; assumed, as the second-level cache of most server processors is larger."""
 
 _SATURATION: Final = "form fitted to triads by number of cores, docs/processors.md"
 

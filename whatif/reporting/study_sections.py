@@ -179,7 +179,12 @@ def _turns(found: Study) -> ReportItem:
 
 def _changes(found: Study) -> ReportItem | None:
     rows = [
-        (f"{row['bid']}: {row['change']}", row["needed"], row["from"] or "-", row["to"] or "-")
+        (
+            f"{row['bid']}: {row['change']}",
+            row["remark"] or f"x {row['factor']:.3g}",
+            row["from"] or "-",
+            row["to"] or "-",
+        )
         for row in _rows(changes_table(found))
     ]
     title = f"The least change of one number with which another bid is level with {found.winner}"

@@ -16,7 +16,7 @@ from whatif.schema.parts import extended_tables, part_layer, part_model, without
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import without_removed
 from whatif.schema.scenario_spec import ScenarioSpec
-from whatif.schema.shipped import find, is_file, is_name, names_in
+from whatif.schema.shipped import find, is_file, is_name, kind_of, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at, walk
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -66,6 +66,12 @@ def load_document(
     return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text))
 
 
+def _refuse_study(document: Document) -> None:
+    if kind_of(document.data) == "study":
+        message = f"is a study, not a scenario: `whatif study {document.name}` answers it"
+        raise InvalidFileError([document.problem((), message)])
+
+
 def scenario_layers(
     document: Document,
     *,
@@ -76,6 +82,7 @@ def scenario_layers(
 ) -> Layers:
     """Layers of a scenario: the files of the platform, those of the scenario, and the overrides."""
     search = (*_folder(document), *folders)
+    _refuse_study(document)
     chain = [_normalised(item) for item in extend_chain(document, "scenarios", search)]
     stated = _stated_platform(chain)
     base: list[Layer] = []

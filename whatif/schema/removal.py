@@ -64,4 +64,6 @@ def _is_text(annotation: Any) -> bool:
     """Whether `none` is a value of a type."""
     if get_origin(annotation) is Literal:
         return NONE in get_args(annotation)
-    return annotation is str or any(map(_is_text, get_args(annotation)))
+    if get_origin(annotation) is dict:
+        return False
+    return annotation in (str, Any) or any(map(_is_text, get_args(annotation)))

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from whatif.errors import InvalidFileError, Problem
 from whatif.schema.load import open_document, override_layers, validate
+from whatif.schema.removal import without_removed
+from whatif.schema.shipped import kind_of
 from whatif.schema.study_spec import StudySpec
 from whatif.schema.toml import Document, Layer, Layers
 
@@ -48,5 +50,8 @@ def open_study(source: str | Path | Document, overrides: Mapping[str, Any] | Non
     Raise `InvalidFileError` with every problem of the file, each with line, column and key.
     """
     document = source if isinstance(source, Document) else open_document(source, FOLDER)
+    if kind_of(document.data) not in ("study", None):
+        raise InvalidFileError([document.problem((), f"is a {kind_of(document.data)}, not a study")])
     layers = Layers.of([Layer(document), *override_layers(overrides or {})])
+    layers = without_removed(StudySpec, layers)
     return StudyFile(validate(StudySpec, layers), layers, document)

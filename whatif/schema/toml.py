@@ -150,7 +150,9 @@ class Layer:
         """Value (or table) that this layer states at a path; None if it states nothing."""
         value: Any = self.document.data if path[: len(self.at)] == self.at else None
         for key in path[len(self.at) :]:
-            value = value.get(key) if isinstance(value, dict) else None
+            if not isinstance(value, dict):
+                return None
+            value = value.get(key)
         return value
 
 

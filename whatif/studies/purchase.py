@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from whatif.axes import Grid
-from whatif.core.energy import BUSY_POWER, OWNED_COST, PRICE, node_capital
+from whatif.core.energy import BUSY_POWER, NODES_NEEDED, OWNED_COST, PRICE, node_capital
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.result import result_of
 from whatif.core.scenario import Scenario
@@ -22,7 +22,6 @@ from whatif.table import Table
 from whatif.units import MONEY, WATT, Quantity, UnitError, parse_quantity, parse_unit
 
 _DAY: Final = parse_unit("day")[1]
-_NODES: Final = "placement.nodes_needed"
 LIMITS: Final = ("capital", "cost", "power")
 """Price of the nodes; price or rent plus energy over the lifetime; power of the site."""
 
@@ -138,7 +137,7 @@ def _offer(scenario: str, evaluation: Evaluation, platform: str, limits: Mapping
         return Offer(scenario, platform, np.nan, "", np.nan, np.nan, energy, cost, reason)
     affordable = {name: _affordable(program, evaluation, name, limit) for name, limit in limits.items()}
     limit = min(affordable, key=lambda name: affordable[name])
-    needed, nodes = float(evaluation.values[_NODES]), affordable[limit]
+    needed, nodes = float(evaluation.values[NODES_NEEDED]), affordable[limit]
     if not 0 < nodes < np.inf:
         return Offer(scenario, platform, nodes, limit, np.nan, np.nan, energy, cost, _why(limit, nodes))
     jobs = float(np.floor(nodes / needed))

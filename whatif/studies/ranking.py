@@ -318,6 +318,9 @@ def _with_chances(
 ) -> list[Standing]:
     """Standings, the first platform first, with their chances; those without an answer have none."""
     able = [its for its in standings if np.isfinite(its.merit)]
+    # The only platform with an answer is not the best of several.
+    if len(able) < 2:
+        return list(standings)
     merits = {its.platform: _merits(its, shares, references) for its in able}
     whole = np.all([np.isfinite(array) for array in merits.values()], axis=0)
     if not whole.any():

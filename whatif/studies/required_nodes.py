@@ -18,8 +18,6 @@ from whatif.studies.scaling import MEMORY, RANKS, Planner
 from whatif.studies.threshold import parse_target
 
 _PARTS, _ROUNDS = 32, 64
-_HALVES, _MANY = 2, 2**14
-"""Parts beyond this number of ranks: a point takes a second there, so that few points matter more than few rounds."""
 
 
 def required_nodes(scenario: Scenario, target: str) -> float:
@@ -51,6 +49,5 @@ def required_nodes(scenario: Scenario, target: str) -> float:
         low, high = high, min(2 * high, available)
     if high - low <= 1:
         return high
-    parts = _PARTS if high * planner.ranks_per_node <= _MANY else _HALVES
-    ends = narrowed(np.array([low]), np.array([high]), met, parts=parts, rounds=_ROUNDS, rounding=np.ceil)
+    ends = narrowed(np.array([low]), np.array([high]), met, parts=_PARTS, rounds=_ROUNDS, rounding=np.ceil)
     return float(ends[1][0])

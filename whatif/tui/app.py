@@ -26,6 +26,7 @@ from whatif.tui.events import ChangeRequested, FileAsked, StopRequested
 from whatif.tui.file_commands import FileCommands
 from whatif.tui.file_sync import FileSync
 from whatif.tui.graphics import Graphics
+from whatif.tui.keys_in_order import before_window
 from whatif.tui.memory import keep_memory, share_arena
 from whatif.tui.screens.dialogs import ChoicePrompt
 from whatif.tui.screens.main_screen import MainScreen
@@ -197,7 +198,7 @@ class Explorer(FileCommands):
         """Go to another platform."""
         from whatif.studies.choice_lists import platform_choices  # noqa: PLC0415 - not for the first frame
 
-        rows = await asyncio.to_thread(platform_choices, self.state.session.scenario)
+        rows = await before_window(self, platform_choices, self.state.session.scenario)
         name = await self.push_screen_wait(PickList("platform", rows, self.state.platform_name or ""))
         if name:
             self.post_message(ChangeRequested(Adopt(name)))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from textual import on, work
-from textual.app import App
 from textual.worker import Worker
 
 from whatif.core.scenario import EvaluationRequest
@@ -18,6 +17,7 @@ from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Revert
 from whatif.tui.events import EditorAsked, VariantFilesAsked
 from whatif.tui.file_sync import FileSync
+from whatif.tui.keys_in_order import KeysInOrder
 from whatif.tui.labels import toast
 from whatif.tui.memory import return_memory
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write, toml_path
@@ -28,7 +28,7 @@ from whatif.tui.worker import run_once
 _BUSY_SECONDS: Final = 0.15
 
 
-class FileCommands(App[None]):
+class FileCommands(KeysInOrder):
     """Base of the explorer: the study, messages about it, and its files."""
 
     file_sync: FileSync

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +25,7 @@ from whatif.errors import UsageError, WhatifError
 from whatif.schema.shipped import shipped_names
 from whatif.studies.phase_form import form_problems, form_values, phase_form
 from whatif.tui.commands import EditAll
+from whatif.tui.keys_in_order import before_window
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.pick_list import PickList
@@ -41,7 +41,7 @@ def phase_at(path: str) -> str:
 
 async def pick_file(app: App[Any]) -> str | None:
     """File of phases that a person picks in the present folder, or types; None after escape."""
-    rows = await asyncio.to_thread(phase_files, Path())
+    rows = await before_window(app, phase_files, Path())
     return await app.push_screen_wait(
         PickList("A profile, a trace or a scenario: pick or type its name", rows, free=True)
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from whatif.api.building import (
 from whatif.api.editing import motifs
 from whatif.errors import WhatifError
 from whatif.studies.choice_lists import platform_choices
+from whatif.tui.keys_in_order import before_window
 from whatif.tui.labels import toast
 from whatif.tui.pages.file_paths import catalogue_folders, free_file
 from whatif.tui.phase_dialogs import FILE_ROW, pick_file
@@ -77,7 +77,7 @@ async def make_scenario(app: App[Any], state: ExplorerState) -> Path | None:
     typed = await app.push_screen_wait(TextPrompt("1 of 3: name of the new scenario", free_file("mine")))
     if not typed:
         return None
-    platforms = await asyncio.to_thread(platform_choices, replace(state.session.scenario, folders=folders))
+    platforms = await before_window(app, platform_choices, replace(state.session.scenario, folders=folders))
     started = _Answers(toml_path(typed), state.platform_name or DEFAULT_PLATFORM)
     answers = await _machine(app, started, platforms, folders)
     made = None if answers is None else await _phases(app, answers, folders)
@@ -119,7 +119,7 @@ async def _phases(app: App[Any], answers: _Answers, folders: tuple[Path, ...]) -
             return None if picked is None else made
         more = await _with(app, answers, str(picked))
         try:
-            made = await asyncio.to_thread(more.files, folders)
+            made = await before_window(app, more.files, folders)
         except WhatifError as problem:
             app.notify(toast(f"{picked} does not fit: {problem}"), severity="error", markup=False)
         else:

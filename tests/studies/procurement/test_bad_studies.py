@@ -118,3 +118,28 @@ def test_a_target_of_an_unknown_result(tmp_path):
     path = study_file(tmp_path, more='[mix.c]\nscenario = "minife"\ntarget = "speed <= 1 s"')
     with pytest.raises(InvalidFileError, match=r"study.toml:\d+:1: mix.c.target: .*speed"):
         whatif.study(path, show="commitments").table()
+
+
+def test_a_study_is_no_scenario_and_a_scenario_no_study(tmp_path):
+    path = study_file(tmp_path)
+    with pytest.raises(InvalidFileError, match="is a study, not a scenario: `whatif study"):
+        whatif.run(path)
+    problem = problem_of(tmp_path / "a.toml")
+    assert problem.message == "is a scenario, not a study"
+
+
+def test_none_removes_a_value_of_a_study_and_of_a_machine(tmp_path):
+    bids = '[bids.six]\nplatform = "summit"\nnode_prices = { 1 = "50 kUSD" }'
+    path = study_file(tmp_path, bids=bids)
+    changed = {"bids.six.node_prices": "none", "bids.six.node_price": "25 kUSD"}
+    assert whatif.study(path, overrides=changed).bids["six"].node_count[0] == 200
+    found = whatif.study(path, overrides={"bids.six.overrides.node.host.power": "none"})
+    assert found.jobs.of("six")["a"].unknown == ("platform.node.host.power",)
+
+
+def test_check_reads_the_files_that_a_study_names(tmp_path):
+    path = study_file(tmp_path)
+    assert [file.kind for file in whatif.check(path, "successor").files] == ["study", "study"]
+    path = study_file(tmp_path, bids='[bids.six]\nplatform = "sumit"\nnode_price = "1 USD"')
+    (problem,) = whatif.check(path).problems
+    assert problem.key == "bids.six.platform"

@@ -225,3 +225,11 @@ def test_limits_default_to_none(tmp_path):
     assert found.obstacle()
     path = study_file(tmp_path, limits=LIMITS, bids='[bids.six]\nplatform = "summit"\nnode_price = "9 MUSD"')
     assert whatif.study(path).bids["six"].reason.startswith("a: needs 2 nodes, the limit of capital allows no node")
+
+
+def test_an_application_that_needs_what_a_bid_lacks_has_a_reason():
+    found = whatif.study("successor", overrides={"mix.elements.overrides.application.runs_on": "gpu"})
+    assert "GPU" in found.jobs.of("processors")["elements"].reason
+    assert found.bids["processors"].reason.startswith("elements: ")
+    assert np.isfinite(found.bids["processors"].throughputs[0, 0])
+    assert found.winner == "accelerators"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.driver import drive
 from tests.page_harness import on_page
 from whatif.tui.commands import Edit, Show, SweepParameter
 from whatif.tui.pages.explore import ExplorePage
+from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.stacked_plots import StackedPlots
 
 RANKS = "application.rank_count"
@@ -50,3 +52,35 @@ def test_remark_on_runs_of_an_edited_scenario():
 
     changes = SweepParameter(RANKS, "2, 4, 8"), Edit("application.grid.cells.x", "100")
     on_page(ExplorePage, look, "minife", changes=changes)
+
+
+def test_the_columns_of_a_table_are_named_by_the_relation_that_they_show():
+    async def check(driver):
+        await driver.press("v", "r")
+        table = driver.main_screen.query_one(TableView)
+        assert "speedup of iteration" in driver.screen_text()
+        assert "speedup of iteration over node.gpu_count" in driver.screen_text()
+        assert table.display
+        await driver.press("r")
+        lines = [line for line in driver.screen_text().splitlines() if "platform.node.gpu_count" in line]
+        assert any("ratio of iteration" in line and "over" not in line for line in lines), driver.screen_text()
+
+    drive(check)
+
+
+def test_the_plot_names_the_key_that_leads_back_and_tab_wraps_to_the_parameters():
+    async def check(driver):
+        driver.plot.focus()
+        await driver.pilot.pause()
+        assert "⇧tab back" in driver.screen_text().splitlines()[-1]
+        await driver.press("f1")
+        assert "Go back to the parameters" in driver.app.screen.query_one("#window Static").content.plain
+        await driver.press("escape", "shift+tab")
+        assert driver.tree.has_focus
+        assert "⇧tab" not in driver.screen_text().splitlines()[-1]
+        await driver.press("tab")
+        assert driver.plot.has_focus
+        await driver.press("tab")
+        assert driver.tree.has_focus
+
+    drive(check, size=(80, 24))

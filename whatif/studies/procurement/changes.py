@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _POINTS: Final = 65
 _PASSES: Final = 2
 """Times that a value is sought, each time between two of the last."""
-_RANGE: Final = 10.0
+MOST_CHANGE: Final = 10.0
 """Largest factor that is tried."""
 
 
@@ -171,7 +171,7 @@ def _prices(point: _Point) -> Iterator[tuple[str, float, FloatArray, _Lever, Dim
 
 
 def _factors() -> FloatArray:
-    return np.geomspace(1 / _RANGE, _RANGE, 4 * _POINTS)
+    return np.geomspace(1 / MOST_CHANGE, MOST_CHANGE, 4 * _POINTS)
 
 
 def _turn(point: _Point, name: str, present: float, values: FloatArray, lever: _Lever, dimension: Dimension) -> Turn:
@@ -224,7 +224,7 @@ def _of_bid(point: _Point, bid: str, target: float) -> Iterator[Change]:
 
 def _least(lever: _Lever, bid: str, target: float) -> float:
     """Least factor of at least 1 with which the criterion of a bid reaches the target; NaN if that of ten does not."""
-    low, high = 1.0, _RANGE
+    low, high = 1.0, MOST_CHANGE
     for _ in range(_PASSES):
         factors = np.geomspace(low, high, _POINTS)
         met = np.broadcast_to(lever(factors).score(bid), factors.shape) >= target

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 import numpy as np
 
-from whatif.core.energy import BUSY_POWER
+from whatif.core.energy import BUSY_POWER, NODES_NEEDED
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.fit_range import extrapolations
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling, sample_axis, sampled_program, shared_keys
-from whatif.errors import InvalidFileError, WhatifError
+from whatif.errors import InvalidFileError
 from whatif.models.quantities import FloatArray
+from whatif.schema.load import load_platform
 from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT
 from whatif.studies.procurement.placing import Adjustment, adjustments, located, placed
-
-_NODES: Final = "placement.nodes_needed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +72,7 @@ class JobCache:
     """Compiled scenarios, adjustments and jobs of studies that differ in a few values."""
 
     scenarios: dict[str, Scenario] = field(default_factory=dict)
-    adjusted: dict[str, Adjustment] = field(default_factory=dict)
+    adjusted: dict[str, dict[str, Adjustment]] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
 
 
@@ -103,12 +101,12 @@ def jobs_of(study: StudyFile, sampling: Sampling, cache: JobCache | None = None)
 
 
 def _adjusted(study: StudyFile, cache: JobCache) -> dict[str, Adjustment]:
-    key = repr((study.document.name, study.spec.present, study.spec.mix, study.spec.site))
+    """Adjustments of a study, or of an earlier one with the same applications on the same machine."""
+    parts = {name: part.model_copy(update={"weight": 1.0, "target": None}) for name, part in study.spec.mix.items()}
+    key = repr((study.document.name, study.spec.present, parts, study.spec.site))
     if key not in cache.adjusted:
-        for name, item in adjustments(study).items():
-            cache.adjusted[f"{key} {name}"] = item
-        cache.adjusted[key] = Adjustment()
-    return {name: cache.adjusted[f"{key} {name}"] for name in study.spec.mix}
+        cache.adjusted[key] = adjustments(study)
+    return cache.adjusted[key]
 
 
 def _kept(scenario: Scenario, cache: JobCache) -> Scenario:
@@ -121,12 +119,17 @@ def _key(scenario: Scenario) -> str:
 
 
 def _compiled(study: StudyFile, application: str, machine: str, scenario: Scenario) -> Program | None:
-    """Compiled scenario; None if it is infeasible. Raise `InvalidFileError` at the keys of the study."""
+    """Compiled scenario; None if this machine lacks what the application needs.
+
+    Raise `InvalidFileError` for a value of the study that is wrong, and for an invalid platform.
+    """
     try:
         return scenario.program
     except InvalidFileError as problem:
-        raise located(study, application, machine, problem) from None
-    except WhatifError:
+        found = located(study, application, machine, problem)
+        if machine == PRESENT or study.document.name in {item.file for item in found.problems}:
+            raise found from None
+        load_platform(study.source(study.spec.machines[machine].platform), (study.folder,))
         return None
 
 
@@ -141,10 +144,10 @@ def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
     """Job without and with uncertainty."""
     try:
         program = scenario.program
-        plain = evaluate(program)
-    except WhatifError as error:
+    except InvalidFileError as error:
         nothing = np.full(sampling.count + 1, np.nan)
-        return Job(nothing, nothing, nothing, nothing, str(error))
+        return Job(nothing, nothing, nothing, nothing, "; ".join(item.message for item in error.problems))
+    plain = evaluate(program)
     sampled = sampled_program(program, sampling)
     axis = sample_axis(sampled, sampling)
     drawn = evaluate(sampled, {} if axis is None else axis.parameters)
@@ -165,7 +168,7 @@ def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
 def amounts_of(program: Program) -> tuple[str, str, str, str]:
     """Terms of time, nodes, energy and power of a node; the last two are empty where the platform states no power."""
     energy = program.columns.get("total_energy", "")
-    return program.columns["total_time"], _NODES, energy, BUSY_POWER if energy else ""
+    return program.columns["total_time"], NODES_NEEDED, energy, BUSY_POWER if energy else ""
 
 
 def _column(plain: Evaluation, drawn: Evaluation, term: str, count: int) -> FloatArray:

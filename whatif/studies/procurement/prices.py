@@ -113,7 +113,7 @@ class _Converter:
         if machine.node_rate is not None:
             return PriceList(rate=self._amount(f"{at}.node_rate", machine.node_rate))
         if machine.price is not None:
-            nodes = machine.node_count or _number(self._platform(machine)[1].node_count)
+            nodes = machine.node_count or _number(self._platform(at, machine)[1].node_count)
             return PriceList(_one(self._amount(f"{at}.price", machine.price) / nodes), offered=nodes)
         if machine.node_price is not None:
             return PriceList(_one(self._amount(f"{at}.node_price", machine.node_price)))
@@ -124,7 +124,7 @@ class _Converter:
 
     def _of_platform(self, at: str, machine: Machine) -> PriceList:
         """Price that the platform's own file states: an inherited one is that of another machine."""
-        document, platform = self._platform(machine)
+        document, platform = self._platform(at, machine)
         stated, where, origin = platform.price, f"{at}.platform", f"price of {document.name}"
         if "price" not in document.data or stated is None:
             return PriceList()
@@ -137,9 +137,12 @@ class _Converter:
             return PriceList(_one(self._amount(where, stated.node_price)), origin=origin)
         return PriceList()
 
-    def _platform(self, machine: Machine) -> tuple[Document, PlatformSpec]:
+    def _platform(self, at: str, machine: Machine) -> tuple[Document, PlatformSpec]:
         folders = (self.study.folder,)
-        document = open_document(self.study.source(machine.platform), "platforms", folders)
+        try:
+            document = open_document(self.study.source(machine.platform), "platforms", folders)
+        except InvalidFileError as problem:
+            raise self.study.refused(f"{at}.platform", problem.problems[0].message) from None
         return document, load_platform_document(document, folders)[0]
 
     def _amount(self, path: str, amount: Quantity) -> FloatArray:

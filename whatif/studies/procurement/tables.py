@@ -12,7 +12,7 @@ from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
 from whatif.schema.study_spec import PRESENT
-from whatif.studies.procurement.changes import changes, turns
+from whatif.studies.procurement.changes import MOST_CHANGE, changes, turns
 from whatif.studies.procurement.options import options
 from whatif.studies.procurement.questions import assumptions, other_questions
 from whatif.table import Table
@@ -140,13 +140,14 @@ def turns_table(found: Study) -> Table:
 
 
 def changes_table(found: Study) -> Table:
-    """One row per bid and change: the least one with which the bid is level with the best."""
+    """One row per bid and change: the least factor with which the bid is level with the best, and the values."""
+    columns: dict[str, Dimension | None] = {"bid": None, "change": None, "factor": ONE, "from": None, "to": None}
     rows = []
     for its in changes(found):
-        enough = math.isfinite(its.factor)
-        needed = f"x {its.factor:.3g}" if enough else "no factor up to 10 is enough"
-        rows.append([its.bid, its.name, needed, shown(its.present, its.dimension), shown(its.needed, its.dimension)])
-    return worth_showing(Table.of_rows(dict.fromkeys(("bid", "change", "needed", "from", "to")), rows))
+        remark = "" if math.isfinite(its.factor) else f"no factor up to {MOST_CHANGE:g} is enough"
+        values = shown(its.present, its.dimension), shown(its.needed, its.dimension)
+        rows.append([its.bid, its.name, its.factor, *values, remark])
+    return worth_showing(Table.of_rows(columns | {"remark": None}, rows))
 
 
 def options_table(found: Study) -> Table:

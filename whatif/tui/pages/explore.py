@@ -22,6 +22,7 @@ from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figur
 from whatif.plotting.description import Description, HeatMap, PlotDescription, PlotLine
 from whatif.schema.phase_edits import edits_of
 from whatif.studies.measured_curves import drawn_points, error_picture, with_measured
+from whatif.table import Table
 from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
 from whatif.tui.events import ChangeRequested, JobRequested
@@ -145,7 +146,7 @@ class ExplorePage(SweepPage[ExploreView]):
         self.query_one("#sweep").border_title = Content(f"{scale}{title}")
         self.query_one(StackedPlots).show_both(related, below)
         if tabular:
-            self.query_one(TableView).show(plot_table(related))
+            self.query_one(TableView).show(_numbers(related, scale))
 
     def related(self, state: ExplorerState, plot: Description, baseline: Result | PlotLine) -> Description:
         """Curves or a heat map on the scale of y that is asked for, where it has a meaning."""
@@ -223,6 +224,15 @@ class ExplorePage(SweepPage[ExploreView]):
     def action_swap(self) -> None:
         """Exchange the axes."""
         self.post_message(ChangeRequested(SwapAxes()))
+
+
+def _numbers(plot: Description, scale: str) -> Table:
+    """Table of a plot; the columns of curves on another scale of y are named by it."""
+    table = plot_table(plot)
+    if isinstance(plot, HeatMap) or not scale:
+        return table
+    (x, places), *curves = table.columns.items()
+    return Table({x: places} | {f"{scale}{name}": column for name, column in curves})
 
 
 def drawn_column(state: ExplorerState) -> str:

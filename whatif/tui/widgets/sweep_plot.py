@@ -68,6 +68,15 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
             tooltip="Sweep the visible part with more points",
             id="plot.resample",
         ),
+        # Textual has the key as well, without words.
+        Binding(
+            "shift+tab",
+            "app.focus_previous",
+            "back",
+            key_display="⇧tab",
+            tooltip="Go back to the parameters, or to what stands before the plot",
+            id="plot.back",
+        ),
         Binding("escape", "take_away", show=False, tooltip="Hide the crosshair", id="plot.away"),
     ]
 

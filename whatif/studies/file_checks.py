@@ -18,7 +18,8 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import load_part, load_platform, open_document
 from whatif.schema.shipped import is_file, kind_of, shipped_names
-from whatif.schema.study_file import open_study
+from whatif.schema.toml import Document
+from whatif.studies.procurement.study import study_of
 from whatif.table import Table
 from whatif.units import SECOND, format_quantity
 
@@ -104,19 +105,23 @@ def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Scenario | None]:
         load_platform(name, folders)
         return "platform", None
     if not is_file(Path(name)) and name in shipped_names("studies"):
-        open_study(name)
-        return "study", None
+        return _check_study(open_document(name, "studies"))
     document = open_document(name, "scenarios", folders)
     if "part" in document.data:
         load_part(name, folders)
         return "part", None
     if kind_of(document.data) == "study":
-        open_study(document)
-        return "study", None
+        return _check_study(document)
     if looks_like_platform(document.data):
         load_platform(name, folders)
         return "platform", None
     return _check_scenario(Scenario(document, folders=folders))
+
+
+def _check_study(document: Document) -> tuple[str, None]:
+    """A study with the files that it names, and its measured runs."""
+    study_of(document, {"uncertainty.samples": 2})
+    return "study", None
 
 
 def _check_scenario(scenario: Scenario) -> tuple[str, Scenario]:

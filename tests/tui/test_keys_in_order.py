@@ -1,0 +1,95 @@
+"""Keys that come together go where a person who types fast wants them: to the window that the first of them opens."""
+
+import pytest
+from textual import events
+from textual.command import CommandPalette
+from textual.keys import _character_to_key
+from textual.widgets import Input
+
+from tests.driver import GPUS, drive
+from whatif.tui.keys_in_order import _Passed
+from whatif.tui.screens.dialogs import TextPrompt
+from whatif.tui.screens.form import FormScreen
+from whatif.tui.screens.main_screen import MainScreen
+from whatif.tui.screens.pick_list import PickList
+
+
+def burst(driver, *keys):
+    """Press keys with no time between them."""
+    for key in keys:
+        name, character = (_character_to_key(key), key) if len(key) == 1 else (key, None)
+        event = events.Key(name, character)
+        event.set_sender(driver.app)
+        driver.app._driver.send_message(event)
+
+
+@pytest.mark.parametrize(
+    ("keys", "window"),
+    [
+        (("ctrl+p",), CommandPalette),
+        (("P",), PickList),
+        (("n",), PickList),
+        (("K",), PickList),
+        (("W",), TextPrompt),
+        (("H",), TextPrompt),
+        (("ctrl+n",), TextPrompt),
+        (("ctrl+n", "enter"), PickList),
+        (("X",), TextPrompt),
+    ],
+)
+def test_text_behind_the_key_is_typed_into_the_window(keys, window, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def check(driver):
+        before = driver.state
+        driver.tree.select("application.phases.halo.kind")
+        burst(driver, *keys, *"quRv")
+        await driver.until(lambda: isinstance(driver.app.screen, window))
+        line = driver.app.screen.query_one(Input)
+        await driver.until(lambda: line.value.endswith("quRv"))
+        assert driver.state is before
+
+    drive(check)
+
+
+def test_the_palette_runs_what_was_typed():
+    async def check(driver):
+        await driver.edit(GPUS, "8")
+        burst(driver, "ctrl+p", *"undo", "enter")
+        await driver.until(lambda: not driver.state.unsaved())
+        assert isinstance(driver.app.screen, MainScreen)
+
+    drive(check)
+
+
+def test_a_value_is_edited_in_one_burst():
+    async def check(driver):
+        driver.tree.select(GPUS)
+        burst(driver, "enter", *6 * ("backspace",), "8", "enter", "down")
+        await driver.until(lambda: driver.state.unsaved().get(GPUS) == "8")
+        await driver.until(lambda: driver.tree.path != GPUS)
+
+    drive(check)
+
+
+def test_the_first_run_can_be_typed_ahead(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def check(driver):
+        burst(driver, "ctrl+n", "enter", "enter", "down", *"h100")
+        await driver.until(lambda: isinstance(driver.app.screen, FormScreen))
+        await driver.until(lambda: driver.app.screen.lines[1].input.value == "h100")
+
+    drive(check)
+
+
+def test_a_widget_that_goes_with_its_messages_does_not_hold_keys_for_good(monkeypatch):
+    monkeypatch.setattr("whatif.tui.keys_in_order._LOST_SECONDS", 0.05)
+
+    async def check(driver):
+        post = driver.tree.post_message
+        driver.tree.post_message = lambda message: isinstance(message, _Passed) or post(message)
+        burst(driver, "x", "ctrl+p")
+        await driver.until(lambda: isinstance(driver.app.screen, CommandPalette))
+
+    drive(check)
