@@ -30,7 +30,7 @@ def test_wheel_holds_platforms_scenarios_schemas_data_and_styles(unpacked):
     shipped = {path.relative_to(unpacked / "whatif" / "_shipped").as_posix() for path in unpacked.rglob("_shipped/*/*")}
     ours = {
         path.relative_to(ROOT).as_posix()
-        for kind in ("platforms", "scenarios", "schemas", "validation")
+        for kind in ("platforms", "scenarios", "studies", "schemas", "validation")
         for path in ROOT.glob(f"{kind}/*")
     }
     assert shipped == ours
