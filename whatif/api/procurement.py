@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import overload
 
 from whatif.api.common import Overrides
-from whatif.core.sweep import SweepText
 from whatif.core.scenario import Scenario
+from whatif.core.sweep import SweepText
 from whatif.errors import UsageError
 from whatif.files.study_edits import edited_study, put_study
 from whatif.files.study_template import write_study_template

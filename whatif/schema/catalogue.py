@@ -30,7 +30,7 @@ class CatalogueEntry:
 
 
 def catalogue(folders: Iterable[Path]) -> tuple[CatalogueEntry, ...]:
-    """All scenarios, studies and platforms in this order; of several with the same name, the one that `find` returns."""
+    """All scenarios, studies and platforms in this order; of several of the same name, the one that `find` returns."""
     shipped = [shipped_folder(PLURALS[kind]).resolve() for kind in _LISTED]
     found: dict[tuple[Kind, str], CatalogueEntry] = {}
     seen: set[Path] = set()
