@@ -34,6 +34,7 @@ from whatif.tui.worker import run_once
 _LOOK_SECONDS: Final = 0.7
 _SHORT, _TALL, _WIDE = 22, 26, 60
 """Height below which frames give way, and the height and width from which there is room for bars."""
+_HINT: Final = "⏎ changes a value · v next table"
 _NAMED: Final = {"bids": 1, "turns": 1}
 """Columns by view that name a row; two in the others."""
 _NOTHING: Final = (
@@ -234,7 +235,11 @@ class StudyPage(Page[StudyPageView]):
         bars.show(found.bars)
         shown = view.show if self._known is None else self._known.show
         self.query_one(ChoiceBar).show(view.show)
-        table.fill(study_rows(found), _NAMED.get(shown, 2), "⏎ changes a value · v next table")
+        rows = study_rows(found)
+        if rows.titles:
+            table.fill(rows, _NAMED.get(shown, 2), _HINT)
+        else:
+            table.fill(TableRows((f"no {shown}",), (), frozenset((0,))), 1, _HINT)
         if self.screen.focused is None:
             self.call_after_refresh(self.enter)
 
@@ -248,7 +253,7 @@ class StudyPage(Page[StudyPageView]):
         title = "Value to change, or PATH = VALUE"
         path = await self.app.push_screen_wait(PickList(title, tuple(known.items()), free=True))
         if path and "=" not in path:
-            title = f"{path}; a number takes factors too, such as x0.9"
+            title = f"{path}; x0.9 is 0.9 times the value of the file"
             text = await self.app.push_screen_wait(TextPrompt(title, known.get(path, "")))
             path = f"{path} = {text}" if text and text != known.get(path) else ""
         if path:
