@@ -41,7 +41,7 @@ _NOTHING: Final = (
     "No study yet. n opens one, a file or a shipped name such as successor; so does `whatif open STUDY`. "
     "`whatif study --new FILE` writes one to begin with."
 )
-_REMEDY: Final = "u takes the last change back, R all of them, n opens another study."
+_REMEDY: Final = "u undoes the last change, R all of them; n opens another study."
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class StudyPage(Page[StudyPageView]):
         return StudyRequest(view.file, view.values, view.show, self._version)
 
     def job(self, state: ExplorerState) -> Job | None:
-        """Answer the study, unless the answer or the reason why there is none is known."""
+        """Answer the study, unless the answer or the reason of its refusal is known."""
         view = self.view_in(state.view)
         request = self._request(view)
         if not view.file or request == self._known or (self._refused and self._refused[0] == request):
@@ -163,7 +163,7 @@ class StudyPage(Page[StudyPageView]):
         return self._job
 
     def take(self, value: StudyAnswer | StudyRefusal) -> None:
-        """Show an answer; where there is none, say why and keep the last one."""
+        """Show an answer; after a refusal say why and keep the last answer."""
         if self._state is None or self._job is None:
             return
         (request,) = self._job.arguments
@@ -224,7 +224,7 @@ class StudyPage(Page[StudyPageView]):
         refused = self._refused is not None and self._refused[0] == self._request(view)
         text = "" if found is None else " · ".join(found.changed)
         if refused and found is not None:
-            text = f"✗ {view.values or view.file} is refused: the last answer stays; u takes the change back"
+            text = f"✗ {view.values or view.file} is refused: the last answer stays; u undoes the change"
         said.display = bool(text)
         said.update(Content(text))
 
