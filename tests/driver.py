@@ -97,7 +97,7 @@ def drive(check, size=(120, 36), scenario="jacobi2d", notifications=False, **opt
     """Open the explorer and let `check(driver)` work with it."""
 
     async def main():
-        app = Explorer(Scenario.open(scenario), **options)
+        app = Explorer(scenario if isinstance(scenario, Scenario) else Scenario.open(scenario), **options)
         async with app.run_test(size=size, notifications=notifications) as pilot:
             driver = Driver(app, pilot)
             await driver.until(lambda: any(isinstance(screen, MainScreen) for screen in app.screen_stack))

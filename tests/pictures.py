@@ -49,6 +49,7 @@ BEFORE = {
         "show runs.pinned = time_per_epoch ~ batch_size + power_limit",
         "show runs.formula = time_per_epoch ~ batch_size * power_limit + I(power_limit**2)",
     ),
+    "study": ("show study.file = successor",),
     "profile": ("show profile.file = tests/data/profiles/ahead/lammps_summit.nvvp",),
 }
 

@@ -58,6 +58,7 @@ LONG_PREFIX = {"k": "kilo", "M": "mega", "G": "giga", "T": "tera", "P": "peta", 
 LONG_PREFIX |= {"m": "milli", "u": "micro", "µ": "micro", "μ": "micro", "n": "nano"}
 LONG_PREFIX |= {"Ki": "kibi", "Mi": "mebi", "Gi": "gibi", "Ti": "tebi", "": ""}
 LONG_UNIT = {"s": "second", "J": "joule", "W": "watt", "Hz": "hertz", "flop": "flop", "op": "op"}
+LONG_UNIT |= {"days": "day", "years": "year"}
 LONG_UNIT |= {name: name for name in ("cell", "message", "gCO2e", "tCO2e", *CURRENCIES)} | SPELLED
 CASES = [(prefix, symbol) for symbol, (_, _, prefixes) in SYMBOLS.items() for prefix in prefixes]
 

@@ -137,7 +137,8 @@ def test_setup_is_spent_at_idle_power():
     ],
 )
 def test_missing_values_give_a_reason_instead_of_a_number(line, lost, kept):
-    program = scenario(TEXT.replace(line, "")).program
+    # The platform states the power of its hosts.
+    program = scenario(TEXT.replace(line, 'host = { power = "none" }' if "host" in line else "")).program
     parameter = "host.power" if "host" in line else line.partition(" ")[0]
     assert kept in program.columns
     for name in lost:
@@ -173,9 +174,16 @@ def test_energies_follow_power_and_times_do_not():
     assert (plain.grade, plain.other_grades["total_energy"]) == ("datasheet", "assumed")
 
 
-def test_machines_in_one_sweep_may_lack_energy_but_not_differ_in_currency():
-    inputs = Scenario(parse_document(one_phase("1 s", platform="frontier"), "t.toml"))
-    result = run_whole(inputs, grid_of([parse_option("platform=titan, frontier, jupiter", inputs.program, 10)], 10))
+@pytest.fixture(name="without_power")
+def folder_of_a_platform_without_power(tmp_path):
+    """Folder of `plain`, a platform that does not state the power of its hosts."""
+    (tmp_path / "plain.toml").write_text('extends = "titan"\nname = "Plain"\nnode.host.power = "none"\n')
+    return tmp_path
+
+
+def test_machines_in_one_sweep_may_lack_energy_but_not_differ_in_currency(without_power):
+    inputs = Scenario(parse_document(one_phase("1 s", platform="frontier"), "t.toml", without_power))
+    result = run_whole(inputs, grid_of([parse_option("platform=plain, frontier, jupiter", inputs.program, 10)], 10))
     assert np.isnan(result.columns["total_energy"]).tolist() == [True, False, False]
     assert result.table().columns["total_energy"].unit == "J"
     energy = "= 0 * platform.price.machine_price / 1 J"
@@ -272,16 +280,15 @@ def test_a_budget_for_the_lifetime_pays_for_nodes_and_their_energy():
     assert_allclose(jobs * found.cost.value, found.node_count * each, rtol=1e-12, atol=0)
 
 
-def test_a_budget_without_a_result_is_a_row_with_the_reason():
+def test_a_budget_without_a_result_is_a_row_with_the_reason(without_power):
     assert bought({"power": "2 kW"}).reason == "1 nodes are too few: one job needs 2"
     assert bought({"power": "1 kW"}).reason == "not one node is within the budget"
     assert bought({"capital": "1 EUR"}, platform__price__node_price="0 EUR").reason == "nodes take no capital there"
     work = {"application__phases__work__kernel_time": "0 s", "application__phases__waiting__overhead_time": "0 s"}
     assert bought({"power": "1 MW"}, **work).reason == "a job takes no time there"
-    titan = offers(
-        {"t": Scenario(parse_document(one_phase("1 s"), "t.toml"))}, ["titan"], {"power": parse_quantity("1 MW")}
-    )
-    assert "platform.node.host.power" in titan[0].reason
+    plain = Scenario(parse_document(one_phase("1 s"), "t.toml", without_power))
+    found = offers({"t": plain}, ["plain"], {"power": parse_quantity("1 MW")})
+    assert "platform.node.host.power" in found[0].reason
     with pytest.raises(UsageError, match="the budget is in USD, the prices of DGX A100 are in EUR"):
         bought({"capital": "1 MUSD"})
     with pytest.raises(UsageError, match="a power above 0"):
@@ -291,8 +298,18 @@ def test_a_budget_without_a_result_is_a_row_with_the_reason():
             bought(limits)
 
 
-def test_the_budget_of_the_command_line(whatif_main):
-    words = ["jacobi2d", "--platform", "titan", "--platform", "perlmutter", "--platform", "frontier", "--power", "1 MW"]
+def test_the_budget_of_the_command_line(whatif_main, without_power):
+    words = [
+        "jacobi2d",
+        "--platform",
+        str(without_power / "plain.toml"),
+        "--platform",
+        "perlmutter",
+        "--platform",
+        "frontier",
+        "--power",
+        "1 MW",
+    ]
     _, out, text = whatif_main("budget", *words, "--format", "json")
     assert "Frontier: rests on assumed values" in text
     rows = json.loads(out)["rows"]
@@ -300,7 +317,7 @@ def test_the_budget_of_the_command_line(whatif_main):
     assert rows[2]["reason"].startswith("not stated: ")
     assert whatif_main("budget", "jacobi2d", *words[1:5], "--power", "1 MW")[0] == 0
     assert "expected money, such as `20 MUSD`" in whatif_main("budget", *words[:3], "--capital", "100 M")[2]
-    code, _, text = whatif_main("budget", "minife_devices", "--platform", "titan", "--power", "1 MW")
+    code, _, text = whatif_main("budget", "minife_devices", *words[1:3], "--power", "1 MW")
     assert (code, "no machine has an answer" in text) == (4, True)
     assert "minife_devices itself states platform.node.gpu.peak_single_rate" in text
     assert "and 4 more: the same on every machine" in text

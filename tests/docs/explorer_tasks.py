@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from tests.driver import Driver
 from tests.paths import ROOT
+from whatif.cli.open import opened_source
 from whatif.core.scenario import Scenario
 from whatif.tui.app import Explorer
 from whatif.tui.screens.main_screen import MainScreen
@@ -78,10 +79,12 @@ def shown(driver: Driver) -> str:
 
 async def walk(part: Part, size: Size, expected: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
     """States after each step at some size; each is waited for where it is known from another size."""
-    app, found = Explorer(Scenario.open(part.scenario), recovery_folder=Path(".recovery")), []
+    scenario, opening = opened_source(part.scenario)
+    app, found = Explorer(scenario, opening=opening, recovery_folder=Path(".recovery")), []
     async with app.run_test(size=size) as pilot:
         driver = Driver(app, pilot)
         await driver.until(lambda: any(isinstance(screen, MainScreen) for screen in app.screen_stack))
+        await driver.until(lambda: app.runner.history.lines == opening)
         for number, step in enumerate(part.steps):
             if step.keys == ("q",):
                 # At other sizes than the first, what is being written was not waited for.

@@ -19,7 +19,7 @@ def test_platform_choices_state_nodes_devices_power_and_price():
         "9,856 nodes, 8 x MI250X (one graphics compute die) of 280 W, machine price 600 MUSD; Frontier, Oak Ridge"
     )
     assert choices["pleiades"].startswith("2,088 nodes, 2 x Xeon E5-2680 v3 of 120 W; Pleiades")
-    assert choices["bridges"].startswith("32 nodes, 2 x Tesla P100-PCIE-16GB; Bridges")
+    assert choices["bridges"].startswith("32 nodes, 2 x Tesla P100-PCIE-16GB of 250 W; Bridges")
 
 
 def test_platform_next_to_the_scenario_is_a_choice_and_a_broken_one_has_its_reason(tmp_path: Path):

@@ -12,6 +12,7 @@ from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario, named_platform
 from whatif.core.uncertainty import DEFAULT_COUNT, Sampling
 from whatif.errors import UsageError
+from whatif.schema.shipped import is_study
 from whatif.studies.scenario_sources import open_source
 from whatif.units import parse_share
 
@@ -21,6 +22,7 @@ __all__ = [
     "Overrides",
     "Share",
     "checked_overrides",
+    "is_study",
     "load",
     "named_platform",
     "open_source",

@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import overload
 
 from whatif.api.common import Overrides
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import SweepText
 from whatif.errors import UsageError
+from whatif.files.study_edits import edited_study, put_study
 from whatif.files.study_template import write_study_template
+from whatif.schema.study_file import open_study
+from whatif.studies.procurement.placing import present_scenario
 from whatif.studies.procurement.study import Study, StudyView, study_of
 from whatif.studies.procurement.sweeping import StudySweep, absolute_values, study_sweep
 
@@ -49,6 +53,26 @@ def study_page(source: AnyStudy | Study, output: str | Path, *, overrides: Overr
     found = source if isinstance(source, Study) else study(source, overrides=overrides)
     write_study_page(found, Path(output))
     return found
+
+
+def study_scenario(source: AnyStudy, overrides: Overrides | None = None) -> Scenario:
+    """The first application of the mix of a study on its present machine, as a scenario file that is not written.
+
+    Raise `InvalidFileError` with every problem of the files.
+    """
+    return present_scenario(open_study(source, absolute_values(source, overrides or {})))
+
+
+def save_study(source: AnyStudy, overrides: Overrides, path: str | Path) -> None:
+    """Write a study with overrides into its own file or another one; comments and order stay.
+
+    The new file must be usable where it is. Raise `InvalidFileError` if a file that it names is not there, `UsageError`
+    if it cannot be written.
+    """
+    document = open_study(source).document
+    edited = edited_study(document, absolute_values(document, overrides), Path(path))
+    study_of(edited)
+    put_study(Path(path), document, edited)
 
 
 @overload

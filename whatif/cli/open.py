@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import parse_sets, question_options
+from whatif.cli.options import overrides_of, parse_sets, question_options
 from whatif.errors import UsageError
 
 if TYPE_CHECKING:
+    from whatif.core.scenario import Scenario
     from whatif.studies.scenario_sources import ScenarioSource
 
 _LARGEST_JOURNAL = 10_000_000
 
 
 @click.command("open")
-@click.argument("scenario", metavar="[SCENARIO|TRACE|PROFILE]", default="jacobi2d")
+@click.argument("scenario", metavar="[SCENARIO|STUDY|TRACE|PROFILE]", default="jacobi2d")
 @question_options
 @click.option(
     "--measured",
@@ -57,19 +58,17 @@ def command(
     replay: Path | None = None,
     journal: Path | None = None,
 ) -> None:
-    """Open the explorer on SCENARIO (default jacobi2d), an MPI trace or a GPU profile."""
+    """Open the explorer on SCENARIO (default jacobi2d), a procurement study, an MPI trace or a GPU profile."""
     # In a browser the terminal is a driver of Textual's at the other end of pipes.
     if "TEXTUAL_DRIVER" not in os.environ and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the explorer needs a terminal; for data in a pipe or file use `whatif run`")
-    from whatif.api.common import open_source
     from whatif.tui.fast_start import fast_start
 
     fast_start()
-    source = open_source(scenario, platform=platform, platform_dirs=platform_dirs, overrides=parse_sets(overrides))
-    opened = source.scenario
+    opened, shown = opened_source(scenario, platform, platform_dirs, overrides)
     # Errors in the files are reported before the terminal is taken over.
     _ = opened.program
-    opening = [*source_lines(source), *measured_lines(measured, columns, where, runs, formula)]
+    opening = [*shown, *measured_lines(measured, columns, where, runs, formula)]
     lines = read_journal(replay) if replay is not None else []
     from whatif.tui.app import Explorer
     from whatif.tui.config import read_config
@@ -85,6 +84,32 @@ def command(
     if code > 128:
         click.echo("ended by a signal; what was not saved is offered when the scenario is opened again", err=True)
     sys.exit(code)
+
+
+def opened_source(
+    source: str, platform: str | None = None, folders: tuple[Path, ...] = (), overrides: tuple[str, ...] = ()
+) -> tuple[Scenario, list[str]]:
+    """Scenario of a source, and the commands that show its page; for a study the one that its first application is."""
+    from whatif.api.common import is_study, open_source
+
+    if is_study(source):
+        return opened_study(source, platform, folders, overrides)
+    found = open_source(source, platform=platform, platform_dirs=folders, overrides=parse_sets(overrides))
+    return found.scenario, list(source_lines(found))
+
+
+def opened_study(
+    source: str, platform: str | None, folders: tuple[Path, ...], overrides: tuple[str, ...]
+) -> tuple[Scenario, list[str]]:
+    """Scenario behind a study, and the commands that show its page; raise `UsageError` for options without effect."""
+    from whatif.api.procurement import study_scenario
+    from whatif.tui.study_values import text_of
+
+    if platform is not None or folders:
+        raise UsageError("--platform and --platform-dir: no effect on a study, which names its machines")
+    values = overrides_of(overrides)
+    lines = [f"show study.file = {source}", *([f"show study.values = {text_of(values)}"] if values else [])]
+    return study_scenario(source, values), [*lines, "show screen = study"]
 
 
 def source_lines(source: ScenarioSource) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Catalogue of scenarios and platforms: in given folders, and shipped with the program."""
+"""Catalogue of scenarios, studies and platforms: in given folders, and shipped with the program."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from whatif.errors import WhatifError
 from whatif.schema.load import question_of
-from whatif.schema.shipped import MOST_FILES, Kind, is_file, kind_of, shipped_folder
+from whatif.schema.shipped import MOST_FILES, PLURALS, Kind, is_file, kind_of, shipped_folder
 from whatif.schema.toml import Document, read_document
+
+_LISTED: Final[tuple[Kind, ...]] = ("scenario", "study", "platform")
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """A scenario or platform: its name, its description in `words`, and the error if its TOML is invalid."""
+    """A scenario, study or platform: its name, its description in `words`, and the error if its TOML is invalid."""
 
     name: str
     kind: Kind
@@ -27,8 +30,8 @@ class CatalogueEntry:
 
 
 def catalogue(folders: Iterable[Path]) -> tuple[CatalogueEntry, ...]:
-    """All scenarios and platforms, scenarios first; of several with the same name, the one that `find` returns."""
-    shipped = [shipped_folder(kind).resolve() for kind in ("scenarios", "platforms")]
+    """All scenarios, studies and platforms in this order; of several of the same name, the one that `find` returns."""
+    shipped = [shipped_folder(PLURALS[kind]).resolve() for kind in _LISTED]
     found: dict[tuple[Kind, str], CatalogueEntry] = {}
     seen: set[Path] = set()
     for folder in (*folders, *shipped):
@@ -38,7 +41,12 @@ def catalogue(folders: Iterable[Path]) -> tuple[CatalogueEntry, ...]:
                 entry = _entry(path, path.parent in shipped, _version(path))
                 if entry is not None:
                     found.setdefault((entry.kind, entry.name), entry)
-    return tuple(sorted(found.values(), key=lambda entry: (entry.kind != "scenario", entry.shipped, entry.name)))
+    return tuple(sorted(found.values(), key=lambda entry: (_rank(entry.kind), entry.shipped, entry.name)))
+
+
+def _rank(kind: Kind) -> int:
+    """Place of a kind in the list; parts of platforms, which are not shipped there, come last."""
+    return _LISTED.index(kind) if kind in _LISTED else len(_LISTED)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -59,7 +67,7 @@ def _version(path: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=4 * MOST_FILES)
 def _entry(path: Path, shipped: bool, version: tuple[int, int]) -> CatalogueEntry | None:
-    """Catalogue entry of one version of a file; None if it is neither a scenario nor a platform."""
+    """Catalogue entry of one version of a file; None if it is of no kind."""
     try:
         document = read_document(path)
     except WhatifError as problem:
@@ -72,4 +80,5 @@ def _entry(path: Path, shipped: bool, version: tuple[int, int]) -> CatalogueEntr
 
 
 def _described(document: Document) -> str:
-    return str(document.data.get("description") or document.data.get("name") or "")
+    stated = (document.data.get(key) for key in ("question", "description", "name"))
+    return str(next(filter(None, stated), ""))

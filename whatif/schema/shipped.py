@@ -67,6 +67,16 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def is_study(source: str) -> bool:
+    """Whether a source is a study: a file by its content, else the name of a shipped one that no scenario has.
+
+    Raise `InvalidFileError` for a file that cannot be read.
+    """
+    if source.endswith(".toml") and is_file(Path(source)):
+        return kind_of(read_document(Path(source)).data) == "study"
+    return source in shipped_names("studies") and source not in shipped_names("scenarios")
+
+
 def names_in(folders: Sequence[Path], kind: str) -> list[str]:
     """Names of the files of a kind that `find` accepts, for suggestions."""
     searched = (folder for folder in _searched(folders, kind) if folder.is_dir())

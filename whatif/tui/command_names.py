@@ -49,6 +49,11 @@ _NAMES: Final = {
     "runs.open": "Read runs",
     "runs.pin": "Set baseline model",
     "profile.open": "Read profile",
+    "study.open": "Open study",
+    "study.edit": "Change value of the study",
+    "study.view": "Next table of the study",
+    "study.save": "Save study",
+    "study.reset": "Reset study",
     "desk.new": "New scenario",
     "files.copy": "Duplicate file",
 }

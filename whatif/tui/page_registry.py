@@ -138,10 +138,17 @@ PAGES: tuple[PageEntry, ...] = (
         "bottlenecks, scaling, pareto, budget, layout",
     ),
     PageEntry(
+        "study",
+        "decide",
+        "whatif.tui.pages.study:StudyPage",
+        "Bids of a procurement study within its limits",
+        "bids, procurement, offers, tender, vendors, commitments",
+    ),
+    PageEntry(
         "files",
         "files",
         "whatif.tui.pages.files:FilesPage",
-        "Scenarios and platforms",
+        "Scenarios, studies and platforms",
         "open, load, scenario, browse",
     ),
     *(PageEntry(name, "", page.page) for name, page in registered_pages().items()),

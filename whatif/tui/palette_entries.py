@@ -23,6 +23,7 @@ from whatif.tui.events import FileAsked
 from whatif.tui.page_registry import FIRST_PAGE, screens
 from whatif.tui.parameter_rows import matters
 from whatif.tui.screens.main_screen import MainScreen
+from whatif.tui.study_values import study_changes
 from whatif.tui.widgets.parameter_tree import ParameterTree
 
 _KINDS: Final = {
@@ -34,6 +35,7 @@ _KINDS: Final = {
     "parameter": (),
     "platform": ("platform", "machine"),
     "scenario": ("scenario",),
+    "study": ("study", "procurement", "bids"),
     "unused": (),
 }
 """Kinds of entries with the words for all of a kind; of two that fit as well, the one of the earlier kind is better."""
@@ -152,10 +154,18 @@ def draw(screen: MainScreen, column: str) -> None:
 
 
 def file_entries(screen: MainScreen, files: Iterable[CatalogueEntry]) -> Iterator[Entry]:
-    """Platforms and scenario files; those that cannot be read are left to the page of files."""
+    """Platforms, scenarios and studies; those that cannot be read are left to the page of files."""
     for item in files:
         if item.kind == "platform":
             yield Entry(item.name, item.kind, item.words, partial(screen.change, Adopt(item.name)))
-        elif not item.problem:
+        elif item.kind == "study":
+            yield Entry(item.name, item.kind, item.words, partial(open_study, screen, str(item.path)))
+        elif item.kind == "scenario" and not item.problem:
             ask = partial(screen.post_message, FileAsked(str(item.path)))
             yield Entry(item.name, "scenario", item.words, ask)
+
+
+def open_study(screen: MainScreen, file: str) -> None:
+    """Go to the page of a study."""
+    for change in study_changes(file):
+        screen.change(change)

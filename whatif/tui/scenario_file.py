@@ -41,11 +41,11 @@ class ScenarioFile:
         """Look at the files of a program from now on."""
         documents = [layer.document for layer in program.loaded.layers.items]
         names = [Path(document.name).resolve() for document in documents if document.folder is not None]
-        self._stamps = {path: _stamp(path) for path in (self.path, *names)}
+        self._stamps = {path: stamp(path) for path in (self.path, *names)}
 
     def touched(self) -> bool:
         """Whether a file changed since this was asked last."""
-        now = {path: _stamp(path) for path in self._stamps}
+        now = {path: stamp(path) for path in self._stamps}
         before, self._stamps = self._stamps, now
         return now != before
 
@@ -70,7 +70,8 @@ class ScenarioFile:
         return present if document.text == present.text else document
 
 
-def _stamp(path: Path) -> Stamp:
+def stamp(path: Path) -> Stamp:
+    """Time, size and number of a file, by which a change is noticed; None without the file."""
     try:
         found = path.stat()
     except OSError:

@@ -69,11 +69,13 @@ class Jobs:
 
 @dataclass
 class JobCache:
-    """Compiled scenarios, adjustments and jobs of studies that differ in a few values."""
+    """Compiled scenarios, adjustments, jobs and nodes of targets of studies that differ in a few values."""
 
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     adjusted: dict[str, dict[str, Adjustment]] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
+    required: dict[str, float | str] = field(default_factory=dict)
+    """Fewest nodes that meet a target, or the reason why none do."""
 
 
 def jobs_of(study: StudyFile, sampling: Sampling, cache: JobCache | None = None) -> Jobs:
@@ -111,10 +113,11 @@ def _adjusted(study: StudyFile, cache: JobCache) -> dict[str, Adjustment]:
 
 def _kept(scenario: Scenario, cache: JobCache) -> Scenario:
     """The same scenario of an earlier study, which is compiled."""
-    return cache.scenarios.setdefault(_key(scenario), scenario)
+    return cache.scenarios.setdefault(scenario_key(scenario), scenario)
 
 
-def _key(scenario: Scenario) -> str:
+def scenario_key(scenario: Scenario) -> str:
+    """Text that tells scenarios apart."""
     return repr((scenario.document.name, scenario.platform, scenario.folders, sorted(scenario.overrides.items())))
 
 
@@ -134,7 +137,7 @@ def _compiled(study: StudyFile, application: str, machine: str, scenario: Scenar
 
 
 def _job(scenario: Scenario, sampling: Sampling, cache: JobCache) -> Job:
-    key = f"{_key(scenario)} {sampling}"
+    key = f"{scenario_key(scenario)} {sampling}"
     if key not in cache.jobs:
         cache.jobs[key] = _evaluated(scenario, sampling)
     return cache.jobs[key]

@@ -14,6 +14,7 @@ from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, Problem, UsageError, WhatifError
 from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT, flattened
+from whatif.schema.toml import parse_document
 from whatif.studies.calibration import Calibration, calibrate
 from whatif.studies.measured_runs import MeasuredRuns, measured_runs, stated_runs
 from whatif.studies.run_accuracy import ITERATION, category_ratios
@@ -66,6 +67,20 @@ def placed(study: StudyFile, application: str, machine: str, adjustment: Adjustm
         overrides["platform.node_count"] = int(stated.node_count)
     on = scenario.on(study.source(stated.platform))
     return on.changed(overrides, on.platform)
+
+
+def present_scenario(study: StudyFile) -> Scenario:
+    """The first application of the mix on the present machine, with the values of the study, as an unwritten file.
+
+    Raise `InvalidFileError` for files that cannot be used.
+    """
+    from whatif.files.trace_scenario import free_name
+
+    name = next(iter(study.spec.mix))
+    scenario = placed(study, name, PRESENT, Adjustment())
+    path = free_name(Path(f"{Path(study.document.name).stem}_{name}.toml"))
+    document = parse_document(scenario.to_toml(), str(path), scenario.document.folder)
+    return Scenario(document, folders=scenario.folders)
 
 
 def _of_site(study: StudyFile) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
 from whatif.models.quantities import FloatArray
@@ -19,7 +20,7 @@ from whatif.schema.study_file import StudyFile, open_study
 from whatif.schema.study_spec import PRESENT
 from whatif.schema.toml import Document
 from whatif.studies.procurement.economics import Mix, Outcome, Terms, outcome
-from whatif.studies.procurement.jobs import JobCache, Jobs, jobs_of
+from whatif.studies.procurement.jobs import JobCache, Jobs, jobs_of, scenario_key
 from whatif.studies.procurement.placing import remarks
 from whatif.studies.procurement.prices import PriceList, Prices, price_remarks, prices_of, without_price
 from whatif.studies.required_nodes import required_nodes
@@ -116,8 +117,15 @@ class Study(StudyResult):
         return found
 
     def _required(self, machine: str, application: str, target: str) -> float | str:
+        scenario, known = self.jobs.scenarios[machine][application], self.cache.required
+        key = f"{scenario_key(scenario)} {target}"
+        if key not in known:
+            known[key] = self._searched(scenario, application, target)
+        return known[key]
+
+    def _searched(self, scenario: Scenario, application: str, target: str) -> float | str:
         try:
-            return required_nodes(self.jobs.scenarios[machine][application], target)
+            return required_nodes(scenario, target)
         except (InfeasiblePointError, InvalidFileError) as problem:
             return str(problem).removeprefix("infeasible: ")
         except UsageError as problem:

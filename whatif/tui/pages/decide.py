@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, ClassVar, Final
 
 from textual import events, on
@@ -16,7 +15,6 @@ from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
 from whatif.studies.platform_comparison import known_platforms
-from whatif.tui.commands import Show
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.decisions.titles import DECISIONS
@@ -27,6 +25,7 @@ from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.chart_bars import ChartBars
+from whatif.tui.widgets.choice_bar import ChoiceBar
 from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.parameter_tree import ParameterTree
@@ -34,25 +33,6 @@ from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import format_quantity
 
 _WAITING: Final = "computing …"
-
-
-class Questions(Static):
-    """The names of all questions, the present one marked; a click asks another one."""
-
-    def show(self, present: str) -> None:
-        """Mark a question."""
-        styles = ("bold reverse $text-primary" if name == present else "$text-muted" for name in DECISIONS)
-        words = (f" {name} " for name in DECISIONS)
-        self.update(Content.assemble(*zip(words, styles, strict=True)), layout=False)
-
-    def on_click(self, event: events.Click) -> None:
-        """Ask the question under the mouse."""
-        offset = event.get_content_offset(self)
-        ends = accumulate(len(name) + 2 for name in DECISIONS)
-        under = (name for name, end in zip(DECISIONS, ends, strict=True) if offset is not None and offset.x < end)
-        name = next(under, None)
-        if name is not None:
-            self.post_message(ChangeRequested(Show("decide.decision", name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +70,6 @@ class DecidePage(DecisionPage[DecideView]):
         PageKey("take", "enter", "take_row", "adopt", "Adopt the machine, layout or value under the cursor"),
     )
     DEFAULT_CSS = """
-    DecidePage #questions { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     DecidePage #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
     DecidePage #frame { border-subtitle-color: $text-muted; }
     DecidePage #frame:focus-within { border: round $primary; }
@@ -110,7 +89,7 @@ class DecidePage(DecisionPage[DecideView]):
 
     def compose(self) -> ComposeResult:
         """The questions, and the answer to one of them."""
-        yield Questions(id="questions", markup=False)
+        yield ChoiceBar("decide.decision", DECISIONS, id="questions")
         with Vertical(id="frame"):
             yield ChartBars()
             yield PlotView()
@@ -162,7 +141,7 @@ class DecidePage(DecisionPage[DecideView]):
 
     def _fill(self, state: ExplorerState) -> None:
         found, name = self._decision, self.view_in(state.view).decision
-        self.query_one(Questions).show(name)
+        self.query_one(ChoiceBar).show(name)
         frame = self.query_one("#frame")
         frame.border_title = Content(DECISIONS[name] if found is None else found.title)
         self.set_class(found is None or found.table is None, "-none")

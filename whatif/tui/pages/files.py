@@ -1,4 +1,4 @@
-"""The files page: every scenario and platform with its question; open, copy, begin anew, see what is not saved."""
+"""The files page: every scenario, study and platform with its question; open, copy, begin anew, see unsaved edits."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from whatif.tui.pages.file_paths import catalogue_folders, free_file
 from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState
+from whatif.tui.study_values import study_changes
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 
-_HINT = "⏎ opens a scenario, adopts a platform"
+_HINT = "⏎ opens a scenario or study, adopts a platform"
 _COLOURS = {"+": "$text-success", "-": "$text-error", "@": "$text-primary"}
 
 
 class FilesPage(Page[PageView]):
-    """A table of files; enter opens a scenario, or adopts a platform."""
+    """A table of files; enter opens a scenario or a study, or adopts a platform."""
 
     NAME: ClassVar[str] = "files"
     WIDE: ClassVar[bool] = True
@@ -58,7 +59,7 @@ class FilesPage(Page[PageView]):
     def compose(self) -> ComposeResult:
         """The table, and below it more about the file under the cursor."""
         table = ColumnsView()
-        table.border_title = "scenarios and platforms"
+        table.border_title = "scenarios, studies and platforms"
         yield table
         yield Static(id="about", markup=False)
 
@@ -130,6 +131,9 @@ class FilesPage(Page[PageView]):
             self.app.push_screen(TextDialog(entry.problem, entry.path.name))
         elif entry.kind == "scenario":
             self.post_message(FileAsked(str(entry.path)))
+        elif entry.kind == "study":
+            for change in study_changes(str(entry.path)):
+                self.post_message(ChangeRequested(change))
         else:
             self.post_message(ChangeRequested(Adopt(entry.name)))
 

@@ -148,6 +148,12 @@ class _Numbers:
         return tuple(Cell(_words(column, row)) for column in self._columns)
 
 
+def table_rows(table: Table) -> TableRows:
+    """All rows of a table in words."""
+    numbers = _Numbers(table)
+    return TableRows(numbers.titles, tuple(numbers[row] for row in range(len(numbers))), numbers.texts)
+
+
 def _words(column: Column, row: int) -> str:
     value = column.values[row]
     if column.values.dtype == object:

@@ -1,0 +1,320 @@
+"""The study page: bids of a procurement study within its limits, with values that can be changed."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Final
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.errors import WhatifError
+from whatif.schema.shipped import shipped_folder
+from whatif.tui.events import ErrorReported, JobRequested
+from whatif.tui.pages.file_paths import free_file
+from whatif.tui.pages.page import Job, Page, PageKey
+from whatif.tui.scenario_file import Stamp, stamp
+from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
+from whatif.tui.screens.pick_list import PickList
+from whatif.tui.state import ExplorerState
+from whatif.tui.study_job import VIEWS, StudyAnswer, StudyRefusal, StudyRequest, answered, saved
+from whatif.tui.study_values import text_of, value_in, values_in
+from whatif.tui.view_entries import PageView, entry
+from whatif.tui.widgets.chart_bars import ChartBars
+from whatif.tui.widgets.choice_bar import ChoiceBar
+from whatif.tui.widgets.column_layout import WORDS, ColumnsView
+from whatif.tui.widgets.data_table import Cell, TableRows, TableView, table_rows
+from whatif.tui.worker import run_once
+
+_LOOK_SECONDS: Final = 0.7
+_SHORT, _TALL, _WIDE = 22, 26, 60
+"""Height below which frames give way, and the height and width from which there is room for bars."""
+_HINT: Final = "⏎ changes a value · v next table"
+_NAMED: Final = {"bids": 1, "turns": 1}
+"""Columns by view that name a row; two in the others."""
+_NOTHING: Final = (
+    "No study yet. n opens one, a file or a shipped name such as successor; so does `whatif open STUDY`. "
+    "`whatif study --new FILE` writes one to begin with."
+)
+_REMEDY: Final = "u undoes the last change, R all of them; n opens another study."
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPageView(PageView):
+    """View of a procurement study."""
+
+    PAGE: ClassVar[str] = "study"
+    file: str = ""
+    """Path of a study, or the name of a shipped one."""
+    show: str = entry("bids", choices=VIEWS)
+    """Table that is shown."""
+    values: str = ""
+    """Changed values, `PATH = VALUE; PATH = VALUE`."""
+
+
+class StudyPage(Page[StudyPageView]):
+    """Bids of a procurement study: the recommendation and tables; = changes a price, a limit or another value."""
+
+    NAME: ClassVar[str] = "study"
+    VIEW = StudyPageView
+    WIDE: ClassVar[bool] = True
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("edit", "equals_sign", "edit", "change", "Change a value of the study: a price, a limit, a weight"),
+        PageKey("view", "v", "turn('show')", "table", "Show the next table: bids, jobs, commitments, turns .."),
+        PageKey("open", "n", "open", "study", "Open a study: a file, or the name of a shipped one"),
+        PageKey("save", "w", "save", "save", "Save the study with its changed values, comments kept"),
+        PageKey("reset", "R", "reset", "reset", "Discard all changed values of the study"),
+    )
+    DEFAULT_CSS = """
+    StudyPage #study-answer, StudyPage #study-table {
+        border: round $primary 40%; border-title-color: $text-primary; border-subtitle-color: $text-muted;
+    }
+    StudyPage #study-answer { height: auto; padding: 0 1; }
+    StudyPage #study-table { height: 1fr; max-height: 100%; }
+    StudyPage #study-table:focus { border: round $primary; }
+    StudyPage #study-words { height: auto; max-height: 8; }
+    StudyPage #study-changed { height: auto; max-height: 2; padding: 0 1; color: $text-warning; }
+    StudyPage ChartBars { height: 1; margin-top: 1; }
+    StudyPage.-short #study-answer { border: none; border-top: round $primary 40%; padding: 0; }
+    StudyPage.-short #study-table, StudyPage.-short #study-table:focus { border: none; }
+    StudyPage.-short #study-words { max-height: 4; }
+    StudyPage.-empty ColumnsView, StudyPage.-empty ChartBars, StudyPage.-empty ChoiceBar { display: none; }
+    StudyPage.-empty #study-answer { height: 1fr; }
+    StudyPage.-empty #study-words { max-height: 100%; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answer: StudyAnswer | None = None
+        self._known: StudyRequest | None = None
+        """What the answer in sight was asked for."""
+        self._refused: tuple[StudyRequest, str] | None = None
+        self._job: Job | None = None
+        self._version = 0
+        self._stamps: dict[Path, Stamp] = {}
+
+    def compose(self) -> ComposeResult:
+        """The recommendation with the bars of the bids, what is changed, and one of the tables."""
+        with Vertical(id="study-answer"):
+            yield Static(id="study-words", markup=False)
+            yield ChartBars()
+        yield Static(id="study-changed", markup=False)
+        yield ChoiceBar("study.show", VIEWS)
+        yield ColumnsView(id="study-table")
+
+    def on_mount(self) -> None:
+        """Look at the files of the study now and then."""
+        self.set_interval(_LOOK_SECONDS, self.look)
+
+    def enter(self) -> None:
+        """The table wants the keys."""
+        self.screen.set_focus(None)
+        self.focus_first((self.query_one(ColumnsView),))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there is little room, frames and bars give way."""
+        self.set_class(event.size.height < _SHORT, "-short")
+        self.query_one(ChartBars).display = event.size.height >= _TALL and event.size.width >= _WIDE
+
+    @property
+    def command(self) -> str:
+        """Command line that gives the table in sight."""
+        if self._known is None:
+            return ""
+        options = [word for path, text in values_in(self._known.values).items() for word in ("--set", f"{path}={text}")]
+        return shlex.join(["whatif", "study", self._known.file, "--show", self._known.show, *options])
+
+    @property
+    def message(self) -> str:
+        """The recommendation in full, and the remarks on the study."""
+        return "" if self._answer is None else "\n".join((*self._answer.words, "", *self._answer.remarks))
+
+    def offers(self, action: str) -> bool:
+        """Only another study without one; nothing to save or discard without changed values."""
+        view = None if self._state is None else self.view_in(self._state.view)
+        if view is None or not view.file:
+            return action == "open"
+        return action not in ("save", "reset") or bool(view.values)
+
+    def show(self, state: ExplorerState) -> None:
+        """Show a state; the last answer to the same study stays until there is another one."""
+        self._state = state
+        view = self.view_in(state.view)
+        if self._known is not None and self._known.file != view.file:
+            self._answer, self._known, self._stamps = None, None, {}
+        self._fill()
+
+    def _request(self, view: StudyPageView) -> StudyRequest:
+        return StudyRequest(view.file, view.values, view.show, self._version)
+
+    def job(self, state: ExplorerState) -> Job | None:
+        """Answer the study, unless the answer or the reason of its refusal is known."""
+        view = self.view_in(state.view)
+        request = self._request(view)
+        if not view.file or request == self._known or (self._refused and self._refused[0] == request):
+            return None
+        if self._job is None or self._job.arguments != (request,):
+            self._job = Job(answered, (request,))
+        return self._job
+
+    def take(self, value: StudyAnswer | StudyRefusal) -> None:
+        """Show an answer; after a refusal say why and keep the last answer."""
+        if self._state is None or self._job is None:
+            return
+        (request,) = self._job.arguments
+        if isinstance(value, StudyRefusal):
+            self._refused = request, value.reason
+            if self._answer is not None:
+                self.post_message(ErrorReported(value.reason))
+        else:
+            self._answer, self._known, self._refused = value, request, None
+        self._watch(request.file)
+        self._fill()
+
+    def _watch(self, file: str) -> None:
+        """Look at the files of the study from now on."""
+        files = (Path(file),) if self._answer is None else self._answer.files
+        self._stamps = {path: self._stamps.get(path) or stamp(path) for path in files}
+
+    def look(self) -> None:
+        """Answer the study again after a change of its files."""
+        now = {path: stamp(path) for path in self._stamps}
+        if self.display and now != self._stamps:
+            self._stamps, self._version = now, self._version + 1
+            self.post_message(JobRequested())
+
+    def _fill(self) -> None:
+        state, found = self._state, self._answer
+        if state is None:
+            return
+        view = self.view_in(state.view)
+        self.set_class(found is None, "-empty")
+        frame, words = self.query_one("#study-answer"), self.query_one("#study-words", Static)
+        frame.border_title = Content(view.file or "study" if found is None else found.question)
+        frame.border_subtitle = Content(self._about(view))
+        words.update(Content(self._explanation(view) if found is None else "\n".join(found.words)))
+        self._say_changed(view)
+        if found is not None:
+            self._draw(found, view)
+        self.screen.refresh_bindings()
+
+    def _about(self, view: StudyPageView) -> str:
+        """File of the study, and that an answer is on its way."""
+        waiting = view.file and self._request(view) not in (self._known, self._refused and self._refused[0])
+        parts = ("computing …" if waiting else "", view.file if self._answer is not None else "")
+        more = "e: remarks" if self._answer is not None and self._answer.remarks else ""
+        return " · ".join(filter(None, (*parts, more)))
+
+    def _explanation(self, view: StudyPageView) -> str:
+        """Text in place of an answer."""
+        if not view.file:
+            return _NOTHING
+        if self._refused is not None and self._refused[0] == self._request(view):
+            return f"{self._refused[1]}\n\n{_REMEDY}"
+        return f"computing {view.file} …"
+
+    def _say_changed(self, view: StudyPageView) -> None:
+        """Changed values with those of the file, or which ones were refused."""
+        said, found = self.query_one("#study-changed", Static), self._answer
+        refused = self._refused is not None and self._refused[0] == self._request(view)
+        text = "" if found is None else " · ".join(found.changed)
+        if refused and found is not None:
+            text = f"✗ {view.values or view.file} is refused: the last answer stays; u undoes the change"
+        said.display = bool(text)
+        said.update(Content(text))
+
+    def _draw(self, found: StudyAnswer, view: StudyPageView) -> None:
+        """The bars and the table."""
+        bars, table = self.query_one(ChartBars), self.query_one(ColumnsView)
+        bars.styles.height = len(found.bars.rows)
+        bars.show(found.bars)
+        shown = view.show if self._known is None else self._known.show
+        self.query_one(ChoiceBar).show(view.show)
+        rows = study_rows(found)
+        if rows.titles:
+            table.fill(rows, _NAMED.get(shown, 2), _HINT)
+        else:
+            table.fill(TableRows((f"no {shown}",), (), frozenset((0,))), 1, _HINT)
+        if self.screen.focused is None:
+            self.call_after_refresh(self.enter)
+
+    @on(TableView.Chosen)
+    @work
+    async def action_edit(self) -> None:
+        """Ask for a value of the study, and which one."""
+        if self._state is None or not self.view_in(self._state.view).file:
+            return
+        known = dict(self._answer.values) if self._answer is not None else {}
+        title = "Value to change, or PATH = VALUE"
+        path = await self.app.push_screen_wait(PickList(title, tuple(known.items()), free=True))
+        if path and "=" not in path:
+            title = f"{path}; x0.9 is 0.9 times the value of the file"
+            text = await self.app.push_screen_wait(TextPrompt(title, known.get(path, "")))
+            path = f"{path} = {text}" if text and text != known.get(path) else ""
+        if path:
+            self._change(path)
+
+    def _change(self, line: str) -> None:
+        """Ask for another value."""
+        try:
+            path, text = value_in(line)
+            self.choose("values", lambda view: text_of({**values_in(view.values), path: text}))
+        except WhatifError as problem:
+            self.post_message(ErrorReported(str(problem)))
+
+    def action_reset(self) -> None:
+        """Discard all changed values."""
+        self.ask("values", "")
+
+    @work
+    async def action_open(self) -> None:
+        """Ask for another study."""
+        present = "" if self._state is None else self.view_in(self._state.view).file
+        name = await self.app.push_screen_wait(TextPrompt("Study: a file, or the name of a shipped one", present))
+        if name and name != present:
+            self.ask("values", "")
+            self.ask("file", name)
+
+    @work
+    async def action_save(self) -> None:
+        """Write the study with its changed values, into its file or another one."""
+        found, known = self._answer, self._known
+        if found is None or known is None or self._state is None or not known.values:
+            self.post_message(ErrorReported("nothing to save: no value of the study is changed"))
+            return
+        own = found.files[0]
+        shipped = own.parent == shipped_folder("studies").resolve()
+        start = free_file(own.stem) if shipped else known.file
+        name = await self.app.push_screen_wait(TextPrompt("Save the study to", start))
+        path = toml_path(name) if name else None
+        if path is not None and (path.resolve() == own or await may_write(self.app, path)):
+            await self._write(known, path)
+
+    async def _write(self, known: StudyRequest, path: Path) -> None:
+        try:
+            said = await run_once(saved, known.file, known.values, path)
+        except WhatifError as problem:
+            self.post_message(ErrorReported(str(problem)))
+        else:
+            self.ask("values", "")
+            self.ask("file", str(path))
+            self.notify(said, markup=False)
+
+
+def study_rows(found: StudyAnswer) -> TableRows:
+    """Table of a study in cells: the best bid is marked, and reasons stretch to the end of their rows."""
+    rows = table_rows(found.table)
+    words = {at for at, title in enumerate(rows.titles) if title in ("reason", "remarks")}
+    cells = tuple(tuple(_cell(cell, at, words, found.best) for at, cell in enumerate(row)) for row in rows.cells)
+    return replace(rows, cells=cells)
+
+
+def _cell(cell: Cell, at: int, words: set[int], best: str) -> Cell:
+    if at in words:
+        return Cell(cell.text, WORDS)
+    return Cell(cell.text, "marked") if cell.text == best else cell
