@@ -42,6 +42,8 @@ Effectiveness = Annotated[float, QuantityField(units.ONE, Domain(minimum=1)), _P
 Confidence = Annotated[float, QuantityField(units.ONE, Domain(minimum=0.5, maximum=0.9999)), _Plain]
 PRESENT: Final = "present"
 """Name of the present machine among those of a study."""
+MIX: Final = "mix"
+"""Name of all applications together."""
 Tables = dict[str, Any]
 """Tables of a platform or a scenario, in part."""
 _PRICES: Final = ("price", "node_price", "node_rate")
@@ -189,6 +191,8 @@ class StudySpec(StrictTable):
     def _consistent(self) -> Self:
         if PRESENT in self.bids:
             raise _error("bids.present", "`present` is the present machine: give the bid another name")
+        if MIX in self.mix:
+            raise _error(f"mix.{MIX}", f"`{MIX}` stands for all applications: give this one another name")
         if not any(part.weight for part in self.mix.values()):
             raise _error("mix", "the weights add up to 0: at least one application must count")
         machines = (PRESENT, *self.bids)

@@ -40,6 +40,7 @@ def problem_of(path, **options):
         (ONE, 'power = "1 MUSD"', "", "limits.power", "write a quantity in W"),
         (ONE, 'pwr = "1 MW"', "", "limits.pwr", "did you mean `power`?"),
         ('[bids.present]\nplatform = "summit"', "", "", "bids.present", "give the bid another name"),
+        (ONE, "", '[mix.mix]\nscenario = "a.toml"', "mix.mix", "give this one another name"),
         (ONE, "", '[mix.c]\nscenario = "no_such"', "mix.c.scenario", "no such file or shipped name"),
         (ONE, "", '[mix.c]\nscenario = "a.toml"\n[mix.c.on.seven]\nx = 1', "mix.c.on.seven", "no machine of the study"),
         (ONE, "", '[mix.c]\nscenario = "minife"\nruns = "none.csv"', "", "no such file"),

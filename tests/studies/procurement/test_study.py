@@ -32,6 +32,15 @@ def throughput(nodes, job):
     return nodes / 100 / np.dot([0.75, 0.25], node_times(job) / node_times(FOUR))
 
 
+def test_the_mix_at_equal_nodes_is_its_throughput_by_node(tmp_path):
+    found = replace(whatif.study(study_file(tmp_path)), show="jobs")
+    row = next(its for its in found.to_dict()["rows"] if (its["machine"], its["application"]) == ("four", "mix"))
+    assert row["equal nodes"] == row["equal money"] == row["equal power"] == 1.0
+    row = next(its for its in found.to_dict()["rows"] if (its["machine"], its["application"]) == ("six", "mix"))
+    assert_allclose(row["equal nodes"], throughput(100, SIX), rtol=1e-12, atol=0)
+    assert_allclose(row["equal money"], throughput(100, SIX) * 40 / 50, rtol=1e-12, atol=0)
+
+
 def test_nodes_throughput_and_merit_of_three_bids_are_those_of_hand_arithmetic(tmp_path):
     found = whatif.study(study_file(tmp_path))
     sizes = {"six": (100, SIX), "four": (125, FOUR), "three": (90, THREE)}
@@ -89,7 +98,7 @@ def test_the_present_machine_is_once_as_fast_as_itself(name):
     for array in (present.throughput, present.merit, present.throughputs):
         assert_allclose(array, 1.0, rtol=1e-12, atol=0)
     rows = [row for row in replace(found, show="jobs").to_dict()["rows"] if row["machine"] == "present"]
-    assert [row[f"equal {what}"] for row in rows for what in ("nodes", "money", "power")] == [1.0] * 9
+    assert [row[f"equal {what}"] for row in rows for what in ("nodes", "money", "power")] == [1.0] * 12
 
 
 @pytest.mark.parametrize(

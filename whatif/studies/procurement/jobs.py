@@ -130,7 +130,7 @@ def _compiled(study: StudyFile, application: str, machine: str, scenario: Scenar
         return scenario.program
     except InvalidFileError as problem:
         found = located(study, application, machine, problem)
-        if machine == PRESENT or study.document.name in {item.file for item in found.problems}:
+        if machine == PRESENT or found.problems != problem.problems:
             raise found from None
         load_platform(study.source(study.spec.machines[machine].platform), (study.folder,))
         return None

@@ -11,7 +11,7 @@ import numpy as np
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
-from whatif.schema.study_spec import PRESENT
+from whatif.schema.study_spec import MIX, PRESENT
 from whatif.studies.procurement.changes import MOST_CHANGE, changes, turns
 from whatif.studies.procurement.options import options
 from whatif.studies.procurement.questions import assumptions, other_questions
@@ -60,12 +60,13 @@ def bids_table(found: Study) -> Table:
         best = found.chances.get(name, math.nan)
         numbers = [low, high, best, its.merit[0], its.daily_jobs.sum(axis=0)[0]]
         amounts = [its.capital[0], its.ownership[0], its.power[0]]
-        rows.append([name, its.node_count[0], its.limit, its.throughput[0], *numbers, *amounts, its.reason])
+        limit = "" if name == PRESENT else its.limit
+        rows.append([name, its.node_count[0], limit, its.throughput[0], *numbers, *amounts, its.reason])
     return worth_showing(Table.of_rows(columns, rows, {"criterion": found.criterion}))
 
 
 def jobs_table(found: Study) -> Table:
-    """One row per machine and application: the job, its throughput, and speedups at equal nodes, money and power."""
+    """One row per machine and application, then for the mix: throughput, and that at equal nodes, money and power."""
     money = found.prices.dimension
     columns: dict[str, Dimension | None] = {"machine": None, "application": None, "weight": ONE, "nodes": ONE}
     columns |= {"time": SECOND, "jobs per day": ONE, "throughput": ONE, "equal nodes": ONE, "equal money": ONE}
@@ -78,6 +79,8 @@ def jobs_table(found: Study) -> Table:
             amounts = [job.energy[0], its.costs[at, 0], its.carbon[at, 0], job.grade, reason_of(its, at)]
             cells = [found.terms.weights[at, 0], job.node_count[0], job.time[0], *daily, *amounts]
             rows.append([name, application, *cells])
+        mix = [its.daily_jobs.sum(axis=0)[0], its.throughput[0], *(_of_mix(found, item) for item in equal)]
+        rows.append([name, MIX, 1.0, math.nan, math.nan, *mix, *[math.nan] * 3, "", ""])
     return worth_showing(Table.of_rows(columns, rows, {"reference": PRESENT}))
 
 
@@ -96,6 +99,12 @@ def equal_speedups(found: Study, machine: str) -> tuple[np.ndarray, np.ndarray, 
     nodes = (present.node_time / mix.node_time)[:, 0]
     power = (present.power / mix.power)[:, 0]
     return nodes, nodes * own / each, nodes * power
+
+
+def _of_mix(found: Study, speedups: np.ndarray) -> float:
+    """Throughput of the mix of applications with these throughputs: the harmonic mean, weighted by node time."""
+    weights = found.terms.weights[:, 0]
+    return float(1 / (weights[weights > 0] / speedups[weights > 0]).sum())
 
 
 def _node_price(found: Study, machine: str) -> float:
