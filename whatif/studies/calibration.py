@@ -177,10 +177,13 @@ class Calibration(StudyResult):
         return tuple(lines) if self.corrections else ("no correction lowers the error at held-out runs",)
 
 
-def calibrate(scenario: Scenario, path: str | Path | None = None, kinds: Sequence[str] = ()) -> Calibration:
+def calibrate(
+    scenario: Scenario, path: str | Path | None = None, kinds: Sequence[str] = (), *, of_application: bool = False
+) -> Calibration:
     """Corrections of a scenario by the runs of a file, by default the one that it names.
 
-    `kinds` are used whatever their held-out error; without any, corrections are chosen by it. Raise `UsageError` for
+    `kinds` are used whatever their held-out error; without any, corrections are chosen by it. `of_application` leaves
+    out corrections of one platform, which say nothing of another one. Raise `UsageError` for
     unknown kinds and those that no measured value depends on, for too few runs, and for results that are not linear in
     the corrections, `InvalidFileError` for runs that do not fit.
     """
@@ -191,7 +194,7 @@ def calibrate(scenario: Scenario, path: str | Path | None = None, kinds: Sequenc
     plain = without_corrections(scenario)
     runs = measured_runs(plain, path)
     before = ModelErrors.of(plain, runs)
-    candidates, problem = correction_problem(plain, runs, kinds)
+    candidates, problem = correction_problem(plain, runs, kinds, of_application=of_application)
     fit = _fit(runs, candidates, problem, by_choice=not kinds)
     chosen = tuple(candidates[at] for at in fit.chosen)
     remarks = (f"measured runs: {runs.file}",)

@@ -64,13 +64,16 @@ def without_corrections(scenario: Scenario) -> Scenario:
 
 
 def correction_problem(
-    scenario: Scenario, runs: MeasuredRuns, kinds: Sequence[str]
+    scenario: Scenario, runs: MeasuredRuns, kinds: Sequence[str], *, of_application: bool = False
 ) -> tuple[tuple[Correction, ...], CorrectionProblem]:
     """Corrections of some kinds (none stated: of all) that measured values depend on, and their problem.
+
+    `of_application` leaves out those of one platform.
 
     Raise `UsageError` for a kind without any.
     """
     candidates = [item for item in _candidates(scenario, runs) if not kinds or item.kind in kinds]
+    candidates = [item for item in candidates if not (of_application and item.platform)]
     problem = _problem(scenario, runs, candidates)
     known = tuple(item for item, some in zip(candidates, problem.determined, strict=True) if some)
     lost = [kind for kind in kinds if kind not in {item.kind for item in known}]

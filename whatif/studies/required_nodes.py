@@ -16,12 +16,15 @@ from whatif.models.quantities import FloatArray
 from whatif.studies.bracketing import narrowed
 from whatif.studies.scaling import MEMORY, RANKS, Planner
 from whatif.studies.threshold import parse_target
+from whatif.units import SECOND
 
 _PARTS, _ROUNDS = 32, 64
 
 
-def required_nodes(scenario: Scenario, target: str) -> float:
+def required_nodes(scenario: Scenario, target: str, correction: float = 1.0) -> float:
     """Fewest nodes that meet a target, such as `total_time <= 60 s`, with the whole problem of a scenario.
+
+    `correction` is a factor on times, such as measured / predicted.
 
     Raise `InfeasiblePointError` if all nodes of the platform are not enough, and for a scenario without a grid, which
     has no whole problem; `UsageError` for an invalid target.
@@ -33,6 +36,7 @@ def required_nodes(scenario: Scenario, target: str) -> float:
         )
     program = planner.program("strong")
     wanted = parse_target(target, program)
+    factor = correction if wanted.dimension == SECOND else 1.0
     available = float(planner.now.values["platform.node_count"])
 
     def met(places: FloatArray) -> NDArray[np.bool_]:
@@ -40,7 +44,8 @@ def required_nodes(scenario: Scenario, target: str) -> float:
         ranks = nodes * planner.ranks_per_node
         memory = {MEMORY: planner.memory(ranks, planner.whole)} if planner.memory_size else {}
         swept = evaluate(program, {RANKS: ranks, **memory})
-        return wanted.met(swept.numbers(program.term_of(wanted.result))).reshape(places.shape)
+        numbers = swept.numbers(program.term_of(wanted.result))
+        return wanted.met(numbers * factor).reshape(places.shape)
 
     low, high = 0.0, 1.0
     while not met(np.array([high])).all():

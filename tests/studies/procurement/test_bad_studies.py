@@ -85,13 +85,16 @@ def test_an_application_that_fits_nowhere(tmp_path):
     assert found.chances == {}
     rows = [row for row in whatif.study(path, overrides=whole, show="jobs").to_dict()["rows"]
             if row["machine"] == "three"]  # fmt: skip
-    assert rows[0]["reason"] == "the ranks need more nodes than the platform has (platform.node_count)"
+    assert rows[0]["reason"] == "400 ranks need 134 nodes, the machine has 90"
     assert rows[1]["throughput"] > 0
 
 
 def test_an_application_that_the_present_machine_cannot_run(tmp_path):
     path = study_file(tmp_path)
-    with pytest.raises(InvalidFileError, match=r"mix.a: the present machine cannot run it: the ranks need more nodes"):
+    with pytest.raises(
+        InvalidFileError,
+        match=r"mix.a: the present machine cannot run it: 600 ranks need 150 nodes, the machine has 100",
+    ):
         whatif.study(path, overrides={"mix.a.overrides.application.rank_count": 600})
 
 

@@ -16,7 +16,8 @@ from whatif.files.study_template import study_template
 from whatif.schema.study_file import open_study
 from whatif.schema.toml import parse_document
 from whatif.studies.calibration import calibrate
-from whatif.studies.procurement.placing import adjustment_of
+from whatif.studies.measured_runs import measured_runs
+from whatif.studies.procurement.placing import Adjustment, adjustment_of, placed
 from whatif.studies.run_accuracy import ITERATION, category_ratios
 
 SIX, FOUR, THREE = (2, 6.0, 10.0), (3, 4.0, 15.0), (4, 3.0, 20.0)
@@ -186,7 +187,7 @@ def test_reference_runs_are_met_in_the_mean_on_the_present_machine():
     file = open_study("successor")
     item = adjustment_of(file, "elements")
     scenario = Scenario.open("minife").on("lassen")
-    found = calibrate(scenario)
+    found = calibrate(scenario, of_application=True)
     ratios = category_ratios(found.runs, found.runs.predicted(found.calibrated))[ITERATION]
     assert item.origin == "5 runs of minife_runs.csv"
     assert_allclose(np.exp(np.log(ratios / item.factor).mean()), 1.0, rtol=1e-12, atol=0)
@@ -200,6 +201,58 @@ def test_the_error_that_machines_share_is_none_of_the_present_machine():
     job = whatif.study("successor").jobs.of("present")["elements"]
     error = adjustment_of(open_study("successor"), "elements").error
     assert_allclose(np.log(job.time[1:]).std(), error, rtol=0.1, atol=0)
+
+
+def study_on(present, bid):
+    text = f'[present]\nplatform = "{present}"\n[bids.it]\nplatform = "{bid}"\nnode_count = 384\n'
+    return open_study(parse_document(f'{text}[mix.heat]\nscenario = "jacobi2d"\n', "t.toml"))
+
+
+@pytest.mark.parametrize(
+    ("present", "bid", "before", "after"),
+    [("lassen", "summit", (0.313, -0.313), (0.232, 0.172)), ("summit", "lassen", (0.424, -0.424), (0.182, -0.182))],
+)
+def test_runs_of_the_present_machine_lower_the_error_on_another_one(present, bid, before, after):
+    """Halo times of Jacobi2D on the machine that the calibration has not seen: mean absolute error and bias."""
+    study = study_on(present, bid)
+    for adjustment, expected in ((Adjustment(), before), (adjustment_of(study, "heat"), after)):
+        scenario = placed(study, "heat", "it", adjustment)
+        runs = measured_runs(scenario)
+        errors = runs.predicted(scenario)["halo"] / runs.results[0].values - 1
+        assert_allclose([np.abs(errors).mean(), errors.mean()], expected, rtol=0, atol=6e-4)
+
+
+@pytest.mark.parametrize("present", ["lassen", "perlmutter"])
+def test_the_expected_time_is_that_of_the_middle_of_the_band(present):
+    """With runs and without: minimd was measured on Lassen, not on Perlmutter."""
+    study = {"mix.particles.weight": 1, "mix.heat.weight": 0, "mix.elements.weight": 0, "present.platform": present}
+    found = whatif.study("successor", overrides=study)
+    assert found.jobs.adjustments["particles"].is_calibrated == (present == "lassen")
+    for machine in found.outcomes:
+        time = found.jobs.of(machine)["particles"].time
+        assert_allclose(np.median(time[1:]), time[0], rtol=0.03, atol=0)
+        low, high = found.band(found.outcomes[machine].throughput)
+        assert low <= found.outcomes[machine].throughput[0] <= high
+
+
+def test_a_target_counts_the_correction_of_the_times(tmp_path):
+    """Runs of Lassen that take twice as long as predicted need more nodes for the same target."""
+    part = '[mix.e]\nscenario = "minife"\nruns = "runs.csv"\ntarget = "iteration_time <= 10 ms"'
+    path = study_file(tmp_path, bids='[bids.it]\nplatform = "lassen"\nnode_price = "5 kUSD"', more=part)
+    times = {ranks: float(whatif.run("minife", platform="lassen", overrides={"application.rank_count": ranks})["iteration_time"])
+             for ranks in (64, 128, 256)}  # fmt: skip
+    nodes = []
+    for factor in (1.0, 2.0):
+        lines = [f"{ranks},{factor * time}" for ranks, time in times.items()]
+        (tmp_path / "runs.csv").write_text("\n".join(["rank_count,iteration_time [s]", *lines, ""]))
+        nodes.append(whatif.study(path).required["it", "e"])
+    assert nodes[1] > 1.5 * nodes[0]
+
+
+def test_runs_far_from_the_prediction_are_a_warning(tmp_path):
+    (tmp_path / "runs.csv").write_text("rank_count,iteration_time [ms]\n64,21\n128,12.5\n256,7.9\n")
+    path = study_file(tmp_path, more='[mix.e]\nscenario = "minife"\nruns = "runs.csv"')
+    assert any(note.startswith("warning: e: its runs take ") for note in whatif.study(path).notes)
 
 
 def test_without_runs_the_band_is_that_of_the_models(tmp_path):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from whatif.core.evaluate import evaluate
+from whatif.core.model_error import with_model_errors
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray
 from whatif.schema.study_spec import PRESENT
@@ -261,8 +262,9 @@ def _speed(program: Program, choose: Callable[[str, Dimension], int], factors: F
     }
     if not changed:
         return np.ones_like(factors)
-    time = evaluate(program, changed).column("total_time")
-    return np.asarray(np.broadcast_to(time, factors.shape) / evaluate(program).column("total_time"))
+    expected = with_model_errors(program)
+    time = evaluate(expected, changed).column("total_time")
+    return np.asarray(np.broadcast_to(time, factors.shape) / evaluate(expected).column("total_time"))
 
 
 def _memory(path: str, dimension: Dimension) -> int:

@@ -1,13 +1,15 @@
 """Jobs of a study: time, nodes, energy and power of every application on every machine, at the samples that all share.
 
-Arrays have one dimension: place 0 is the value without uncertainty, the others are samples. Sample i of every job uses
-the same values, so that errors that machines or applications have in common do not blur their order.
+Arrays have one dimension: place 0 is the expected value, with all uncertain values at their centres and the mean error
+of the models corrected; the others are samples. Sample i of every job uses the same values, so that errors that
+machines or applications have in common do not blur their order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
@@ -24,6 +26,9 @@ from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT
 from whatif.studies.procurement.placing import Adjustment, adjustments, located, placed
 
+_AVAILABLE: Final = "platform.node_count"
+_RANKS: Final = "application.rank_count"
+
 
 @dataclass(frozen=True, eq=False)
 class Job:
@@ -35,6 +40,8 @@ class Job:
     """Energy of the job in J, with cooling."""
     power: FloatArray
     """Power of one of its nodes under load in W, with cooling."""
+    predicted: float = np.nan
+    """Time as `whatif run` has it: without the mean error of the models, and without the factor of the runs."""
     reason: str = ""
     """Reason why the job cannot run; empty if it can."""
     grade: str = ""
@@ -45,6 +52,11 @@ class Job:
     """Inputs outside the range of their fits."""
     assumed: tuple[str, ...] = ()
     """Values of the platform that were assumed, by path, and reach the time."""
+
+    @property
+    def correction(self) -> float:
+        """Expected time over the predicted one."""
+        return float(self.time[0] / self.predicted)
 
     @property
     def node_time(self) -> FloatArray:
@@ -144,28 +156,39 @@ def _job(scenario: Scenario, sampling: Sampling, cache: JobCache) -> Job:
 
 
 def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
-    """Job without and with uncertainty."""
+    """Job as expected, and at every sample."""
     try:
         program = scenario.program
     except InvalidFileError as error:
         nothing = np.full(sampling.count + 1, np.nan)
-        return Job(nothing, nothing, nothing, nothing, "; ".join(item.message for item in error.problems))
+        reason = "; ".join(item.message for item in error.problems)
+        return Job(nothing, nothing, nothing, nothing, reason=reason)
     plain = evaluate(program)
     sampled = sampled_program(program, sampling)
     axis = sample_axis(sampled, sampling)
-    drawn = evaluate(sampled, {} if axis is None else axis.parameters)
-    time, nodes, used, power = (_column(plain, drawn, term, sampling.count) for term in amounts_of(program))
+    expected, drawn = (evaluate(sampled, its) for its in ({}, {} if axis is None else axis.parameters))
+    time, nodes, used, power = (_column(expected, drawn, term, sampling.count) for term in amounts_of(program))
     return Job(
         time,
         nodes,
         used,
         power,
-        reason="; ".join(plain.reasons()),
+        float(plain.column("total_time")),
+        reason=_reason(plain),
         grade=program.grade,
         unknown=program.missing.get("total_energy", ()),
         outside=tuple(extrapolations(plain)),
         assumed=tuple(_assumed(program)),
     )
+
+
+def _reason(evaluation: Evaluation) -> str:
+    """Reason why a job cannot run; one that needs more nodes than there are has no other."""
+    needed, available = (float(evaluation.values[term]) for term in (NODES_NEEDED, _AVAILABLE))
+    if needed > available:
+        ranks = float(evaluation.values[_RANKS])
+        return f"{ranks:,.0f} ranks need {needed:,.0f} nodes, the machine has {available:,.0f}"
+    return "; ".join(evaluation.reasons())
 
 
 def amounts_of(program: Program) -> tuple[str, str, str, str]:
@@ -174,12 +197,12 @@ def amounts_of(program: Program) -> tuple[str, str, str, str]:
     return program.columns["total_time"], NODES_NEEDED, energy, BUSY_POWER if energy else ""
 
 
-def _column(plain: Evaluation, drawn: Evaluation, term: str, count: int) -> FloatArray:
-    """Value of a term without uncertainty, then at every sample; NaN without the term."""
+def _column(expected: Evaluation, drawn: Evaluation, term: str, count: int) -> FloatArray:
+    """Expected value of a term, then that at every sample; NaN without the term."""
     if not term:
         return np.full(count + 1, np.nan)
     return np.concatenate(
-        [np.atleast_1d(plain.numbers(term)), np.broadcast_to(np.atleast_1d(drawn.numbers(term)), count)]
+        [np.atleast_1d(expected.numbers(term)), np.broadcast_to(np.atleast_1d(drawn.numbers(term)), count)]
     )
 
 
@@ -196,15 +219,16 @@ def _scaled(
 ) -> dict[str, dict[str, Job]]:
     """Jobs times measured / predicted of their application on the present machine.
 
-    The samples lose the error that the prediction for the present machine has, and gain that of the mean of its runs.
+    They lose the error that the prediction for the present machine has, and the samples gain that of the mean of its
+    runs.
     """
     scaled = {machine: dict(its) for machine, its in found.items()}
     for number, (name, item) in enumerate(adjusted.items()):
-        base = found[PRESENT][name].time
-        if not item.error or not np.isfinite(base[0]):
+        base = found[PRESENT][name]
+        if item.factor is None or base.reason:
             continue
         noise = np.random.default_rng((sampling.seed, number)).normal(0.0, item.error, sampling.count)
-        factor = item.factor * np.concatenate([[1.0], np.exp(noise) * base[0] / base[1:]])
+        factor = item.factor * np.concatenate([[1.0], np.exp(noise)]) * base.predicted / base.time
         for its in scaled.values():
             its[name] = _times(its[name], factor)
     return scaled

@@ -23,14 +23,17 @@ from whatif.units import counted
 _EXPECTED: Final = 0.1
 """Relative scatter that is assumed of a single run."""
 _LISTED: Final = 3
+_LARGE: Final = 2.0
+"""Factor of the runs from which a study warns."""
 
 
 @dataclass(frozen=True, eq=False)
 class Adjustment:
     """Agreement of an application with its runs on the present machine."""
 
-    factor: float = 1.0
-    """Measured / predicted time on the present machine, a geometric mean, after the corrections."""
+    factor: float | None = None
+    """Measured / predicted time on the present machine, a geometric mean, after the corrections; None without runs of a
+    whole iteration."""
     error: float = 0.0
     """Standard error of the logarithm of the factor."""
     corrections: Mapping[str, Any] = field(default_factory=dict)
@@ -38,7 +41,7 @@ class Adjustment:
     origin: str = ""
     """Number of the runs and the name of their file; empty without runs."""
     note: str = ""
-    """What the runs determine, and what of it holds on the bids."""
+    """Corrections and factor from the runs, and the machines that they apply to."""
 
     @property
     def is_calibrated(self) -> bool:
@@ -144,7 +147,7 @@ def adjustment_of(study: StudyFile, application: str) -> Adjustment:
         return _factor(scenario, runs, {}, "")
     cards = {f"accuracy.{name}": card.model_dump() for name, card in found.accuracy_cards.items()}
     corrections = {path: text for path, text in found.calibrated.overrides.items() if path.startswith("calibration.")}
-    return _factor(found.calibrated, found.runs, {**corrections, **cards}, _transfer(found))
+    return _factor(found.calibrated, found.runs, {**corrections, **cards}, _corrections_of(found))
 
 
 def file_of_runs(study: StudyFile, application: str, scenario: Scenario) -> Path | None:
@@ -161,7 +164,7 @@ def file_of_runs(study: StudyFile, application: str, scenario: Scenario) -> Path
 def _calibration(scenario: Scenario, path: Path) -> Calibration | None:
     """Corrections that the runs support; None where there are too few, or none lowers the error."""
     try:
-        found = calibrate(scenario, path)
+        found = calibrate(scenario, path, of_application=True)
     except UsageError:
         return None
     return found if found.corrections else None
@@ -176,21 +179,16 @@ def _factor(scenario: Scenario, runs: MeasuredRuns, corrections: Mapping[str, An
     logs = np.log(ratios[np.isfinite(ratios)])
     scatter = logs.std(ddof=1) if logs.size > 1 else _EXPECTED
     factor, words = float(np.exp(logs.mean())), counted(logs.size, "run")
-    text = f"times x {factor:.3g} on all machines, so that the mean of {words} is met"
+    spread = f", scatter {np.expm1(scatter):.0%}" if logs.size > 1 else ""
+    text = f"times x {factor:.3g} on all machines, so that the mean of {words} is met{spread}"
     return build(factor, float(scatter / np.sqrt(logs.size)), note="; ".join(filter(None, (transfer, text))))
 
 
-def _transfer(found: Calibration) -> str:
-    """Corrections that hold on all machines, and those of the present one alone."""
-    kinds = {False: "on all machines", True: "on the present machine alone"}
-    return "; ".join(filter(None, (_listed(found, alone, where) for alone, where in kinds.items())))
-
-
-def _listed(found: Calibration, alone: bool, where: str) -> str:
-    items = [item for item in found.corrections if bool(item.platform) == alone]
-    shown = ", ".join(f"{item.name} = {found.values[item.path]:.3g}" for item in items[:_LISTED])
-    more = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
-    return f"{shown}{more} {where}" if items else ""
+def _corrections_of(found: Calibration) -> str:
+    """Corrections of the application, in words."""
+    shown = ", ".join(f"{item.name} = {found.values[item.path]:.3g}" for item in found.corrections[:_LISTED])
+    more = f" and {len(found.corrections) - _LISTED} more" if len(found.corrections) > _LISTED else ""
+    return f"{shown}{more} on all machines"
 
 
 def adjustments(study: StudyFile) -> dict[str, Adjustment]:
@@ -203,6 +201,9 @@ def remarks(found: Mapping[str, Adjustment]) -> Iterator[str]:
     for name, item in found.items():
         if item.is_calibrated:
             yield f"{name}: calibrated with {item.origin}: {item.note}"
+            if item.factor is not None and not 1 / _LARGE <= item.factor <= _LARGE:
+                text = f"its runs take {item.factor:.3g} times the predicted time"
+                yield f"warning: {name}: {text}; the cause may not be the same on other machines"
         else:
             text = item.note or "not calibrated: no runs"
             yield f"{name}: {text}; its band is that of the accuracy of the models"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from whatif.core.evaluate import evaluate
+from whatif.core.model_error import with_model_errors
 from whatif.models.quantities import FloatArray
 from whatif.schema.parameters import Parameter
 from whatif.studies.procurement.changes import changed_throughput
@@ -115,7 +116,7 @@ def _changed(scenarios: Mapping[str, Scenario], values: Mapping[str, FloatArray]
 
 def _ratios(scenario: Scenario, values: Mapping[str, FloatArray]) -> FloatArray:
     """Time, nodes, energy and power of a job with other values, over those with the present ones."""
-    program = scenario.program
+    program = with_model_errors(scenario.program)
     plain = evaluate(program)
     swept = evaluate(program, {path: array for path, array in values.items() if path in program.reached})
     rows = [

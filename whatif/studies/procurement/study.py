@@ -118,14 +118,15 @@ class Study(StudyResult):
 
     def _required(self, machine: str, application: str, target: str) -> float | str:
         scenario, known = self.jobs.scenarios[machine][application], self.cache.required
-        key = f"{scenario_key(scenario)} {target}"
+        correction = self.jobs.of(machine)[application].correction
+        key = f"{scenario_key(scenario)} {target} {correction}"
         if key not in known:
-            known[key] = self._searched(scenario, application, target)
+            known[key] = self._searched(scenario, application, target, correction)
         return known[key]
 
-    def _searched(self, scenario: Scenario, application: str, target: str) -> float | str:
+    def _searched(self, scenario: Scenario, application: str, target: str, correction: float) -> float | str:
         try:
-            return required_nodes(scenario, target)
+            return required_nodes(scenario, target, correction if math.isfinite(correction) else 1.0)
         except (InfeasiblePointError, InvalidFileError) as problem:
             return str(problem).removeprefix("infeasible: ")
         except UsageError as problem:
