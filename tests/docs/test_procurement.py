@@ -13,6 +13,7 @@ import shlex
 import pytest
 import tomli
 
+import whatif
 from tests.paths import ROOT
 from whatif.schema.toml import walk
 
@@ -81,3 +82,15 @@ def test_the_page_for_the_committee_has_the_sections_that_the_document_lists(tmp
     assert heads == [name for name in re.findall(r"^\| ([A-Z][^|]*?) \|", text, re.MULTILINE) if name != "Targets"]
     with (tmp_path / "questions.csv").open(encoding="utf-8") as file:
         assert {row["bid"] for row in csv.DictReader(file)} == {"north", "south"}
+
+
+def test_the_options_of_the_page_are_options_of_the_shipped_study(tmp_path):
+    tables = tomli.loads(re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1])["options"]
+    overrides = {f"options.{name}.{'.'.join(path)}": value for name, its in tables.items() for path, value in walk(its)}
+    rows = whatif.study("successor", overrides=overrides, show="options").to_dict()["rows"]
+    assert {row["option"] for row in rows} == set(tables)
+    frugal = next(row for row in rows if (row["option"], row["bid"]) == ("frugal_accelerators", "accelerators"))
+    plain = whatif.study("successor").bids["accelerators"]
+    assert frugal["power"] < plain.power[0]
+    assert frugal["cost"] < plain.ownership[0]
+    assert frugal["worth a node"] is None

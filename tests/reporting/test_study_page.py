@@ -107,7 +107,7 @@ def test_the_tables_have_the_numbers_of_the_views(found, page):
         assert its["price"] == format_quantity(row["price"], MONEY["USD"])
         assert its["power under load"] == format_quantity(row["power"], WATT)
     assert table["probability to be the best"] == {
-        "accelerators": "95%", "superchips": "5%", "processors": "under 1%", "present": "-"
+        "accelerators": "97%", "superchips": "3%", "processors": "1%", "present": "-"
     }  # fmt: skip
     shown = [row for row in page.rows["commitments"] if row[0] != "application"]
     for row, its in zip(rows(found, "commitments"), shown, strict=True):
@@ -172,7 +172,7 @@ def test_a_bid_that_cannot_run_and_one_without_a_price(tmp_path):
     page = Read(study_html(whatif.study(study_file(tmp_path, bids=bids, limits="")), ""))
     words = said(page, "recommendation")
     assert "four is recommended: it is the only bid that runs the mix" in words
-    assert "small cannot run the mix within the limits: a: the ranks need more nodes" in words
+    assert "small cannot run the mix within the limits: a: 12 ranks need 2 nodes, the machine has 1" in words
     assert "price" not in words
     assert page.table("bids")["runs the mix"] == ["-", "no", "-"]
     assert said(page, "questions").count("What is the price? The study has none.") == 2

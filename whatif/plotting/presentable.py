@@ -49,7 +49,7 @@ class Presentable:
 
     @property
     def optional_columns(self) -> Sequence[Collection[str]]:
-        """Groups of columns that a narrow terminal leaves out, the first group first."""
+        """Groups of columns omitted on a narrow terminal, the first group first."""
         return ()
 
     def readable_table(self) -> Table:

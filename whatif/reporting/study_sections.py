@@ -50,7 +50,7 @@ def number(value: Any, dimension: Dimension = ONE, digits: int = 4) -> str:
 
 
 def _rows(table: Table) -> list[Row]:
-    """Rows of a table; None in columns that it leaves out because they are empty."""
+    """Rows of a table; None in empty columns, which are omitted."""
     return [defaultdict(lambda: None, row) for row in table.to_dict()["rows"]]
 
 

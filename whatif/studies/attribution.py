@@ -76,7 +76,7 @@ class Attribution(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         return ["waterfall"], ["then"], ["before", "after"]
 
     def table(self) -> Table:

@@ -56,7 +56,7 @@ class Bottlenecks(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         return (["what_is_left"],)
 
     def table(self) -> Table:

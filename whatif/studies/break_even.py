@@ -70,7 +70,7 @@ class BreakEven(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         return [f"{self.names[1]} {self.result}"], [f"{self.names[0]} {self.result}"]
 
     @property

@@ -70,7 +70,7 @@ class Layouts(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         return ["decomposition"], ["order"], ["change"]
 
     @property

@@ -66,7 +66,7 @@ class Elasticities(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         return ["tornado"], ["change"], ["now"]
 
     def table(self) -> Table:

@@ -19,6 +19,7 @@ from whatif.plotting.presentable import Presentable
 from whatif.schema.load import load_part, load_platform, open_document
 from whatif.schema.shipped import is_file, kind_of, shipped_names
 from whatif.schema.toml import Document
+from whatif.studies.procurement.options import options
 from whatif.studies.procurement.study import study_of
 from whatif.table import Table
 from whatif.units import SECOND, format_quantity
@@ -119,8 +120,8 @@ def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Scenario | None]:
 
 
 def _check_study(document: Document) -> tuple[str, None]:
-    """A study with the files that it names, and its measured runs."""
-    study_of(document, {"uncertainty.samples": 2})
+    """A study with the files that it names, its measured runs, and its options."""
+    list(options(study_of(document, {"uncertainty.samples": 2})))
     return "study", None
 
 

@@ -50,7 +50,7 @@ class Isoefficiency(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         return ["memory"], ["ranks"]
 
     def table(self) -> Table:

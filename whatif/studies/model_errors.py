@@ -91,7 +91,7 @@ class ModelErrors(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[set[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         return _WIDTHS
 
     def table(self) -> Table:

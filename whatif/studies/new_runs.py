@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,16 +22,8 @@ from whatif.importers.text import refuse
 from whatif.schema.toml import KeyPath, parse_document
 from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import toml_value
-from whatif.studies.measured_runs import is_heading, measured_runs
+from whatif.studies.measured_runs import is_heading, measured_runs, usual_heading
 
-_MEANT: Final[Mapping[str, tuple[str, ...]]] = {
-    "rank_count": ("ranks", "processes", "mpi ranks", "mpi processes", "procs", "nprocs", "np", "tasks", "ntasks"),
-    "nodes": ("nodes", "node count", "num nodes", "nnodes"),
-    "iteration_count": ("iterations", "steps", "time steps", "timesteps"),
-    "iteration_time": ("time per iteration", "iteration time", "time per step", "step time"),
-    "total_time": ("time", "total time", "wall time", "walltime", "run time", "runtime", "elapsed", "elapsed time"),
-}
-"""Usual headings by the name of the column in a scenario."""
 _TAKEN: Final = ("rank_count", "ranks_per_node", "iteration_count")
 """Values of the application that are those of its largest run."""
 
@@ -79,7 +70,7 @@ def _renamed(sheet: RunSheet, scenario: Scenario) -> tuple[dict[str, NDArray[Any
         if name.strip() in _TAKEN or is_heading(name.strip(), scenario.program):
             columns[heading] = values
             continue
-        meant = _meant(name)
+        meant = usual_heading(name)
         used = "used with the ranks: `ranks_per_node`" if meant == "nodes" else f"taken as `{meant}`"
         notes.append(f"{sheet.file}: `{heading}` is {used if meant else 'left out'}")
         if any(split_unit(known)[0] == meant for known in columns):
@@ -89,11 +80,6 @@ def _renamed(sheet: RunSheet, scenario: Scenario) -> tuple[dict[str, NDArray[Any
     if "nodes" in columns:
         columns |= _per_node(sheet, columns.pop("nodes"), columns)
     return columns, tuple(notes)
-
-
-def _meant(name: str) -> str:
-    words = re.sub(r"[\W_]+", " ", name).strip().lower()
-    return next((meant for meant, others in _MEANT.items() if words in others), "")
 
 
 def _per_node(sheet: RunSheet, nodes: NDArray[Any], columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -65,7 +65,7 @@ class Offers(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         scenarios = {offer.scenario for offer in self.items}
         return ["scenario"] if len(scenarios) == 1 else [], ["side by side"], ["limit"]
 

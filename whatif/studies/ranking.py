@@ -129,7 +129,7 @@ class Ranking(StudyResult):
 
     @property
     def optional_columns(self) -> list[list[str]]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         if self.show == "commitment":
             return [["grade"], ["weight"]]
         bands = [] if self.sampling is None else [[f"merit {name}" for name in self.sampling.names]]

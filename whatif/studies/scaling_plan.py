@@ -33,7 +33,7 @@ class ScalingPlan(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         return (["ranks"],) if self.show == "answers" else (["impossible"], ["ranks"], ["speedup"])
 
     def table(self) -> Table:

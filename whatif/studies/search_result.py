@@ -59,7 +59,7 @@ class SearchResult(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         return ["factor"], ["now"]
 
     def table(self) -> Table:

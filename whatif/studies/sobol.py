@@ -61,7 +61,7 @@ class Variance(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         return (["explains"],)
 
     def table(self) -> Table:

@@ -83,7 +83,7 @@ class SeekResult(StudyResult):
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         return (["factor"],)
 
     def table(self) -> Table:

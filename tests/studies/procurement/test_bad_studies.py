@@ -147,3 +147,17 @@ def test_check_reads_the_files_that_a_study_names(tmp_path):
     path = study_file(tmp_path, bids='[bids.six]\nplatform = "sumit"\nnode_price = "1 USD"')
     (problem,) = whatif.check(path).problems
     assert problem.key == "bids.six.platform"
+
+
+def test_check_evaluates_the_options(tmp_path):
+    path = study_file(tmp_path, more='[options.more]\nbids.six.node_count = "x1.1"')
+    (problem,) = whatif.check(path).problems
+    assert problem.key == "options.more"
+    assert "`bids.six.node_count`: not stated in the study" in problem.message
+
+
+@pytest.mark.parametrize(("heading", "meant"), [("ranks", "rank_count"), ("time", "total_time"), ("np", "rank_count")])
+def test_usual_headings_of_runs_are_named_as_the_scenario_does(tmp_path, heading, meant):
+    path = study_file(tmp_path, more='[mix.c]\nscenario = "minife"\nruns = "runs.csv"')
+    (tmp_path / "runs.csv").write_text(f"{heading},halo [us]\n64,5\n")
+    assert problem_of(path).message.endswith(f"; did you mean `{meant}`?")

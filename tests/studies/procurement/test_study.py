@@ -239,11 +239,13 @@ def test_a_target_counts_the_correction_of_the_times(tmp_path):
     """Runs of Lassen that take twice as long as predicted need more nodes for the same target."""
     part = '[mix.e]\nscenario = "minife"\nruns = "runs.csv"\ntarget = "iteration_time <= 10 ms"'
     path = study_file(tmp_path, bids='[bids.it]\nplatform = "lassen"\nnode_price = "5 kUSD"', more=part)
-    times = {ranks: float(whatif.run("minife", platform="lassen", overrides={"application.rank_count": ranks})["iteration_time"])
-             for ranks in (64, 128, 256)}  # fmt: skip
+    times = {
+        ranks: whatif.run("minife", platform="lassen", overrides={"application.rank_count": ranks})["iteration_time"]
+        for ranks in (64, 128, 256)
+    }
     nodes = []
     for factor in (1.0, 2.0):
-        lines = [f"{ranks},{factor * time}" for ranks, time in times.items()]
+        lines = [f"{ranks},{factor * float(time)}" for ranks, time in times.items()]
         (tmp_path / "runs.csv").write_text("\n".join(["rank_count,iteration_time [s]", *lines, ""]))
         nodes.append(whatif.study(path).required["it", "e"])
     assert nodes[1] > 1.5 * nodes[0]

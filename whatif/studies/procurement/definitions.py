@@ -29,6 +29,13 @@ DEFINITIONS: Final = (
         "prime marks the present machine.",
     ),
     Definition(
+        "expected time",
+        "t_a = Σ r t_phase, or with runs t_a = m t_predicted,a / t′_predicted,a",
+        "Predictions of the phases times r, the mean ratio of measured and predicted times of their models. With runs "
+        "on the present machine, predictions are scaled so that those of the present machine agree with the mean m of "
+        "its runs.",
+    ),
+    Definition(
         "nodes",
         "N = min ⌊limit / amount of one node⌋",
         "As many whole nodes as every limit allows: capital, cost over the lifetime, power, and the nodes offered. "

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from whatif.errors import WhatifError
 from whatif.schema.study_spec import flattened
 
 if TYPE_CHECKING:
@@ -24,20 +25,25 @@ class Option:
         """Price of one node that is worth as much: the price with the option at which the throughput is that without.
 
         As money buys nodes in proportion, it is the price of a node times the ratio of the throughputs per node, less
-        the price. NaN for a bid without a price.
+        the price. NaN for a bid without a price, and where the option does not move the throughput.
         """
         one, other = before.outcomes[bid], self.study.outcomes[bid]
         each = one.capital[0] / one.node_count[0]
         ratio = (other.throughput[0] / other.node_count[0]) / (one.throughput[0] / one.node_count[0])
-        return float(each * (ratio - 1)) if math.isfinite(each * ratio) else math.nan
+        moves = math.isfinite(each * ratio) and not math.isclose(ratio, 1.0, rel_tol=1e-9)
+        return float(each * (ratio - 1)) if moves else math.nan
 
 
 def options(study: Study) -> Iterator[Option]:
-    """Options that the study names, in its order."""
+    """Options that the study names, in its order. Raise `InvalidFileError` at an option that cannot be evaluated."""
     from whatif.studies.procurement.study import study_of
     from whatif.studies.procurement.sweeping import absolute_values
 
     for name, tables in study.file.spec.options.items():
         overrides = {**study.overrides, **dict(flattened(tables))}
         document = study.file.document
-        yield Option(name, study_of(document, absolute_values(document, overrides), cache=study.cache))
+        try:
+            changed = study_of(document, absolute_values(document, overrides), cache=study.cache)
+        except WhatifError as problem:
+            raise study.file.refused(f"options.{name}", str(problem).removeprefix("--set ")) from None
+        yield Option(name, changed)

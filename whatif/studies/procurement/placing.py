@@ -139,7 +139,7 @@ def adjustment_of(study: StudyFile, application: str) -> Adjustment:
         runs = measured_runs(scenario, path)
     except UsageError as problem:
         if study.spec.mix[application].runs is None:
-            return Adjustment(note=f"not calibrated: {problem}")
+            return Adjustment(note=f"not calibrated: {str(problem).partition(': ')[2]}")
         message = f"{problem}; reference runs must be of the present machine, {study.spec.present.platform}"
         raise study.refused(where, message) from None
     found = _calibration(scenario, path)

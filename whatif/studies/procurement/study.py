@@ -146,7 +146,7 @@ class Study(StudyResult):
 
     @property
     def optional_columns(self) -> list[list[str]]:
-        """Groups of columns that a narrow terminal leaves out."""
+        """Groups of columns omitted on a narrow terminal."""
         from whatif.studies.procurement.tables import OPTIONAL
 
         return OPTIONAL[self.show]

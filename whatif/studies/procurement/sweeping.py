@@ -135,7 +135,7 @@ def parameter_of(study: StudyFile, path: str) -> Parameter | None:
         return _of_scenario(study, keys)
     if path in known:
         return known[path]
-    raise UsageError(f"`{path}`: not stated in the study{did_you_mean(path, known)}; give it a value first with --set")
+    raise UsageError(f"`{path}`: not stated in the study{did_you_mean(path, known)}; give it a value first")
 
 
 def _of_scenario(study: StudyFile, keys: list[str]) -> Parameter | None:
@@ -153,8 +153,10 @@ def _of_scenario(study: StudyFile, keys: list[str]) -> Parameter | None:
 
 
 def absolute_values(source: str | Path | Document, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides of a study without reference to present values, such as `x0.9`."""
-    relative = {path: text for path, text in overrides.items() if is_relative(text)}
+    """Overrides of a study without reference to present values, such as `x0.9`; those of options keep it."""
+    relative = {
+        path: text for path, text in overrides.items() if is_relative(text) and not path.startswith("options.")
+    }
     if not relative:
         return dict(overrides)
     base = open_study(source, {path: text for path, text in overrides.items() if path not in relative})

@@ -39,7 +39,7 @@ OPTIONAL: Final[dict[str, list[list[str]]]] = {
     "options": [],
     "questions": [["question"]],
 }
-"""Groups of columns by view that a narrow terminal leaves out."""
+"""Groups of columns by view, omitted on a narrow terminal."""
 
 
 def percent(share: float) -> str:
@@ -160,16 +160,17 @@ def changes_table(found: Study) -> Table:
 
 
 def options_table(found: Study) -> Table:
-    """One row per option and bid: the throughput with it, its change, and the price of a node that is worth as much."""
+    """One row per option and bid: throughput, cost and power with it, and the price of a node that is worth as much."""
+    money = found.prices.dimension
     columns: dict[str, Dimension | None] = {"option": None, "bid": None, "nodes": ONE, "throughput": ONE, "change": ONE}
-    columns |= {"best": None, "worth a node": found.prices.dimension, "reason": None}
+    columns |= {"best": None, "cost": money, "power": WATT, "worth a node": money, "reason": None}
     rows = []
     for option in options(found):
         for name, its in option.study.bids.items():
             before, after = found.outcomes[name].throughput[0], its.throughput[0]
             worth = option.worth(found, name)
-            winner = option.study.winner
-            rows.append([option.name, name, its.node_count[0], after, after / before - 1, winner, worth, its.reason])
+            cells = [option.study.winner, its.ownership[0], its.power[0], worth, its.reason]
+            rows.append([option.name, name, its.node_count[0], after, after / before - 1, *cells])
     return worth_showing(Table.of_rows(columns, rows))
 
 
