@@ -18,7 +18,7 @@ from whatif.schema.toml import parse_document
 from whatif.studies.calibration import Calibration, calibrate
 from whatif.studies.measured_runs import MeasuredRuns, measured_runs, stated_runs
 from whatif.studies.run_accuracy import ITERATION, category_ratios
-from whatif.units import counted
+from whatif.units import counted, format_quantity
 
 _EXPECTED: Final = 0.1
 """Relative scatter that is assumed of a single run."""
@@ -180,14 +180,15 @@ def _factor(scenario: Scenario, runs: MeasuredRuns, corrections: Mapping[str, An
     scatter = logs.std(ddof=1) if logs.size > 1 else _EXPECTED
     factor, words = float(np.exp(logs.mean())), counted(logs.size, "run")
     spread = f", scatter {np.expm1(scatter):.0%}" if logs.size > 1 else ""
-    text = f"times x {factor:.3g} on all machines, so that the mean of {words} is met{spread}"
+    text = f"times x {factor:.3g} on all machines, the mean of {words}{spread}"
     return build(factor, float(scatter / np.sqrt(logs.size)), note="; ".join(filter(None, (transfer, text))))
 
 
 def _corrections_of(found: Calibration) -> str:
     """Corrections of the application, in words."""
-    shown = ", ".join(f"{item.name} = {found.values[item.path]:.3g}" for item in found.corrections[:_LISTED])
-    more = f" and {len(found.corrections) - _LISTED} more" if len(found.corrections) > _LISTED else ""
+    texts = [f"{item.name} = {format_quantity(found.values[item.path], item.dimension, 3)}" for item in found.corrections]
+    shown = ", ".join(texts[:_LISTED])
+    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
     return f"{shown}{more} on all machines"
 
 
