@@ -79,9 +79,9 @@ def test_the_closed_form_agrees_with_the_link_simulation(topology: str) -> None:
 @pytest.mark.parametrize("unused", [False, True])
 def test_errors_of_a_sample_of_all_cases_of_the_documentation(unused: bool) -> None:
     topologies = (tables.UNUSED if unused else tables.CHOSEN_ON).values()
-    sample = list(product(topologies, tables.cases(unused)))[::13]
+    sample = list(product(topologies, tables.cases(unused)))[::26]
     errors = np.abs([tables.error(*case) for case in sample])
-    assert len(errors) == 60
+    assert len(errors) == 30
     assert 0 < errors.mean() < 0.03
     assert (errors > 0.1).mean() < 0.1
 

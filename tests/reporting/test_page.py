@@ -64,7 +64,7 @@ class Read(HTMLParser):
         assert self.open == []
 
     def assert_says(self, *words):
-        """Fail if some words are not among the texts, or if the page holds anything that a browser would run or load."""
+        """Fail if words are not among the texts, or if the page holds anything that a browser would run or load."""
         assert {"script", "img"}.isdisjoint(self.tags)
         assert not [name for name, _ in self.attributes if name.startswith("on")]
         everything = "".join(item for texts in self.texts.values() for item in texts)

@@ -15,7 +15,6 @@ QUICK = {
     ("lassen", "June 2021"),
     ("theta", "November 2017"),
     ("alps", "November 2024"),
-    ("leonardo", "November 2024"),
     ("perlmutter", "November 2024"),
 }
 """Platforms and lists of the runs that take a few seconds; all others together take minutes."""
@@ -30,7 +29,9 @@ def test_the_mean_error_is_bounded(table):
     errors = table.columns["error"].values
     assert len(errors) == len(QUICK)
     assert 0.05 < np.abs(errors).mean() < 0.18
-    assert np.abs(errors.mean()) < 0.05
+    consistent = errors[table.columns["doubt"].values == ""]
+    assert 0.05 < np.abs(consistent).mean() < 0.12
+    assert np.abs(consistent.mean()) < 0.03
 
 
 def test_errors_are_those_of_the_columns(table):

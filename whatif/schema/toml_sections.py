@@ -168,6 +168,9 @@ def _put(sections: list[TextSection], path: KeyPath, literal: str, newline: str)
 
 def _edited(section: TextSection, path: KeyPath, depth: int, literal: str, newline: str) -> str:
     """The text of a section with a value in a table that it has; `depth` keys of the path are there."""
+    line = f"{_address(path[len(section.path) :])} = {literal}{newline}"
+    if len(section.path) == depth < len(path):
+        return _with_line(section.text, line, newline)
     import tomlkit
     from tomlkit.items import InlineTable
 
@@ -183,7 +186,7 @@ def _edited(section: TextSection, path: KeyPath, depth: int, literal: str, newli
             literal = f"{{ {_address((key,))} = {literal} }}"
         _fill(table, path[depth], tomlkit.value(literal))
     else:
-        return _with_line(section.text, f"{_address(path[len(section.path) :])} = {literal}{newline}", newline)
+        return _with_line(section.text, line, newline)
     return tomlkit.dumps(document)
 
 

@@ -186,7 +186,8 @@ def _factor(scenario: Scenario, runs: MeasuredRuns, corrections: Mapping[str, An
 
 def _corrections_of(found: Calibration) -> str:
     """Corrections of the application, in words."""
-    texts = [f"{item.name} = {format_quantity(found.values[item.path], item.dimension, 3)}" for item in found.corrections]
+    values = (format_quantity(found.values[item.path], item.dimension, 3) for item in found.corrections)
+    texts = [f"{item.name} = {value}" for item, value in zip(found.corrections, values, strict=True)]
     shown = ", ".join(texts[:_LISTED])
     more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
     return f"{shown}{more} on all machines"

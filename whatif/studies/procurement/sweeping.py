@@ -154,9 +154,7 @@ def _of_scenario(study: StudyFile, keys: list[str]) -> Parameter | None:
 
 def absolute_values(source: str | Path | Document, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Overrides of a study without reference to present values, such as `x0.9`; those of options keep it."""
-    relative = {
-        path: text for path, text in overrides.items() if is_relative(text) and not path.startswith("options.")
-    }
+    relative = {path: text for path, text in overrides.items() if is_relative(text) and not path.startswith("options.")}
     if not relative:
         return dict(overrides)
     base = open_study(source, {path: text for path, text in overrides.items() if path not in relative})
