@@ -128,6 +128,8 @@ def test_repr_has_a_few_lines(shown):
         (lambda: whatif.sweep_parts("jacobi2d", workers=2), "--workers and --part-points: no effect without --on"),
         (lambda: whatif.sweep_parts("jacobi2d", "platform.node.gpu_count=1", point=True), "exclude each other"),
         (lambda: whatif.list_("parts", "jacobi2d"), "no effect on the list of parts"),
+        (lambda: whatif.list_("parts", platform="turin"), "`turin`: no effect on the list of parts"),
+        (lambda: whatif.list_("parameters", "turin"), "its parameters are those of `--platform turin`"),
         (lambda: whatif.check("jacobi2d", update=True), "--update needs --against"),
         (lambda: whatif.run("jacobi2d", overrides={"platform": "summit"}), "use --platform"),
         (lambda: whatif.comparisons("nope"), "no such topic"),

@@ -233,7 +233,7 @@ RAW = {
     "deep": (b"a." * 900 + b"a = 1", "s.toml:1:1: a: tables are nested"),
     "digits": (b"a = " + b"1" * 10_000, "s.toml:1:1: not TOML"),
     "large": (b"# " + b"x" * 10_000_000, "s.toml: larger than 1000 kB"),
-    "empty": (b"", "s.toml: application: missing key"),
+    "empty": (b"", "s.toml: is empty; `whatif new` writes a scenario to begin with"),
     "list": (b"application = [1]\nplatform = [2]", "s.toml:1:1: application: `[1]` must be a table"),
     "tables": (b"[[application]]\n", "s.toml:1:1: application: "),
 }

@@ -355,6 +355,9 @@ def test_list(good):
     assert parameters[MODEL][:2] == ["k_model", "structural"]
     assert parameters["platform.node.gpu.l2_bandwidth"][1] == "not used"
     assert all(len(columns) == 4 for columns in parameters.values())
+    of_machine = [line.split("\t")[:2] for line in good("list", "parameters", "--platform", "turin").splitlines()]
+    assert ["platform.node.cpu.core_count", "128"] in of_machine
+    assert all(path.startswith("platform.") for path, _ in of_machine)
 
 
 def test_schema_is_json(good):

@@ -19,7 +19,7 @@ from whatif.schema.toml import walk
 
 PAGE = ROOT / "docs" / "procurement.md"
 WRITE = os.environ.get("WHATIF_WRITE_PROCUREMENT") == "1"
-COMMANDS, OF_THE_PAGE = (
+COMMANDS, OF_OWN_FILES, OF_THE_PAGE = (
     block.splitlines() for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 )
 SHOWN = {
@@ -35,10 +35,9 @@ def in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS + OF_OWN_FILES)
 def test_commands_of_the_page_run(command, whatif_main):
     words = shlex.split(command)
-    assert words[:2] == ["whatif", "study"]
     code, out, error = whatif_main(*words[1:])
     assert code == 0, error
     assert out.strip() or "-o" in words
@@ -72,6 +71,23 @@ def test_the_excerpt_is_part_of_the_shipped_study():
     assert {path: whole[path] for path, _ in walk(excerpt)} == dict(walk(excerpt))
 
 
+def test_machines_and_applications_of_ones_own_extend_shipped_ones(tmp_path):
+    files = re.findall(r"```toml\n# (\w+\.toml): (\w+) = .*\n((?:.*\n)*?)```", PAGE.read_text(encoding="utf-8"))
+    assert [name for name, *_ in files] == ["north.toml", "solver.toml"]
+    for name, _, text in files:
+        (tmp_path / name).write_text(text)
+    bids = '[bids.north]\nplatform = "north.toml"\nnode_count = 400\n'
+    bids += '[bids.north.overrides]\nnode.host.memory_bandwidth = "x1.2"\n'
+    mix = '[mix.solver]\nscenario = "solver.toml"\nweight = 1\n'
+    study = f'question = "?"\n[present]\nplatform = "lassen"\nnode_count = 300\n{bids}{mix}'
+    (tmp_path / "ours.toml").write_text(study)
+    found = whatif.study(tmp_path / "ours.toml")
+    node = found.jobs.scenarios["north"]["solver"].program.loaded.scenario.platform.node
+    assert (node.gpu_count, node.socket_count, node.host.power) == (2, 2, 160)
+    assert found.jobs.of("north")["solver"].node_count[0] == 64
+    assert found.bids["north"].throughput[0] > 0
+
+
 def test_the_page_for_the_committee_has_the_sections_that_the_document_lists(tmp_path, whatif_main):
     for command in OF_THE_PAGE:
         code, _, error = whatif_main(*shlex.split(command)[1:])
@@ -85,7 +101,7 @@ def test_the_page_for_the_committee_has_the_sections_that_the_document_lists(tmp
 
 
 def test_the_options_of_the_page_are_options_of_the_shipped_study(tmp_path):
-    tables = tomli.loads(re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1])["options"]
+    tables = tomli.loads(re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[-1])["options"]
     overrides = {f"options.{name}.{'.'.join(path)}": value for name, its in tables.items() for path, value in walk(its)}
     rows = whatif.study("successor", overrides=overrides, show="options").to_dict()["rows"]
     assert {row["option"] for row in rows} == set(tables)

@@ -72,10 +72,20 @@ def test_relative_text_outside_the_domain_is_refused(path, text, message):
     assert str(caught.value) == message
 
 
-def test_relative_text_of_an_uncertain_value_is_refused():
-    scenario = Scenario.open("jacobi2d", overrides={MEMORY: "uniform(1 TB/s, 2 TB/s)"})
-    with pytest.raises(UsageError, match="would drop the distribution"):
-        absolute(scenario.program.parameters[MEMORY], "x2")
+@pytest.mark.parametrize(
+    ("value", "doubled"),
+    [
+        ("uniform(1 TB/s, 2 TB/s)", "uniform(2 TB/s, 4 TB/s)"),
+        ("800 GB/s +- 5 %", "1.6 TB/s +- 80 GB/s"),
+        ("lognormal(1 TB/s, 1.2)", "lognormal(2 TB/s, 1.2)"),
+        ("triangular(1 TB/s, 1.5 TB/s, 3 TB/s)", "triangular(2 TB/s, 3 TB/s, 6 TB/s)"),
+    ],
+)
+def test_an_uncertain_value_keeps_its_relative_width(value, doubled):
+    scenario = Scenario.open("jacobi2d", overrides={MEMORY: value})
+    assert absolute(scenario.program.parameters[MEMORY], "x2") == doubled
+    changed = Scenario.open("jacobi2d", overrides={MEMORY: doubled}).program.parameters[MEMORY]
+    assert changed.value == pytest.approx(2 * scenario.program.parameters[MEMORY].value, rel=1e-12, abs=0)
 
 
 def test_expression_is_multiplied():

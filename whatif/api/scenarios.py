@@ -16,6 +16,7 @@ from whatif.errors import UsageError, did_you_mean
 from whatif.limits import LISTED
 from whatif.plotting.presentable import PresentableTable
 from whatif.schema.json_schema import file_schema
+from whatif.schema.shipped import shipped_names
 from whatif.studies.file_checks import FileChecks, check_files
 from whatif.units import parse_share
 
@@ -53,21 +54,26 @@ def check(
     return check_files(files, folders, None if against is None else Path(against), share, update=update)
 
 
-def list_(what: str, scenario: AnyScenario | None = None) -> PresentableTable:
+def list_(what: str, scenario: AnyScenario | None = None, *, platform: AnyPlatform | None = None) -> PresentableTable:
     """Table of the shipped `platforms`, `parts`, `scenarios` or `studies`, or of the `parameters` of a scenario.
 
-    The scenario is `jacobi2d` by default. Raise `UsageError` for anything else, and for a scenario that is not used.
+    The scenario is `jacobi2d` by default; with a platform and no scenario, the parameters are those of the platform.
+    Raise `UsageError` for anything else, and for a scenario or platform that is not used.
 
     >>> import whatif
     >>> "summit" in set(whatif.list_("platforms").to_pandas()["platform"])
     True
     """
     if what == "parameters":
-        return PresentableTable(parameter_list(load("jacobi2d" if scenario is None else scenario)))
+        if isinstance(scenario, str) and scenario in shipped_names("platforms"):
+            raise UsageError(f"`{scenario}` is a platform: its parameters are those of `--platform {scenario}`")
+        loaded = load("jacobi2d" if scenario is None else scenario, platform=platform)
+        below = "platform." if scenario is None and platform is not None else ""
+        return PresentableTable(parameter_list(loaded, below))
     if what not in SHIPPED:
         raise UsageError(f"`{what}`: expected one of {', '.join(LISTED)}{did_you_mean(what, LISTED)}")
-    if scenario is not None:
-        raise UsageError(f"`{scenario}`: no effect on the list of {what}; a scenario has `parameters`")
+    if (unused := platform if scenario is None else scenario) is not None:
+        raise UsageError(f"`{unused}`: no effect on the list of {what}; a scenario has `parameters`")
     return PresentableTable(SHIPPED[what]())
 
 

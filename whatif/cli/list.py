@@ -10,12 +10,15 @@ from whatif.limits import LISTED
 @click.command("list")
 @click.argument("what", type=click.Choice(LISTED))
 @click.argument("scenario", required=False)
-def command(what: str, scenario: str | None) -> None:
+@click.option(
+    "--platform", metavar="NAME|FILE", help="Parameters on this platform; without SCENARIO those of it alone."
+)
+def command(what: str, scenario: str | None, platform: str | None) -> None:
     """List the shipped files, or every parameter of SCENARIO (jacobi2d) with value, use, grade and source.
 
     One line each, with tabs between the columns.
     """
     from whatif.api.scenarios import list_
 
-    for row in list_(what, scenario).table().rows():
+    for row in list_(what, scenario, platform=platform).table().rows():
         click.echo("\t".join(row))

@@ -52,11 +52,16 @@ def study_table() -> Table:
     return Table.of_rows({"study": None, "question": None}, rows)
 
 
-def parameter_list(scenario: Scenario) -> Table:
-    """Parameters of a scenario: path, value, use (numeric, structural or not used), grade and source."""
+def parameter_list(scenario: Scenario, below: str = "") -> Table:
+    """Parameters of a scenario whose paths begin with some text: path, value, use, grade and source.
+
+    The use is numeric, structural, or not used.
+    """
     program = scenario.program
     rows = []
     for path, parameter in program.parameters.items():
+        if not path.startswith(below):
+            continue
         use = "structural" if parameter.structural else "numeric" if path in program.reached else "not used"
         rows.append((path, parameter.text(), use, parameter.grade, parameter.source))
     return Table.of_rows({"parameter": None, "value": None, "use": None, "grade": None, "source": None}, rows)

@@ -43,8 +43,11 @@ def latent_parameters(
     """
     queries = query_rank * (hidden_size + head_count * head_size)
     latent = hidden_size * (kv_rank + rotary_size)
-    return queries + latent + kv_rank * head_count * (head_size - rotary_size + value_size) + (
-        head_count * value_size * hidden_size
+    return (
+        queries
+        + latent
+        + kv_rank * head_count * (head_size - rotary_size + value_size)
+        + (head_count * value_size * hidden_size)
     )
 
 

@@ -49,6 +49,15 @@ class Distribution:
         """Smallest and largest value; empty for normal and log-normal distributions, which are unbounded."""
         return () if self.kind in ("normal", "lognormal") else (min(self.numbers), max(self.numbers))
 
+    def scaled(self, factor: float, write: Callable[[float], str]) -> str:
+        """Text of the distribution of a factor times the value; `write` writes a number with its unit."""
+        texts = [write(number * factor) for number in self.numbers]
+        if self.kind == "normal":
+            return " +- ".join(texts)
+        if self.kind == "lognormal":
+            texts[1] = f"{self.numbers[1]:g}"
+        return f"{self.kind}({', '.join(texts)})"
+
 
 class Uncertain(float):
     """A float with a distribution, whose centre it is."""

@@ -62,6 +62,13 @@ class Domain:
         return f"{number}greater than {low}" if self.above_minimum else f"{number}of at least {low}"
 
 
+def _no_base(text: str) -> str:
+    """Error message for a value relative to one that is not there; empty for other texts."""
+    from whatif.schema.relative import is_relative
+
+    return f"`{text}` has no present value to change; state a value" if is_relative(text) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class QuantityField:
     """Field of a numeric parameter: its dimension (None: any, as in `[parameters]`) and its domain."""
@@ -133,7 +140,9 @@ class QuantityField:
         try:
             quantity = parse_quantity(text)
         except UnitError as error:
-            raise ValueError(unknown_distribution(text) or self._no_count(text) or str(error)) from None
+            raise ValueError(
+                unknown_distribution(text) or _no_base(text) or self._no_count(text) or str(error)
+            ) from None
         if self.dimension is None or quantity.dimension == self.dimension:
             return quantity
         if quantity == units.Quantity(0.0, units.ONE):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -156,11 +156,17 @@ def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]
     return whole
 
 
+_EMPTY: Final = "is empty; `whatif new` writes a scenario to begin with, `whatif study --new` a study"
+
+
 def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -> Document:
-    """Document of a path, or of a name in the folders or among the shipped files."""
+    """Document of a path, or of a name in the folders or among the shipped files; it is not empty."""
     path = Path(source)
     if is_file(path):
-        return read_document(path)
+        document = read_document(path)
+        if not document.data:
+            raise InvalidFileError([document.problem((), _EMPTY)])
+        return document
     name = str(source)
     found = find(name, kind, folders) if is_name(name) else None
     if found is None:

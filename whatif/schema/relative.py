@@ -31,7 +31,7 @@ def is_relative(text: object) -> bool:
 def absolute(parameter: Parameter, text: Any) -> Any:
     """Value that a text gives a parameter, as a text without reference to the present value.
 
-    Raise `UsageError` for a value outside the domain, and for a parameter with a distribution.
+    A distribution keeps its relative width. Raise `UsageError` for a value outside the domain.
     """
     found = _FORMS.fullmatch(text) if isinstance(text, str) else None
     if found is None or parameter.field is None:
@@ -60,16 +60,18 @@ def _factor(found: re.Match[str]) -> float:
 def _scaled(parameter: Parameter, factor: float, text: str) -> str:
     """Text of the present value times a factor."""
     present = parameter.text()
-    if parameter.distribution is not None:
-        raise UsageError(f"`{text}` would drop the distribution of {present}; type a value")
     assert parameter.field is not None  # noqa: S101 - `absolute` has checked it
     domain, value = parameter.field.domain, float(f"{float(parameter.value) * factor:.{_DIGITS}g}")
-    result = format_quantity(value, parameter.dimension, _DIGITS)
+
+    def write(number: float) -> str:
+        return format_quantity(number, parameter.dimension, _DIGITS)
+
+    result = write(value)
     if not domain.accepts(value):
         near = domain.whole and domain.accepts(round(value))
         hint = f"; did you mean {round(value)}?" if near else ""
         raise UsageError(f"`{text}` of {present} is {result}; it must be {domain.describe(parameter.dimension)}{hint}")
-    return result
+    return result if parameter.distribution is None else parameter.distribution.scaled(factor, write)
 
 
 def absolute_overrides(overrides: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Loaded]) -> dict[str, Any]:

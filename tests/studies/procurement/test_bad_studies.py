@@ -75,6 +75,24 @@ def test_runs_of_another_machine_than_the_present_one(tmp_path):
     assert "runs must be of the present machine, lassen" in problem.message
 
 
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"mix.e.runs": "none.csv"}, "mix.e.runs: {}/none.csv: no such file"),
+        (
+            {"mix.e.overrides.application.memory_size": "900 GB"},
+            "mix.e.runs: {}/runs.csv:2:1: infeasible: application.memory_",
+        ),
+    ],
+)
+def test_runs_that_cannot_be_used_are_refused_at_their_key(tmp_path, overrides, message):
+    (tmp_path / "runs.csv").write_text("rank_count,iteration_time [ms]\n64,21\n128,12.5\n")
+    path = study_file(tmp_path, more='[mix.e]\nscenario = "minife"\nruns = "runs.csv"')
+    with pytest.raises(InvalidFileError) as caught:
+        whatif.study(path, overrides=overrides)
+    assert message.format(tmp_path) in str(caught.value)
+
+
 def test_an_application_that_fits_nowhere(tmp_path):
     path = study_file(tmp_path)
     whole = {"mix.a.overrides.application.rank_count": 400}

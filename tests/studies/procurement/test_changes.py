@@ -66,20 +66,20 @@ def test_no_limit_of_money_changes_the_order_of_bids_that_money_alone_limits(pat
     assert (shown["turns at"], shown["best there"]) == ("", "four")
 
 
-@pytest.mark.parametrize("name", ["prices", "nodes for the same money"])
+@pytest.mark.parametrize("name", ["price of a node", "nodes for the same money"])
 def test_the_least_change_of_price_makes_a_bid_level(path, name):
     found = whatif.study(path)
     change = next(its for its in changes(found) if its.name == name)
     ratio = throughput(1 / 40, FOUR) / throughput(1 / 50, SIX)
     assert change.bid == "six"
-    assert_allclose(change.factor, 1 / ratio if name == "prices" else ratio, rtol=1e-3, atol=0)
-    assert_allclose(change.needed, 50 / ratio if name == "prices" else 100_000 * ratio, rtol=1e-3, atol=0)
+    assert_allclose(change.factor, 1 / ratio if name == "price of a node" else ratio, rtol=1e-3, atol=0)
+    assert_allclose(change.needed, 50 / ratio if name == "price of a node" else 100_000 * ratio, rtol=1e-3, atol=0)
 
 
 def test_a_study_with_the_least_change_has_equal_bids():
     found = whatif.study("successor")
     known = {(its.bid, its.name): its for its in changes(found)}
-    price = known["superchips", "prices"].needed
+    price = known["superchips", "price of a node"].needed
     level = whatif.study("successor", overrides={"bids.superchips.node_price": f"{price} USD"})
     scores = [level.scores[name][0] for name in ("superchips", "accelerators")]
     assert_allclose(*scores, rtol=5e-3, atol=0)
@@ -90,7 +90,9 @@ def test_a_study_with_the_least_change_has_equal_bids():
 
 
 def test_power_binds_where_no_price_is_low_enough():
-    change = next(its for its in changes(whatif.study("successor")) if (its.bid, its.name) == ("processors", "prices"))
+    change = next(
+        its for its in changes(whatif.study("successor")) if (its.bid, its.name) == ("processors", "price of a node")
+    )
     assert np.isnan(change.factor)
     cheap = whatif.study("successor", overrides={"bids.processors.node_price": "3 kUSD"})
     assert (cheap.bids["processors"].limit, cheap.winner) == ("power", "accelerators")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whatif.studies.procurement.study import Study
 
 _POINTS: Final = 65
-_PASSES: Final = 2
+_PASSES: Final = 3
 """Times that a value is sought, each time between two of the last."""
 MOST_CHANGE: Final = 10.0
 """Largest factor that is tried."""
@@ -108,10 +108,10 @@ def _stated_prices(its: PriceList) -> PriceList:
 
 
 def _times(its: PriceList, factor: FloatArray) -> PriceList:
-    """All prices of a machine times a factor."""
+    """Prices or rent of the nodes of a machine times a factor."""
     steps = tuple((count, each * factor) for count, each in its.node_prices)
     rate = None if its.rate is None else its.rate * factor
-    return replace(its, node_prices=steps, fixed=its.fixed * factor, rate=rate)
+    return replace(its, node_prices=steps, rate=rate)
 
 
 _Lever = Callable[[FloatArray], _Point]
@@ -213,9 +213,11 @@ def _of_bid(point: _Point, bid: str, target: float) -> Iterator[Change]:
         return replace(point, mixes={**point.mixes, bid: less})
 
     if own.is_known:
-        factor, each = _least(cheaper, bid, target), float(known.capital[0]) / nodes
-        yield Change(bid, "prices", 1 / factor, each, each / factor, money)
-        yield Change(bid, "nodes for the same money", factor, nodes, float(np.ceil(nodes * factor)), ONE)
+        factor = _least(cheaper, bid, target)
+        more = float(cheaper(np.array([factor])).outcome(bid).node_count[0]) if factor < np.inf else math.nan
+        each = float(known.node_price[0]) / own.kept if own.node_prices else math.nan
+        yield Change(bid, "price of a node", 1 / factor, each, each / factor, money)
+        yield Change(bid, "nodes for the same money", more / nodes, nodes, more, ONE)
     if np.isfinite(mix.power).all():
         yield Change(bid, "power", 1 / _least(frugal, bid, target), math.nan, math.nan, ONE)
     for name, choose in _HARDWARE.items():

@@ -80,6 +80,8 @@ class Outcome:
     """Power of all nodes under load in W, of the application that draws most."""
     mean_power: FloatArray
     """Mean power of all nodes in W while they run the mix."""
+    node_price: FloatArray
+    """Price of one node, with its discount; 0 without one."""
     capital: FloatArray
     """Price of the machine; NaN if rented."""
     ownership: FloatArray
@@ -140,6 +142,8 @@ def outcome(mix: Mix, present: Mix, present_nodes: float, prices: PriceList, ter
     able = np.isfinite(mix.time) & (mix.node_count <= size.nodes)
     reasons = _reasons(mix, able[:, 0], size)
     reason = "; ".join(text for text, some in zip(reasons, counts.tolist(), strict=True) if text and some)
+    if size.limit and not size.nodes[0] > 0:
+        reason = _allowed(size)
     scale = np.where(able[counts].all(axis=0), size.nodes / present_nodes, np.nan)
     throughput, alone = scale / work, np.where(able, size.nodes / present_nodes, np.nan) / ratio
     return Outcome(
@@ -151,6 +155,7 @@ def outcome(mix: Mix, present: Mix, present_nodes: float, prices: PriceList, ter
         terms.weights * present_nodes * throughput * _DAY / present.node_time,
         size.nodes * power,
         size.nodes * mean_power,
+        size.each,
         *_costs(mix, prices, terms, size, mean_power),
         mix.energy * terms.carbon_intensity,
         reason,
@@ -186,7 +191,11 @@ def _costs(
 
 def _size(prices: PriceList, terms: Terms, power: FloatArray, mean_power: FloatArray) -> _Size:
     """Size of a machine within all limits: the largest that one of its prices allows."""
-    sizes = [_at_price(least, each, prices, terms, power, mean_power) for least, each in prices.steps]
+    ends = [least - 1 for least, _ in prices.steps[1:]] + [np.inf]
+    sizes = [
+        _at_price(least, most, each, prices, terms, power, mean_power)
+        for most, (least, each) in zip(ends, prices.steps, strict=True)
+    ]
     nodes = np.array(np.broadcast_arrays(*(size.nodes for size in sizes)))
     each = np.array(np.broadcast_arrays(nodes[0], *(size.each for size in sizes))[1:])
     best = nodes.argmax(axis=0)[None]
@@ -196,9 +205,10 @@ def _size(prices: PriceList, terms: Terms, power: FloatArray, mean_power: FloatA
 
 
 def _at_price(
-    least: float, each: FloatArray, prices: PriceList, terms: Terms, power: FloatArray, mean_power: FloatArray
-) -> _Size:
-    """Size at one price of a node, which holds from some number of nodes; 0 nodes if the limits allow fewer."""
+    least: float, most: float, each: FloatArray, prices: PriceList, terms: Terms, power: FloatArray,
+    mean_power: FloatArray,
+) -> _Size:  # fmt: skip
+    """Size at one price of a node, which holds for some numbers of nodes; 0 nodes if the limits allow fewer."""
     running = terms.working_time * (terms.energy_price * mean_power + (0.0 if prices.rate is None else prices.rate))
     bounds = {
         "capital": _within(terms.capital - prices.fixed, each),
@@ -207,7 +217,7 @@ def _at_price(
         "offer": np.atleast_1d(prices.offered),
     }
     together = np.broadcast_arrays(*bounds.values())
-    nodes = np.minimum.reduce(together)
+    nodes = np.minimum(np.minimum.reduce(together), most)
     first = [float(bound.flat[0]) for bound in together]
     limit = list(bounds)[int(np.argmin(first))] if np.isfinite(min(first)) else ""
     return _Size(np.where(nodes >= least, nodes, 0.0), limit, each)
@@ -222,15 +232,18 @@ def _within(limit: FloatArray | float, each: FloatArray) -> FloatArray:
 
 def _reasons(mix: Mix, able: NDArray[np.bool_], size: _Size) -> tuple[str, ...]:
     """Reason why each application cannot run without uncertainty; empty if it can."""
-    nodes = float(size.nodes.flat[0])
-    allowed = f"the limit of {size.limit} allows {f'{nodes:,.0f}' if nodes > 0 else 'no node'}"
-    if not size.limit:
-        allowed = "no limit bounds the number of nodes: state `node_count`"
+    allowed = _allowed(size) if size.limit else "no limit bounds the number of nodes: state `node_count`"
     needed = mix.node_count[:, 0].tolist()
     return tuple(
         "" if some else f"{name}: {reason or f'needs {_nodes(number)}, {allowed}'}"
         for name, reason, number, some in zip(mix.names, mix.reasons, needed, able.tolist(), strict=True)
     )
+
+
+def _allowed(size: _Size) -> str:
+    """What the binding limit allows, in words."""
+    nodes = float(size.nodes.flat[0])
+    return f"the limit of {size.limit} allows {f'{nodes:,.0f}' if nodes > 0 else 'no node'}"
 
 
 def _nodes(count: float) -> str:

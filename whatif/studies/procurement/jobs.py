@@ -24,10 +24,9 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.load import load_platform
 from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT
-from whatif.studies.procurement.placing import Adjustment, adjustments, located, placed
+from whatif.studies.procurement.placing import RANKS, Adjustment, adjustments, located, placed
 
 _AVAILABLE: Final = "platform.node_count"
-_RANKS: Final = "application.rank_count"
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +185,7 @@ def _reason(evaluation: Evaluation) -> str:
     """Reason why a job cannot run; one that needs more nodes than there are has no other."""
     needed, available = (float(evaluation.values[term]) for term in (NODES_NEEDED, _AVAILABLE))
     if needed > available:
-        ranks = float(evaluation.values[_RANKS])
+        ranks = float(evaluation.values[RANKS])
         return f"{ranks:,.0f} ranks need {needed:,.0f} nodes, the machine has {available:,.0f}"
     return "; ".join(evaluation.reasons())
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.core.scenario import Scenario
-from whatif.errors import InvalidFileError, Problem, UsageError, WhatifError
+from whatif.errors import InfeasiblePointError, InvalidFileError, Problem, UsageError, WhatifError
 from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT, flattened
 from whatif.schema.toml import parse_document
@@ -22,7 +22,7 @@ from whatif.units import counted, format_quantity
 
 _EXPECTED: Final = 0.1
 """Relative scatter that is assumed of a single run."""
-_LISTED: Final = 3
+RANKS: Final = "application.rank_count"
 _LARGE: Final = 2.0
 """Factor of the runs from which a study warns."""
 
@@ -42,6 +42,8 @@ class Adjustment:
     """Number of the runs and the name of their file; empty without runs."""
     note: str = ""
     """Corrections and factor from the runs, and the machines that they apply to."""
+    outside: str = ""
+    """How the job is outside the runs, such as with more ranks; empty if it is not."""
 
     @property
     def is_calibrated(self) -> bool:
@@ -136,12 +138,19 @@ def adjustment_of(study: StudyFile, application: str) -> Adjustment:
         return Adjustment()
     where = f"mix.{application}.{'runs' if study.spec.mix[application].runs else 'scenario'}"
     try:
-        runs = measured_runs(scenario, path)
+        return _adjusted(scenario, path)
+    except (InvalidFileError, InfeasiblePointError) as problem:
+        raise study.refused(where, str(problem)) from None
     except UsageError as problem:
         if study.spec.mix[application].runs is None:
             return Adjustment(note=f"not calibrated: {str(problem).partition(': ')[2]}")
         message = f"{problem}; reference runs must be of the present machine, {study.spec.present.platform}"
         raise study.refused(where, message) from None
+
+
+def _adjusted(scenario: Scenario, path: Path) -> Adjustment:
+    """Corrections and factor that the runs of a file determine. Raise as `measured_runs` does."""
+    runs = measured_runs(scenario, path)
     found = _calibration(scenario, path)
     if found is None:
         return _factor(scenario, runs, {}, "")
@@ -173,7 +182,7 @@ def _calibration(scenario: Scenario, path: Path) -> Calibration | None:
 def _factor(scenario: Scenario, runs: MeasuredRuns, corrections: Mapping[str, Any], transfer: str) -> Adjustment:
     """Adjustment with the factor that makes the mean of the measured iterations that of the predicted ones."""
     ratios = category_ratios(runs, runs.predicted(scenario)).get(ITERATION)
-    build = partial(Adjustment, corrections=corrections, origin=runs.origin)
+    build = partial(Adjustment, corrections=corrections, origin=runs.origin, outside=_outside(scenario, runs))
     if ratios is None or not np.isfinite(ratios).any():
         return build(note="; ".join(filter(None, (transfer, "no run measured a whole iteration"))))
     logs = np.log(ratios[np.isfinite(ratios)])
@@ -184,13 +193,20 @@ def _factor(scenario: Scenario, runs: MeasuredRuns, corrections: Mapping[str, An
     return build(factor, float(scatter / np.sqrt(logs.size)), note="; ".join(filter(None, (transfer, text))))
 
 
+def _outside(scenario: Scenario, runs: MeasuredRuns) -> str:
+    """How the ranks of a job are outside those of its runs; empty if they are not."""
+    ranks, counts = scenario.program.parameters[RANKS].value, runs.axis.parameters.get(RANKS)
+    if counts is None or not isinstance(ranks, float) or counts.min() <= ranks <= counts.max():
+        return ""
+    span = f"{counts.min():,.0f} to {counts.max():,.0f}" if counts.min() < counts.max() else f"{counts.min():,.0f}"
+    return f"its runs have {span} ranks, the job has {ranks:,.0f}"
+
+
 def _corrections_of(found: Calibration) -> str:
     """Corrections of the application, in words."""
     values = (format_quantity(found.values[item.path], item.dimension, 3) for item in found.corrections)
     texts = [f"{item.name} = {value}" for item, value in zip(found.corrections, values, strict=True)]
-    shown = ", ".join(texts[:_LISTED])
-    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-    return f"{shown}{more} on all machines"
+    return f"{', '.join(texts)} on all machines"
 
 
 def adjustments(study: StudyFile) -> dict[str, Adjustment]:
@@ -206,6 +222,8 @@ def remarks(found: Mapping[str, Adjustment]) -> Iterator[str]:
             if item.factor is not None and not 1 / _LARGE <= item.factor <= _LARGE:
                 text = f"its runs take {item.factor:.3g} times the predicted time"
                 yield f"warning: {name}: {text}; the cause may not be the same on other machines"
+            if item.outside:
+                yield f"warning: {name}: {item.outside}"
         else:
             text = item.note or "not calibrated: no runs"
             yield f"{name}: {text}; its band is that of the accuracy of the models"

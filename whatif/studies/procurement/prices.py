@@ -38,6 +38,8 @@ class PriceList:
     """Rent of one node in money/s."""
     offered: float = np.inf
     """Number of nodes offered."""
+    kept: float = 1.0
+    """Share of the stated prices that remains after the discount."""
     origin: str = ""
     """Where the price comes from, if not from the study."""
 
@@ -107,7 +109,7 @@ class _Converter:
         steps = tuple((count, kept * each) for count, each in found.node_prices)
         rate = None if found.rate is None else kept * found.rate
         offered = found.offered if machine.node_count is None else machine.node_count
-        return PriceList(steps, fixed, rate, offered, found.origin)
+        return PriceList(steps, fixed, rate, offered, kept, found.origin)
 
     def _stated(self, at: str, machine: Machine) -> PriceList:
         if machine.node_rate is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from whatif.schema.toml import Document
 from whatif.studies.procurement.economics import Mix, Outcome, Terms, outcome
 from whatif.studies.procurement.jobs import JobCache, Jobs, jobs_of, scenario_key
 from whatif.studies.procurement.placing import remarks
-from whatif.studies.procurement.prices import PriceList, Prices, price_remarks, prices_of, without_price
+from whatif.studies.procurement.prices import Prices, price_remarks, prices_of, without_price
 from whatif.studies.required_nodes import required_nodes
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
@@ -199,9 +199,7 @@ def _ranked(
 
 def present_outcome(mix: Mix, nodes: float, prices: Prices, terms: Terms) -> Outcome:
     """Outcome of the present machine, which no limit applies to."""
-    own = prices.machines[PRESENT]
-    kept = PriceList(own.node_prices, own.fixed, own.rate, nodes, own.origin)
-    return outcome(mix, mix, nodes, kept, terms.unlimited())
+    return outcome(mix, mix, nodes, replace(prices.machines[PRESENT], offered=nodes), terms.unlimited())
 
 
 def _present_nodes(file: StudyFile, jobs: Jobs) -> float:
