@@ -12,7 +12,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-PLUGINS: Final = ("whatif.linpack", "whatif.profiles", "whatif.files")
+PLUGINS: Final = ("whatif.linpack", "whatif.profiles", "whatif.transformers", "whatif.files")
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -24,7 +24,9 @@ class ApplicationKind(NamedTuple):
     wirer: str
     """Function from a `whatif.core.context.Context` to the terms of the application."""
     remarks: str
-    """Function from a program and the values of its swept parameters to remarks on the simulation."""
+    """Function from a program and the values of its swept parameters to remarks on the result."""
+    results: str = ""
+    """Function from a `Context` and the terms of the columns to terms of further columns, by name; empty for none."""
 
 
 class Verb(NamedTuple):

@@ -105,3 +105,11 @@ MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 Precision = Literal["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8"]
 PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 """Precisions of the elements of a matrix."""
+TrainingPrecision = Literal["bf16", "fp8", "mxfp8", "nvfp4"]
+TRAINING_PRECISIONS: Final[Mapping[TrainingPrecision, Precision]] = {
+    "bf16": "bf16",
+    "fp8": "fp8",
+    "mxfp8": "fp8",
+    "nvfp4": "fp4",
+}
+"""Precision of the matrix units by that of the products of a transformer."""

@@ -60,10 +60,20 @@ def compile_scenario(loaded: Loaded) -> Program:
     phases = with_corrections(context, _phases(context))
     times = _columns(context, phases)
     worth, missing = wire_energy(context, phases, times)
+    worth |= _results(context, times)
     worth |= _estimates(context, times | worth | missing)
     wiring.raise_problems()
     constraints = tuple(wiring.constraints)
     return Program(loaded, wiring.parameters, wiring.terms, constraints, tuple(phases), times | worth, missing)
+
+
+def _results(context: Context, times: Mapping[str, str]) -> dict[str, str]:
+    """Terms of the further results of an application of a plug-in, by name."""
+    registered = registered_applications().get(getattr(context.scenario.application, "kind", ""))
+    found: dict[str, str] = (
+        {} if registered is None or not registered.results else (resolve(registered.results)(context, times))
+    )
+    return found
 
 
 def _phases(context: Context) -> list[PhaseTerm]:

@@ -1,7 +1,7 @@
-"""Layers of a transformer: parameters, operations and memory traffic of one token.
+"""Layers of a transformer: parameters, operations and memory traffic of tokens.
 
 Symbols: h hidden size, a heads, g heads of keys and values, d head size, f feed-forward size, V vocabulary, s sequence
-length, T tokens of a micro batch on one rank.
+length, T tokens of a micro batch on one rank, t tensor ranks.
 """
 
 from __future__ import annotations
@@ -20,13 +20,19 @@ BACKWARD_ATTENTION: Final = 2.5
 """Products of attention backward over those forward: five with the recomputed scores, over two (FlashAttention)."""
 
 
-@model("N_a = h d (2 a + 2 g)", _DEFINITION)
+@model("N n", _DEFINITION)
+def several_parameters(parameter_count: Count, count: Count) -> Count:
+    """Product of two counts, such as the parameters of n experts. Elementwise."""
+    return parameter_count * count
+
+
+@model("N_a = 2 h d (a + g)", _DEFINITION)
 def attention_parameters(hidden_size: Count, head_count: Count, kv_head_count: Count, head_size: Count) -> Count:
     """Parameters of the projections to queries, keys and values, and of their output, of one layer. Elementwise."""
-    return hidden_size * head_size * 2 * (head_count + kv_head_count)
+    return 2 * hidden_size * head_size * (head_count + kv_head_count)
 
 
-@model("N_a = h r_q + r_q a d + h (r + d_r) + r a (d - d_r + d_v) + a d_v h", _LATENT)
+@model("N_a = r_q (h + a d) + h (r + d_r) + r a (d - d_r + d_v) + a d_v h", _LATENT)
 def latent_parameters(
     hidden_size: Count,
     head_count: Count,
@@ -39,16 +45,12 @@ def latent_parameters(
     """Parameters of the projections of latent attention of one layer.
 
     `head_size` d of queries and keys includes `rotary_size` d_r, the part with positions; `kv_rank` r is the size of
-    the latent vector, `query_rank` r_q that of queries, `value_size` d_v. Elementwise.
+    the latent vector, `query_rank` r_q that of queries, `value_size` is d_v. Elementwise.
     """
     queries = query_rank * (hidden_size + head_count * head_size)
     latent = hidden_size * (kv_rank + rotary_size)
-    return (
-        queries
-        + latent
-        + kv_rank * head_count * (head_size - rotary_size + value_size)
-        + (head_count * value_size * hidden_size)
-    )
+    expanded = kv_rank * head_count * (head_size - rotary_size + value_size)
+    return queries + latent + expanded + head_count * value_size * hidden_size
 
 
 @model("N_f = n h f, n = 3 if gated, else 2", _DEFINITION)
@@ -57,38 +59,40 @@ def feed_forward_parameters(hidden_size: Count, feed_forward_size: Count, *, gat
     return (3.0 if gated else 2.0) * hidden_size * feed_forward_size
 
 
-@model("L_e = ⌊(L - L_0) / i⌋", _DEFINITION)
+@model("L_x = ⌊(L - L_0) / i⌋", _DEFINITION)
 def expert_layers(layer_count: Count, leading_dense_count: Count, expert_interval: Count) -> Count:
-    """Layers with experts: every i-th one after the leading dense ones. Elementwise."""
+    """Layers with experts: every i-th one after the leading dense ones. Elementwise; valid for i ≥ 1."""
     return np.floor((layer_count - leading_dense_count) / expert_interval)
 
 
-@model("N = L N_a + (L - L_e) N_f + L_e (n N_x + h E) + e V h", _DEFINITION)
+@model("N = L N_a + (L - L_x) N_f + L_x ((n + n_s) N_x + h E) + N_e", _DEFINITION)
 def model_parameters(
     layer_count: Count,
     expert_layer_count: Count,
     attention_parameters: Count,
     dense_parameters: Count,
     expert_parameters: Count,
-    used_expert_count: Count,
+    expert_count: Count,
+    shared_expert_count: Count,
     router_parameters: Count,
     embedding_parameters: Count,
 ) -> Count:
     """Parameters of a model, without norms and biases.
 
-    `used_expert_count` n counts experts of a layer: all of them, or those that a token uses; `router_parameters` are
-    those of one layer, `embedding_parameters` those of all embeddings that count. Elementwise.
+    `expert_count` n counts routed experts of a layer: all of them, or those that a token is sent to; n_s are shared
+    ones. `router_parameters` h E are those of one layer, `embedding_parameters` N_e those of all embeddings that count.
+    Elementwise.
     """
-    experts = expert_layer_count * (used_expert_count * expert_parameters + router_parameters)
+    experts = (expert_count + shared_expert_count) * expert_parameters + router_parameters
     dense = (layer_count - expert_layer_count) * dense_parameters
-    return layer_count * attention_parameters + dense + experts + embedding_parameters
+    return layer_count * attention_parameters + dense + expert_layer_count * experts + embedding_parameters
 
 
-@model("l = s, or w (2 - w / s) with a window w < s", "definition, causal masks")
+@model("l = s + ω (w (2 - w / s) - s), w < s", "definition, causal masks")
 def attended_length(sequence_length: Count, window: Count, windowed_fraction: Fraction) -> Count:
     """Twice the mean number of tokens that a token attends to: s under a causal mask.
 
-    `windowed_fraction` of the layers have a sliding window of w tokens. Elementwise; valid for s ≥ 1, w ≥ 1.
+    A share ω of the layers has a sliding window of w tokens. Elementwise; valid for s ≥ 1, w ≥ 1.
     """
     width = np.minimum(window, sequence_length)
     windowed = width * (2 - width / sequence_length)
@@ -127,15 +131,15 @@ def attention_operations(
     tensor_size: Count,
     passes: Count,
 ) -> Operations:
-    """Operations of the scores and their products with values in one layer, without those that are masked.
+    """Operations of the scores and of their products with values in one layer, without those that are masked.
 
-    `passes` x is 1 forward and 2.5 backward, where scores are computed again. Elementwise.
+    `passes` x is 1 forward, and 2.5 backward, where scores are computed again. Elementwise.
     """
     products = token_count * head_count * (head_size + value_size) * attended_length
     return passes * products / tensor_size
 
 
-@model("Q = x (T (h + w) + N) s / t", "every matrix is moved once in each pass")
+@model("Q = x (T (h + w / t) + N / t) s", "every matrix is moved once in each pass")
 def product_size(
     token_count: Count,
     hidden_size: Count,
@@ -146,22 +150,61 @@ def product_size(
     passes: Count,
 ) -> Bytes:
     """Bytes that products of T tokens move: tokens of h and of w elements, and N parameters on t ranks. Elementwise."""
-    return passes * (token_count * (hidden_size * tensor_size + width) + parameter_count) * element_size / tensor_size
+    divided = (token_count * width + parameter_count) / tensor_size
+    return passes * (token_count * hidden_size + divided) * element_size
 
 
 @model("Q = (c_h h + c_f f) T s / t", "elements that fused kernels read and write")
 def pointwise_size(
     token_count: Count,
     hidden_size: Count,
-    feed_forward_size: Count,
+    inner_size: Count,
     tensor_size: Count,
     hidden_passes: Count,
-    feed_forward_passes: Count,
+    inner_passes: Count,
     element_size: Bytes,
 ) -> Bytes:
     """Bytes of norms, residuals, rotations, activations and their gradients in one layer.
 
-    `hidden_passes` c_h and `feed_forward_passes` c_f count elements read or written. Elementwise.
+    `hidden_passes` c_h and `inner_passes` c_f count elements read or written of h hidden and f inner ones. Elementwise.
     """
-    elements = hidden_passes * hidden_size + feed_forward_passes * feed_forward_size
-    return token_count * elements * element_size / tensor_size
+    return token_count * (hidden_passes * hidden_size + inner_passes * inner_size) * element_size / tensor_size
+
+
+@model("Q = n w T s / t", _DEFINITION)
+def token_size(token_count: Count, width: Count, tensor_size: Count, passes: Count, element_size: Bytes) -> Bytes:
+    """Bytes of T tokens of w elements on one of t ranks, n times. Elementwise."""
+    return passes * width * token_count * element_size / tensor_size
+
+
+@model("w = a d + g (d + d_v)", _DEFINITION)
+def projection_width(head_count: Count, kv_head_count: Count, head_size: Count, value_size: Count) -> Count:
+    """Elements of queries, keys and values of a token. Elementwise."""
+    return head_count * head_size + kv_head_count * (head_size + value_size)
+
+
+@model("w = (a + g) (d + d_v)", _DEFINITION)
+def attention_width(head_count: Count, kv_head_count: Count, head_size: Count, value_size: Count) -> Count:
+    """Elements of queries, keys, values and outputs of a token. Elementwise."""
+    return (head_count + kv_head_count) * (head_size + value_size)
+
+
+@model("w = ⌈g / t⌉ (d + d_v)", _DEFINITION)
+def kv_width(kv_head_count: Count, tensor_size: Count, head_size: Count, value_size: Count) -> Count:
+    """Elements of keys and values of a token on one of t ranks. Elementwise; valid for t ≥ 1."""
+    return np.ceil(kv_head_count / tensor_size) * (head_size + value_size)
+
+
+@model("f = ((L - L_x) f + L_x (k + n_s) f_x) / L", _DEFINITION)
+def inner_size(
+    layer_count: Count,
+    expert_layer_count: Count,
+    feed_forward_size: Count,
+    expert_size: Count,
+    active_expert_count: Count,
+    shared_expert_count: Count,
+) -> Count:
+    """Inner elements of the blocks that a token passes, the mean of the layers. Elementwise; valid for L ≥ 1."""
+    dense = (layer_count - expert_layer_count) * feed_forward_size
+    experts = expert_layer_count * (active_expert_count + shared_expert_count) * expert_size
+    return (dense + experts) / layer_count

@@ -44,6 +44,21 @@ def _by_rule(key: str) -> Any:
     return _default(f"= {factor} * {_GPU}.{base}")
 
 
+class TransformerShares(StrictTable):
+    """Shares of the peak that transformers sustain in training, without tiles that are not full."""
+
+    bf16: PositiveFraction = 0.65
+    """Products of layers in bf16, of the peak of bf16."""
+    fp8: PositiveFraction = 0.6
+    """Products with operands in fp8, a scale for each tensor, of the peak of fp8."""
+    mxfp8: PositiveFraction = 0.6
+    """Products with operands in fp8, a scale for each block, of the peak of fp8."""
+    nvfp4: PositiveFraction = 0.55
+    """Products with operands in fp4, of the peak of fp4."""
+    attention: PositiveFraction = 0.4
+    """Attention in bf16, without masked scores, of the peak of bf16."""
+
+
 class VectorRates(StrictTable):
     """Peak rates of the vector units by precision; those of fp32 and fp64 are `peak_single_rate` and
     `peak_double_rate`."""
@@ -109,6 +124,7 @@ class GPU(StrictTable):
     vector_efficiency: PositiveFraction = 0.91
     """Share of the vector peak that large products of matrices of HPL sustain on a device without matrix units for
     FP64: 10 of 11 Tflop/s as measured on a tile of Aurora's GPUs."""
+    transformer: TransformerShares = TransformerShares()
     multiprocessor_count: Count = _default(f"= ceil({_GPU}.peak_single_rate / {_RATE_OF_MULTIPROCESSOR})")
     """Multiprocessors or compute units; by default from the single-precision rate, 128 lanes at 1.875 GHz each."""
     tile_extent: Count = 128.0

@@ -17,6 +17,7 @@ from whatif.schema.network import Distance
 from whatif.schema.platform_spec import CPU, FitRecord, FittedData, Host, NVLink, PCIe, Source
 from whatif.schema.shipped import find, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document, without
+from whatif.schema.transformer import Transformer
 
 KINDS: Final[Mapping[str, str]] = {
     "gpu": "gpu",
@@ -27,6 +28,7 @@ KINDS: Final[Mapping[str, str]] = {
     "intra_socket": "distance",
     "inter_socket": "distance",
     "inter_node": "distance",
+    "transformer": "transformer",
 }
 """Kind of part that a table of a platform can extend, by the key of the table."""
 _MODELS: Final[Mapping[str, Mapping[str, type[BaseModel]]]] = {
@@ -35,6 +37,7 @@ _MODELS: Final[Mapping[str, Mapping[str, type[BaseModel]]]] = {
     "host": {"": Host},
     "link": {"pcie": PCIe, "nvlink": NVLink},
     "distance": {"": Distance},
+    "transformer": {"": Transformer},
     "phase": {"regression": RegressionPhase, "structured_grid": StructuredGridPhase},
 }
 _FITTED: Final = ("application", "phases"), ("application", "estimates")

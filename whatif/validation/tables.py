@@ -37,6 +37,7 @@ from whatif.validation.library_collectives import library_collectives
 from whatif.validation.matrix_products import matrix_products
 from whatif.validation.power_models import machine_power, power_caps
 from whatif.validation.shared_links import simulated_time
+from whatif.validation.training_steps import training_steps
 from whatif.validation.whole_machines import whole_machines
 
 _NANOSECOND: Final = 1e-9
@@ -266,6 +267,7 @@ TABLES: Final[Mapping[str, Callable[..., Table]]] = {
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
     "kernels": lambda: anchored_kernels(rows_of("rajaperf_kernels.csv")),
     "gemm": lambda: matrix_products(rows_of("gemm.csv")),
+    "transformers": lambda: training_steps(rows_of("training_steps.csv")),
     "collectives": lambda: library_collectives(rows_of("gpu_collectives.csv")),
 }
 """Comparisons by topic; those of `LONG_TOPICS` take a function of the finished share."""

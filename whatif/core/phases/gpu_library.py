@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from whatif.core.context import Context
@@ -23,7 +24,15 @@ def wire_library(
     Measured parameters apply where the platform has them, else data sheets.
     """
     _check(context, name, phase)
-    inputs = {"message_size": size, **_ranks_and_bandwidths(context, name, phase)}
+    group = group_of(context, f"application.phases.{name}.group", phase.group)
+    return library_operation(context, name, group, algorithms, size)
+
+
+def library_operation(
+    context: Context, name: str, group: Mapping[str, Reference], algorithms: tuple[str, ...], size: Reference
+) -> str:
+    """Time of one operation of the groups with a size and a stride, by the fastest of some algorithms."""
+    inputs = {"message_size": size, **_ranks_and_bandwidths(context, name, group)}
     algorithm = algorithms[0] if len(algorithms) == 1 else "best"
     options = {"algorithm": algorithm, "switch_reduction": context.scenario.platform.node.switch_reduction}
 
@@ -34,11 +43,10 @@ def wire_library(
     return measured or datasheet(f"{name}.operation_time")
 
 
-def _ranks_and_bandwidths(context: Context, name: str, phase: CollectivePhase) -> dict[str, Reference]:
+def _ranks_and_bandwidths(context: Context, name: str, group: Mapping[str, Reference]) -> dict[str, Reference]:
     """Ranks and those of them in a link domain, and bandwidths of one in it and of the domain to others."""
     wiring, domain = context.wiring, context.domain_rank_count
     placed = context.once("domain.rank_count", sharing_count, rank_count=context.placed_count, available_count=domain)
-    group = group_of(context, f"application.phases.{name}.group", phase.group)
     members = wiring.add(f"{name}.domain_member_count", members_in_domain, {**group, "domain_rank_count": placed})
     return {
         "rank_count": group["group_size"],

@@ -1,0 +1,132 @@
+"""`python -m benchmarks.training_fit`: shares of peaks, fixed times and exposures, fitted to measured training steps.
+
+Least squares of the logarithms of predicted over measured times, with the starting values as a weak prior; of rows of
+one configuration the last release counts. Prints the values, errors, and errors with each model left out. Two minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from whatif.core.evaluate import evaluate
+from whatif.models.quantities import FloatArray
+from whatif.validation.tables import rows_of
+from whatif.validation.training_steps import Rows, kinds, training_scenario
+
+_PRIOR: Final = 0.3
+"""Deviation of the logarithm of a value from its start."""
+_PLAN: Final = "application.plan"
+_SHARED: Final = {
+    "pointwise_fraction": 0.65, "layer_time": 1.2e-3, "tensor_exposure": 0.8, "pipeline_exposure": 0.3,
+    "data_exposure": 0.6, "shard_exposure": 0.5,
+}  # fmt: skip
+_EXPERTS: Final = {"expert_fraction": 0.5, "expert_layer_time": 4e-3, "expert_exposure": 0.4}
+"""Fitted to models with experts, with the values of the dense ones."""
+_SHARES: Final = {"bf16": 0.68, "fp8": 0.58, "mxfp8": 0.58, "nvfp4": 0.5, "attention": 0.45}
+_RESULT: Final = ("time_s", "release", "source")
+
+
+def latest(rows: Rows) -> Rows:
+    """Rows of the last release of each configuration."""
+    found: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in rows:
+        key = tuple(text for name, text in row.items() if name not in _RESULT)
+        if key not in found or found[key]["release"] < row["release"]:
+            found[key] = row
+    return list(found.values())
+
+
+class Fit:
+    """Parameters by device and precision, and the programs of rows; some values may be known."""
+
+    def __init__(
+        self, rows: Rows, starts: Mapping[tuple[str, str], float], known: Mapping[tuple[str, str], float]
+    ) -> None:
+        self.rows = rows
+        self.programs = [training_scenario(row).program for row in rows]
+        self.names, self.known = list(starts), known
+        self.start = np.log(list(starts.values()))
+        ends = [0.02 if name.endswith("time") else 1.0 for _, name in self.names]
+        self.bounds = (self.start - 2.5, np.maximum(np.log(ends), self.start + 1e-6))
+
+    def values(self, row: dict[str, str], logarithms: FloatArray) -> dict[str, FloatArray]:
+        """Values of the parameters of one row, by path."""
+        stated = {**self.known, **dict(zip(self.names, np.exp(logarithms).tolist(), strict=True))}
+        return {
+            f"platform.node.gpu.transformer.{name}" if device else f"{_PLAN}.{name}": np.asarray(value)
+            for (device, name), value in stated.items()
+            if device in ("", device_of(row, name))
+        }
+
+    def errors(self, logarithms: FloatArray, chosen: Sequence[int]) -> FloatArray:
+        """Relative errors of some rows."""
+        times = [
+            float(evaluate(self.programs[at], self.values(self.rows[at], logarithms)).values["iteration.time"])
+            for at in chosen
+        ]
+        return np.array(times) / np.array([float(self.rows[at]["time_s"]) for at in chosen]) - 1
+
+    def solve(self, chosen: Sequence[int]) -> FloatArray:
+        """Logarithms of the values that fit some rows."""
+
+        def residuals(logarithms: FloatArray) -> FloatArray:
+            errors = np.log1p(self.errors(logarithms, chosen)) / 0.1
+            return np.concatenate([errors, (logarithms - self.start) / _PRIOR])
+
+        found: FloatArray = least_squares(
+            residuals, self.start, bounds=self.bounds, loss="soft_l1", xtol=1e-4, ftol=1e-4
+        ).x
+        return found
+
+    def report(self, kind: str) -> dict[tuple[str, str], float]:
+        """Fitted values; prints them, errors by study, and errors with each model left out."""
+        every = list(range(len(self.rows)))
+        found = self.solve(every)
+        stated = dict(zip(self.names, np.exp(found).tolist(), strict=True))
+        for (device, name), value in stated.items():
+            print(f"{device or 'plan':10} {name:20} {value:.3g}")
+        _print(f"{kind}, fitted", self.rows, self.errors(found, every))
+        held_out = np.zeros(len(every))
+        for model in dict.fromkeys(map(_model, self.rows)):
+            out = [at for at in every if _model(self.rows[at]) == model]
+            held_out[out] = self.errors(self.solve([at for at in every if at not in out]), out)
+        _print(f"{kind}, each model left out", self.rows, held_out)
+        return stated
+
+
+def _model(row: dict[str, str]) -> tuple[str, ...]:
+    return row["study"], row["model"], row["layer_count"]
+
+
+def device_of(row: dict[str, str], name: str) -> str:
+    """Family of the device; attention of MPT on H100 is that of FlashAttention of 2023."""
+    family = {"dgx_a100": "A100", "dgx_h100": "H100"}.get(row["platform"], "Blackwell")
+    return f"{family} MPT" if (family, row["study"], name) == ("H100", "MPT", "attention") else family
+
+
+def main() -> None:
+    """Fit dense models, then those with experts, and print values and errors."""
+    rows = latest(rows_of("training_steps.csv"))
+    masks = kinds(rows)
+    dense, sparse = ([row for row, kept in zip(rows, masks[kind].tolist(), strict=True) if kept] for kind in masks)
+    used = dict.fromkeys(
+        (device_of(row, name), name) for row in dense for name in ("bf16", row["precision"], "attention")
+    )
+    shares = {(device, name): _SHARES[name] for device, name in used}
+    known = Fit(dense, {**shares, **{("", name): value for name, value in _SHARED.items()}}, {}).report("dense")
+    Fit(sparse, {("", name): value for name, value in _EXPERTS.items()}, known).report("with experts")
+
+
+def _print(what: str, rows: Rows, errors: FloatArray) -> None:
+    for study in dict.fromkeys(row["study"] for row in rows):
+        own = errors[[row["study"] == study for row in rows]]
+        words = f"mean error {np.abs(own).mean():.1%}, bias {own.mean():+.1%}, worst {np.abs(own).max():.0%}"
+        print(f"{what}, {study}: {len(own)} rows, {words}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Tables of a transformer and of the plan by which it is trained."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from whatif.schema.expressions import parse_expression
+from whatif.schema.fields import Bytes, Count, CountOrZero, Fraction, PositiveFraction, Seconds, StrictTable
+from whatif.vocabulary import TrainingPrecision
+
+_MODEL: Final = "application.transformer"
+
+
+def _default(text: str) -> Any:
+    """Field that is computed by an expression where the file states no value."""
+    expression = parse_expression(text)
+    return Field(default_factory=lambda: expression)
+
+
+class Transformer(StrictTable):
+    """A transformer: layers of attention and feed-forward blocks or experts."""
+
+    name: str
+    """Name of the model."""
+    layer_count: Count
+    """Layers."""
+    hidden_size: Count
+    """Elements of the vector of a token."""
+    head_count: Count
+    """Heads of queries."""
+    kv_head_count: Count = _default(f"= {_MODEL}.head_count")
+    """Heads of keys and values; by default as many as of queries."""
+    head_size: Count = _default(f"= {_MODEL}.hidden_size / {_MODEL}.head_count")
+    """Elements of a head of queries and keys."""
+    value_size: Count = _default(f"= {_MODEL}.head_size")
+    """Elements of a head of values."""
+    blocks: Literal["dense", "experts"] = "dense"
+    """Feed-forward blocks: dense ones, or experts in all layers but the leading dense ones."""
+    feed_forward_size: Count | None = None
+    """Inner elements of a dense feed-forward block."""
+    gated: bool = True
+    """Whether feed-forward blocks and experts have a gate, a third matrix."""
+    vocabulary_size: Count
+    """Tokens of the vocabulary."""
+    tied_embeddings: bool = False
+    """Whether the output uses the matrix of the input embedding."""
+    attention: Literal["full", "window", "latent"] = "full"
+    """full: all tokens before; window: `windowed_fraction` of the layers attend to `window` tokens; latent: keys and
+    values are projected from a latent vector (DeepSeek)."""
+    window: Count = 4096.0
+    """Tokens of a sliding window."""
+    windowed_fraction: Fraction = 0.5
+    """Share of the layers with a sliding window."""
+    query_rank: CountOrZero = 1536.0
+    """Size of the latent vector of queries, for `attention = "latent"`."""
+    kv_rank: CountOrZero = 512.0
+    """Size of the latent vector of keys and values."""
+    rotary_size: CountOrZero = 64.0
+    """Elements of a head that carry positions, part of `head_size`."""
+    expert_count: Count = 1.0
+    """Experts of a layer, for `blocks = "experts"`."""
+    active_expert_count: Count = 1.0
+    """Experts that a token is sent to."""
+    shared_expert_count: Count | None = None
+    """Experts that every token passes."""
+    expert_size: Count = 1.0
+    """Inner elements of an expert."""
+    leading_dense_count: CountOrZero = 0.0
+    """Dense layers before the first with experts."""
+    expert_interval: Count = 1.0
+    """Layers from one with experts to the next."""
+
+
+class TrainingPlan(StrictTable):
+    """How a transformer is trained: batches, parallelism, precision, memory, and what overlaps."""
+
+    sequence_length: Count
+    """Tokens of a sequence."""
+    global_batch: Count
+    """Sequences of a step."""
+    micro_batch: Count = 1.0
+    """Sequences of a micro batch."""
+    tensor_size: Count = 1.0
+    """Ranks that share the products of each layer."""
+    sequence_parallel: bool = True
+    """Whether tensor ranks share the tokens where no product needs all of them."""
+    context_size: Count = 1.0
+    """Ranks that share a sequence."""
+    pipeline_size: Count = 1.0
+    """Stages of the pipeline."""
+    virtual_count: Count = 1.0
+    """Parts of the model on each stage (interleaving)."""
+    expert_size: Count = 1.0
+    """Ranks that share the experts of a layer."""
+    precision: TrainingPrecision = "bf16"
+    """Precision of the products of layers; fp8 with a scale for each tensor, mxfp8 and nvfp4 for each block. Attention,
+    logits and messages are in bf16."""
+    sharding: Literal["none", "optimiser", "gradients", "full"] = "optimiser"
+    """What replicas spread among them: nothing, optimiser states, gradients too, or weights too (FSDP)."""
+    recomputation: Literal["none", "selective", "full"] = "none"
+    """none: activations are kept; selective: attention is computed again; full: every layer is."""
+    schedule: Literal["1f1b", "zero_bubble"] = "1f1b"
+    """Order of the micro batches in the pipeline."""
+    fused_attention: bool = True
+    """Whether attention keeps no scores, as FlashAttention."""
+    dropout: bool = False
+    """Whether masks of dropout are kept."""
+    gradient_size: Bytes = 4.0
+    """Bytes of a gradient."""
+    optimiser_size: Bytes = 12.0
+    """Bytes of the optimiser's states of a parameter: 12 of Adam with weights in fp32."""
+    pointwise_fraction: PositiveFraction = 0.555
+    """Share of the memory bandwidth in norms, residuals and activations."""
+    expert_fraction: PositiveFraction = 0.5
+    """Share of the rate of large products that products of experts reach, without tiles that are not full."""
+    layer_time: Seconds = 1.52e-3
+    """Fixed time of a layer and micro batch, forward and backward: launches and what they wait for."""
+    expert_layer_time: Seconds = 4.0e-3
+    """Fixed time of a layer with experts, which also sorts tokens."""
+    tensor_exposure: Fraction = 1.0
+    """Share of the communication of tensor ranks that nothing hides."""
+    context_exposure: Fraction = 0.3
+    """Share of that of context ranks."""
+    expert_exposure: Fraction = 0.5
+    """Share of that of expert ranks."""
+    pipeline_exposure: Fraction = 0.3
+    """Share of the messages between stages."""
+    data_exposure: Fraction = 0.62
+    """Share of that of replicas with `sharding` below full."""
+    shard_exposure: Fraction = 0.55
+    """Share of that of replicas with full sharding."""
+    stall_time: Seconds = 0.0
+    """Time in which a step waits for its data."""

@@ -1,0 +1,18 @@
+"""Training of transformers: the model and its plan as an application, and its terms."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from whatif.plugins import ApplicationKind, Plugin
+
+PLUGIN: Final = Plugin(
+    applications={
+        "training": ApplicationKind(
+            "whatif.transformers.training_application:TrainingApplication",
+            "whatif.transformers.training_terms:wire_training",
+            "whatif.transformers.training_results:training_remarks",
+            "whatif.transformers.training_results:training_results",
+        )
+    },
+)

@@ -1,0 +1,103 @@
+"""Communication of a training step: collectives of the groups of ranks, as far as computation does not hide them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from whatif.core.phases.gpu_library import library_operation
+from whatif.core.term import Reference
+from whatif.models import transformer_layers as layers
+from whatif.models import transformer_steps as steps
+from whatif.transformers.transformer_parts import BF16, MODEL, ONCE, PLAN, Parts, number
+
+_GATHERS: Final = 8.0
+"""Gathers and reductions of the activations in one pass of a layer: two of each forward, and two of each backward."""
+_KEYS: Final = 3.0
+"""Gathers of keys and values: forward, backward, and the reduction of their gradients."""
+_EXCHANGES: Final = 4.0
+"""Exchanges of tokens between experts: to them and back, forward and backward."""
+
+
+class Communication:
+    """Wiring of the communication of one rank."""
+
+    def __init__(self, parts: Parts, again: float, computing: str) -> None:
+        self.parts = parts
+        self.again = 1 + again / 2
+        """Communication of layers relative to that without recomputation: of one pass forward more."""
+        self.computing = computing
+
+    def of_layers(self) -> dict[str, str]:
+        """Exposed times of the communication of all micro batches."""
+        parts = self.parts
+        hidden = self._size("tensor_parallel", parts.tokens, f"{MODEL}.hidden_size")
+        keys = self._size("context_parallel", parts.sequence_tokens, parts.kv_width)
+        passes = parts.layer_passes
+        found = {
+            "tensor_parallel": self._layers("tensor", hidden, "ring_allgather", _GATHERS * self.again, passes),
+            "context_parallel": self._layers("context", keys, "ring_allgather", _KEYS, passes),
+        }
+        if parts.has_experts:
+            routed = parts.add("training.routed_tokens", layers.several_parameters, parameter_count=parts.tokens,
+                               count=f"{MODEL}.active_expert_count")  # fmt: skip
+            sent = self._size("expert_parallel", routed, f"{MODEL}.hidden_size")
+            found["expert_parallel"] = self._layers("expert", sent, "pairwise", _EXCHANGES * self.again,
+                                                    parts.expert_passes)  # fmt: skip
+        return {**found, "stage_messages": self._stage_messages()}
+
+    def _size(self, name: str, tokens: Reference, width: Reference, shares: Reference = ONCE) -> str:
+        """Bytes of the tokens that one collective sends."""
+        return self.parts.add(f"{name}.message_size", layers.token_size, token_count=tokens, width=width,
+                              tensor_size=shares, passes=ONCE, element_size=BF16)  # fmt: skip
+
+    def _layers(self, group: str, size: str, algorithm: str, each: float, passes: Reference) -> str:
+        """Exposed time of `each` collectives of a group in every pass of a layer."""
+        name = f"{group}_parallel"
+        once = self._operation(name, group, size, algorithm)
+        layer = self.parts.add(f"{name}.layer_time", steps.counted_time, once_time=once, pass_count=number(each))
+        return self._exposed(name, f"{group}_exposure", layer, passes)
+
+    def _operation(self, name: str, group: str, size: str, algorithm: str) -> str:
+        return library_operation(self.parts.context, name, self.parts.groups[group], (algorithm,), size)
+
+    def _exposed(self, name: str, exposure: str, once: str, passes: Reference) -> str:
+        total = self.parts.add(f"{name}.communication_time", steps.counted_time, once_time=once, pass_count=passes)
+        return self.parts.add(name, steps.exposed_time, communication_time=total, computation_time=self.computing,
+                              exposed_fraction=f"{PLAN}.{exposure}")  # fmt: skip
+
+    def _stage_messages(self) -> str:
+        """Exposed time of activations and their gradients between stages."""
+        name = "stage_messages"
+        size = self._size(name, self.parts.tokens, f"{MODEL}.hidden_size", f"{PLAN}.tensor_size")
+        once = self._operation(name, "pipeline", size, "ring_broadcast")
+        return self._exposed(name, "pipeline_exposure", once, self.parts.stage_messages)
+
+    def of_replicas(self) -> str:
+        """Exposed time of gradients and weights between replicas."""
+        times = [self._replicated("dense", "data")]
+        if self.parts.has_experts:
+            times.append(self._replicated("expert", "expert_data"))
+        once = self.parts.context.wiring.sum("gradients.once_time", times)
+        full = self.parts.plan.sharding == "full"
+        passes = self.parts.micro_batches if full else ONCE
+        return self._exposed("gradients", "shard_exposure" if full else "data_exposure", once, passes)
+
+    def _replicated(self, kind: str, group: str) -> str:
+        """Time of the collectives of one kind of parameters.
+
+        Replicas reduce gradients and gather weights. With full sharding weights are gathered twice, and gradients
+        reduced, in every micro batch, in bf16.
+        """
+        full, name = self.parts.plan.sharding == "full", f"gradients.{kind}"
+        sent: dict[str, tuple[Reference, float]] = {
+            "weight": (BF16, 2.0 if full else 1.0),
+            "gradient": (BF16 if full else f"{PLAN}.gradient_size", 1.0),
+        }
+        times = []
+        for what, (element, each) in sent.items():
+            size = self.parts.add(f"{name}.{what}_size", steps.state_size, share_count=ONCE,
+                                  parameter_count=self.parts.state(kind), element_size=element)  # fmt: skip
+            once = self._operation(f"{name}.{what}", group, size, "ring_allgather")
+            times.append(self.parts.add(f"{name}.{what}_time", steps.counted_time, once_time=once,
+                                        pass_count=number(each)))  # fmt: skip
+        return self.parts.context.wiring.sum(f"{name}.time", times)

@@ -1,0 +1,82 @@
+"""Memory of a rank in training: weights, gradients, optimiser states, activations; it must fit the GPU."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from whatif.core.energy import GPU
+from whatif.core.term import Reference
+from whatif.models import transformer_steps as steps
+from whatif.models.ranks import memory_fits
+from whatif.transformers.transformer_parts import BF16, MODEL, ONCE, PLAN, Parts
+from whatif.units import BYTE, Quantity
+
+MEMORY: Final = "training.memory_size"
+_SPREAD: Final = {
+    "weights": ("full",),
+    "gradients": ("gradients", "full"),
+    "optimiser": ("optimiser", "gradients", "full"),
+}
+"""Shardings in which replicas spread a state."""
+_PRODUCT_SIZES: Final = {"bf16": 2.0, "fp8": 1.0, "mxfp8": 1.0, "nvfp4": 1.0}
+"""Bytes of an element that is kept as operand of a product; with fp4 its transpose is kept too."""
+
+
+def wire_memory(parts: Parts) -> None:
+    """Wire the memory of a rank by kind, and the constraint that it fits its GPU."""
+    sizes = [*(_state(parts, name) for name in _SPREAD), _activations(parts)]
+    total, room = _summed(parts, MEMORY, sizes), f"{GPU}.memory_size"
+    if room in parts.context.wiring.parameters:
+        reason = f"weights, gradients, optimiser states and activations do not fit the device ({room})"
+        parts.context.wiring.require("training.memory_size fits", reason, memory_fits,
+                                     {"needed_size": total, "available_size": room})  # fmt: skip
+
+
+def _summed(parts: Parts, name: str, sizes: list[str]) -> str:
+    return parts.context.wiring.add(name, steps.summed_size, {size: size for size in sizes})
+
+
+def _state(parts: Parts, name: str) -> str:
+    """Bytes of one state of the parameters of a rank."""
+    sizes_of: dict[str, Reference] = {"weights": BF16, "gradients": f"{PLAN}.gradient_size"}
+    element = sizes_of.get(name, f"{PLAN}.optimiser_size")
+    spread = parts.plan.sharding in _SPREAD[name]
+    sizes = [
+        parts.add(f"training.{kind}_{name}_size", steps.state_size, parameter_count=parts.state(kind),
+                  element_size=element, share_count=parts.replicas_of(kind) if spread else ONCE)
+        for kind in ("dense", "expert")[: 1 + parts.has_experts]
+    ]  # fmt: skip
+    return _summed(parts, f"training.{name}_size", sizes)
+
+
+def _activations(parts: Parts) -> str:
+    """Bytes of the activations of the first stage."""
+    add, plan = parts.add, parts.plan
+    hidden, attention, inner = _element_sizes(parts)
+    layer = add("training.layer_size", steps.layer_activations, token_count=parts.tokens,
+                hidden_size=f"{MODEL}.hidden_size", attention_width=parts.attention_width,
+                inner_size=parts.inner_size, tensor_size=f"{PLAN}.tensor_size",
+                sequence_size=f"{PLAN}.tensor_size" if plan.sequence_parallel else ONCE,
+                hidden_element_size=Quantity(hidden, BYTE), attention_element_size=Quantity(attention, BYTE),
+                inner_element_size=Quantity(inner, BYTE))  # fmt: skip
+    if plan.recomputation == "none" and not plan.fused_attention:
+        scores = add("training.score_size", steps.score_size, token_count=parts.tokens,
+                     head_count=f"{MODEL}.head_count", sequence_length=f"{PLAN}.sequence_length",
+                     tensor_size=f"{PLAN}.tensor_size")  # fmt: skip
+        layer = _summed(parts, "training.layer_and_score_size", [layer, scores])
+    sizes = {key: f"{PLAN}.{key}" for key in ("pipeline_size", "virtual_count")}
+    return add("training.activations_size", steps.stage_activations, layer_size=layer,
+               layer_count=f"{MODEL}.layer_count", micro_batch_count=parts.micro_batches, **sizes)  # fmt: skip
+
+
+def _element_sizes(parts: Parts) -> tuple[float, float, float]:
+    """Bytes that a layer keeps of a hidden element, one of attention, and an inner one.
+
+    With full recomputation its input; else inputs of both norms and of both blocks, masks of dropout, queries, keys,
+    values and outputs of attention, inputs and output of the activation (Korthikanti et al. 2022, Eq. 1 to 6).
+    """
+    if parts.plan.recomputation == "full":
+        return 2.0, 0.0, 0.0
+    product = _PRODUCT_SIZES[parts.plan.precision]
+    hidden = 4.0 + 2 * product + (2.0 if parts.plan.dropout else 0.0)
+    return hidden, 2.0, (4.0 if parts.model.gated else 2.0) + product

@@ -1,0 +1,34 @@
+"""Results of a training step beside its time: tokens a second, rate and utilisation of the model, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from whatif.core.context import Context
+from whatif.core.energy import GPU
+from whatif.core.term import Program
+from whatif.models import transformer_layers as layers
+from whatif.models import transformer_steps as steps
+from whatif.transformers.memory import MEMORY
+from whatif.transformers.transformer_parts import MODEL, PLAN, Parts
+from whatif.vocabulary import TRAINING_PRECISIONS
+
+
+def training_results(context: Context, times: Mapping[str, str]) -> dict[str, str]:
+    """Terms of the further columns, by name."""
+    parts = Parts(context)
+    batch = {key: f"{PLAN}.{key}" for key in ("global_batch", "sequence_length")}
+    tokens = parts.add("training.token_rate", steps.token_rate, iteration_time=times["iteration_time"], **batch)
+    work = parts.add("model.token_operations", layers.training_operations, token_parameters=parts.token_parameters,
+                     layer_count=f"{MODEL}.layer_count", attended_length=parts.attended, **parts.heads)  # fmt: skip
+    rate = parts.add("training.model_rate", steps.model_rate, token_operations=work, token_rate=tokens,
+                     rank_count=context.rank_count)  # fmt: skip
+    peak = f"{GPU}.matrix_rates.{TRAINING_PRECISIONS[parts.plan.precision]}"
+    share = parts.add("training.model_utilisation", steps.model_utilisation, model_rate=rate, peak_rate=peak)
+    return {"token_rate": tokens, "model_rate": rate, "model_utilisation": share, "memory_size": MEMORY}
+
+
+def training_remarks(program: Program, swept: Mapping[str, Any]) -> tuple[str, ...]:
+    """Remarks on the result: none."""
+    return ()
