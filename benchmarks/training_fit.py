@@ -27,7 +27,7 @@ _SHARED: Final = {
 _EXPERTS: Final = {"expert_fraction": 0.5, "expert_layer_time": 4e-3, "expert_exposure": 0.4}
 """Fitted to models with experts, with the values of the dense ones."""
 _SHARES: Final = {"bf16": 0.68, "fp8": 0.58, "mxfp8": 0.58, "nvfp4": 0.5, "attention": 0.45}
-_RESULT: Final = ("time_s", "release", "source")
+_RESULT: Final = ("time_s", "model_rate_Tflops", "release", "source")
 
 
 def latest(rows: Rows) -> Rows:

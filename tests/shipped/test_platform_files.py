@@ -36,6 +36,7 @@ TABLES = {
     "host": "platform.node.host",
     "link": "platform.node.host_link",
     "distance": "platform.network.inter_node",
+    "transformer": "application.transformer",
 }
 ASSUMED = re.compile(r"rule ([a-z ]+): |as |derived from |vendor figure, page not retrieved|256 B, usual for this chip")
 PAGE = ROOT / "docs" / "machines.md"
@@ -47,11 +48,11 @@ def shipped_values(name):
     return values(name)
 
 
-def values(name, overrides=None, folders=()):
-    """The numeric values of a machine, by path, that are stated in some file."""
-    table = parameter_table(load_scenario("jacobi2d", platform=name, overrides=overrides, folders=folders))
-    stated = (parameter for parameter in table.values() if not parameter.structural and parameter.source != DEFAULT)
-    return {parameter.path: parameter for parameter in stated if parameter.path.startswith("platform.")}
+def values(name, overrides=None, folders=(), scenario="jacobi2d", table="platform"):
+    """The numeric values of a machine, or of another table, by path, that are stated in some file."""
+    loaded = load_scenario(scenario, platform=name, overrides=overrides, folders=folders)
+    stated = (item for item in parameter_table(loaded).values() if not item.structural and item.source != DEFAULT)
+    return {parameter.path: parameter for parameter in stated if parameter.path.startswith(f"{table}.")}
 
 
 def part_text(name):
@@ -59,10 +60,10 @@ def part_text(name):
 
 
 def part_values(name, text, folders=()):
-    """The numeric values of a part, put into Summit."""
+    """The numeric values of a part, put into Summit, or into the training of a model."""
     table = TABLES[tomli.loads(text)["part"]]
-    parameters = values("summit", {f"{table}.extends": name}, folders)
-    return {path: parameter for path, parameter in parameters.items() if path.startswith(f"{table}.")}
+    machine, scenario = ("dgx_h100", "llama_training") if table.startswith("application.") else ("summit", "jacobi2d")
+    return values(machine, {f"{table}.extends": name}, folders, scenario, table)
 
 
 def unsourced(parameters):

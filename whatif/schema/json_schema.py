@@ -15,7 +15,7 @@ _EXTENDS = {"type": "string", "description": "Name of the file that this one ext
 _PART = {"type": "string", "description": "Name of the part that this table extends."}
 _PARTS = ("GPU", "CPU", "Host", "PCIe", "NVLink", "Distance")
 _DIALECT = "http://json-schema.org/draft-07/schema#"
-_PHASES = ("RegressionPhase", "StructuredGridPhase")
+_OF_SCENARIOS = ("RegressionPhase", "StructuredGridPhase", "Transformer")
 
 
 def file_schema(kind: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def file_schema(kind: str) -> dict[str, Any]:
     schema["$schema"] = _DIALECT
     schema["title"] = f"whatif {kind} file"
     schema["properties"]["extends"] = _EXTENDS
-    for part in (*_PARTS, *(_PHASES if kind == "scenario" else ())):
+    for part in (*_PARTS, *(_OF_SCENARIOS if kind == "scenario" else ())):
         schema["$defs"][part]["properties"]["extends"] = _PART
     if kind == "scenario":
         schema["$defs"]["PlatformSpec"]["properties"]["extends"] = _EXTENDS

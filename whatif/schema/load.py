@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -143,6 +143,17 @@ def load_part(source: str | Path, folders: Sequence[Path] = ()) -> BaseModel:
     return validate(part_model(document), Layers.of([Layer(document)]))
 
 
+def _kinds_around(layer: Layer, table: KeyPath) -> Iterator[Layer]:
+    """Layers with the kinds of the tables around a table that extends a part: without them the part were replaced."""
+    document, below = layer.document, layer.document.data
+    for length in range(1, len(table)):
+        below = below[table[length - 1]]
+        if "kind" in below:
+            data: dict[str, Any] = {}
+            set_at(data, (*table[:length], "kind"), below["kind"])
+            yield Layer(Document(document.name, document.text, data, document.folder), layer.at)
+
+
 def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]:
     """Layers with the parts that their tables extend, each part before the layer that extends it."""
     whole: list[Layer] = []
@@ -151,7 +162,7 @@ def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]
         for table, name in tables.items():
             part, model = part_layer(layer, table, name, (*_folder(layer.document), *folders))
             validate(model, Layers.of([Layer(part.document)]))
-            whole.append(part)
+            whole += [*_kinds_around(layer, table), part]
         whole.append(without_extends(layer, list(tables)) if tables else layer)
     return whole
 

@@ -234,21 +234,11 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
-        if isinstance(old, dict) and isinstance(value, dict) and _of_one_kind(old, value):
+        if isinstance(old, dict) and isinstance(value, dict) and value.get("kind", old.get("kind")) == old.get("kind"):
             result[key] = merge(old, value)
         else:
             result[key] = value
     return result
-
-
-def _of_one_kind(base: Mapping[str, Any], over: Mapping[str, Any]) -> bool:
-    """Whether a table changes another one, and is not one of another kind in its place.
-
-    Where only the upper table states a kind, the lower one may be parts of its tables.
-    """
-    if "kind" in over and "kind" not in base:
-        return base.keys() <= over.keys()
-    return bool(over.get("kind", base.get("kind")) == base.get("kind"))
 
 
 def without(data: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:

@@ -1,0 +1,144 @@
+"""Terms of a training step against hand arithmetic and limits, and plans that cannot run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import whatif
+from tests.transformers.steps_at_hand import step, terms
+from whatif.axes import Grid
+from whatif.core.evaluate import evaluate
+from whatif.core.result import run_whole
+from whatif.errors import InvalidFileError
+from whatif.models.gpu_collectives import library_time
+from whatif.validation.tables import rows_of
+from whatif.validation.training_steps import BOUNDS, errors_of, kinds, predicted_times
+
+HIDDEN, INNER, HEADS, KEYS, LAYERS, TOKENS = 4096, 14336, 32, 8, 32, 4096
+PEAK, SHARE, BANDWIDTH = 989e12, 0.658, 2970e9
+PORT = "platform.network.inter_node.injection.rendezvous"
+
+
+def test_products_attention_and_memory_traffic_by_hand():
+    found = terms()
+    tiles = float(found["projections.tile_efficiency"])
+    projections = 3 * 2 * TOKENS * 2 * HIDDEN * 128 * (HEADS + KEYS)
+    assert_allclose(found["projections"], LAYERS * projections / (PEAK * SHARE * tiles), rtol=1e-12, atol=0)
+    blocks = 3 * 2 * TOKENS * 3 * HIDDEN * INNER
+    share = SHARE * float(found["feed_forward.tile_efficiency"])
+    assert_allclose(found["feed_forward"], LAYERS * blocks / (PEAK * share), rtol=1e-12, atol=0)
+    # Half of the scores are masked: two products of 2 x 128 operations by head and pair of tokens.
+    scores = 3.5 * TOKENS * HEADS * 128 * 2 * TOKENS
+    assert_allclose(found["attention"], LAYERS * scores / (PEAK * 0.525), rtol=1e-12, atol=0)
+    moved = (36 * HIDDEN + 8 * INNER) * TOKENS * 2
+    assert_allclose(found["pointwise"], LAYERS * moved / (BANDWIDTH * 0.555), rtol=1e-12, atol=0)
+
+
+def test_a_rank_alone_communicates_nothing_and_a_pipeline_of_one_waits_for_nothing():
+    found = terms(ranks=1, global_batch=1)
+    names = ("tensor_parallel", "context_parallel", "stage_messages", "gradients", "pipeline_bubble")
+    assert [float(found[name]) for name in names] == [0.0] * 5
+
+
+def test_the_bubble_is_that_of_narayanan():
+    found = terms(ranks=8, pipeline_size=4, virtual_count=2, global_batch=16)
+    micro_batches = 16 / 2
+    expected = 3 / (2 * micro_batches) * found["training.stage_time"]
+    assert_allclose(found["pipeline_bubble"], expected, rtol=1e-12, atol=0)
+    third = terms(ranks=8, pipeline_size=4, virtual_count=2, global_batch=16, schedule="zero_bubble")
+    assert_allclose(third["pipeline_bubble"], found["pipeline_bubble"] / 3, rtol=1e-12, atol=0)
+
+
+def test_full_recomputation_takes_one_pass_forward_more():
+    without, again = terms(), terms(recomputation="full")
+    for name, ratio in (
+        ("projections", 4 / 3),
+        ("feed_forward", 4 / 3),
+        ("attention", 4.5 / 3.5),
+        ("pointwise", 4 / 3),
+    ):
+        assert_allclose(again[name], without[name] * ratio, rtol=1e-12, atol=0)
+
+
+def test_tensor_ranks_gather_and_reduce_the_activations_eight_times_a_layer():
+    found = terms(ranks=8, tensor_size=8)
+    link = found["tensor_parallel.link_bandwidth"]
+    once = library_time(np.array(2.0 * TOKENS * HIDDEN), *map(np.asarray, (8.0, 8.0)), link, np.asarray(1.0),
+                        algorithm="ring_allgather")  # fmt: skip
+    assert_allclose(found["tensor_parallel"], 8 * once * 8 * LAYERS, rtol=1e-12, atol=0)
+
+
+def test_communication_that_takes_longer_than_computation_is_exposed():
+    plan = {"ranks": 64, "global_batch": 64, "sharding": "full"}
+    fast = step(**plan)
+    slow = fast.changed({f"{PORT}.{key}_bandwidth": "0.5 GB/s" for key in ("process", "injection")}, fast.platform)
+    values = evaluate(slow.program).values
+    total, computing = values["gradients.communication_time"], values["training.computing_time"]
+    assert total > 3 * computing
+    assert_allclose(values["gradients"], total - computing, rtol=1e-12, atol=0)
+
+
+def test_experts_have_tokens_of_all_ranks_and_their_own_replicas():
+    found = terms("qwen3-30b-a3b", ranks=16, expert_size=8, global_batch=16)
+    assert float(found["training.expert_tokens"]) == TOKENS * 8 * 8 / 128
+    assert float(found["training.local_expert_count"]) == 16
+    assert float(found["training.expert_replicas"]) == 2
+    assert_allclose(found["expert_parallel.message_size"], TOKENS * 8 * 2048 * 2, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason"),
+    [
+        ({"tensor_size": 3, "ranks": 9}, "application.plan.tensor_size does not divide the heads"),
+        ({"tensor_size": 4, "ranks": 6}, "tensor, context and pipeline ranks do not divide application.rank_count"),
+        (
+            {"global_batch": 12},
+            "replicas times application.plan.micro_batch do not divide",
+        ),
+        ({"expert_size": 2}, "a model without experts needs application.plan.expert_size = 1"),
+        ({"pipeline_size": 8, "virtual_count": 5}, "more parts of stages than layers"),
+        ({"model": "llama-3-70b"}, "do not fit the device (platform.node.gpu.memory_size)"),
+        ({"model": "qwen3-30b-a3b", "expert_size": 3}, "application.plan.expert_size does not divide the experts"),
+        ({"model": "qwen3-30b-a3b", "expert_size": 16}, "does not divide the ranks with the same layers"),
+        ({"ranks": 8192, "global_batch": 8192}, "the ranks need more nodes than the platform has"),
+    ],
+)
+def test_plans_that_cannot_run_have_a_reason(plan, reason):
+    result = run_whole(step(**plan), Grid())
+    assert reason in "; ".join(result.reasons)
+    assert np.isnan(result.columns["total_time"])
+    assert np.isnan(result.columns["token_rate"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"platform": "dgx_a100", "precision": "fp8"}, "states no `matrix_rates.fp8`, which fp8 needs"),
+        ({"platform": "turin"}, "has no GPUs, which training needs"),
+    ],
+)
+def test_files_that_cannot_be_used_are_refused(options, message):
+    with pytest.raises(InvalidFileError, match=message):
+        step(**options).program  # noqa: B018 - compiles it
+
+
+def test_measured_steps_are_met_within_the_stated_bounds():
+    rows = rows_of("training_steps.csv")
+    errors = errors_of(rows, predicted_times(rows))
+    masks = kinds(rows)
+    assert {kind: int(mask.sum()) for kind, mask in masks.items()} == {"dense": 156, "with experts": 66}
+    for kind, mask in masks.items():
+        assert 0.01 < np.abs(errors[mask]).mean() < BOUNDS[kind]
+        assert np.abs(errors[mask].mean()) < 0.05
+    newest = [row["platform"] in ("dgx_h100", "dgx_b200") for row in rows] & masks["dense"]
+    assert np.abs(errors[newest]).max() < 0.3
+
+
+def test_results_of_a_step_by_hand():
+    result = whatif.run("llama_training")
+    tokens = 256 * 8192 / float(result.columns["iteration_time"])
+    assert_allclose(result.columns["token_rate"], tokens, rtol=1e-12, atol=0)
+    operations = 6 * (70.55e9 - 128256 * 8192) + 6 * 80 * 8192 * 8192
+    assert_allclose(result.columns["model_utilisation"], operations * tokens / 64 / 1979e12, rtol=1e-3, atol=0)
