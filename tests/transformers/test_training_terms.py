@@ -11,7 +11,7 @@ from tests.transformers.steps_at_hand import step, terms
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.result import run_whole
-from whatif.errors import InvalidFileError
+from whatif.errors import InvalidFileError, ToleranceError
 from whatif.models.gpu_collectives import library_time
 from whatif.validation.tables import rows_of
 from whatif.validation.training_steps import BOUNDS, errors_of, kinds, predicted_times
@@ -134,6 +134,12 @@ def test_measured_steps_are_met_within_the_stated_bounds():
         assert np.abs(errors[mask].mean()) < 0.05
     newest = [row["platform"] in ("dgx_h100", "dgx_b200") for row in rows] & masks["dense"]
     assert np.abs(errors[newest]).max() < 0.3
+
+
+def test_a_mean_error_beyond_its_bound_is_an_error(monkeypatch):
+    monkeypatch.setitem(BOUNDS, "dense", 0.03)
+    with pytest.raises(ToleranceError, match=r"transformers: dense: mean error \d\.\d%, bound 3%"):
+        whatif.comparisons("transformers").raise_if_beyond()
 
 
 def test_results_of_a_step_by_hand():

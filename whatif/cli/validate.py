@@ -71,6 +71,7 @@ def _compare(topics: tuple[str, ...], options: dict[str, Any], output: Output) -
         click.echo(f"{topic}: {table.notes.get('title', '')}", err=True)
         output.print_table(table)
     show_notes(found.notes)
+    found.raise_if_beyond()
 
 
 def _computed(found: Comparisons, topic: str) -> Table:

@@ -113,17 +113,17 @@ class TrainingPlan(StrictTable):
     """Bytes of the optimiser's states of a parameter: 12 of Adam with weights in fp32."""
     pointwise_fraction: PositiveFraction = 0.555
     """Share of the memory bandwidth in norms, residuals and activations."""
-    expert_fraction: PositiveFraction = 0.5
+    expert_fraction: PositiveFraction = 0.45
     """Share of the rate of large products that products of experts reach, without tiles that are not full."""
     layer_time: Seconds = 1.52e-3
     """Fixed time of a layer and micro batch, forward and backward: launches and what they wait for."""
-    expert_layer_time: Seconds = 4.0e-3
+    expert_layer_time: Seconds = 4.1e-3
     """Fixed time of a layer with experts, which also sorts tokens."""
     tensor_exposure: Fraction = 1.0
     """Share of the communication of tensor ranks that nothing hides."""
     context_exposure: Fraction = 0.3
     """Share of that of context ranks."""
-    expert_exposure: Fraction = 0.5
+    expert_exposure: Fraction = 0.41
     """Share of that of expert ranks."""
     pipeline_exposure: Fraction = 0.3
     """Share of the messages between stages."""

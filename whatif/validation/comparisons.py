@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from whatif.errors import UsageError, did_you_mean
+from whatif.errors import ToleranceError, UsageError, did_you_mean
 from whatif.limits import LONG_TOPICS, VALIDATION_TOPICS
 from whatif.linpack.threads import Share, silent
 from whatif.plotting.presentable import Presentable
@@ -50,6 +50,12 @@ class Comparisons(Presentable):
         if len(self.topics) > 1:
             raise UsageError(f"name one topic: {', '.join(self.topics)}")
         return self[self.topics[0]]
+
+    def raise_if_beyond(self) -> None:
+        """Raise `ToleranceError` if a mean error is beyond the bound of its table."""
+        beyond = [f"{topic}: {text}" for topic, table in self if (text := table.notes.get("beyond"))]
+        if beyond:
+            raise ToleranceError("; ".join(beyond))
 
     def __repr__(self) -> str:
         return f"<Comparisons: {', '.join(self.topics)}>"

@@ -41,7 +41,16 @@ def training_steps(rows: Rows) -> Table:
         for row, time, error in zip(rows, times.tolist(), errors.tolist(), strict=True)
     ]  # fmt: skip
     title = "; ".join(f"{kind}: {text}" for kind, text in summaries(rows, errors))
-    return Table.of_rows(columns, cells, {"title": f"steps of training, predicted and measured: {title}"})
+    notes = {"title": f"steps of training, predicted and measured: {title}"}
+    return Table.of_rows(columns, cells, notes | _beyond(rows, errors))
+
+
+def _beyond(rows: Rows, errors: FloatArray) -> dict[str, str]:
+    """Note of the kinds of models whose mean error is beyond its bound; empty if none is."""
+    means = {kind: np.abs(errors[mask]).mean() for kind, mask in kinds(rows).items()}
+    words = [f"{kind}: mean error {mean:.1%}, bound {BOUNDS[kind]:.0%}" for kind, mean in means.items()
+             if mean > BOUNDS[kind]]  # fmt: skip
+    return {"beyond": "; ".join(words)} if words else {}
 
 
 def errors_of(rows: Rows, times: FloatArray) -> FloatArray:
