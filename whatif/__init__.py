@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from whatif.api.linpack import tune_hpl as tune_hpl
     from whatif.api.measurements import import_gpu as import_gpu
     from whatif.api.measurements import import_kernels as import_kernels
+    from whatif.api.measurements import import_model as import_model
     from whatif.api.measurements import import_network as import_network
     from whatif.api.measurements import import_runs as import_runs
     from whatif.api.measurements import import_transfer as import_transfer
@@ -88,7 +89,14 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
         "fit_transfer",
     ),
     "whatif.api.linpack": ("hpl", "tune_hpl"),
-    "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer"),
+    "whatif.api.measurements": (
+        "import_gpu",
+        "import_kernels",
+        "import_model",
+        "import_network",
+        "import_runs",
+        "import_transfer",
+    ),
     "whatif.api.measuring": ("measure",),
     "whatif.api.procurement": ("new_study", "study", "study_page"),
     "whatif.api.profiles": ("import_profile", "project"),

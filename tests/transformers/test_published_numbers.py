@@ -17,6 +17,7 @@ PARAMETERS = {
     "gpt-oss-120b": 116.8, "gpt-oss-20b": 20.9, "llama-4-scout": 109.0, "llama-4-maverick": 400.0, "gpt-j-6b": 6.05,
     "llama-7b": 6.74, "llama-2-70b": 68.98, "falcon-180b": 179.5, "mistral-7b": 7.24, "gpt-3-175b": 174.6,
     "megatron-22b": 22.0, "megatron-530b": 529.6, "megatron-1t": 1008.0, "deepseek-v3": 671.0, "kimi-k2": 1043.0,
+    "mixtral-8x7b": 46.7, "mixtral-8x22b": 141.0, "nemotron-4-340b": 341.0,
 }  # fmt: skip
 """Parameters in 10^9: cards of the models."""
 TABLE_5 = [

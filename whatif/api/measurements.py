@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from whatif.atomic import write_text
 from whatif.importers.kernel_anchors import COMPARED, with_anchors
@@ -18,8 +20,9 @@ from whatif.importers.measurement_files import (
     read_run_files,
     warnings_of,
 )
-from whatif.plotting.presentable import PresentableTable
+from whatif.plotting.presentable import Presentable, PresentableTable
 from whatif.profiles.copy_files import read_transfer_files
+from whatif.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +58,48 @@ class ImportedKernels(ImportedTable):
     def write(self, path: str | Path) -> None:
         """Write the tables to a file, whole or not at all."""
         write_text(path, self.to_toml())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ImportedModel(Presentable):
+    """A transformer of a configuration file."""
+
+    values: Mapping[str, Any]
+    path: Path
+
+    def table(self) -> Table:
+        """One row per key of the transformer."""
+        return Table.of_rows({"key": None, "value": None}, [(key, str(value)) for key, value in self.values.items()])
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """Configuration file, which is not overwritten."""
+        return (self.path,)
+
+    def to_toml(self) -> str:
+        """The transformer as a part."""
+        from whatif.importers.model_config import model_part
+
+        return model_part(self.values, self.path)
+
+    def write(self, path: str | Path) -> None:
+        """Write the part to a file, whole or not at all."""
+        write_text(path, self.to_toml())
+
+
+def import_model(path: str | Path) -> ImportedModel:
+    """Transformer of a configuration file of a model hub, `config.json`, as a part that scenarios extend.
+
+    Raise `InvalidFileError` for a file that is no configuration of a transformer.
+
+    >>> import whatif
+    >>> model = whatif.import_model("tests/data/importers/models/deepseek_v3.json")
+    >>> model.values["attention"], model.values["expert_count"]
+    ('latent', 256)
+    """
+    from whatif.importers.model_config import read_model_config
+
+    return ImportedModel(read_model_config(Path(path)), Path(path))
 
 
 def import_network(files: Files, *, columns: ColumnNames | None = None, where: RowFilter = ()) -> ImportedTable:

@@ -87,6 +87,16 @@ def runs(
     output.write(import_runs(files, columns=columns, where=where, long=long))
 
 
+@command.command("model", short_help="Transformers: config.json of model hubs.")
+@click.argument("file", metavar="CONFIG", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@output_options(picture=False, formats=("toml", *TABLE_FORMATS))
+def model(file: Path, output: Output) -> None:
+    """Print the transformer of a configuration file as a part, which `[application.transformer]` extends, or a table."""
+    from whatif.api.measurements import import_model
+
+    output.write(import_model(file))
+
+
 @command.command("trace", short_help="MPI traces: DUMPI, SimGrid, GOAL, OTF2.")
 @click.argument("file", metavar="TRACE", type=click.Path(path_type=Path, exists=True))
 @click.option("--platform", metavar="NAME", help="Platform of the scenario.  [default: summit]")

@@ -1,0 +1,97 @@
+"""Configuration files of model hubs as parts of transformers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import tomli
+
+import whatif
+from tests.paths import DATA, ROOT
+from tests.transformers.steps_at_hand import terms
+from whatif.errors import InvalidFileError
+from whatif.importers.model_config import read_model_config
+
+FOLDER = DATA / "importers" / "models"
+DENSE = {
+    "num_hidden_layers": 2,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "vocab_size": 100,
+    "intermediate_size": 256,
+}
+
+
+def written(folder, **config):
+    path = folder / "config.json"
+    path.write_text(json.dumps(config))
+    return path
+
+
+def test_the_configuration_of_deepseek_v3_is_its_shipped_part():
+    found = tomli.loads(whatif.import_model(FOLDER / "deepseek_v3.json").to_toml())
+    shipped = tomli.loads((ROOT / "platforms" / "parts" / "deepseek-v3.toml").read_text(encoding="utf-8"))
+    # An interval of 1 is the default.
+    assert found.pop("expert_interval") == 1
+    for part in (found, shipped):
+        del part["name"], part["sources"]
+    assert found == shipped
+
+
+def test_a_small_dense_model_with_wide_heads(tmp_path, monkeypatch):
+    values = read_model_config(FOLDER / "minimind_qwen3.json")
+    assert values == {
+        "name": "qwen3", "layer_count": 8, "hidden_size": 768, "head_count": 8, "kv_head_count": 4, "head_size": 96,
+        "feed_forward_size": 2432, "vocabulary_size": 6400, "tied_embeddings": True,
+    }  # fmt: skip
+
+
+def test_a_written_part_is_used_by_a_scenario(whatif_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, error = whatif_main("import", "model", str(FOLDER / "deepseek_v3.json"), "-o", "ours.toml")
+    assert code == 0, error
+    code, out, error = whatif_main("check", "ours.toml")
+    assert code == 0, error
+    plan = {"sequence_length": 4096, "global_batch": 8}
+    lines = "\n".join(f"{key} = {value}" for key, value in plan.items())
+    application = '[application]\nkind = "training"\nrank_count = 8\n[application.transformer]\nextends = "ours"\n'
+    (tmp_path / "s.toml").write_text(f'platform = "dgx_h100"\n{application}[application.plan]\n{lines}\n')
+    program = whatif.load(tmp_path / "s.toml").program
+    assert program.parameters["application.transformer.expert_count"].value == 256
+    assert float(terms("deepseek-v3")["model.parameters"]) > 6e11
+
+
+@pytest.mark.parametrize(
+    ("config", "values"),
+    [
+        ({**DENSE, "hidden_act": "gelu_new"}, {"gated": False}),
+        ({**DENSE, "sliding_window": 128, "layer_types": ["sliding_attention", "full_attention"]},
+         {"attention": "window", "window": 128, "windowed_fraction": 0.5}),
+        ({**DENSE, "num_local_experts": 8, "num_experts_per_tok": 2},
+         {"blocks": "experts", "expert_count": 8, "active_expert_count": 2, "expert_size": 256}),
+        ({"text_config": DENSE, "vision_config": {}}, {"layer_count": 2}),
+    ],
+)  # fmt: skip
+def test_kinds_of_blocks_and_attention(tmp_path, config, values):
+    found = read_model_config(written(tmp_path, **config))
+    assert {key: found[key] for key in values} == values
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not JSON"),
+        ("[1]", "Input should be a valid dictionary"),
+        ("{}", "no configuration of a transformer: no num_hidden_layers, hidden_size"),
+        ('{"num_hidden_layers": -1}', "`-1` is no count"),
+        ('{"num_hidden_layers": true}', "`True` is no count"),
+        ('{"hidden_size": 1e400}', "`inf` is no count"),
+        ("[" * 100_000, "not JSON"),
+    ],
+)
+def test_files_that_are_no_configuration(tmp_path, text, message):
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    with pytest.raises(InvalidFileError, match=message):
+        whatif.import_model(path)

@@ -1,0 +1,119 @@
+"""Configuration files of model hubs, `config.json`, as the part of a transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from whatif.importers.json_text import parse_json, shaped
+from whatif.importers.text import read_text, refuse
+from whatif.schema.toml import shown_path
+from whatif.schema.toml_text import toml_text
+
+_LARGEST: Final = 2**20
+_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "layer_count": ("num_hidden_layers", "n_layer", "num_layers"),
+    "hidden_size": ("hidden_size", "n_embd", "d_model"),
+    "head_count": ("num_attention_heads", "n_head"),
+    "kv_head_count": ("num_key_value_heads",),
+    "head_size": ("head_dim",),
+    "feed_forward_size": ("intermediate_size", "n_inner", "ffn_hidden_size"),
+    "vocabulary_size": ("vocab_size",),
+    "expert_count": ("n_routed_experts", "num_local_experts", "num_experts"),
+    "active_expert_count": ("num_experts_per_tok", "moe_topk"),
+    "shared_expert_count": ("n_shared_experts",),
+    "expert_size": ("moe_intermediate_size",),
+    "leading_dense_count": ("first_k_dense_replace",),
+    "expert_interval": ("decoder_sparse_step", "moe_layer_freq"),
+    "query_rank": ("q_lora_rank",),
+    "kv_rank": ("kv_lora_rank",),
+    "rotary_size": ("qk_rope_head_dim",),
+    "value_size": ("v_head_dim",),
+    "window": ("sliding_window",),
+}
+"""Names of a number in files of several programs, by the key of a transformer."""
+_REQUIRED: Final = ("layer_count", "hidden_size", "head_count", "vocabulary_size")
+_LATENT: Final = ("query_rank", "kv_rank", "rotary_size", "value_size")
+_EXPERTS: Final = tuple(key for key in _KEYS if "expert" in key or key == "leading_dense_count")
+_PLAIN: Final = ("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "relu", "relu2")
+"""Activations without a gate."""
+
+
+def read_model_config(path: Path) -> dict[str, Any]:
+    """Values of a transformer, from a configuration file. Raise `InvalidFileError` for one that lacks its shape."""
+    file = shown_path(path)
+    config = shaped(parse_json(read_text(path, _LARGEST), file), dict[str, Any], file)
+    text = config.get("text_config")
+    if isinstance(text, dict):
+        config = {**config, **text}
+    found = {key: number for key in _KEYS if (number := _number(config, key, file)) is not None}
+    if missing := [key for key in _REQUIRED if key not in found]:
+        raise refuse(file, f"no configuration of a transformer: no {', '.join(_KEYS[key][0] for key in missing)}")
+    return {"name": _name(config, path), **dict(_values(config, found))}
+
+
+def model_part(values: Mapping[str, Any], path: Path) -> str:
+    """Text of the part of a transformer."""
+    sources = {"*": {"grade": "datasheet", "source": f"configuration file {path.name}"}}
+    return toml_text({"part": "transformer", **values, "sources": sources})
+
+
+def _number(config: Mapping[str, Any], key: str, file: str) -> int | None:
+    """Number under one of its names; None where the file has none, or null."""
+    for name in _KEYS[key]:
+        value = config.get(name)
+        if value is not None:
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**40:
+                raise refuse(file, f"`{str(value)[:40]}` is no count", key=name)
+            return value
+    return None
+
+
+def _name(config: Mapping[str, Any], path: Path) -> str:
+    """Name of the model: as the file states it, else that of its folder, else of the file."""
+    stated = config.get("_name_or_path") or config.get("model_type")
+    return str(stated)[:80] if isinstance(stated, str) else path.resolve().parent.name or path.stem
+
+
+def _values(config: Mapping[str, Any], found: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
+    """Keys of a transformer that the file decides."""
+    latent = "kv_rank" in found
+    sparse = found.get("expert_count", 0) > 0
+    for key, value in found.items():
+        if key in _EXPERTS or (key in _LATENT and not latent) or key in ("window", "head_size", "kv_head_count"):
+            continue
+        yield key, value
+    yield from _attention(config, found, latent)
+    if str(config.get("hidden_act", config.get("activation_function", "silu"))) in _PLAIN:
+        yield "gated", False
+    if config.get("tie_word_embeddings") is True:
+        yield "tied_embeddings", True
+    if sparse:
+        yield from _experts(found)
+
+
+def _attention(config: Mapping[str, Any], found: Mapping[str, int], latent: bool) -> Iterator[tuple[str, Any]]:
+    """Keys of attention."""
+    if latent:
+        yield "attention", "latent"
+        nope = config.get("qk_nope_head_dim")
+        yield "head_size", found.get("rotary_size", 0) + (nope if isinstance(nope, int) else 0)
+        return
+    yield from ((key, found[key]) for key in ("kv_head_count", "head_size") if found.get(key))
+    kinds = config.get("layer_types")
+    share = [kind == "sliding_attention" for kind in kinds] if isinstance(kinds, list) and kinds else [True]
+    if found.get("window") and any(share) and config.get("use_sliding_window", True):
+        yield from {
+            "attention": "window",
+            "window": found["window"],
+            "windowed_fraction": sum(share) / len(share),
+        }.items()
+
+
+def _experts(found: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
+    """Keys of experts; those of the same size as dense blocks state no size of their own."""
+    yield "blocks", "experts"
+    yield from ((key, found[key]) for key in _EXPERTS if found.get(key))
+    if "expert_size" not in found and "feed_forward_size" in found:
+        yield "expert_size", found["feed_forward_size"]
