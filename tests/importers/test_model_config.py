@@ -51,7 +51,7 @@ def test_a_written_part_is_used_by_a_scenario(whatif_main, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     code, _, error = whatif_main("import", "model", str(FOLDER / "deepseek_v3.json"), "-o", "ours.toml")
     assert code == 0, error
-    code, out, error = whatif_main("check", "ours.toml")
+    code, _, error = whatif_main("check", "ours.toml")
     assert code == 0, error
     plan = {"sequence_length": 4096, "global_batch": 8}
     lines = "\n".join(f"{key} = {value}" for key, value in plan.items())

@@ -87,7 +87,7 @@ class ImportedModel(Presentable):
         write_text(path, self.to_toml())
 
 
-def import_model(path: str | Path) -> ImportedModel:
+def import_model(file: str | Path) -> ImportedModel:
     """Transformer of a configuration file of a model hub, `config.json`, as a part that scenarios extend.
 
     Raise `InvalidFileError` for a file that is no configuration of a transformer.
@@ -99,7 +99,7 @@ def import_model(path: str | Path) -> ImportedModel:
     """
     from whatif.importers.model_config import read_model_config
 
-    return ImportedModel(read_model_config(Path(path)), Path(path))
+    return ImportedModel(read_model_config(Path(file)), Path(file))
 
 
 def import_network(files: Files, *, columns: ColumnNames | None = None, where: RowFilter = ()) -> ImportedTable:

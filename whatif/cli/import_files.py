@@ -91,7 +91,7 @@ def runs(
 @click.argument("file", metavar="CONFIG", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @output_options(picture=False, formats=("toml", *TABLE_FORMATS))
 def model(file: Path, output: Output) -> None:
-    """Print the transformer of a configuration file as a part, which `[application.transformer]` extends, or a table."""
+    """Print the transformer of a configuration file as a part that `[application.transformer]` extends, or a table."""
     from whatif.api.measurements import import_model
 
     output.write(import_model(file))
