@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from whatif.api.searches import break_even as break_even
     from whatif.api.searches import pareto_front as pareto_front
     from whatif.api.searches import seek as seek
+    from whatif.api.searches import tune_transformer as tune_transformer
     from whatif.api.simulations import import_trace as import_trace
     from whatif.api.simulations import simulate as simulate
     from whatif.core.platform import Platform as Platform
@@ -102,7 +103,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.profiles": ("import_profile", "project"),
     "whatif.api.run_fits": ("fit_grid", "fit_regression", "fit_scaling"),
     "whatif.api.scenarios": ("calibrate", "check", "comparisons", "json_schema", "list_", "resolve", "validate"),
-    "whatif.api.searches": ("break_even", "pareto_front", "seek"),
+    "whatif.api.searches": ("break_even", "pareto_front", "seek", "tune_transformer"),
     "whatif.api.simulations": ("import_trace", "simulate"),
     "whatif.core.platform": ("Platform",),
     "whatif.core.result": ("Result",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whatif.api.common import AnyPlatform, AnyScenario, Overrides, load
 from whatif.studies.break_even import BreakEven
@@ -11,6 +12,9 @@ from whatif.studies.pareto import Front
 from whatif.studies.search_result import SearchResult
 from whatif.studies.seeking import Vary, break_even_study, front_study, seek_study
 from whatif.studies.threshold import SeekResult
+
+if TYPE_CHECKING:
+    from whatif.transformers.plan_search import PlanSearch
 
 
 def seek(
@@ -111,3 +115,29 @@ def pareto_front(
     """
     opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
     return front_study(opened, vary, objectives, targets, within, points, progress)
+
+
+def tune_transformer(
+    scenario: AnyScenario,
+    *,
+    keep: Sequence[str] = (),
+    top: int = 10,
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+) -> PlanSearch:
+    """Fastest plans of a training at its ranks, batch and precision, of all that fit, and the front of time and memory.
+
+    Searched are sizes of tensor, context, pipeline and expert groups, parts of a stage, micro batches, sharding and
+    recomputation, except the keys in `keep`. Raise `UsageError` for another application and an unknown key,
+    `InfeasiblePointError` if no plan fits.
+
+    >>> import whatif
+    >>> found = whatif.tune_transformer("llama_training", keep=["context_size"], top=3)
+    >>> found.plans["sharding"][0], bool(found.plans["iteration_time"][0] <= found.present)
+    ('optimiser', True)
+    """
+    from whatif.transformers.plan_search import search_plans
+
+    loaded = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
+    return search_plans(loaded, keep=keep, top=top)

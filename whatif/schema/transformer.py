@@ -111,6 +111,8 @@ class TrainingPlan(StrictTable):
     """Bytes of a gradient."""
     optimiser_size: Bytes = 12.0
     """Bytes of the optimiser's states of a parameter: 12 of Adam with weights in fp32."""
+    buffer_size: Bytes = 4e9
+    """Memory of a device that communication, the runtime and gaps between allocations take."""
     pointwise_fraction: PositiveFraction = 0.555
     """Share of the memory bandwidth in norms, residuals and activations."""
     expert_fraction: PositiveFraction = 0.45

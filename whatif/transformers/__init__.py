@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from whatif.plugins import ApplicationKind, Plugin
+from whatif.plugins import ApplicationKind, Plugin, Verb
 
 PLUGIN: Final = Plugin(
     applications={
@@ -14,5 +14,8 @@ PLUGIN: Final = Plugin(
             "whatif.transformers.training_results:training_remarks",
             "whatif.transformers.training_results:training_results",
         )
+    },
+    verbs={
+        "tune transformer": Verb("whatif.cli.tune_transformer", "Plan of a training: sizes, sharding, recomputation.")
     },
 )

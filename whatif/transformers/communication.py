@@ -79,25 +79,28 @@ class Communication:
             times.append(self._replicated("expert", "expert_data"))
         once = self.parts.context.wiring.sum("gradients.once_time", times)
         full = self.parts.plan.sharding == "full"
-        passes = self.parts.micro_batches if full else ONCE
-        return self._exposed("gradients", "shard_exposure" if full else "data_exposure", once, passes)
+        return self._exposed("gradients", "shard_exposure" if full else "data_exposure", once, ONCE)
 
     def _replicated(self, kind: str, group: str) -> str:
-        """Time of the collectives of one kind of parameters.
+        """Time of the collectives of one kind of parameters in a step.
 
-        Replicas reduce gradients and gather weights. With full sharding weights are gathered twice, and gradients
-        reduced, in every micro batch, in bf16.
+        Replicas reduce gradients and gather weights once. Gradients that they spread are reduced in every micro batch;
+        with full sharding weights are gathered twice in each, and gradients are in bf16.
         """
-        full, name = self.parts.plan.sharding == "full", f"gradients.{kind}"
-        sent: dict[str, tuple[Reference, float]] = {
-            "weight": (BF16, 2.0 if full else 1.0),
-            "gradient": (BF16 if full else f"{PLAN}.gradient_size", 1.0),
-        }
-        times = []
-        for what, (element, each) in sent.items():
-            size = self.parts.add(f"{name}.{what}_size", steps.state_size, share_count=ONCE,
-                                  parameter_count=self.parts.state(kind), element_size=element)  # fmt: skip
-            once = self._operation(f"{name}.{what}", group, size, "ring_allgather")
-            times.append(self.parts.add(f"{name}.{what}_time", steps.counted_time, once_time=once,
-                                        pass_count=number(each)))  # fmt: skip
-        return self.parts.context.wiring.sum(f"{name}.time", times)
+        sharding = self.parts.plan.sharding
+        full, every = sharding == "full", self.parts.micro_batches
+        weight = self._buffer(kind, group, "weight", BF16)
+        gradient = self._buffer(kind, group, "gradient", BF16 if full else f"{PLAN}.gradient_size")
+        twice = self.parts.add("training.gather_count", layers.several_parameters, parameter_count=every,
+                               count=number(2.0)) if full else ONCE  # fmt: skip
+        counts = {weight: twice, gradient: every if sharding in ("gradients", "full") else ONCE}
+        times = [self.parts.add(f"{once}s", steps.counted_time, once_time=once, pass_count=count)
+                 for once, count in counts.items()]  # fmt: skip
+        return self.parts.context.wiring.sum(f"gradients.{kind}.time", times)
+
+    def _buffer(self, kind: str, group: str, what: str, element: Reference) -> str:
+        """Time of one collective of all parameters of a kind."""
+        name = f"gradients.{kind}.{what}"
+        size = self.parts.add(f"{name}_size", steps.state_size, share_count=ONCE,
+                              parameter_count=self.parts.state(kind), element_size=element)  # fmt: skip
+        return self._operation(name, group, size, "ring_allgather")

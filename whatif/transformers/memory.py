@@ -1,4 +1,4 @@
-"""Memory of a rank in training: weights, gradients, optimiser states, activations; it must fit the GPU."""
+"""Memory of a rank in training: weights, gradients, optimiser states, activations, buffers; it must fit the GPU."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _PRODUCT_SIZES: Final = {"bf16": 2.0, "fp8": 1.0, "mxfp8": 1.0, "nvfp4": 1.0}
 
 def wire_memory(parts: Parts) -> None:
     """Wire the memory of a rank by kind, and the constraint that it fits its GPU."""
-    sizes = [*(_state(parts, name) for name in _SPREAD), _activations(parts)]
+    sizes = [*(_state(parts, name) for name in _SPREAD), _activations(parts), f"{PLAN}.buffer_size"]
     total, room = _summed(parts, MEMORY, sizes), f"{GPU}.memory_size"
     if room in parts.context.wiring.parameters:
-        reason = f"weights, gradients, optimiser states and activations do not fit the device ({room})"
+        reason = f"weights, gradients, optimiser states, activations and buffers do not fit the device ({room})"
         parts.context.wiring.require("training.memory_size fits", reason, memory_fits,
                                      {"needed_size": total, "available_size": room})  # fmt: skip
 

@@ -1,0 +1,88 @@
+"""Search over plans: every plan equals its own run, the front, keys that stay, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import whatif
+from tests.transformers.steps_at_hand import step
+from whatif.errors import InfeasiblePointError, UsageError
+from whatif.transformers.plan_search import CHOICES, SIZES, candidates, search_plans
+
+
+def text_of(value):
+    return value if isinstance(value, str) else f"{value:.0f}"
+
+
+def test_plans_equal_their_own_runs():
+    scenario = step("llama-3-8b", ranks=16, global_batch=32)
+    found = search_plans(scenario, top=40)
+    for at in range(0, len(found.plans["iteration_time"]), 7):
+        overrides = {f"application.plan.{key}": text_of(found.plans[key][at]) for key in (*SIZES, *CHOICES)}
+        alone = whatif.run(scenario, overrides=overrides)
+        for name in ("iteration_time", "memory_size", "model_utilisation"):
+            assert_allclose(found.plans[name][at], alone.columns[name], rtol=1e-12, atol=0)
+
+
+def test_nothing_is_faster_than_the_first_nor_on_the_front_beaten():
+    found = search_plans(step("qwen3-30b-a3b", ranks=16, global_batch=32), top=50)
+    time, memory = found.plans["iteration_time"], found.plans["memory_size"]
+    assert (np.diff(time) >= 0).all()
+    front = np.flatnonzero(found.plans["front"] == "yes")
+    assert (np.diff(memory[front]) < 0).all()
+    for at in front:
+        assert not ((time < time[at]) & (memory <= memory[at])).any()
+    assert set(found.plans["expert_size"]) > {1.0}
+
+
+def test_all_sizes_that_divide_are_candidates():
+    """8 ranks, 32 heads, 32 layers, 8 sequences: counted one by one."""
+    scenario = step("llama-3-8b", ranks=8, global_batch=8)
+    sizes = candidates(scenario, scenario.program.loaded.scenario.application, ())
+    expected = set()
+    for tensor in (1, 2, 4, 8, 16, 32):
+        for context in (1, 2, 4, 8, 16, 32, 64):
+            for stages in range(1, 33):
+                if 8 % (tensor * context * stages):
+                    continue
+                each = 8 // (8 // (tensor * context * stages))
+                for parts in range(1, (min(16, 32 // stages) if stages > 1 else 1) + 1):
+                    expected |= {
+                        (tensor, context, stages, parts, micro, 1) for micro in (1, 2, 4, 8) if not each % micro
+                    }
+    assert set(zip(*(sizes[key].astype(int).tolist() for key in SIZES), strict=True)) == expected
+
+
+def test_keys_that_stay_and_a_better_plan_than_the_stated_one():
+    found = whatif.tune_transformer("llama_training", keep=["tensor_size", "context_size", "recomputation"], top=5)
+    assert set(found.plans["tensor_size"]) == {4.0}
+    assert set(found.plans["recomputation"]) == {"none"}
+    assert found.plans["iteration_time"][0] <= found.present
+    assert "--set application.plan.tensor_size=4 " in found.summary()[1]
+
+
+def test_what_is_refused(whatif_main):
+    with pytest.raises(UsageError, match="no training of a transformer"):
+        whatif.tune_transformer("jacobi2d")
+    with pytest.raises(UsageError, match=r"--keep tensor: expected one of .*; did you mean `tensor_size`"):
+        whatif.tune_transformer("llama_training", keep=["tensor"])
+    with pytest.raises(InfeasiblePointError, match=r"none of .* plans fits DGX H100"):
+        search_plans(step("llama-3-405b", ranks=8))
+    code, _, error = whatif_main("tune", "transformer", "llama_training", "--set", "application.rank_count=7")
+    assert code == 4
+    assert "plans fits DGX H100" in error
+
+
+def test_the_plan_that_was_measured_is_among_the_first_five():
+    """Llama 3 70B on 64 H100 (NVIDIA Megatron Bridge 26.04)."""
+    found = whatif.tune_transformer("llama_training", top=5)
+    plans = list(zip(*(found.plans[key] for key in (*SIZES, *CHOICES)), strict=True))
+    assert (4, 1, 8, 5, 1, 1, "optimiser", "none") in plans[:5]
+
+
+def test_plans_that_are_the_same_appear_once():
+    found = whatif.tune_transformer("llama_training", top=200)
+    keys = list(zip(*(found.plans[key].tolist() for key in (*SIZES, "iteration_time", "memory_size")), strict=True))
+    assert len(keys) == len(set(keys))
