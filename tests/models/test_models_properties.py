@@ -40,6 +40,7 @@ BY_NAME: dict[str, st.SearchStrategy[float]] = {
     "load_store_fraction": st.floats(0.0, 0.5),
     "generation": st.integers(1, 6).map(float),
     "k": st.floats(0.0, 100.0),
+    "iteration_time": st.floats(1e-12, 1e3),
     # Work may be zero; its divisors (a packet, a flit) may not.
     "message_size": st.just(0.0) | POSITIVE,
     "dram_size": st.just(0.0) | POSITIVE,
@@ -55,6 +56,8 @@ NOT_ALWAYS_FINITE = {"operational_intensity", "placed_count", "mean_power", "cap
 NOT_MONOTONE = {
     ("by_protocol", "message_size"),
     ("busy_time", "hidden_time"),
+    # Longer computation hides more communication.
+    ("exposed_time", "computation_time"),
     # Small chunks overlap more of a copy, large ones need fewer turns.
     ("staged_read_time", "chunk_size"),
     ("staged_write_time", "chunk_size"),

@@ -303,3 +303,34 @@ def test_an_application_that_needs_what_a_bid_lacks_has_a_reason():
     assert found.bids["processors"].reason.startswith("elements: ")
     assert np.isfinite(found.bids["processors"].throughputs[0, 0])
     assert found.winner == "accelerators"
+
+
+def test_a_sample_that_buys_too_few_nodes_counts_as_no_throughput(tmp_path):
+    """Two nodes are needed; a fifth of the prices of a node buys only one."""
+    bids = '[bids.six]\nplatform = "summit"\nnode_price = "50 kUSD +- 30 kUSD"'
+    found = whatif.study(study_file(tmp_path, bids=bids, limits='capital = "0.15 MUSD"'))
+    throughput = found.bids["six"].throughput
+    share = 1 - np.isfinite(throughput[1:]).mean()
+    assert 0.15 < share < 0.25
+    assert found.band(throughput)[0] == 0
+    assert f"warning: six cannot run the mix in {share:.1%} of the samples, which count as no throughput" in found.notes
+
+
+def test_targets_are_sought_up_to_the_nodes_that_are_bought(tmp_path):
+    part = '[mix.e]\nscenario = "minife"\ntarget = "iteration_time <= 3.2 ms"'
+    bids = '[bids.six]\nplatform = "summit"\nnode_price = "50 kUSD"'
+    path = study_file(tmp_path, bids=bids, limits='capital = "20 MUSD"', more=part)
+    needed = whatif.study(path).required["six", "e"]
+    assert needed > 44
+    few = whatif.study(path, overrides={"bids.six.overrides.node_count": int(needed) - 1})
+    assert few.bids["six"].node_count[0] > needed
+    assert few.required["six", "e"] == needed
+
+
+def test_a_node_that_a_job_fills_in_part_is_a_warning(tmp_path):
+    bids = '[bids.cores]\nplatform = "turin"\nnode_price = "20 kUSD"'
+    part = '[mix.e]\nscenario = "minife"\n[mix.e.overrides]\napplication.rank_count = 64'
+    notes = whatif.study(study_file(tmp_path, bids=bids, more=part)).notes
+    text = "its 64 ranks fill one node of 256 places in part (application.ranks_per_node)"
+    assert f"warning: e on cores: {text}" in notes
+    assert not any("e on present" in note for note in notes)

@@ -26,7 +26,8 @@ from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT
 from whatif.studies.procurement.placing import RANKS, Adjustment, adjustments, located, placed
 
-_AVAILABLE: Final = "platform.node_count"
+AVAILABLE: Final = "platform.node_count"
+_PLACES: Final = "placement.ranks_per_node"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Job:
     unknown: tuple[str, ...] = ()
     """Parameters that the energy lacks."""
     outside: tuple[str, ...] = ()
-    """Inputs outside the range of their fits."""
+    """Inputs outside the range of their fits, and nodes that a job leaves empty."""
     assumed: tuple[str, ...] = ()
     """Values of the platform that were assumed, by path, and reach the time."""
 
@@ -176,14 +177,22 @@ def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
         reason=_reason(plain),
         grade=program.grade,
         unknown=program.missing.get("total_energy", ()),
-        outside=tuple(extrapolations(plain)),
+        outside=(*extrapolations(plain), *_empty_places(plain)),
         assumed=tuple(_assumed(program)),
     )
 
 
+def _empty_places(evaluation: Evaluation) -> Iterator[str]:
+    """A node of sockets that a job fills less than half: its ranks share the memory of one socket."""
+    scenario = evaluation.program.loaded.scenario
+    places, ranks = (float(evaluation.values.get(term, np.nan)) for term in (_PLACES, RANKS))
+    if not scenario.on_gpus and 2 * ranks <= places:
+        yield f"its {ranks:,.0f} ranks fill one node of {places:,.0f} places in part (application.ranks_per_node)"
+
+
 def _reason(evaluation: Evaluation) -> str:
     """Reason why a job cannot run; one that needs more nodes than there are has no other."""
-    needed, available = (float(evaluation.values[term]) for term in (NODES_NEEDED, _AVAILABLE))
+    needed, available = (float(evaluation.values[term]) for term in (NODES_NEEDED, AVAILABLE))
     if needed > available:
         ranks = float(evaluation.values[RANKS])
         return f"{ranks:,.0f} ranks need {needed:,.0f} nodes, the machine has {available:,.0f}"

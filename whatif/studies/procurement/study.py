@@ -20,7 +20,7 @@ from whatif.schema.study_file import StudyFile, open_study
 from whatif.schema.study_spec import PRESENT
 from whatif.schema.toml import Document
 from whatif.studies.procurement.economics import Mix, Outcome, Terms, outcome
-from whatif.studies.procurement.jobs import JobCache, Jobs, jobs_of, scenario_key
+from whatif.studies.procurement.jobs import AVAILABLE, JobCache, Jobs, jobs_of, scenario_key
 from whatif.studies.procurement.placing import remarks
 from whatif.studies.procurement.prices import Prices, price_remarks, prices_of, without_price
 from whatif.studies.required_nodes import required_nodes
@@ -99,12 +99,18 @@ class Study(StudyResult):
         shared = best / np.maximum(best.sum(axis=0), 1)
         return dict(zip(self.scores, (shared.sum(axis=1) / max(known.sum(), 1)).tolist(), strict=True))
 
-    def band(self, values: FloatArray) -> tuple[float, float]:
-        """Ends of the interval of samples that has the confidence of the study on either side."""
-        known = values[1:][np.isfinite(values[1:])]
-        if not known.size:
+    def band(self, values: FloatArray, failed: float = 0.0) -> tuple[float, float]:
+        """Ends of the interval of samples that has the confidence of the study on either side.
+
+        A sample at which a bid cannot run, say as its price buys too few nodes, counts as `failed`.
+        """
+        drawn = values[1:]
+        known = np.isfinite(drawn)
+        if not known.any():
             return math.nan, math.nan
-        low, high = np.quantile(known, [1 - self.confidence, self.confidence])
+        levels = [1 - self.confidence, self.confidence]
+        # Between an infinite sample and others there is nothing to interpolate.
+        low, high = np.quantile(np.where(known, drawn, failed), levels, method="linear" if known.all() else "nearest")
         return float(low), float(high)
 
     @cached_property
@@ -118,6 +124,9 @@ class Study(StudyResult):
 
     def _required(self, machine: str, application: str, target: str) -> float | str:
         scenario, known = self.jobs.scenarios[machine][application], self.cache.required
+        bought = self.outcomes[machine].node_count[0]
+        if bought > scenario.program.parameters[AVAILABLE].value:
+            scenario = scenario.changed({**scenario.overrides, AVAILABLE: int(bought)}, scenario.platform)
         correction = self.jobs.of(machine)[application].correction
         key = f"{scenario_key(scenario)} {target} {correction}"
         if key not in known:
@@ -183,7 +192,7 @@ def study_of(
     mixes = {name: Mix.of(jobs.of(name)) for name in file.spec.machines}
     nodes = _present_nodes(file, jobs)
     outcomes = _ranked(file, mixes, prices, terms, nodes)
-    notes = (*remarks(jobs.adjustments), *price_remarks(prices), *_warnings(jobs))
+    notes = (*remarks(jobs.adjustments), *price_remarks(prices), *_warnings(jobs), *_failures(outcomes))
     return Study(file, jobs, prices, terms, mixes, nodes, outcomes, overrides or {}, cache, show, remarks=notes)
 
 
@@ -227,6 +236,14 @@ def _check(file: StudyFile, jobs: Jobs, prices: Prices) -> None:
         problems.append(file.problem("limits.cost", "a limit of the cost needs `[limits] lifetime`"))
     if problems:
         raise InvalidFileError(problems)
+
+
+def _failures(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
+    """Warnings of bids that run the mix as stated, but not at all samples."""
+    for name, its in outcomes.items():
+        share = 1 - np.isfinite(its.throughput[1:]).mean()
+        if share and not its.reason:
+            yield f"warning: {name} cannot run the mix in {share:.1%} of the samples, which count as no throughput"
 
 
 def _warnings(jobs: Jobs) -> Iterator[str]:
