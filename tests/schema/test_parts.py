@@ -102,7 +102,7 @@ def test_missing_or_wrong_part_is_reported_with_its_line(folder, old, new, messa
         (
             'part = "gpu"',
             'part = "gpus"',
-            "h200.toml:1:1: part: must be one of gpu, cpu, host, link, distance, transformer, phase; did you mean `gpu`",
+            "h200.toml:1:1: part: must be one of gpu, cpu, host, link, distance, transformer, phase; did you mean",
         ),
         (
             "dram_bandwidth",

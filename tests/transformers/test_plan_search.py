@@ -60,7 +60,7 @@ def test_keys_that_stay_and_a_better_plan_than_the_stated_one():
     assert set(found.plans["tensor_size"]) == {4.0}
     assert set(found.plans["recomputation"]) == {"none"}
     assert found.plans["iteration_time"][0] <= found.present
-    assert "--set application.plan.tensor_size=4 " in found.summary()[1]
+    assert "--set application.plan.tensor_size=4 " in found.notes[1]
 
 
 def test_what_is_refused(whatif_main):

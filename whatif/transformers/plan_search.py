@@ -13,8 +13,8 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
+from whatif.plotting.presentable import Presentable
 from whatif.schema.transformer import TrainingPlan
-from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.transformers.training_application import TrainingApplication
 from whatif.transformers.transformer_parts import MODEL, PLAN
@@ -36,7 +36,7 @@ Columns = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlanSearch(StudyResult):
+class PlanSearch(Presentable):
     """Best plans of a search, the fastest first, and those with less memory than any faster one."""
 
     plans: Columns
@@ -45,7 +45,6 @@ class PlanSearch(StudyResult):
     """Time of the stated plan; NaN if it cannot run."""
     candidates: int
     feasible: int
-    top: int
 
     def table(self) -> Table:
         """One row a plan; `front` marks those that no other plan beats in time and memory."""
@@ -53,8 +52,9 @@ class PlanSearch(StudyResult):
         rows = zip(*(self.plans[key] for key in (*columns, *_RESULTS, "front")), strict=True)
         return Table.of_rows(columns | dict(_RESULTS) | {"front": None}, [list(row) for row in rows])
 
-    def summary(self) -> tuple[str, ...]:
-        """The fastest plan, as overrides, and how it compares with the stated one."""
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Number of plans, and the fastest one, as overrides, with how it compares with the stated one."""
         best = {key: self.plans[key][0] for key in (*SIZES, *CHOICES)}
         overrides = " ".join(f"--set {PLAN}.{key}={_text(value)}" for key, value in best.items())
         time = float(self.plans["iteration_time"][0])
@@ -92,7 +92,7 @@ def search_plans(scenario: Scenario, *, keep: Sequence[str] = (), top: int = 10)
     present = float(evaluate(scenario.program).column("iteration_time"))
     if not len(columns["iteration_time"]):
         raise InfeasiblePointError(f"none of {count:,} plans fits {scenario.program.loaded.scenario.platform.name}")
-    return PlanSearch(_best(columns, top), present, count, len(columns["iteration_time"]), top).about(scenario)
+    return PlanSearch(_best(columns, top), present, count, len(columns["iteration_time"]))
 
 
 def _training(scenario: Scenario) -> TrainingApplication:
