@@ -120,6 +120,14 @@ def test_the_tables_have_the_numbers_of_the_views(found, page):
     assert {row[2] for row in page.rows["targets"][1:]} == {f"{nodes:g}" for nodes in found.required.values()}
 
 
+def test_what_the_study_states_is_on_the_page(page):
+    listed = {tuple(row) for row in page.rows["question"]}
+    assert ("bids.superchips.node_price", "120 kUSD +- 6 kUSD") in listed
+    assert ("mix.elements.target", "iteration_time <= 100 ms") in listed
+    assert any(name.startswith("options.") for name, _ in listed)
+    assert any(name.startswith("site.") for name, _ in listed)
+
+
 def test_the_questions_are_those_of_their_view(found, page):
     asked = rows(found, "questions")
     named = [row["value"] for row in asked if row["value"]]

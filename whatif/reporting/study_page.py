@@ -66,6 +66,7 @@ def study_html(found: Study, command: str) -> str:
     """HTML of the page; `command` is the command that writes it again."""
     sections: dict[str, Any] = {
         "question": question(found),
+        "stated": parts.stated(found),
         "recommendation": recommendation(found),
         "bids": parts.bids(found),
         "commitments": parts.commitments(found),

@@ -11,6 +11,7 @@ from whatif.plotting.picture_style import typographic
 from whatif.reporting.sections import ReportItem, ReportTable, Section, picture_of
 from whatif.reporting.study_words import LIMITS, chance, share
 from whatif.schema.study_spec import PRESENT
+from whatif.schema.toml import dotted, walk
 from whatif.studies.procurement.placing import remarks
 from whatif.studies.procurement.study import Study
 from whatif.studies.procurement.tables import (
@@ -30,6 +31,7 @@ _DAY: Final = 86_400.0
 _MOST_COLUMNS: Final = 5
 """Most machines in one table, for the width of a printed page."""
 _WARNING: Final = "warning: "
+_STATED: Final = ("present", "bids", "mix", "site", "options")
 Row = Mapping[str, Any]
 
 
@@ -205,6 +207,14 @@ def _options(found: Study) -> ReportItem | None:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:+.1%}"
+
+
+def stated(found: Study) -> Section:
+    """Table of the values that the study states of machines, applications, site and options."""
+    values = walk(found.file.layers.merged)
+    rows = [(dotted(path), str(value)) for path, value in values if path[0] in _STATED]
+    heads = ("value", "stated")
+    return (ReportItem(title="What the study states", sheet=sheet(heads, rows, heads)),)
 
 
 def calibration(found: Study) -> Section:
