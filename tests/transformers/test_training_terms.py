@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -148,3 +150,13 @@ def test_results_of_a_step_by_hand():
     assert_allclose(result.columns["token_rate"], tokens, rtol=1e-12, atol=0)
     operations = 6 * (70.55e9 - 128256 * 8192) + 6 * 80 * 8192 * 8192
     assert_allclose(result.columns["model_utilisation"], operations * tokens / 64 / 1979e12, rtol=1e-3, atol=0)
+
+
+def test_a_run_says_what_takes_the_memory(whatif_main):
+    code, _, error = whatif_main("run", "llama_training")
+    assert code == 0
+    line = next(line for line in error.splitlines() if line.startswith("memory of a rank: "))
+    sizes = dict(re.findall(r"(\w+) ([\d.]+) GB", line))
+    assert list(sizes) == ["weights", "gradients", "optimiser", "activations", "buffers"]
+    total = float(whatif.run("llama_training").columns["memory_size"]) / 1e9
+    assert_allclose(sum(map(float, sizes.values())), total, rtol=3e-3, atol=0)

@@ -18,6 +18,8 @@ _SPREAD: Final = {
     "optimiser": ("optimiser", "gradients", "full"),
 }
 """Shardings in which replicas spread a state."""
+KINDS: Final = (*_SPREAD, "activations")
+"""Kinds of memory that a plan decides."""
 _PRODUCT_SIZES: Final = {"bf16": 2.0, "fp8": 1.0, "mxfp8": 1.0, "nvfp4": 1.0}
 """Bytes of an element that is kept as operand of a product; with fp4 its transpose is kept too."""
 

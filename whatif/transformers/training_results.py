@@ -7,11 +7,13 @@ from typing import Any
 
 from whatif.core.context import Context
 from whatif.core.energy import GPU
+from whatif.core.evaluate import evaluate
 from whatif.core.term import Program
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
-from whatif.transformers.memory import MEMORY
+from whatif.transformers.memory import KINDS, MEMORY
 from whatif.transformers.transformer_parts import MODEL, PLAN, Parts
+from whatif.units import BYTE, format_quantity
 from whatif.vocabulary import TRAINING_PRECISIONS
 
 
@@ -30,5 +32,8 @@ def training_results(context: Context, times: Mapping[str, str]) -> dict[str, st
 
 
 def training_remarks(program: Program, swept: Mapping[str, Any]) -> tuple[str, ...]:
-    """Remarks on the result: none."""
-    return ()
+    """Memory of a rank by kind, at the stated values."""
+    values = evaluate(program).values
+    sizes = {name: f"training.{name}_size" for name in KINDS} | {"buffers": f"{PLAN}.buffer_size"}
+    words = (f"{name} {format_quantity(float(values[term]), BYTE, 3)}" for name, term in sizes.items())
+    return (f"memory of a rank: {', '.join(words)}",)
