@@ -134,8 +134,8 @@ def tune_transformer(
 
     >>> import whatif
     >>> found = whatif.tune_transformer("llama_training", keep=["context_size"], top=3)
-    >>> found.plans["sharding"][0], bool(found.plans["iteration_time"][0] <= found.present)
-    ('optimiser', True)
+    >>> bool(found.plans["iteration_time"][0] <= found.present)
+    True
     """
     from whatif.transformers.plan_search import search_plans
 

@@ -42,7 +42,7 @@ class Computation:
         device = "" if gpu is None else gpu.name
         name = self.context.scenario.platform.name
         if gpu is None or not self.context.on_gpus:
-            wiring.problem("platform", f"{name} has no GPUs, which training needs (`[platform.node.gpu]`)")
+            wiring.problem("application.kind", f"{name} has no GPUs, which training needs (`[platform.node.gpu]`)")
             wiring.raise_problems()
         if self.context.buffers == "host":
             wiring.problem(
@@ -152,7 +152,8 @@ class Computation:
     def fixed_times(self) -> str:
         """Fixed times of all layers and micro batches."""
         parts, times = self.parts, []
-        for kind, passes in (("layer", parts.dense_passes), ("expert_layer", parts.expert_passes)):
+        kinds = {"layer": parts.dense_passes} | ({"expert_layer": parts.expert_passes} if parts.has_experts else {})
+        for kind, passes in kinds.items():
             times.append(parts.add(f"layer_launches.{kind}_time", steps.counted_time, once_time=f"{PLAN}.{kind}_time",
                                    pass_count=passes))  # fmt: skip
         return self.context.wiring.sum("layer_launches", times)

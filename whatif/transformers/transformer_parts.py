@@ -53,8 +53,9 @@ class Parts:
         return self.model.feed_forward_size is not None
 
     def stated(self, key: str) -> Reference:
-        """Number that a model may have, else 0."""
-        return NOTHING if getattr(self.model, key) is None else f"{MODEL}.{key}"
+        """Number that a model may have, else 0: a model without experts has none of theirs."""
+        lacks = getattr(self.model, key) is None or ("expert" in key and not self.has_experts)
+        return NOTHING if lacks else f"{MODEL}.{key}"
 
     # Parameters of the model
 
@@ -124,18 +125,18 @@ class Parts:
 
     @property
     def _router(self) -> str:
-        return self.add("model.router_parameters", layers.several_parameters, parameter_count=f"{MODEL}.expert_count",
-                        count=f"{MODEL}.hidden_size")  # fmt: skip
+        return self.add("model.router_parameters", layers.several_parameters, count=f"{MODEL}.hidden_size",
+                        parameter_count=self.stated("expert_count"))  # fmt: skip
 
     @property
     def all_parameters(self) -> str:
         """Parameters of the model."""
-        return self._total("model.parameters", f"{MODEL}.expert_count", 1.0 if self.model.tied_embeddings else 2.0)
+        return self._total("model.parameters", self.stated("expert_count"), 1.0 if self.model.tied_embeddings else 2.0)
 
     @property
     def token_parameters(self) -> str:
         """Parameters that a token is multiplied by, the output embedding included."""
-        return self._total("model.token_parameters", f"{MODEL}.active_expert_count", 1.0)
+        return self._total("model.token_parameters", self.stated("active_expert_count"), 1.0)
 
     @property
     def dense_total(self) -> str:
@@ -176,7 +177,7 @@ class Parts:
         """Inner elements of the blocks that a token passes, the mean of the layers."""
         return self.add("model.inner_size", layers.inner_size, layer_count=f"{MODEL}.layer_count",
                         expert_layer_count=self.expert_layers, feed_forward_size=self.stated("feed_forward_size"),
-                        expert_size=f"{MODEL}.expert_size", active_expert_count=f"{MODEL}.active_expert_count",
+                        expert_size=self.stated("expert_size"), active_expert_count=self.stated("active_expert_count"),
                         shared_expert_count=self.stated("shared_expert_count"))  # fmt: skip
 
     @property
