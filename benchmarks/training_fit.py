@@ -15,7 +15,7 @@ from scipy.optimize import least_squares
 from whatif.core.evaluate import evaluate
 from whatif.models.quantities import FloatArray
 from whatif.validation.tables import rows_of
-from whatif.validation.training_steps import Rows, kinds, training_scenario
+from whatif.validation.training_steps import HELD_OUT, Rows, kinds, training_scenario
 
 _PRIOR: Final = 0.3
 """Deviation of the logarithm of a value from its start."""
@@ -26,8 +26,8 @@ _SHARED: Final = {
 }  # fmt: skip
 _EXPERTS: Final = {"expert_fraction": 0.5, "expert_layer_time": 4e-3, "expert_exposure": 0.4}
 """Fitted to models with experts, with the values of the dense ones."""
-_SHARES: Final = {"bf16": 0.68, "fp8": 0.58, "mxfp8": 0.58, "nvfp4": 0.5, "attention": 0.45}
-_RESULT: Final = ("time_s", "model_rate_Tflops", "release", "source")
+_SHARES: Final = {"bf16": 0.68, "fp8": 0.58, "mxfp8": 0.58, "nvfp4": 0.5, "attention": 0.45, "flash2_attention": 0.3}
+_RESULT: Final = ("time_s", "peak_memory_GiB", "model_rate_Tflops", "release", "source")
 
 
 def latest(rows: Rows) -> Rows:
@@ -59,7 +59,7 @@ class Fit:
         return {
             f"platform.node.gpu.transformer.{name}" if device else f"{_PLAN}.{name}": np.asarray(value)
             for (device, name), value in stated.items()
-            if device in ("", device_of(row, name))
+            if device in ("", device_of(row))
         }
 
     def errors(self, logarithms: FloatArray, chosen: Sequence[int]) -> FloatArray:
@@ -102,19 +102,23 @@ def _model(row: dict[str, str]) -> tuple[str, ...]:
     return row["study"], row["model"], row["layer_count"]
 
 
-def device_of(row: dict[str, str], name: str) -> str:
-    """Family of the device; attention of MPT on H100 is that of FlashAttention of 2023."""
-    family = {"dgx_a100": "A100", "dgx_h100": "H100"}.get(row["platform"], "Blackwell")
-    return f"{family} MPT" if (family, row["study"], name) == ("H100", "MPT", "attention") else family
+def device_of(row: dict[str, str]) -> str:
+    """Family of the device."""
+    return {"dgx_a100": "A100", "dgx_h100": "H100"}.get(row["platform"], "Blackwell")
+
+
+def attention_of(row: dict[str, str]) -> str:
+    """Name of the share of the attention of a row."""
+    return "flash2_attention" if row["attention_kernel"] == "flash2" else "attention"
 
 
 def main() -> None:
     """Fit dense models, then those with experts, and print values and errors."""
-    rows = latest(rows_of("training_steps.csv"))
+    rows = [row for row in latest(rows_of("training_steps.csv")) if row["study"] != HELD_OUT]
     masks = kinds(rows)
     dense, sparse = ([row for row, kept in zip(rows, masks[kind].tolist(), strict=True) if kept] for kind in masks)
     used = dict.fromkeys(
-        (device_of(row, name), name) for row in dense for name in ("bf16", row["precision"], "attention")
+        (device_of(row), name) for row in dense for name in ("bf16", row["precision"], attention_of(row))
     )
     shares = {(device, name): _SHARES[name] for device, name in used}
     known = Fit(dense, {**shares, **{("", name): value for name, value in _SHARED.items()}}, {}).report("dense")

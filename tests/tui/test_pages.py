@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.widgets import Static
+from textual.widgets import ContentSwitcher, Static
 
 from tests.driver import drive
 from whatif.core.scenario import Scenario
@@ -24,6 +24,7 @@ from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.performing import perform
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, entry, entry_names
+from whatif.tui.widgets.parameter_panel import ParameterPanel
 from whatif.tui.widgets.title import page_words
 
 NAMES = [page.name for page in PAGES]
@@ -266,3 +267,21 @@ def test_start_imports_the_first_page_only():
     pages, heavy = done.stdout.split("\n")[:2]
     assert set(pages.split()) == {f"whatif.tui.pages.{name}" for name in ("page", "sweep_page", "explore")}
     assert not heavy
+
+
+def test_a_page_that_comes_when_the_screen_is_cleared_away_is_dropped(monkeypatch):
+    async def check(driver):
+        screen = driver.main_screen
+        switcher = screen.query_one(ContentSwitcher)
+        add = switcher.add_content
+
+        async def cleared(content):
+            await add(content)
+            await screen.query_one(ParameterPanel).remove()
+
+        monkeypatch.setattr(switcher, "add_content", cleared)
+        await screen._turn("profile")
+        assert switcher.query("#profile")
+        assert switcher.current == "explore"
+
+    drive(check, (120, 36), "jacobi2d")

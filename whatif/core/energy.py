@@ -98,10 +98,11 @@ def _lacking(wiring: Wiring, *parameters: str) -> tuple[str, ...]:
 
 def _refuse_cap(context: Context, phases: Sequence[PhaseTerm]) -> None:
     """Refuse a cap that does not slow down all kernels: energies under it would be too small."""
-    stated = context.scenario.application.phases
+    application = context.scenario.application
     if CAP not in context.wiring.parameters or not context.on_gpus:
         return
-    for phase in (phase for phase in phases if phase.category == "kernel"):
+    stated, kernels = application.phases, [phase for phase in phases if phase.category == "kernel"]
+    for phase in [] if application.kernels_follow_rates else kernels:
         kernel = stated.get(phase.phase)
         if (
             kernel is None

@@ -20,10 +20,10 @@ BACKWARD_ATTENTION: Final = 2.5
 """Products of attention backward over those forward: five with the recomputed scores, over two (FlashAttention)."""
 
 
-@model("N n", _DEFINITION)
-def several_parameters(parameter_count: Count, count: Count) -> Count:
-    """Product of two counts, such as the parameters of n experts. Elementwise."""
-    return parameter_count * count
+@model("a b", _DEFINITION)
+def product_count(first_count: Count, second_count: Count) -> Count:
+    """Product of two counts. Elementwise."""
+    return first_count * second_count
 
 
 @model("N_a = 2 h d (a + g)", _DEFINITION)
@@ -154,21 +154,24 @@ def product_size(
     return passes * (token_count * hidden_size + divided) * element_size
 
 
-@model("Q = (c_h h + c_f f) T s / t", "elements that fused kernels read and write")
+@model("Q = (c_h h / t_s + c_f f / t) T s", "elements that fused kernels read and write")
 def pointwise_size(
     token_count: Count,
     hidden_size: Count,
     inner_size: Count,
     tensor_size: Count,
+    sequence_size: Count,
     hidden_passes: Count,
     inner_passes: Count,
     element_size: Bytes,
 ) -> Bytes:
     """Bytes of norms, residuals, rotations, activations and their gradients in one layer.
 
-    `hidden_passes` c_h and `inner_passes` c_f count elements read or written of h hidden and f inner ones. Elementwise.
+    `hidden_passes` c_h and `inner_passes` c_f count elements read or written of h hidden and f inner ones. Hidden
+    elements are divided by `sequence_size` t_s ranks: t with sequence parallelism, else 1. Elementwise.
     """
-    return token_count * (hidden_passes * hidden_size + inner_passes * inner_size) * element_size / tensor_size
+    hidden = hidden_passes * hidden_size / sequence_size
+    return token_count * (hidden + inner_passes * inner_size / tensor_size) * element_size
 
 
 @model("Q = n w T s / t", _DEFINITION)

@@ -82,6 +82,12 @@ def stage_message_count(pipeline_size: Count, virtual_count: Count, micro_batch_
     return np.where(pipeline_size > 1, 2 * virtual_count * micro_batch_count, 0.0)
 
 
+@model("t_s = t with sequence parallelism, else 1", _MEMORY)
+def sequence_size(tensor_size: Count, *, sequence_parallel: bool) -> Count:
+    """Tensor ranks that share the tokens where no product needs all of them. Elementwise."""
+    return tensor_size if sequence_parallel else np.ones_like(tensor_size)
+
+
 @model("T_x = T k x / E", _DEFINITION)
 def expert_tokens(token_count: Count, active_count: Count, expert_size: Count, expert_count: Count) -> Count:
     """Tokens of one expert, evenly spread: those of x ranks, each sent to k of E experts. Elementwise."""
@@ -128,7 +134,7 @@ def bubble_time(
     micro_batch_count: Count,
     idle_fraction: Fraction,
 ) -> Seconds:
-    """Time in which a stage of a pipeline waits, at the begin and the end of a step.
+    """Time in which a stage of a pipeline waits, at the beginning and the end of a step.
 
     `stage_time` K is that of all micro batches. `idle_fraction` β is 1 for one forward, one backward, and 1/3 where
     gradients of weights fill the bubble (Qi et al. 2023, arXiv 2401.10241, ZB-H1). Elementwise; valid for m ≥ 1.
@@ -182,7 +188,7 @@ def summed_size(*sizes: Bytes) -> Bytes:
     return reduce(np.add, sizes, np.zeros(()))
 
 
-@model("M = A L / p min(m, p) (1 + (p - 1) / (p v) if v > 1)", _MEMORY)
+@model("M = A ⌈L / (p v)⌉ v min(m, p) (1 + (p - 1) / (p v) if v > 1)", _MEMORY)
 def stage_activations(
     layer_size: Bytes,
     layer_count: Count,
@@ -191,9 +197,21 @@ def stage_activations(
     micro_batch_count: Count,
 ) -> Bytes:
     """Bytes of activations of the first stage, which keeps those of p micro batches. Elementwise."""
+    layers = np.ceil(layer_count / (pipeline_size * virtual_count)) * virtual_count
     kept = np.minimum(micro_batch_count, pipeline_size)
     interleaved = np.where(virtual_count > 1, 1 + (pipeline_size - 1) / (pipeline_size * virtual_count), 1.0)
-    return layer_size * layer_count / pipeline_size * kept * interleaved
+    return layer_size * layers * kept * interleaved
+
+
+@model("M = s T V / t if p = 1", "bf16 logits, their fp32 copy and its gradient")
+def logits_memory(
+    token_count: Count, vocabulary_size: Count, tensor_size: Count, pipeline_size: Count, element_size: Bytes
+) -> Bytes:
+    """Bytes of the logits of a micro batch; with several stages the last one, with fewer activations, has them.
+
+    `element_size` s counts bytes of a logit. Elementwise.
+    """
+    return np.where(pipeline_size > 1, 0.0, element_size * token_count * vocabulary_size / tensor_size)
 
 
 @model("R = B s / T", _DEFINITION)

@@ -313,6 +313,8 @@ class Application(StrictTable):
 
     costly_points: ClassVar[bool] = False
     """Whether a simulation answers every point, whatever `communication` says."""
+    kernels_follow_rates: ClassVar[bool] = False
+    """Whether the kernels of this application, which has no phases in its file, follow the rates of the GPU."""
     refused_studies: ClassVar[Mapping[str, str]] = {}
     """Studies that do not apply to this application (`layout`, `scaling`), each with the error message."""
 

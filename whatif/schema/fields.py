@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -268,6 +268,12 @@ def _find(kind: type, items: tuple[Any, ...]) -> Iterator[Any]:
             yield item
         else:
             yield from _find(kind, (*get_args(item), *getattr(item, "__metadata__", ())))
+
+
+def computed_default(text: str) -> Any:
+    """Default of a field that an expression computes where the file states no value."""
+    expression = parse_expression(text)
+    return Field(default_factory=lambda: expression)
 
 
 class StrictTable(BaseModel):

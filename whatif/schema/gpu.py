@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from pydantic import Field
-
-from whatif.schema.expressions import Expression, parse_expression
+from whatif.schema.expressions import Expression
 from whatif.schema.fields import (
     BytesPerSecond,
     Count,
@@ -17,6 +15,7 @@ from whatif.schema.fields import (
     Seconds,
     StrictTable,
     Watts,
+    computed_default,
 )
 
 _GPU: Final = "platform.node.gpu"
@@ -33,15 +32,9 @@ _RATE_OF_MULTIPROCESSOR: Final = "480 Gflop/s"
 """Single-precision rate of 128 lanes at 1.875 GHz."""
 
 
-def _default(text: str) -> Any:
-    """Field that is computed by an expression where the file states no value."""
-    expression = parse_expression(text)
-    return Field(default_factory=lambda: expression)
-
-
 def _by_rule(key: str) -> Any:
     factor, base = RATE_RULES[key]
-    return _default(f"= {factor} * {_GPU}.{base}")
+    return computed_default(f"= {factor} * {_GPU}.{base}")
 
 
 class TransformerShares(StrictTable):
@@ -56,7 +49,9 @@ class TransformerShares(StrictTable):
     nvfp4: PositiveFraction = 0.55
     """Products with operands in fp4, of the peak of fp4."""
     attention: PositiveFraction = 0.4
-    """Attention in bf16, without masked scores, of the peak of bf16."""
+    """Attention in bf16 by the vendor's kernel, without masked scores, of the peak of bf16."""
+    flash2_attention: PositiveFraction = 0.2
+    """The same by FlashAttention 2, the kernel of PyTorch."""
 
 
 class VectorRates(StrictTable):
@@ -125,7 +120,7 @@ class GPU(StrictTable):
     """Share of the vector peak that large products of matrices of HPL sustain on a device without matrix units for
     FP64: 10 of 11 Tflop/s as measured on a tile of Aurora's GPUs."""
     transformer: TransformerShares = TransformerShares()
-    multiprocessor_count: Count = _default(f"= ceil({_GPU}.peak_single_rate / {_RATE_OF_MULTIPROCESSOR})")
+    multiprocessor_count: Count = computed_default(f"= ceil({_GPU}.peak_single_rate / {_RATE_OF_MULTIPROCESSOR})")
     """Multiprocessors or compute units; by default from the single-precision rate, 128 lanes at 1.875 GHz each."""
     tile_extent: Count = 128.0
     """Rows and columns of the largest part of a product of matrices that one multiprocessor computes at a time."""

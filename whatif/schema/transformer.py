@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from pydantic import Field
-
-from whatif.schema.expressions import parse_expression
-from whatif.schema.fields import Bytes, Count, CountOrZero, Fraction, PositiveFraction, Seconds, StrictTable
+from whatif.schema.fields import (
+    Bytes,
+    Count,
+    CountOrZero,
+    Fraction,
+    PositiveFraction,
+    Seconds,
+    StrictTable,
+    computed_default,
+)
 from whatif.vocabulary import TrainingPrecision
 
 _MODEL: Final = "application.transformer"
-
-
-def _default(text: str) -> Any:
-    """Field that is computed by an expression where the file states no value."""
-    expression = parse_expression(text)
-    return Field(default_factory=lambda: expression)
 
 
 class Transformer(StrictTable):
@@ -30,11 +30,11 @@ class Transformer(StrictTable):
     """Elements of the vector of a token."""
     head_count: Count
     """Heads of queries."""
-    kv_head_count: Count = _default(f"= {_MODEL}.head_count")
+    kv_head_count: Count = computed_default(f"= {_MODEL}.head_count")
     """Heads of keys and values; by default as many as of queries."""
-    head_size: Count = _default(f"= {_MODEL}.hidden_size / {_MODEL}.head_count")
+    head_size: Count = computed_default(f"= {_MODEL}.hidden_size / {_MODEL}.head_count")
     """Elements of a head of queries and keys."""
-    value_size: Count = _default(f"= {_MODEL}.head_size")
+    value_size: Count = computed_default(f"= {_MODEL}.head_size")
     """Elements of a head of values."""
     blocks: Literal["dense", "experts"] = "dense"
     """Feed-forward blocks: dense ones, or experts in all layers but the leading dense ones."""
@@ -103,6 +103,8 @@ class TrainingPlan(StrictTable):
     """none: activations are kept; selective: attention is computed again; full: every layer is."""
     schedule: Literal["1f1b", "zero_bubble"] = "1f1b"
     """Order of the micro batches in the pipeline."""
+    attention_kernel: Literal["vendor", "flash2"] = "vendor"
+    """vendor: the kernel of the vendor's library (cuDNN, FlashAttention 3); flash2: FlashAttention 2, as in PyTorch."""
     fused_attention: bool = True
     """Whether attention keeps no scores, as FlashAttention."""
     dropout: bool = False
@@ -110,28 +112,28 @@ class TrainingPlan(StrictTable):
     gradient_size: Bytes = 4.0
     """Bytes of a gradient."""
     optimiser_size: Bytes = 12.0
-    """Bytes of the optimiser's states of a parameter: 12 of Adam with weights in fp32."""
+    """Bytes of the optimiser states of a parameter: 12 for Adam with fp32 weights."""
     buffer_size: Bytes = 4e9
-    """Memory of a device that communication, the runtime and gaps between allocations take."""
+    """Memory of a device for communication buffers, the runtime and fragmentation."""
     pointwise_fraction: PositiveFraction = 0.555
     """Share of the memory bandwidth in norms, residuals and activations."""
     expert_fraction: PositiveFraction = 0.45
-    """Share of the rate of large products that products of experts reach, without tiles that are not full."""
+    """Share of the rate of large products that products of experts reach, excluding partly filled tiles."""
     layer_time: Seconds = 1.52e-3
-    """Fixed time of a layer and micro batch, forward and backward: launches and what they wait for."""
+    """Overhead of a layer and micro batch, forward and backward: kernel launches and synchronisation."""
     expert_layer_time: Seconds = 4.1e-3
-    """Fixed time of a layer with experts, which also sorts tokens."""
+    """Overhead of a layer with experts, which also permutes tokens."""
     tensor_exposure: Fraction = 1.0
-    """Share of the communication of tensor ranks that nothing hides."""
+    """Exposed share of the communication of tensor ranks: the part that computation does not hide."""
     context_exposure: Fraction = 0.3
-    """Share of that of context ranks."""
+    """Exposed share of the communication of context ranks."""
     expert_exposure: Fraction = 0.41
-    """Share of that of expert ranks."""
+    """Exposed share of the communication of expert ranks."""
     pipeline_exposure: Fraction = 0.3
-    """Share of the messages between stages."""
+    """Exposed share of the messages between stages."""
     data_exposure: Fraction = 0.62
-    """Share of that of replicas with `sharding` below full."""
+    """Exposed share of the communication of replicas, except with full sharding."""
     shard_exposure: Fraction = 0.55
-    """Share of that of replicas with full sharding."""
+    """Exposed share of the communication of replicas with full sharding."""
     stall_time: Seconds = 0.0
-    """Time in which a step waits for its data."""
+    """Data loading time of a step that is not hidden."""

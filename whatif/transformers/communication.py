@@ -38,9 +38,9 @@ class Communication:
             "context_parallel": self._layers("context", keys, "ring_allgather", _KEYS, passes),
         }
         if parts.has_experts:
-            routed = parts.add("training.routed_tokens", layers.several_parameters, parameter_count=parts.tokens,
-                               count=f"{MODEL}.active_expert_count")  # fmt: skip
-            sent = self._size("expert_parallel", routed, f"{MODEL}.hidden_size")
+            copies = parts.add("training.routed_copies", layers.product_count, first_count=parts.routed_tokens,
+                               second_count=f"{MODEL}.active_expert_count")  # fmt: skip
+            sent = self._size("expert_parallel", copies, f"{MODEL}.hidden_size")
             found["expert_parallel"] = self._layers("expert", sent, "pairwise", _EXCHANGES * self.again,
                                                     parts.expert_passes)  # fmt: skip
         return {**found, "stage_messages": self._stage_messages()}
@@ -68,7 +68,7 @@ class Communication:
     def _stage_messages(self) -> str:
         """Exposed time of activations and their gradients between stages."""
         name = "stage_messages"
-        size = self._size(name, self.parts.tokens, f"{MODEL}.hidden_size", f"{PLAN}.tensor_size")
+        size = self._size(name, self.parts.tokens, f"{MODEL}.hidden_size", self.parts.sequence_size)
         once = self._operation(name, "pipeline", size, "ring_broadcast")
         return self._exposed(name, "pipeline_exposure", once, self.parts.stage_messages)
 
@@ -91,8 +91,8 @@ class Communication:
         full, every = sharding == "full", self.parts.micro_batches
         weight = self._buffer(kind, group, "weight", BF16)
         gradient = self._buffer(kind, group, "gradient", BF16 if full else f"{PLAN}.gradient_size")
-        twice = self.parts.add("training.gather_count", layers.several_parameters, parameter_count=every,
-                               count=number(2.0)) if full else ONCE  # fmt: skip
+        twice = self.parts.add("training.gather_count", layers.product_count, first_count=every,
+                               second_count=number(2.0)) if full else ONCE  # fmt: skip
         counts = {weight: twice, gradient: every if sharding in ("gradients", "full") else ONCE}
         times = [self.parts.add(f"{once}s", steps.counted_time, once_time=once, pass_count=count)
                  for once, count in counts.items()]  # fmt: skip

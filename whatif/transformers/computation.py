@@ -77,40 +77,44 @@ class Computation:
 
     def _routed_experts(self) -> str:
         """Time of the products of routed experts, one for each expert of the rank."""
-        rows: dict[str, Reference] = {
-            "m": self.parts.expert_tokens,
-            "n": f"{MODEL}.expert_size",
-            "batch_count": self.parts.local_experts,
-        }
-        return self._products("experts", self.parts.active_experts, f"{MODEL}.expert_size", self.parts.expert_passes,
-                              tiles=self._tiles("experts", rows), shares=ONCE)  # fmt: skip
+        parts, width = self.parts, f"{MODEL}.expert_size"
+        shape: dict[str, Reference] = {"m": parts.expert_tokens, "n": width, "batch_count": parts.local_experts}
+        share = parts.add("experts.large_efficiency", gemm_efficiency, matrix_efficiency=self._share,
+                          tile_efficiency=f"{PLAN}.expert_fraction")  # fmt: skip
+        efficiency = self._efficiency("experts", shape, share)
+        return self._timed("experts", parts.active_experts, width, parts.expert_passes, efficiency,
+                           {"token_count": parts.routed_tokens, "tensor_size": ONCE})  # fmt: skip
 
-    def _tiles(self, name: str, shape: dict[str, Reference]) -> str:
+    @property
+    def _share(self) -> Reference:
+        """Share of the peak that large products sustain in the precision of the plan."""
+        return f"{GPU}.transformer.{self.parts.plan.precision}"
+
+    def _efficiency(self, name: str, shape: dict[str, Reference], share: Reference) -> str:
+        """Share of the peak of products of a shape: that of large ones times that of their tiles."""
         device = {key: f"{GPU}.{key}" for key in ("tile_extent", "multiprocessor_count")}
-        return self.parts.add(f"{name}.tile_efficiency", tile_efficiency, **shape, **device)
+        tiles = self.parts.add(f"{name}.tile_efficiency", tile_efficiency, **shape, **device)
+        return self.parts.add(f"{name}.efficiency", gemm_efficiency, matrix_efficiency=share, tile_efficiency=tiles)
 
-    def _products(
-        self, name: str, parameters: str, width: Reference, passes: Reference, *, tiles: str = "",
-        shares: Reference = _TENSOR,
+    def _products(self, name: str, parameters: str, width: Reference, passes: Reference) -> str:
+        """Time of products with the parameters of a layer, divided by tensor ranks, to tokens of a width."""
+        columns = self.parts.add(f"{name}.column_count", steps.shared_count, count=width, share_count=_TENSOR)
+        shape: dict[str, Reference] = {"m": self.parts.tokens, "n": columns, "batch_count": ONCE}
+        return self._timed(name, parameters, width, passes, self._efficiency(name, shape, self._share),
+                           {"token_count": self.parts.tokens, "tensor_size": _TENSOR})  # fmt: skip
+
+    def _timed(
+        self, name: str, parameters: str, width: Reference, passes: Reference, efficiency: str,
+        divided: dict[str, Reference],
     ) -> str:  # fmt: skip
-        """Time of products with the parameters of a layer, whose tokens have a width, divided by tensor ranks."""
-        add, parts, precision = self.parts.add, self.parts, self.parts.plan.precision
-        counts: dict[str, Reference] = {"token_count": parts.tokens, "tensor_size": shares,
-                                        "passes": number(layers.PASSES + self.again)}  # fmt: skip
-        if not tiles:
-            columns = add(f"{name}.column_count", steps.shared_count, count=width, share_count=shares)
-            tiles = self._tiles(name, {"m": parts.tokens, "n": columns, "batch_count": ONCE})
-        work = add(f"{name}.operations", layers.product_operations, parameter_count=parameters, **counts)
-        moved = add(f"{name}.moved_size", layers.product_size, hidden_size=f"{MODEL}.hidden_size", width=width,
-                    parameter_count=parameters, element_size=BF16, **counts)  # fmt: skip
-        large: Reference = f"{GPU}.transformer.{precision}"
-        if name == "experts":
-            large = add("experts.large_efficiency", gemm_efficiency, matrix_efficiency=large,
-                        tile_efficiency=f"{PLAN}.expert_fraction")  # fmt: skip
-        share = add(f"{name}.efficiency", gemm_efficiency, matrix_efficiency=large, tile_efficiency=tiles)
-        peak = gpu_rate(self.context, f"matrix_rates.{TRAINING_PRECISIONS[precision]}")
-        return add(name, steps.pass_time, operations=work, moved_size=moved, efficiency=share, peak_rate=peak,
-                   dram_bandwidth=_DRAM, pass_count=passes)  # fmt: skip
+        """Time of products of the tokens of a rank; `divided` are the tokens and the ranks that divide the products."""
+        counts = {**divided, "passes": number(layers.PASSES + self.again), "parameter_count": parameters}
+        work = self.parts.add(f"{name}.operations", layers.product_operations, **counts)
+        moved = self.parts.add(f"{name}.moved_size", layers.product_size, hidden_size=f"{MODEL}.hidden_size",
+                               width=width, element_size=BF16, **counts)  # fmt: skip
+        peak = gpu_rate(self.context, f"matrix_rates.{TRAINING_PRECISIONS[self.parts.plan.precision]}")
+        return self.parts.add(name, steps.pass_time, operations=work, moved_size=moved, efficiency=efficiency,
+                              peak_rate=peak, dram_bandwidth=_DRAM, pass_count=passes)  # fmt: skip
 
     def _attention(self) -> str:
         """Time of scores and their products with values, in bf16."""
@@ -118,7 +122,8 @@ class Computation:
         work = self.parts.add("attention.operations", layers.attention_operations, token_count=self.parts.tokens,
                               attended_length=self.parts.attended, tensor_size=_TENSOR, passes=number(passes),
                               **self.parts.heads)  # fmt: skip
-        return self._computed("attention", work, f"{GPU}.transformer.attention", self.parts.layer_passes)
+        share = "flash2_attention" if self.parts.plan.attention_kernel == "flash2" else "attention"
+        return self._computed("attention", work, f"{GPU}.transformer.{share}", self.parts.layer_passes)
 
     def _computed(self, name: str, work: str, efficiency: str, passes: Reference) -> str:
         return self.parts.add(name, steps.pass_time, operations=work, moved_size=NO_BYTES, efficiency=efficiency,
@@ -130,7 +135,8 @@ class Computation:
         again = 1 + self.again / layers.PASSES
         moved = self.parts.add("pointwise.moved_size", layers.pointwise_size, token_count=self.parts.tokens,
                                hidden_size=f"{MODEL}.hidden_size", inner_size=self.parts.inner_size,
-                               tensor_size=_TENSOR, hidden_passes=number(HIDDEN_PASSES * again),
+                               tensor_size=_TENSOR, sequence_size=self.parts.sequence_size,
+                               hidden_passes=number(HIDDEN_PASSES * again),
                                inner_passes=number(INNER_PASSES * again), element_size=BF16)  # fmt: skip
         return self._moved("pointwise", moved, self.parts.layer_passes)
 
@@ -154,9 +160,9 @@ class Computation:
         parts, times = self.parts, []
         kinds = {"layer": parts.dense_passes} | ({"expert_layer": parts.expert_passes} if parts.has_experts else {})
         for kind, passes in kinds.items():
-            times.append(parts.add(f"layer_launches.{kind}_time", steps.counted_time, once_time=f"{PLAN}.{kind}_time",
+            times.append(parts.add(f"layer_overhead.{kind}_time", steps.counted_time, once_time=f"{PLAN}.{kind}_time",
                                    pass_count=passes))  # fmt: skip
-        return self.context.wiring.sum("layer_launches", times)
+        return self.context.wiring.sum("layer_overhead", times)
 
     def optimiser(self) -> str:
         """Time of the update, of the parameters that a replica updates."""

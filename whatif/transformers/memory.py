@@ -18,15 +18,17 @@ _SPREAD: Final = {
     "optimiser": ("optimiser", "gradients", "full"),
 }
 """Shardings in which replicas spread a state."""
-KINDS: Final = (*_SPREAD, "activations")
-"""Kinds of memory that a plan decides."""
+KINDS: Final = (*_SPREAD, "activations", "recomputed_layer", "logits")
+"""Kinds of memory, each in a term `training.KIND_size` where the plan has it."""
+_LOGIT: Final = Quantity(10.0, BYTE)
+"""Bytes of a logit: bf16, its copy in fp32 and the gradient of that."""
 _PRODUCT_SIZES: Final = {"bf16": 2.0, "fp8": 1.0, "mxfp8": 1.0, "nvfp4": 1.0}
-"""Bytes of an element that is kept as operand of a product; with fp4 its transpose is kept too."""
+"""Bytes of an element that is kept as operand of a product; with fp4 its transpose is kept, too."""
 
 
 def wire_memory(parts: Parts) -> None:
     """Wire the memory of a rank by kind, and the constraint that it fits its GPU."""
-    sizes = [*(_state(parts, name) for name in _SPREAD), _activations(parts), f"{PLAN}.buffer_size"]
+    sizes = [*(_state(parts, name) for name in _SPREAD), *_activations(parts), _logits(parts), f"{PLAN}.buffer_size"]
     total, room = _summed(parts, MEMORY, sizes), f"{GPU}.memory_size"
     if room in parts.context.wiring.parameters:
         reason = f"weights, gradients, optimiser states, activations and buffers do not fit the device ({room})"
@@ -51,34 +53,44 @@ def _state(parts: Parts, name: str) -> str:
     return _summed(parts, f"training.{name}_size", sizes)
 
 
-def _activations(parts: Parts) -> str:
-    """Bytes of the activations of the first stage."""
-    add, plan = parts.add, parts.plan
-    hidden, attention, inner = _element_sizes(parts)
-    layer = add("training.layer_size", steps.layer_activations, token_count=parts.tokens,
-                hidden_size=f"{MODEL}.hidden_size", attention_width=parts.attention_width,
-                inner_size=parts.inner_size, tensor_size=f"{PLAN}.tensor_size",
-                sequence_size=f"{PLAN}.tensor_size" if plan.sequence_parallel else ONCE,
-                hidden_element_size=Quantity(hidden, BYTE), attention_element_size=Quantity(attention, BYTE),
-                inner_element_size=Quantity(inner, BYTE))  # fmt: skip
-    if plan.recomputation == "none" and not plan.fused_attention:
-        scores = add("training.score_size", steps.score_size, token_count=parts.tokens,
-                     head_count=f"{MODEL}.head_count", sequence_length=f"{PLAN}.sequence_length",
-                     tensor_size=f"{PLAN}.tensor_size")  # fmt: skip
-        layer = _summed(parts, "training.layer_and_score_size", [layer, scores])
+def _activations(parts: Parts) -> list[str]:
+    """Bytes of the activations of the first stage, and with full recomputation those of the layer in progress."""
+    full = parts.plan.recomputation == "full"
+    # With full recomputation a layer keeps its input.
+    kept = _layer(parts, "training.layer_size", (2.0, 0.0, 0.0) if full else _element_sizes(parts))
+    if parts.plan.recomputation == "none" and not parts.plan.fused_attention:
+        scores = parts.add("training.score_size", steps.score_size, token_count=parts.tokens,
+                           head_count=f"{MODEL}.head_count", sequence_length=f"{PLAN}.sequence_length",
+                           tensor_size=f"{PLAN}.tensor_size")  # fmt: skip
+        kept = _summed(parts, "training.layer_and_score_size", [kept, scores])
     sizes = {key: f"{PLAN}.{key}" for key in ("pipeline_size", "virtual_count")}
-    return add("training.activations_size", steps.stage_activations, layer_size=layer,
-               layer_count=f"{MODEL}.layer_count", micro_batch_count=parts.micro_batches, **sizes)  # fmt: skip
+    found = [parts.add("training.activations_size", steps.stage_activations, layer_size=kept,
+                       layer_count=f"{MODEL}.layer_count", micro_batch_count=parts.micro_batches, **sizes)]  # fmt: skip
+    return [*found, _layer(parts, "training.recomputed_layer_size", _element_sizes(parts))] if full else found
+
+
+def _layer(parts: Parts, name: str, element_sizes: tuple[float, float, float]) -> str:
+    """Bytes that one layer keeps of a micro batch."""
+    hidden, attention, inner = (Quantity(size, BYTE) for size in element_sizes)
+    return parts.add(name, steps.layer_activations, token_count=parts.tokens, hidden_size=f"{MODEL}.hidden_size",
+                     attention_width=parts.attention_width, inner_size=parts.inner_size,
+                     tensor_size=f"{PLAN}.tensor_size", sequence_size=parts.sequence_size, hidden_element_size=hidden,
+                     attention_element_size=attention, inner_element_size=inner)  # fmt: skip
 
 
 def _element_sizes(parts: Parts) -> tuple[float, float, float]:
     """Bytes that a layer keeps of a hidden element, one of attention, and an inner one.
 
-    With full recomputation its input; else inputs of both norms and of both blocks, masks of dropout, queries, keys,
-    values and outputs of attention, inputs and output of the activation (Korthikanti et al. 2022, Eq. 1 to 6).
+    Those of inputs of both norms and of both blocks, masks of dropout, queries, keys, values and outputs of attention,
+    inputs and output of the activation (Korthikanti et al. 2022, Eq. 1 to 6).
     """
-    if parts.plan.recomputation == "full":
-        return 2.0, 0.0, 0.0
     product = _PRODUCT_SIZES[parts.plan.precision]
     hidden = 4.0 + 2 * product + (2.0 if parts.plan.dropout else 0.0)
     return hidden, 2.0, (4.0 if parts.model.gated else 2.0) + product
+
+
+def _logits(parts: Parts) -> str:
+    """Bytes of the logits of a micro batch."""
+    sizes = {key: f"{PLAN}.{key}" for key in ("tensor_size", "pipeline_size")}
+    return parts.add("training.logits_size", steps.logits_memory, token_count=parts.tokens, element_size=_LOGIT,
+                     vocabulary_size=f"{MODEL}.vocabulary_size", **sizes)  # fmt: skip

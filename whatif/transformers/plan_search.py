@@ -123,8 +123,7 @@ def candidates(scenario: Scenario, application: TrainingApplication, keep: Seque
     stated = {key: int(values[f"{PLAN}.{key}"]) for key in SIZES if key in keep}
     blocks = []
     for layout in _layouts(ranks, heads, layers, stated):
-        replicas = ranks // int(np.prod(layout))
-        rest = _rest(replicas, layout[1], layout[2], batch, layers, experts, stated)
+        rest = _rest(ranks, layout, batch, layers, experts, stated)
         grid = np.meshgrid(*([size] for size in layout), *rest, indexing="ij")
         blocks.append(np.stack(grid, axis=-1).reshape(-1, len(SIZES)))
     table = np.concatenate(blocks) if blocks else np.zeros((0, 6))
@@ -141,13 +140,14 @@ def _layouts(ranks: int, heads: int, layers: int, stated: Mapping[str, int]) -> 
 
 
 def _rest(
-    replicas: int, context: int, stages: int, batch: int, layers: int, experts: int, stated: Mapping[str, int]
+    ranks: int, layout: tuple[int, int, int], batch: int, layers: int, experts: int, stated: Mapping[str, int]
 ) -> tuple[list[int], list[int], list[int]]:
     """Parts of a stage, micro batches and expert ranks of a layout."""
+    replicas, stages = ranks // int(np.prod(layout)), layout[2]
     most = min(_MOST_PARTS, layers // stages) if stages > 1 else 1
     each = batch // replicas if batch % replicas == 0 else 0
     micro = [item for item in _powers(_MOST_MICRO) if each and each % item == 0]
-    shares = [item for item in _divisors(experts) if (replicas * context) % item == 0]
+    shares = [item for item in _divisors(experts) if (ranks // stages) % item == 0]
     return (
         _allowed(stated, "virtual_count", range(1, most + 1)),
         _allowed(stated, "micro_batch", micro),

@@ -15,6 +15,7 @@ from whatif.schema.transformer import TrainingPlan, Transformer
 class TrainingApplication(Application):
     """Training of a transformer on GPUs, one rank on each."""
 
+    kernels_follow_rates: ClassVar[bool] = True
     refused_studies: ClassVar[Mapping[str, str]] = {
         "layout": "ranks of a training step have no grid: sweep the sizes of `application.plan`",
     }

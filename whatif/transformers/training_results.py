@@ -35,5 +35,6 @@ def training_remarks(program: Program, swept: Mapping[str, Any]) -> tuple[str, .
     """Memory of a rank by kind, at the stated values."""
     values = evaluate(program).values
     sizes = {name: f"training.{name}_size" for name in KINDS} | {"buffers": f"{PLAN}.buffer_size"}
-    words = (f"{name} {format_quantity(float(values[term]), BYTE, 3)}" for name, term in sizes.items())
+    shown = {name.replace("_", " "): float(values[term]) for name, term in sizes.items() if term in values}
+    words = (f"{name} {format_quantity(size, BYTE, 3)}" for name, size in shown.items() if size)
     return (f"memory of a rank: {', '.join(words)}",)

@@ -25,7 +25,7 @@ def wire_training(context: Context) -> list[PhaseTerm]:
     kernels = computation.kernels()
     computing = context.wiring.sum("training.computing_time", list(kernels.values()))
     communication = Communication(parts, computation.again, computing)
-    launches = {"layer_launches": computation.fixed_times()}
+    launches = {"layer_overhead": computation.fixed_times()}
     exposed = communication.of_layers()
     stage = context.wiring.sum("training.stage_time", [*kernels.values(), *launches.values(), *exposed.values()])
     phases: list[tuple[dict[str, str], Category]] = [

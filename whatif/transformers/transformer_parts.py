@@ -90,14 +90,14 @@ class Parts:
     @property
     def active_experts(self) -> str:
         """Parameters of the routed experts of one token in one layer."""
-        return self.add("model.active_expert_parameters", layers.several_parameters, parameter_count=self.expert,
-                        count=f"{MODEL}.active_expert_count")  # fmt: skip
+        return self.add("model.active_expert_parameters", layers.product_count, first_count=self.expert,
+                        second_count=f"{MODEL}.active_expert_count")  # fmt: skip
 
     @property
     def shared_experts(self) -> str:
         """Parameters of the shared experts of one layer."""
-        return self.add("model.shared_expert_parameters", layers.several_parameters, parameter_count=self.expert,
-                        count=f"{MODEL}.shared_expert_count")  # fmt: skip
+        return self.add("model.shared_expert_parameters", layers.product_count, first_count=self.expert,
+                        second_count=f"{MODEL}.shared_expert_count")  # fmt: skip
 
     @property
     def expert_layers(self) -> Reference:
@@ -110,13 +110,13 @@ class Parts:
     @property
     def output_embedding(self) -> str:
         """Parameters of one embedding."""
-        return self.add("model.embedding_parameters", layers.several_parameters, count=f"{MODEL}.hidden_size",
-                        parameter_count=f"{MODEL}.vocabulary_size")  # fmt: skip
+        return self.add("model.embedding_parameters", layers.product_count, first_count=f"{MODEL}.hidden_size",
+                        second_count=f"{MODEL}.vocabulary_size")  # fmt: skip
 
     def _total(self, name: str, experts: Reference, embeddings: float) -> str:
         """Parameters of all layers with some experts in each, and of some embeddings."""
-        embedding = self.add(f"{name}.embeddings", layers.several_parameters, parameter_count=self.output_embedding,
-                             count=number(embeddings))  # fmt: skip
+        embedding = self.add(f"{name}.embeddings", layers.product_count, first_count=self.output_embedding,
+                             second_count=number(embeddings))  # fmt: skip
         return self.add(name, layers.model_parameters, layer_count=f"{MODEL}.layer_count",
                         expert_layer_count=self.expert_layers, attention_parameters=self.attention,
                         dense_parameters=self.dense, expert_parameters=self.expert, expert_count=experts,
@@ -125,8 +125,8 @@ class Parts:
 
     @property
     def _router(self) -> str:
-        return self.add("model.router_parameters", layers.several_parameters, count=f"{MODEL}.hidden_size",
-                        parameter_count=self.stated("expert_count"))  # fmt: skip
+        return self.add("model.router_parameters", layers.product_count, first_count=f"{MODEL}.hidden_size",
+                        second_count=self.stated("expert_count"))  # fmt: skip
 
     @property
     def all_parameters(self) -> str:
@@ -195,6 +195,15 @@ class Parts:
         return self.add("training.rank_tokens", steps.rank_tokens, **{key: f"{PLAN}.{key}" for key in keys})
 
     @property
+    def sequence_size(self) -> str:
+        """Tensor ranks that share the tokens between products."""
+        name, inputs = "training.sequence_size", {"tensor_size": f"{PLAN}.tensor_size"}
+        if name in self.context.wiring.terms:
+            return name
+        options = {"sequence_parallel": self.plan.sequence_parallel}
+        return self.context.wiring.add(name, steps.sequence_size, inputs, options=options)
+
+    @property
     def sequence_tokens(self) -> str:
         """Tokens of a micro batch on all context ranks."""
         keys = {key: f"{PLAN}.{key}" for key in ("micro_batch", "sequence_length")}
@@ -253,9 +262,15 @@ class Parts:
                         share_count=f"{PLAN}.expert_size")  # fmt: skip
 
     @property
+    def routed_tokens(self) -> str:
+        """Tokens of a micro batch that one rank sends to experts: tensor ranks have a share each."""
+        return self.add("training.routed_tokens", steps.shared_count, count=self.tokens,
+                        share_count=f"{PLAN}.tensor_size")  # fmt: skip
+
+    @property
     def expert_tokens(self) -> str:
         """Tokens of one expert in a micro batch, evenly spread."""
-        return self.add("training.expert_tokens", steps.expert_tokens, token_count=self.tokens,
+        return self.add("training.expert_tokens", steps.expert_tokens, token_count=self.routed_tokens,
                         active_count=f"{MODEL}.active_expert_count", expert_size=f"{PLAN}.expert_size",
                         expert_count=f"{MODEL}.expert_count")  # fmt: skip
 
@@ -265,7 +280,6 @@ class Parts:
     def groups(self) -> dict[str, Group]:
         """Size and stride of each group of ranks."""
         tensor, context, expert = (f"{PLAN}.{key}_size" for key in ("tensor", "context", "expert"))
-        inner = self._product("training.context_span", tensor, context)
         alike = self._product("training.alike_count", self.replicas, context)
         spanned = self._product("training.replica_span", alike, tensor)
         groups: dict[str, Group] = {
@@ -275,13 +289,14 @@ class Parts:
             "pipeline": _group(number(2.0), spanned),
         }
         if self.has_experts:
-            groups["expert"] = _group(expert, inner)
-            each = self.add("training.expert_replicas", steps.shared_count, count=alike, share_count=expert)
-            groups["expert_data"] = _group(each, self._product("training.expert_span", inner, expert))
+            # Experts are not divided by tensor ranks: those of a stage share them, consecutive ones first.
+            groups["expert"] = _group(expert, ONCE)
+            each = self.add("training.expert_replicas", steps.shared_count, count=spanned, share_count=expert)
+            groups["expert_data"] = _group(each, expert)
         return groups
 
     def _product(self, name: str, first: Reference, second: Reference) -> str:
-        return self.add(name, layers.several_parameters, parameter_count=first, count=second)
+        return self.add(name, layers.product_count, first_count=first, second_count=second)
 
     # State of a rank
 
@@ -303,7 +318,7 @@ class Parts:
         """Constraints of a plan: what its sizes must divide."""
         require = self.context.wiring.require
         plan = {key: f"{PLAN}.{key}_size" for key in ("tensor", "context", "pipeline", "expert")}
-        replicas, alike = self.replicas, self.groups["data"]["group_size"]
+        replicas, stage = self.replicas, self.groups["pipeline"]["group_stride"]
         pairs: list[tuple[str, str, Reference, Reference]] = [
             ("ranks", "tensor, context and pipeline ranks do not divide application.rank_count", replicas, ONCE),
             ("heads", f"{plan['tensor']} does not divide the heads ({MODEL}.head_count)", f"{MODEL}.head_count",
@@ -314,7 +329,7 @@ class Parts:
             pairs += [
                 ("experts", f"{plan['expert']} does not divide the experts ({MODEL}.expert_count)",
                  f"{MODEL}.expert_count", plan["expert"]),
-                ("expert ranks", f"{plan['expert']} does not divide the ranks with the same layers", alike,
+                ("expert ranks", f"{plan['expert']} does not divide the ranks with the same layers", stage,
                  plan["expert"]),
             ]  # fmt: skip
         for name, reason, first, divisor in pairs:

@@ -191,6 +191,9 @@ class MainScreen(BackgroundScreen):
             entry = page_registry.page_named(name)
             assert entry is not None  # noqa: S101 - the view allows registered names only
             await switcher.add_content(entry.load()())
+            # The screen may be cleared away meanwhile, what is in its panels first.
+            if not self.query(ParameterTree):
+                return
         left, switcher.current = self.page, name
         left.leave()
         self._bind_keys(type(self.page))
