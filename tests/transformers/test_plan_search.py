@@ -30,7 +30,7 @@ def test_nothing_is_faster_than_the_first_nor_on_the_front_beaten():
     found = search_plans(step("qwen3-30b-a3b", ranks=16, global_batch=32), top=50)
     time, memory = found.plans["iteration_time"], found.plans["memory_size"]
     assert (np.diff(time) >= 0).all()
-    front = np.flatnonzero(found.plans["front"] == "yes")
+    front = np.flatnonzero(found.plans["pareto"] == "yes")
     assert (np.diff(memory[front]) < 0).all()
     for at in front:
         assert not ((time < time[at]) & (memory <= memory[at])).any()
@@ -64,7 +64,7 @@ def test_keys_that_stay_and_a_better_plan_than_the_stated_one():
 
 
 def test_what_is_refused(whatif_main):
-    with pytest.raises(UsageError, match="no training of a transformer"):
+    with pytest.raises(UsageError, match="not a training scenario"):
         whatif.tune_transformer("jacobi2d")
     with pytest.raises(UsageError, match=r"--keep tensor: expected one of .*; did you mean `tensor_size`"):
         whatif.tune_transformer("llama_training", keep=["tensor"])
@@ -79,7 +79,7 @@ def test_the_plan_that_was_measured_is_among_the_first_five():
     """Llama 3 70B on 64 H100 (NVIDIA Megatron Bridge 26.04)."""
     found = whatif.tune_transformer("llama_training", top=5)
     plans = list(zip(*(found.plans[key] for key in (*SIZES, *CHOICES)), strict=True))
-    assert (4, 1, 8, 5, 1, 1, "optimiser", "none") in plans[:5]
+    assert plans.index((4, 1, 8, 5, 1, 1, "optimiser", "none")) < 5
 
 
 def test_plans_that_are_the_same_appear_once():

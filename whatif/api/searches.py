@@ -126,11 +126,11 @@ def tune_transformer(
     platform_dirs: Sequence[str | Path] = (),
     overrides: Overrides | None = None,
 ) -> PlanSearch:
-    """Fastest plans of a training at its ranks, batch and precision, of all that fit, and the front of time and memory.
+    """Fastest parallelism plans of a training scenario that fit the memory, and the Pareto front of time and memory.
 
-    Searched are sizes of tensor, context, pipeline and expert groups, parts of a stage, micro batches, sharding and
-    recomputation, except the keys in `keep`. Raise `UsageError` for another application and an unknown key,
-    `InfeasiblePointError` if no plan fits.
+    The search covers tensor, context, pipeline and expert sizes, interleaving, micro batches, sharding and
+    recomputation, except the keys in `keep`, at the stated ranks, batch and precision. Raise `UsageError` for another
+    application and an unknown key, `InfeasiblePointError` if no plan fits.
 
     >>> import whatif
     >>> found = whatif.tune_transformer("llama_training", keep=["context_size"], top=3)

@@ -1,4 +1,4 @@
-"""`whatif tune transformer`: search the plan of a training."""
+"""`whatif tune transformer`: search the parallelism plan of a training scenario."""
 
 from __future__ import annotations
 
@@ -12,15 +12,21 @@ from whatif.cli.output import Output, output_options
 
 @click.command("transformer")
 @scenario_options
-@click.option("--keep", multiple=True, metavar="KEY", help="Key of `application.plan` that stays as stated.")
-@click.option("--top", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Fastest plans to print.")
+@click.option("--keep", multiple=True, metavar="KEY", help="Key of `application.plan` to keep at its stated value.")
+@click.option(
+    "--top",
+    type=click.IntRange(1, 10_000),
+    default=10,
+    show_default=True,
+    help="Number of fastest plans, and of those on the Pareto front.",
+)
 @output_options(picture=False)
 def command(
     scenario: str, overrides: tuple[str, ...], keep: tuple[str, ...], top: int, output: Output, **options: Any
 ) -> None:
-    """Search the plan of SCENARIO, a training, for the fastest step that fits: sizes, sharding, recomputation.
+    """Search the parallelism plan of a training SCENARIO for the fastest step that fits the memory.
 
-    Prints the fastest plans, and those that no other one beats in time and memory. Exits with 4 if none fits.
+    Prints the fastest plans and the Pareto front of time and memory. Exits with 4 if no plan fits.
     """
     from whatif.api.searches import tune_transformer
 

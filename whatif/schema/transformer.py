@@ -115,25 +115,25 @@ class TrainingPlan(StrictTable):
     """Bytes of the optimiser states of a parameter: 12 for Adam with fp32 weights."""
     buffer_size: Bytes = 4e9
     """Memory of a device for communication buffers, the runtime and fragmentation."""
-    pointwise_fraction: PositiveFraction = 0.555
+    pointwise_fraction: PositiveFraction = 0.527
     """Share of the memory bandwidth in norms, residuals and activations."""
     expert_fraction: PositiveFraction = 0.45
     """Share of the rate of large products that products of experts reach, excluding partly filled tiles."""
-    layer_time: Seconds = 1.52e-3
+    layer_time: Seconds = 1.34e-3
     """Overhead of a layer and micro batch, forward and backward: kernel launches and synchronisation."""
-    expert_layer_time: Seconds = 4.1e-3
+    expert_layer_time: Seconds = 4.0e-3
     """Overhead of a layer with experts, which also permutes tokens."""
-    tensor_exposure: Fraction = 1.0
+    tensor_exposure: Fraction = 0.81
     """Exposed share of the communication of tensor ranks: the part that computation does not hide."""
     context_exposure: Fraction = 0.3
     """Exposed share of the communication of context ranks."""
-    expert_exposure: Fraction = 0.41
+    expert_exposure: Fraction = 0.4
     """Exposed share of the communication of expert ranks."""
     pipeline_exposure: Fraction = 0.3
     """Exposed share of the messages between stages."""
     data_exposure: Fraction = 0.62
     """Exposed share of the communication of replicas, except with full sharding."""
-    shard_exposure: Fraction = 0.55
+    shard_exposure: Fraction = 0.59
     """Exposed share of the communication of replicas with full sharding."""
     stall_time: Seconds = 0.0
     """Data loading time of a step that is not hidden."""

@@ -182,9 +182,9 @@ def calibrate(
 ) -> Calibration:
     """Corrections of a scenario by the runs of a file, by default the one that it names.
 
-    `kinds` are used whatever their held-out error; without any, corrections are chosen by it. `of_application` leaves
-    out corrections of one platform, which say nothing of another one. Raise `UsageError` for
-    unknown kinds and those that no measured value depends on, for too few runs, and for results that are not linear in
+    The stated `kinds` of corrections are kept regardless of their held-out error; by default cross-validation selects
+    them. `of_application` excludes corrections that hold on one platform only. Raise `UsageError` for unknown kinds and
+    those that no measured value depends on, for too few runs, and for results that are not linear in
     the corrections, `InvalidFileError` for runs that do not fit.
     """
     for kind in kinds:

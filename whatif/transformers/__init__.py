@@ -15,7 +15,5 @@ PLUGIN: Final = Plugin(
             "whatif.transformers.training_results:training_results",
         )
     },
-    verbs={
-        "tune transformer": Verb("whatif.cli.tune_transformer", "Plan of a training: sizes, sharding, recomputation.")
-    },
+    verbs={"tune transformer": Verb("whatif.cli.tune_transformer", "Parallelism plan of a training scenario.")},
 )

@@ -1,4 +1,4 @@
-"""Search over plans of training: all sizes that divide, with every sharding and recomputation, ranked by time."""
+"""Search over parallelism plans: all sizes that divide, with every sharding and recomputation, ranked by time."""
 
 from __future__ import annotations
 
@@ -32,12 +32,18 @@ _MOST_MICRO: Final = 64
 _RESULTS: Final[Mapping[str, Dimension]] = {
     "iteration_time": SECOND, "token_rate": PER_SECOND, "model_utilisation": ONE, "memory_size": BYTE,
 }  # fmt: skip
+_HEADINGS: Final = {
+    "tensor_size": "tensor", "context_size": "context", "pipeline_size": "stages", "virtual_count": "parts",
+    "micro_batch": "micro", "expert_size": "experts", "recomputation": "recompute", "iteration_time": "time",
+    "token_rate": "tokens/s", "model_utilisation": "MFU", "memory_size": "memory",
+}  # fmt: skip
+"""Headings on a terminal."""
 Columns = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlanSearch(Presentable):
-    """Best plans of a search, the fastest first, and those with less memory than any faster one."""
+    """Fastest plans of a search, and its Pareto front of time and memory, in the order of their time."""
 
     plans: Columns
     """Columns of the best plans: sizes, choices and results."""
@@ -47,14 +53,24 @@ class PlanSearch(Presentable):
     feasible: int
 
     def table(self) -> Table:
-        """One row a plan; `front` marks those that no other plan beats in time and memory."""
+        """One row a plan; `pareto` marks those on the Pareto front of time and memory."""
         columns: dict[str, Dimension | None] = dict.fromkeys(SIZES, ONE) | dict.fromkeys(CHOICES)
-        rows = zip(*(self.plans[key] for key in (*columns, *_RESULTS, "front")), strict=True)
-        return Table.of_rows(columns | dict(_RESULTS) | {"front": None}, [list(row) for row in rows])
+        rows = zip(*(self.plans[key] for key in (*columns, *_RESULTS, "pareto")), strict=True)
+        return Table.of_rows(columns | dict(_RESULTS) | {"pareto": None}, [list(row) for row in rows])
+
+    def readable_table(self) -> Table:
+        """The table with short headings."""
+        table = self.table()
+        return Table({_HEADINGS.get(name, name): column for name, column in table.columns.items()}, table.notes)
+
+    @property
+    def optional_columns(self) -> tuple[list[str], ...]:
+        """Groups of columns omitted on a narrow terminal."""
+        return ["tokens/s"], ["MFU"], ["pareto"], ["experts"]
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Number of plans, and the fastest one, as overrides, with how it compares with the stated one."""
+        """Number of plans, and the fastest one as overrides, with its speedup over the stated one."""
         best = {key: self.plans[key][0] for key in (*SIZES, *CHOICES)}
         overrides = " ".join(f"--set {PLAN}.{key}={_text(value)}" for key, value in best.items())
         time = float(self.plans["iteration_time"][0])
@@ -72,7 +88,7 @@ def _text(value: Any) -> str:
 
 
 def search_plans(scenario: Scenario, *, keep: Sequence[str] = (), top: int = 10) -> PlanSearch:
-    """Fastest plans of a scenario of training on its ranks, with the stated batch and precision.
+    """Fastest plans of a training scenario, with its ranks, batch and precision.
 
     Keys in `keep` stay as stated. Raise `UsageError` for another application, an unknown key, or too many plans;
     `InfeasiblePointError` if no plan fits.
@@ -96,10 +112,10 @@ def search_plans(scenario: Scenario, *, keep: Sequence[str] = (), top: int = 10)
 
 
 def _training(scenario: Scenario) -> TrainingApplication:
-    """Application of a scenario of training; raise `UsageError` for another one."""
+    """Application of a training scenario; raise `UsageError` for another one."""
     application = scenario.program.loaded.scenario.application
     if not isinstance(application, TrainingApplication):
-        raise UsageError(f"{scenario.document.name}: no training of a transformer (`application.kind`)")
+        raise UsageError(f'{scenario.document.name}: not a training scenario (`application.kind = "training"`)')
     return application
 
 
@@ -184,7 +200,7 @@ def _evaluated(scenario: Scenario, choices: Mapping[str, str], sizes: Mapping[st
 
 
 def _best(columns: Columns, top: int) -> Columns:
-    """The fastest plans, and those of the front of time and memory, in the order of their time, each once.
+    """The fastest plans and as many of the Pareto front of time and memory, in the order of their time, each once.
 
     Without replicas every sharding is the same plan.
     """
@@ -195,6 +211,6 @@ def _best(columns: Columns, top: int) -> Columns:
     memory = columns["memory_size"][order]
     least = np.minimum.accumulate(memory)
     front = np.concatenate([[True], memory[1:] < least[:-1]])
-    chosen = np.flatnonzero(front | (np.arange(len(order)) < top))
+    chosen = np.union1d(np.arange(min(top, len(order))), np.flatnonzero(front)[:top])
     kept = {key: array[order][chosen] for key, array in columns.items()}
-    return {**kept, "front": np.where(front[chosen], "yes", "")}
+    return {**kept, "pareto": np.where(front[chosen], "yes", "")}

@@ -32,9 +32,11 @@ def training_results(context: Context, times: Mapping[str, str]) -> dict[str, st
 
 
 def training_remarks(program: Program, swept: Mapping[str, Any]) -> tuple[str, ...]:
-    """Memory of a rank by kind, at the stated values."""
+    """Memory of a rank and of its device, and the kinds of it, at the stated values."""
     values = evaluate(program).values
     sizes = {name: f"training.{name}_size" for name in KINDS} | {"buffers": f"{PLAN}.buffer_size"}
     shown = {name.replace("_", " "): float(values[term]) for name, term in sizes.items() if term in values}
     words = (f"{name} {format_quantity(size, BYTE, 3)}" for name, size in shown.items() if size)
-    return (f"memory of a rank: {', '.join(words)}",)
+    room = values.get(f"{GPU}.memory_size")
+    device = "" if room is None else f" of {format_quantity(float(room), BYTE, 3)}"
+    return (f"memory of a rank: {format_quantity(float(values[MEMORY]), BYTE, 3)}{device}: {', '.join(words)}",)

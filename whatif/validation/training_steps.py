@@ -31,7 +31,7 @@ _TORCHTITAN: Final = {
     "platform.node.gpu.memory_size": "96 GB",
     "platform.node.gpu.power_cap": "500 W",
 }
-"""Its H100: 96 GB of HBM2e with a peak of 2.4 TB/s, of which an H100 sustains 89 %, and a limit of 500 W."""
+"""Its H100: 96 GB of HBM2e, 89 % of a peak of 2.4 TB/s as on other H100, and a limit of 500 W."""
 BOUNDS: Final = {"dense": 0.08, "with experts": 0.25, "held out": 0.12}
 """Largest mean absolute error of each kind of models, and of the steps of `HELD_OUT`."""
 

@@ -346,6 +346,6 @@ def test_a_node_that_a_job_fills_in_part_is_a_warning(tmp_path):
     bids = '[bids.cores]\nplatform = "turin"\nnode_price = "20 kUSD"'
     part = '[mix.e]\nscenario = "minife"\n[mix.e.overrides]\napplication.rank_count = 64'
     notes = whatif.study(study_file(tmp_path, bids=bids, more=part)).notes
-    text = "its 64 ranks fill one node of 256 places in part (application.ranks_per_node)"
+    text = "its 64 ranks use part of one node, which holds 256 (application.ranks_per_node)"
     assert f"warning: e on cores: {text}" in notes
     assert not any("e on present" in note for note in notes)

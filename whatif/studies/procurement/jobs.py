@@ -49,7 +49,7 @@ class Job:
     unknown: tuple[str, ...] = ()
     """Parameters that the energy lacks."""
     outside: tuple[str, ...] = ()
-    """Inputs outside the range of their fits, and nodes that a job leaves empty."""
+    """Warnings: inputs outside the range of their fits, partly used nodes."""
     assumed: tuple[str, ...] = ()
     """Values of the platform that were assumed, by path, and reach the time."""
 
@@ -183,11 +183,11 @@ def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
 
 
 def _empty_places(evaluation: Evaluation) -> Iterator[str]:
-    """A node of sockets that a job fills less than half: its ranks share the memory of one socket."""
+    """Warning of a job that uses at most half of the cores of its only node: its ranks may share one socket."""
     scenario = evaluation.program.loaded.scenario
     places, ranks = (float(evaluation.values.get(term, np.nan)) for term in (_PLACES, RANKS))
     if not scenario.on_gpus and 2 * ranks <= places:
-        yield f"its {ranks:,.0f} ranks fill one node of {places:,.0f} places in part (application.ranks_per_node)"
+        yield f"its {ranks:,.0f} ranks use part of one node, which holds {places:,.0f} (application.ranks_per_node)"
 
 
 def _reason(evaluation: Evaluation) -> str:
