@@ -122,11 +122,19 @@ def test_plans_that_cannot_run_have_a_reason(plan, reason):
     [
         ({"platform": "dgx_a100", "precision": "fp8"}, "states no `matrix_rates.fp8`, which fp8 needs"),
         ({"platform": "turin"}, "has no GPUs, which training needs"),
+        ({"platform": "summit"}, r"needs `\[platform.node.peer_link\]`"),
+        (
+            {"overrides": {"application.communication": "simulated"}},
+            "training has closed forms and cannot be simulated",
+        ),
+        ({"overrides": {"application.transformer.feed_forward_size": "none"}}, "missing key, needed by dense blocks"),
     ],
 )
 def test_files_that_cannot_be_used_are_refused(options, message):
+    overrides = options.pop("overrides", {})
+    scenario = step(**options)
     with pytest.raises(InvalidFileError, match=message):
-        step(**options).program  # noqa: B018 - compiles it
+        scenario.changed(overrides, scenario.platform).program  # noqa: B018 - compiles it
 
 
 def test_measured_steps_are_met_within_the_stated_bounds():

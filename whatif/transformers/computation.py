@@ -37,7 +37,7 @@ class Computation:
         self.again, self.attention_again = _AGAIN[parts.plan.recomputation]
 
     def check(self) -> None:
-        """Raise `InvalidFileError` for a platform whose GPU lacks the precision."""
+        """Raise `InvalidFileError` for a platform without what training needs, and for what it does not take."""
         wiring, gpu = self.context.wiring, self.context.scenario.platform.node.gpu
         device = "" if gpu is None else gpu.name
         name = self.context.scenario.platform.name
@@ -48,6 +48,8 @@ class Computation:
             wiring.problem(
                 "application.buffers", f"training sends between GPUs: {name} needs `[platform.node.peer_link]`"
             )
+        if self.context.scenario.application.communication != "modelled":
+            wiring.problem("application.communication", "training has closed forms and cannot be simulated")
         if self.parts.model.feed_forward_size is None and not self.parts.has_experts:
             wiring.problem(f"{MODEL}.feed_forward_size", "missing key, needed by dense blocks")
         for precision in dict.fromkeys((self.parts.plan.precision, "bf16")):

@@ -581,7 +581,7 @@ def test_a_collective_beside_a_halo_says_how_to_get_there():
 
 def test_an_application_without_messages_has_the_curves_of_the_platform():
     async def check(driver):
-        assert "No phase of this application sends messages: the curves are the platform's." in driver.words()
+        assert "No halo or collective phase in this application: the curves are the platform's." in driver.words()
         assert "across nodes max-rate k=6" in driver.words()
         assert "sent" not in driver.text().replace("sends", "")
         for action in (("half",), ("plane", 1), ("phase", 1), ("table",)):
