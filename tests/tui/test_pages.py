@@ -4,12 +4,13 @@ import os
 import pickle
 import subprocess
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
 from tests.driver import drive
@@ -22,9 +23,11 @@ from whatif.tui.commands import Show, parse_line
 from whatif.tui.page_registry import GROUPS, PAGES, PageEntry, next_screen, screens
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.performing import perform
+from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, entry, entry_names
 from whatif.tui.widgets.parameter_panel import ParameterPanel
+from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.title import page_words
 
 NAMES = [page.name for page in PAGES]
@@ -277,11 +280,36 @@ def test_a_page_that_comes_when_the_screen_is_cleared_away_is_dropped(monkeypatc
 
         async def cleared(content):
             await add(content)
-            await screen.query_one(ParameterPanel).remove()
+            await driver.app.switch_screen(Screen())
 
         monkeypatch.setattr(switcher, "add_content", cleared)
         await screen._turn("profile")
-        assert switcher.query("#profile")
         assert switcher.current == "explore"
+
+    drive(check, (120, 36), "jacobi2d")
+
+
+def test_answers_that_come_when_the_screen_is_cleared_away_are_dropped():
+    async def check(driver):
+        screen = driver.main_screen
+        assert screen.stands
+        await driver.app.switch_screen(Screen())
+        await driver.until(lambda: not screen.query(ParameterPanel))
+        driver.app._shown("an error")
+        screen.tell_activity("replaying")
+        screen._failed("a failure")
+        screen._taken(None)
+
+    drive(check, (120, 36), "jacobi2d")
+
+
+def test_a_screen_that_is_not_mounted_yet_keeps_what_it_is_to_show():
+    async def check(driver):
+        screen = MainScreen(driver.state, driver.app.jobs)
+        other = replace(driver.state)
+        screen.show(other, "an error")
+        await driver.app.switch_screen(screen)
+        assert screen.state is other
+        assert "an error" in str(screen.query_one(Status).render())
 
     drive(check, (120, 36), "jacobi2d")

@@ -68,7 +68,7 @@ def correction_problem(
 ) -> tuple[tuple[Correction, ...], CorrectionProblem]:
     """Corrections of some kinds (none stated: of all) that measured values depend on, and their problem.
 
-    `of_application` leaves out those of one platform.
+    `of_application` keeps those that belong to no platform.
 
     Raise `UsageError` for a kind without any.
     """

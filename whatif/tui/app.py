@@ -113,7 +113,8 @@ class Explorer(FileCommands):
         self.call_next(self._open_main_screen)
 
     async def _open_main_screen(self) -> None:
-        await self.push_screen(MainScreen(self.state, self.jobs))
+        self.main_screen = MainScreen(self.state, self.jobs)
+        await self.push_screen(self.main_screen)
         on_end(self._ended)
         self.set_interval(LOOK_SECONDS, self._look)
         self.call_after_refresh(self._begin)
@@ -224,7 +225,8 @@ class Explorer(FileCommands):
         self.file_sync.recovery.forget()
         self._close()
         self._start(session.scenario, session)
-        await self.switch_screen(MainScreen(self.state, self.jobs))
+        self.main_screen = MainScreen(self.state, self.jobs)
+        await self.switch_screen(self.main_screen)
         for change in event.changes:
             self.runner.ask(change)
         self.runner.worker.warm()

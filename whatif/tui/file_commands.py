@@ -33,6 +33,8 @@ class FileCommands(KeysInOrder):
 
     file_sync: FileSync
     runner: CommandRunner
+    main_screen: MainScreen
+    """The screen under whatever window is open."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,11 +47,6 @@ class FileCommands(KeysInOrder):
     def state(self) -> ExplorerState:
         """What is shown."""
         return self.runner.state
-
-    @property
-    def main_screen(self) -> MainScreen:
-        """The screen under whatever window is open."""
-        return next(screen for screen in self.screen_stack if isinstance(screen, MainScreen))
 
     def at_stake(self) -> dict[str, str]:
         """What would be lost at the end: changes that no file has, and jobs in the background."""

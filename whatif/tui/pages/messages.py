@@ -92,7 +92,9 @@ def _why_no_placement(curves: MessageCurves, phase: str | None) -> str:
     if curves.infeasible:
         return f"Infeasible point: {curves.infeasible}. u undoes the last change."
     if phase is None:
-        return "No halo or collective phase in this application: the curves are the platform's. 7 goes to other scenarios."
+        return (
+            "No halo or collective phase in this application: the curves are the platform's. 7 goes to other scenarios."
+        )
     more = f", y shows {curves.phase}" if curves.phase is not None else ""
     return f"A collective such as {phase} has no placement to draw: its ranks have no neighbours on a grid{more}."
 

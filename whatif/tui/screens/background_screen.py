@@ -30,6 +30,12 @@ class BackgroundScreen(Screen[None]):
         jobs.changed = self._job_changed
 
     @property
+    def stands(self) -> bool:
+        """Whether the widgets are there; answers may come before all are mounted, or while they are cleared away."""
+        # Textual displays nothing that it is about to remove.
+        return self.is_mounted and self.display
+
+    @property
     def page(self) -> Page[Any]:
         """The page in sight."""
         raise NotImplementedError
@@ -52,8 +58,7 @@ class BackgroundScreen(Screen[None]):
         return known is not None
 
     def _job_changed(self, job: BackgroundJob) -> None:
-        # An answer may come while the screen is being cleared away.
-        if not self.is_attached:
+        if not self.stands:
             return
         if not job.active and job.stage is not JobStage.STOPPED:
             words = f"failed: {job.error}" if job.error else "is done"

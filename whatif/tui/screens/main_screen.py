@@ -158,6 +158,8 @@ class MainScreen(BackgroundScreen):
         """
         new = state is not self.state
         self.state, self._error, self.busy = state, error or notice, busy
+        if not self.stands:
+            return
         if not busy:
             self.query_one(ParameterPanel).answered(error)
         if new:
@@ -167,8 +169,7 @@ class MainScreen(BackgroundScreen):
     def tell_activity(self, words: str) -> None:
         """Report what the program does on its own."""
         self.activity = words
-        # The screen may be cleared away meanwhile.
-        if self.is_attached:
+        if self.stands:
             self._show_words()
 
     def _show_study(self) -> None:
@@ -191,8 +192,7 @@ class MainScreen(BackgroundScreen):
             entry = page_registry.page_named(name)
             assert entry is not None  # noqa: S101 - the view allows registered names only
             await switcher.add_content(entry.load()())
-            # The screen may be cleared away meanwhile, what is in its panels first.
-            if not self.query(ParameterTree):
+            if not self.stands:
                 return
         left, switcher.current = self.page, name
         left.leave()
@@ -222,14 +222,14 @@ class MainScreen(BackgroundScreen):
             self.latest.ask(self._gathered)
 
     def _taken(self, value: Any) -> None:
-        # An answer may come while the desk is being cleared away.
-        if self.is_attached:
+        if self.stands:
             self.page.take(self.page.kept(value, self.jobs))
             self._offer_whole()
 
     def _failed(self, error: str) -> None:
         self._error = error
-        self._show_words()
+        if self.stands:
+            self._show_words()
 
     def _arrange(self) -> None:
         """Show the parameters next to a page if there is room for both, or as chosen."""
