@@ -586,7 +586,7 @@ def test_an_application_without_messages_has_the_curves_of_the_platform():
         assert "sent" not in driver.text().replace("sends", "")
         for action in (("half",), ("plane", 1), ("phase", 1), ("table",)):
             await driver.press(*action)
-            assert "No phase of this application" in driver.text()
+            assert "No halo or collective phase in this application" in driver.text()
 
     drive(check, scenario(WAIT))
 
