@@ -105,8 +105,8 @@ MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 Precision = Literal["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8"]
 PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 """Precisions of the elements of a matrix."""
-TrainingPrecision = Literal["bf16", "fp8", "mxfp8", "nvfp4"]
-TRAINING_PRECISIONS: Final[Mapping[TrainingPrecision, Precision]] = {
+ProductPrecision = Literal["bf16", "fp8", "mxfp8", "nvfp4"]
+PRODUCT_PRECISIONS: Final[Mapping[ProductPrecision, Precision]] = {
     "bf16": "bf16",
     "fp8": "fp8",
     "mxfp8": "fp8",

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import whatif
 from tests.transformers.steps_at_hand import step
 from whatif.errors import InfeasiblePointError, UsageError
-from whatif.transformers.plan_search import CHOICES, SIZES, candidates, search_plans
+from whatif.transformers.training.plan_search import CHOICES, SIZES, candidates, search_plans
 
 
 def text_of(value):

@@ -14,7 +14,7 @@ from whatif.studies.seeking import Vary, break_even_study, front_study, seek_stu
 from whatif.studies.threshold import SeekResult
 
 if TYPE_CHECKING:
-    from whatif.transformers.plan_search import PlanSearch
+    from whatif.transformers.training.plan_search import PlanSearch
 
 
 def seek(
@@ -137,7 +137,7 @@ def tune_transformer(
     >>> bool(found.plans["iteration_time"][0] <= found.present)
     True
     """
-    from whatif.transformers.plan_search import search_plans
+    from whatif.transformers.training.plan_search import search_plans
 
     loaded = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
     return search_plans(loaded, keep=keep, top=top)

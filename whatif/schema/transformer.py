@@ -14,7 +14,7 @@ from whatif.schema.fields import (
     StrictTable,
     computed_default,
 )
-from whatif.vocabulary import TrainingPrecision
+from whatif.vocabulary import ProductPrecision
 
 _MODEL: Final = "application.transformer"
 
@@ -94,7 +94,7 @@ class TrainingPlan(StrictTable):
     """Parts of the model on each stage (interleaving)."""
     expert_size: Count = 1.0
     """Ranks that share the experts of a layer."""
-    precision: TrainingPrecision = "bf16"
+    precision: ProductPrecision = "bf16"
     """Precision of the products of layers; fp8 with a scale for each tensor, mxfp8 and nvfp4 for each block. Attention,
     logits and messages are in bf16."""
     sharding: Literal["none", "optimiser", "gradients", "full"] = "optimiser"

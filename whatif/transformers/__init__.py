@@ -9,10 +9,10 @@ from whatif.plugins import ApplicationKind, Plugin, Verb
 PLUGIN: Final = Plugin(
     applications={
         "training": ApplicationKind(
-            "whatif.transformers.training_application:TrainingApplication",
-            "whatif.transformers.training_terms:wire_training",
-            "whatif.transformers.training_results:training_remarks",
-            "whatif.transformers.training_results:training_results",
+            "whatif.transformers.training.application:TrainingApplication",
+            "whatif.transformers.training.terms:wire_training",
+            "whatif.transformers.training.results:training_remarks",
+            "whatif.transformers.training.results:training_results",
         )
     },
     verbs={"tune transformer": Verb("whatif.cli.tune_transformer", "Parallelism plan of a training scenario.")},

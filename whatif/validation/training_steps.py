@@ -12,7 +12,7 @@ from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.table import Table
-from whatif.transformers.memory import MEMORY
+from whatif.transformers.training.memory import MEMORY
 from whatif.units import BYTE, ONE, SECOND, Dimension
 
 Rows = list[dict[str, str]]

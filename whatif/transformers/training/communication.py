@@ -8,7 +8,8 @@ from whatif.core.phases.gpu_library import library_operation
 from whatif.core.term import Reference
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
-from whatif.transformers.transformer_parts import BF16, MODEL, ONCE, PLAN, Parts, number
+from whatif.transformers.model_parts import BF16, MODEL, ONCE, PLAN, number
+from whatif.transformers.training.parts import Parts
 
 _GATHERS: Final = 8.0
 """Gathers and reductions of the activations in one pass of a layer: two of each forward, and two of each backward."""

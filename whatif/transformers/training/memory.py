@@ -8,7 +8,8 @@ from whatif.core.energy import GPU
 from whatif.core.term import Reference
 from whatif.models import transformer_steps as steps
 from whatif.models.ranks import memory_fits
-from whatif.transformers.transformer_parts import BF16, MODEL, ONCE, PLAN, Parts
+from whatif.transformers.model_parts import BF16, MODEL, ONCE, PLAN
+from whatif.transformers.training.parts import Parts
 from whatif.units import BYTE, Quantity
 
 MEMORY: Final = "training.memory_size"

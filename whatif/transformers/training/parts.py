@@ -2,183 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import cast
 
 from whatif.core.context import Context
 from whatif.core.term import Reference
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
 from whatif.models.ranks import agrees, fits
-from whatif.transformers.training_application import TrainingApplication
-from whatif.units import BYTE, ONE, Quantity
-
-MODEL: Final = "application.transformer"
-PLAN: Final = "application.plan"
-BF16: Final = Quantity(2.0, BYTE)
-"""Bytes of an element of activations, messages and weights."""
-ONCE: Final = Quantity(1.0, ONE)
-NOTHING: Final = Quantity(0.0, ONE)
-NO_BYTES: Final = Quantity(0.0, BYTE)
-Group = Mapping[str, Reference]
+from whatif.transformers.model_parts import MODEL, ONCE, PLAN, Group, ModelParts, number
+from whatif.transformers.training.application import TrainingApplication
 
 
-def number(value: float) -> Quantity:
-    """Constant number."""
-    return Quantity(value, ONE)
-
-
-class Parts:
+class Parts(ModelParts):
     """References to shared quantities of a training step."""
 
     def __init__(self, context: Context) -> None:
-        self.context = context
-        self.application = cast("TrainingApplication", context.scenario.application)
-        self.model = self.application.transformer
-        self.plan = self.application.plan
-
-    def add(self, name: str, function: Callable[..., Any], **inputs: Reference) -> str:
-        """Term of a shared quantity."""
-        return self.context.once(name, function, **inputs)
-
-    @property
-    def has_experts(self) -> bool:
-        """Whether some layers have experts."""
-        return self.model.blocks == "experts"
-
-    @property
-    def has_dense(self) -> bool:
-        """Whether some layers may have a dense feed-forward block."""
-        return self.model.feed_forward_size is not None
-
-    def stated(self, key: str) -> Reference:
-        """Number that a model may have, else 0: a model without experts has none of theirs."""
-        lacks = getattr(self.model, key) is None or ("expert" in key and not self.has_experts)
-        return NOTHING if lacks else f"{MODEL}.{key}"
-
-    # Parameters of the model
-
-    @cached_property
-    def attention(self) -> str:
-        """Parameters of the projections of attention of one layer."""
-        shape: dict[str, Reference] = {key: f"{MODEL}.{key}" for key in ("hidden_size", "head_count", "head_size")}
-        if self.model.attention == "latent":
-            latent = ("query_rank", "kv_rank", "rotary_size", "value_size")
-            shape |= {key: f"{MODEL}.{key}" for key in latent}
-            return self.add("model.attention_parameters", layers.latent_parameters, **shape)
-        shape["kv_head_count"] = f"{MODEL}.kv_head_count"
-        return self.add("model.attention_parameters", layers.attention_parameters, **shape)
-
-    def _block(self, name: str, size: str) -> str:
-        inputs: dict[str, Reference] = {"hidden_size": f"{MODEL}.hidden_size", "feed_forward_size": self.stated(size)}
-        if name in self.context.wiring.terms:
-            return name
-        options = {"gated": self.model.gated}
-        return self.context.wiring.add(name, layers.feed_forward_parameters, inputs, options=options)
-
-    @property
-    def dense(self) -> str:
-        """Parameters of a dense feed-forward block."""
-        return self._block("model.feed_forward_parameters", "feed_forward_size")
-
-    @property
-    def expert(self) -> str:
-        """Parameters of one expert."""
-        return self._block("model.expert_parameters", "expert_size")
-
-    @property
-    def active_experts(self) -> str:
-        """Parameters of the routed experts of one token in one layer."""
-        return self.add("model.active_expert_parameters", layers.product_count, first_count=self.expert,
-                        second_count=f"{MODEL}.active_expert_count")  # fmt: skip
-
-    @property
-    def shared_experts(self) -> str:
-        """Parameters of the shared experts of one layer."""
-        return self.add("model.shared_expert_parameters", layers.product_count, first_count=self.expert,
-                        second_count=f"{MODEL}.shared_expert_count")  # fmt: skip
-
-    @property
-    def expert_layers(self) -> Reference:
-        """Layers with experts."""
-        if not self.has_experts:
-            return NOTHING
-        keys = ("layer_count", "leading_dense_count", "expert_interval")
-        return self.add("model.expert_layer_count", layers.expert_layers, **{key: f"{MODEL}.{key}" for key in keys})
-
-    @property
-    def output_embedding(self) -> str:
-        """Parameters of one embedding."""
-        return self.add("model.embedding_parameters", layers.product_count, first_count=f"{MODEL}.hidden_size",
-                        second_count=f"{MODEL}.vocabulary_size")  # fmt: skip
-
-    def _total(self, name: str, experts: Reference, embeddings: float) -> str:
-        """Parameters of all layers with some experts in each, and of some embeddings."""
-        embedding = self.add(f"{name}.embeddings", layers.product_count, first_count=self.output_embedding,
-                             second_count=number(embeddings))  # fmt: skip
-        return self.add(name, layers.model_parameters, layer_count=f"{MODEL}.layer_count",
-                        expert_layer_count=self.expert_layers, attention_parameters=self.attention,
-                        dense_parameters=self.dense, expert_parameters=self.expert, expert_count=experts,
-                        shared_expert_count=self.stated("shared_expert_count"), router_parameters=self._router,
-                        embedding_parameters=embedding)  # fmt: skip
-
-    @property
-    def _router(self) -> str:
-        return self.add("model.router_parameters", layers.product_count, first_count=f"{MODEL}.hidden_size",
-                        second_count=self.stated("expert_count"))  # fmt: skip
-
-    @property
-    def all_parameters(self) -> str:
-        """Parameters of the model."""
-        return self._total("model.parameters", self.stated("expert_count"), 1.0 if self.model.tied_embeddings else 2.0)
-
-    @property
-    def token_parameters(self) -> str:
-        """Parameters that a token is multiplied by, the output embedding included."""
-        return self._total("model.token_parameters", self.stated("active_expert_count"), 1.0)
-
-    @property
-    def dense_total(self) -> str:
-        """Parameters that every rank of an expert group has."""
-        return self._total("model.dense_parameters", NOTHING, 1.0 if self.model.tied_embeddings else 2.0)
-
-    # Work of a rank
-
-    @property
-    def heads(self) -> dict[str, Reference]:
-        """Number of heads and their sizes."""
-        return {key: f"{MODEL}.{key}" for key in ("head_count", "head_size", "value_size")}
-
-    @property
-    def projection_width(self) -> str:
-        """Width of queries, keys and values together."""
-        return self.add("model.projection_width", layers.projection_width, kv_head_count=self.kv_heads, **self.heads)
-
-    @property
-    def attention_width(self) -> str:
-        """Width of queries, keys, values and outputs together."""
-        return self.add("model.attention_width", layers.attention_width, kv_head_count=self.kv_heads, **self.heads)
-
-    @property
-    def kv_heads(self) -> Reference:
-        """Heads of keys and values."""
-        return f"{MODEL}.kv_head_count"
-
-    @property
-    def kv_width(self) -> str:
-        """Elements of keys and values of a token on one rank."""
-        return self.add("model.kv_width", layers.kv_width, kv_head_count=self.kv_heads,
-                        tensor_size=f"{PLAN}.tensor_size", head_size=f"{MODEL}.head_size",
-                        value_size=f"{MODEL}.value_size")  # fmt: skip
-
-    @property
-    def inner_size(self) -> str:
-        """Inner elements of the blocks that a token passes, the mean of the layers."""
-        return self.add("model.inner_size", layers.inner_size, layer_count=f"{MODEL}.layer_count",
-                        expert_layer_count=self.expert_layers, feed_forward_size=self.stated("feed_forward_size"),
-                        expert_size=self.stated("expert_size"), active_expert_count=self.stated("active_expert_count"),
-                        shared_expert_count=self.stated("shared_expert_count"))  # fmt: skip
+        application = cast("TrainingApplication", context.scenario.application)
+        super().__init__(context, application.transformer)
+        self.plan = application.plan
 
     @property
     def attended(self) -> Reference:

@@ -11,10 +11,11 @@ from whatif.core.evaluate import evaluate
 from whatif.core.term import Program
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
-from whatif.transformers.memory import KINDS, MEMORY
-from whatif.transformers.transformer_parts import MODEL, PLAN, Parts
+from whatif.transformers.model_parts import MODEL, PLAN
+from whatif.transformers.training.memory import KINDS, MEMORY
+from whatif.transformers.training.parts import Parts
 from whatif.units import BYTE, format_quantity
-from whatif.vocabulary import TRAINING_PRECISIONS
+from whatif.vocabulary import PRODUCT_PRECISIONS
 
 
 def training_results(context: Context, times: Mapping[str, str]) -> dict[str, str]:
@@ -26,7 +27,7 @@ def training_results(context: Context, times: Mapping[str, str]) -> dict[str, st
                      layer_count=f"{MODEL}.layer_count", attended_length=parts.attended, **parts.heads)  # fmt: skip
     rate = parts.add("training.model_rate", steps.model_rate, token_operations=work, token_rate=tokens,
                      rank_count=context.rank_count)  # fmt: skip
-    peak = f"{GPU}.matrix_rates.{TRAINING_PRECISIONS[parts.plan.precision]}"
+    peak = f"{GPU}.matrix_rates.{PRODUCT_PRECISIONS[parts.plan.precision]}"
     share = parts.add("training.model_utilisation", steps.model_utilisation, model_rate=rate, peak_rate=peak)
     return {"token_rate": tokens, "model_rate": rate, "model_utilisation": share, "memory_size": MEMORY}
 

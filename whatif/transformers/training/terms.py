@@ -5,10 +5,12 @@ from __future__ import annotations
 from whatif.core.context import Context
 from whatif.core.term import PhaseTerm
 from whatif.models import transformer_steps as steps
-from whatif.transformers.communication import Communication
-from whatif.transformers.computation import Computation
-from whatif.transformers.memory import wire_memory
-from whatif.transformers.transformer_parts import ONCE, PLAN, Parts, number
+from whatif.transformers.model_parts import ONCE, PLAN, number
+from whatif.transformers.products import check_platform
+from whatif.transformers.training.communication import Communication
+from whatif.transformers.training.computation import Computation
+from whatif.transformers.training.memory import wire_memory
+from whatif.transformers.training.parts import Parts
 from whatif.vocabulary import Category
 
 _IDLE = {"1f1b": 1.0, "zero_bubble": 1 / 3}
@@ -19,7 +21,7 @@ def wire_training(context: Context) -> list[PhaseTerm]:
     """Phases of a training step, with their terms wired: one after the other, as far as nothing hides them."""
     parts = Parts(context)
     computation = Computation(parts)
-    computation.check()
+    check_platform(parts, "training", parts.plan.precision)
     parts.constraints()
     wire_memory(parts)
     kernels = computation.kernels()

@@ -16,8 +16,8 @@ from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
 from whatif.schema.transformer import TrainingPlan
 from whatif.table import Table
-from whatif.transformers.training_application import TrainingApplication
-from whatif.transformers.transformer_parts import MODEL, PLAN
+from whatif.transformers.model_parts import MODEL, PLAN
+from whatif.transformers.training.application import TrainingApplication
 from whatif.units import BYTE, ONE, PER_SECOND, SECOND, Dimension, counted, format_quantity
 
 SIZES: Final = ("tensor_size", "context_size", "pipeline_size", "virtual_count", "micro_batch", "expert_size")

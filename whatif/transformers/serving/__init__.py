@@ -1,0 +1,1 @@
+"""Serving of transformers: prefill and decode, requests in flight, latencies and throughput."""

@@ -1,0 +1,1 @@
+"""Training of transformers: steps, their memory, and the search over plans."""
