@@ -60,7 +60,7 @@ def compile_scenario(loaded: Loaded) -> Program:
     phases = with_corrections(context, _phases(context))
     times = _columns(context, phases)
     worth, missing = wire_energy(context, phases, times)
-    worth |= _results(context, times)
+    worth |= _results(context, times | worth)
     worth |= _estimates(context, times | worth | missing)
     wiring.raise_problems()
     constraints = tuple(wiring.constraints)

@@ -1,4 +1,4 @@
-"""Tables of a transformer and of the plan by which it is trained."""
+"""Tables of a transformer, of the plan by which it is trained, and of that by which it is served."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from whatif.schema.fields import (
     Count,
     CountOrZero,
     Fraction,
+    Number_,
+    PerSecond,
     PositiveFraction,
     Seconds,
     StrictTable,
@@ -137,3 +139,60 @@ class TrainingPlan(StrictTable):
     """Exposed share of the communication of replicas with full sharding."""
     stall_time: Seconds = 0.0
     """Data loading time of a step that is not hidden."""
+
+
+class ServingPlan(StrictTable):
+    """How a transformer is served: requests, parallelism, precision, memory, and overheads of the engine."""
+
+    input_length: Count
+    """Tokens of a prompt, mean."""
+    output_length: Count
+    """Tokens that a request generates, mean."""
+    length_variation: Number_ = 0.0
+    """Standard deviation over mean of the lengths of prompts and outputs, for waiting times."""
+    request_rate: PerSecond | None = None
+    """Requests a second that arrive, at random; without it as many are in flight as fit."""
+    largest_batch: Count = 2048.0
+    """Requests in flight on a replica, at most."""
+    tensor_size: Count = 1.0
+    """Ranks that share the products of each layer."""
+    pipeline_size: Count = 1.0
+    """Stages of the pipeline of a replica."""
+    expert_size: Count = computed_default("= application.plan.tensor_size")
+    """Ranks that share the experts of a layer: those of a replica, or of several (attention with data parallelism)."""
+    precision: ProductPrecision = "bf16"
+    """Precision of the products of layers. Logits and messages are in bf16."""
+    weight_size: Bytes | None = None
+    """Bytes of a weight of a layer; by default those of the precision, with scales of blocks."""
+    cache_precision: Literal["bf16", "fp8"] = "bf16"
+    """Precision of the key-value cache and of attention."""
+    cache_fraction: PositiveFraction = 0.9
+    """Share of the memory left by weights and buffers that the key-value cache may take."""
+    buffer_size: Bytes = 4e9
+    """Memory of a device for activations, communication buffers and the runtime."""
+    prefill: Literal["shared", "separate"] = "shared"
+    """shared: ranks prefill prompts between steps of decoding; separate: some ranks only prefill (disaggregated)."""
+    prefill_rank_count: CountOrZero = 0.0
+    """Ranks that only prefill, of the ranks of the application, for `prefill = "separate"`."""
+    chunk_size: Count = 8192.0
+    """Tokens of prompts that one pass takes, of as many prompts as it needs."""
+    draft_length: CountOrZero = 0.0
+    """Tokens that a draft model proposes in a step (speculative decoding)."""
+    acceptance: Fraction = 0.8
+    """Probability that a proposed token is accepted."""
+    draft_fraction: Fraction = 0.05
+    """Time of the draft model for a token over that of a step of decoding."""
+    pointwise_fraction: PositiveFraction = 0.9
+    """Share of the memory bandwidth in norms, residuals and activations."""
+    expert_fraction: PositiveFraction = 0.45
+    """Share of the rate of large products that products of experts reach, excluding partly filled tiles."""
+    layer_time: Seconds = 16e-6
+    """Overhead of a layer in a pass: launches and synchronisation."""
+    expert_layer_time: Seconds = 20e-6
+    """Additional overhead of a layer with experts in a pass."""
+    step_time: Seconds = 3.6e-3
+    """Overhead of a pass: the scheduler of the engine and its host."""
+    stage_time: Seconds = 3.7e-3
+    """Additional overhead of a pass through a pipeline."""
+    request_time: Seconds = 3.2e-6
+    """Overhead of a request in a step: sampling and its bookkeeping."""

@@ -1,4 +1,4 @@
-"""Training of transformers: the model and its plan as an application, and its terms."""
+"""Training and serving of transformers: a model and a plan as an application, and their terms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ PLUGIN: Final = Plugin(
             "whatif.transformers.training.terms:wire_training",
             "whatif.transformers.training.results:training_remarks",
             "whatif.transformers.training.results:training_results",
-        )
+        ),
+        "serving": ApplicationKind(
+            "whatif.transformers.serving.application:ServingApplication",
+            "whatif.transformers.serving.terms:wire_serving",
+            "whatif.transformers.serving.results:serving_remarks",
+            "whatif.transformers.serving.results:serving_results",
+        ),
     },
     verbs={"tune transformer": Verb("whatif.cli.tune_transformer", "Parallelism plan of a training scenario.")},
 )

@@ -173,3 +173,10 @@ class ModelParts:
                         expert_layer_count=self.expert_layers, feed_forward_size=self.stated("feed_forward_size"),
                         expert_size=self.stated("expert_size"), active_expert_count=self.stated("active_expert_count"),
                         shared_expert_count=self.stated("shared_expert_count"))  # fmt: skip
+
+    def attended_by(self, length: Reference) -> Reference:
+        """Twice the mean number of tokens that a token attends to, in sequences of a length."""
+        if self.model.attention != "window":
+            return length
+        return self.add("model.attended_length", layers.attended_length, sequence_length=length,
+                        window=f"{MODEL}.window", windowed_fraction=f"{MODEL}.windowed_fraction")  # fmt: skip

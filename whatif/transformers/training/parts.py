@@ -25,10 +25,7 @@ class Parts(ModelParts):
     @property
     def attended(self) -> Reference:
         """Twice the mean number of tokens that a token attends to."""
-        if self.model.attention != "window":
-            return f"{PLAN}.sequence_length"
-        return self.add("model.attended_length", layers.attended_length, sequence_length=f"{PLAN}.sequence_length",
-                        window=f"{MODEL}.window", windowed_fraction=f"{MODEL}.windowed_fraction")  # fmt: skip
+        return self.attended_by(f"{PLAN}.sequence_length")
 
     @property
     def tokens(self) -> str:

@@ -1,0 +1,202 @@
+"""Quantities that the terms of serving share, each wired once: replicas, memory, requests in flight, groups."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final, cast
+
+from whatif.core.context import Context
+from whatif.core.energy import GPU
+from whatif.core.term import Reference
+from whatif.models import transformer_layers as layers
+from whatif.models import transformer_serving as serving
+from whatif.models import transformer_steps as steps
+from whatif.models.ranks import fits
+from whatif.transformers.model_parts import BF16, MODEL, NOTHING, ONCE, PLAN, Group, ModelParts, number
+from whatif.transformers.serving.application import ServingApplication
+from whatif.units import BYTE, Quantity
+
+WEIGHT_SIZES: Final = {"bf16": 2.0, "fp8": 1.0, "mxfp8": 1.03125, "nvfp4": 0.5625}
+"""Bytes of a weight; mxfp8 has a scale for 32 elements, nvfp4 one for 16."""
+CACHE_SIZES: Final = {"bf16": 2.0, "fp8": 1.0}
+MEMORY: Final = "serving.memory_size"
+_RANKS: Final = f"{PLAN}.prefill_rank_count"
+
+
+class ServingParts(ModelParts):
+    """References to shared quantities of serving."""
+
+    def __init__(self, context: Context) -> None:
+        application = cast("ServingApplication", context.scenario.application)
+        super().__init__(context, application.transformer)
+        self.plan = application.plan
+
+    @property
+    def latent(self) -> bool:
+        """Whether the cache holds latent vectors."""
+        return self.model.attention == "latent"
+
+    @property
+    def weight_size(self) -> Reference:
+        """Bytes of a weight of a layer."""
+        stated = self.plan.weight_size is not None
+        return f"{PLAN}.weight_size" if stated else Quantity(WEIGHT_SIZES[self.plan.precision], BYTE)
+
+    @property
+    def separate(self) -> bool:
+        """Whether some ranks only prefill."""
+        return self.plan.prefill == "separate"
+
+    # Replicas and their ranks
+
+    def _replicas(self, name: str, ranks: Reference, others: Reference) -> str:
+        sizes = {key: f"{PLAN}.{key}" for key in ("tensor_size", "pipeline_size")}
+        return self.add(name, serving.decoding_replicas, rank_count=ranks, prefill_rank_count=others, **sizes)
+
+    @property
+    def replicas(self) -> str:
+        """Replicas that decode."""
+        return self._replicas("serving.replica_count", self.context.rank_count, _RANKS if self.separate else NOTHING)
+
+    @property
+    def prefill_replicas(self) -> str:
+        """Replicas that only prefill."""
+        return self._replicas("serving.prefill_replica_count", _RANKS, NOTHING)
+
+    @cached_property
+    def groups(self) -> dict[str, Group]:
+        """Size and stride of each group of ranks: tensor ranks are next to each other, then stages, then replicas."""
+        tensor, stages = f"{PLAN}.tensor_size", f"{PLAN}.pipeline_size"
+        decoding = self.add("serving.decoding_ranks", steps.difference, first_count=self.context.rank_count,
+                            second_count=_RANKS if self.separate else NOTHING)  # fmt: skip
+        replica = self.add("serving.replica_ranks", layers.product_count, first_count=tensor, second_count=stages)
+        pair = number(2.0)
+        return {
+            "tensor": {"group_size": tensor, "group_stride": ONCE},
+            "pipeline": {"group_size": pair, "group_stride": tensor},
+            "expert": {"group_size": f"{PLAN}.expert_size", "group_stride": ONCE},
+            "cache": {"group_size": pair, "group_stride": decoding if self.separate else replica},
+        }
+
+    # Memory of a rank
+
+    @property
+    def layer_parameters(self) -> str:
+        """Parameters of all layers that every expert rank has."""
+        return self._total("model.layer_parameters", NOTHING, 0.0)
+
+    @property
+    def routed_parameters(self) -> str:
+        """Parameters of the routed experts of all layers."""
+        return self.add("model.routed_parameters", steps.difference, first_count=self.all_parameters,
+                        second_count=self.dense_total)  # fmt: skip
+
+    @cached_property
+    def weights(self) -> str:
+        """Bytes of the weights of a rank; embeddings are in bf16."""
+        embeddings = self.add("model.all_embeddings", layers.product_count, first_count=self.output_embedding,
+                              second_count=number(1.0 if self.model.tied_embeddings else 2.0))  # fmt: skip
+        kinds: dict[str, tuple[Reference, Reference, Reference]] = {
+            "layer": (self.layer_parameters, f"{PLAN}.tensor_size", self.weight_size),
+            "embedding": (embeddings, f"{PLAN}.tensor_size", BF16),
+        }
+        if self.has_experts:
+            kinds["expert"] = (self.routed_parameters, f"{PLAN}.expert_size", self.weight_size)
+        sizes = [self._weights(kind, *inputs) for kind, inputs in kinds.items()]
+        return self.context.wiring.add("serving.weights_size", steps.summed_size, {size: size for size in sizes})
+
+    def _weights(self, kind: str, whole: Reference, shares: Reference, element: Reference) -> str:
+        stages = ONCE if kind == "embedding" else f"{PLAN}.pipeline_size"
+        parameters = self.add(f"serving.{kind}_parameters", steps.rank_parameters, parameter_count=whole,
+                              tensor_size=shares, pipeline_size=stages)  # fmt: skip
+        return self.add(f"serving.{kind}_weights_size", steps.state_size, parameter_count=parameters,
+                        element_size=element, share_count=ONCE)  # fmt: skip
+
+    @property
+    def cache_width(self) -> str:
+        """Elements of a token in the cache of one layer on one rank."""
+        if not self.latent:
+            return self.kv_width
+        return self.add("model.latent_width", serving.latent_width,
+                        **{key: f"{MODEL}.{key}" for key in ("kv_rank", "rotary_size")})  # fmt: skip
+
+    @property
+    def cache_element(self) -> Quantity:
+        """Bytes of an element of the cache."""
+        return Quantity(CACHE_SIZES[self.plan.cache_precision], BYTE)
+
+    def kept(self, name: str, length: Reference) -> Reference:
+        """Tokens of a sequence of a length whose keys and values a layer keeps."""
+        if self.model.attention != "window":
+            return length
+        return self.add(f"{name}.cached_length", serving.cached_length, length=length, window=f"{MODEL}.window",
+                        windowed_fraction=f"{MODEL}.windowed_fraction")  # fmt: skip
+
+    def _length(self, name: str, function: object) -> str:
+        lengths = {key: f"{PLAN}.{key}" for key in ("input_length", "output_length")}
+        return self.add(name, function, **lengths)  # type: ignore[arg-type]
+
+    @property
+    def context_length(self) -> Reference:
+        """Tokens of the cache of a request in flight that a step reads, in the mean."""
+        return self.kept("serving.mean", self._length("serving.mean_length", serving.mean_length))
+
+    def cache_of(self, name: str, length: Reference) -> str:
+        """Bytes of the cache of sequences of a length on one rank."""
+        token = self.add("serving.token_size", serving.token_cache, kv_width=self.cache_width,
+                         layer_count=f"{MODEL}.layer_count", element_size=self.cache_element,
+                         pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
+        return self.add(name, serving.request_cache, length=length, token_size=token)
+
+    @cached_property
+    def limit(self) -> str:
+        """Requests that may be in flight on a replica."""
+        whole = self.kept("serving.full", self._length("serving.full_length", serving.full_length))
+        options = {key: f"{PLAN}.{key}" for key in ("largest_batch", "cache_fraction", "buffer_size")}
+        return self.add("serving.batch_limit", serving.batch_limit, memory_size=f"{GPU}.memory_size",
+                        weight_size=self.weights, request_size=self.cache_of("serving.request_size", whole),
+                        **options)  # fmt: skip
+
+    # Steps
+
+    @property
+    def gained(self) -> str:
+        """Tokens that a request gains in a step."""
+        draft = {key: f"{PLAN}.{key}" for key in ("draft_length", "acceptance")}
+        return self.add("serving.step_tokens", serving.step_tokens, **draft)
+
+    @property
+    def imbalance(self) -> str:
+        """Layers of the fullest stage over the mean."""
+        return self.add("serving.stage_imbalance", serving.stage_imbalance, layer_count=f"{MODEL}.layer_count",
+                        pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
+
+    def constraints(self) -> None:
+        """Constraints of a plan: what its sizes must divide, and that a request fits."""
+        require = self.context.wiring.require
+        tensor, expert, stages = (f"{PLAN}.{key}_size" for key in ("tensor", "expert", "pipeline"))
+        pairs: list[tuple[str, str, Reference, Reference]] = [
+            ("ranks", "tensor and pipeline ranks do not divide the ranks that decode", self.replicas, ONCE),
+            ("heads", f"{tensor} does not divide the heads ({MODEL}.head_count)", f"{MODEL}.head_count", tensor),
+        ]
+        if self.has_experts:
+            pairs += [
+                ("experts", f"{expert} does not divide the experts ({MODEL}.expert_count)", f"{MODEL}.expert_count",
+                 expert),
+                ("expert ranks", f"{tensor} does not divide {expert}", expert, tensor),
+                ("expert replicas", f"{expert} does not divide the ranks that decode",
+                 self.groups["cache"]["group_stride"] if self.separate else self.context.rank_count, expert),
+            ]  # fmt: skip
+        if self.separate:
+            pairs.append(("prefill ranks", f"tensor and pipeline ranks do not divide {_RANKS}", self.prefill_replicas,
+                          ONCE))  # fmt: skip
+        for name, reason, first, divisor in pairs:
+            require(f"serving.{name} divide", reason, steps.is_multiple, {"first_count": first, "divisor": divisor})
+        require("serving.stages fit", f"more stages than layers ({MODEL}.layer_count)", fits,
+                {"needed_count": stages, "available_count": f"{MODEL}.layer_count"})  # fmt: skip
+        working = {"decode": self.replicas} | ({"prefill": self.prefill_replicas} if self.separate else {})
+        for name, count in working.items():
+            require(f"serving.ranks {name}", f"no ranks are left to {name} ({_RANKS})", fits,
+                    {"needed_count": ONCE, "available_count": count})  # fmt: skip
+        reason = f"weights and the cache of one request do not fit the device ({GPU}.memory_size)"
+        require("serving.request fits", reason, fits, {"needed_count": ONCE, "available_count": self.limit})

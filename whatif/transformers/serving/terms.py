@@ -1,0 +1,182 @@
+"""Terms of serving: a step of decoding, the prompts that are prefilled meanwhile, requests in flight, waiting times."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from whatif.core.context import Context
+from whatif.core.energy import GPU
+from whatif.core.phases.gpu_library import library_operation
+from whatif.core.term import PhaseTerm, Reference
+from whatif.models import transformer_layers as layers
+from whatif.models import transformer_serving as serving
+from whatif.models import transformer_steps as steps
+from whatif.models.ranks import fits
+from whatif.transformers.model_parts import ONCE, PLAN, number
+from whatif.transformers.products import check_platform
+from whatif.transformers.serving.forward_pass import ForwardPass, Work
+from whatif.transformers.serving.parts import MEMORY, ServingParts
+from whatif.units import SECOND, Quantity
+from whatif.vocabulary import LIBRARY_ALGORITHMS, Category
+
+Phases = list[tuple[dict[str, str], Category]]
+BATCH: Final = "serving.batch"
+FLYING: Final = "serving.flying_count"
+CACHE: Final = "serving.cache_size"
+DECODING: Final = "serving.decoding_time"
+PROMPT: Final = "serving.prompt_time"
+NO_TIME: Final = Quantity(0.0, SECOND)
+_INPUT: Final = f"{PLAN}.input_length"
+RATE: Final = f"{PLAN}.request_rate"
+
+
+def wire_serving(context: Context) -> list[PhaseTerm]:
+    """Phases of a step of decoding and of the prompts that are prefilled in its time, with their terms wired."""
+    parts = ServingParts(context)
+    check_platform(parts, "serving", parts.plan.precision)
+    if f"{GPU}.memory_size" not in context.wiring.parameters:
+        context.wiring.problem(f"{GPU}.memory_size", "missing key, needed for the key-value cache")
+        context.wiring.raise_problems()
+    parts.constraints()
+    prompt = _prompt(parts)
+    batch = _batch(parts, _summed(parts, PROMPT, prompt))
+    _memory(parts, batch)
+    decoding = _decoding(parts, "decode", batch)
+    time = _summed(parts, DECODING, decoding)
+    drafts: Phases = [({"draft": _draft(parts, time)}, "kernel")] if parts.plan.draft_length else []
+    prefill = _prefill(parts, batch, prompt)
+    phases = [*decoding, *drafts, *(_waiting(parts, prefill, time) if parts.separate else prefill)]
+    return [PhaseTerm(name, term, category) for terms, category in phases for name, term in terms.items()]
+
+
+def _summed(parts: ServingParts, name: str, phases: Phases) -> str:
+    return parts.context.wiring.sum(name, [term for terms, _ in phases for term in terms.values()])
+
+
+def _phases(part: ForwardPass, attention: str) -> Phases:
+    return [
+        (part.kernels(attention), "kernel"),
+        (part.communication(), "communication"),
+        ({f"{part.name}_overhead": part.overhead()}, "overhead"),
+    ]
+
+
+# Decoding
+
+
+def _decoding(parts: ServingParts, name: str, batch: Reference) -> Phases:
+    """Phases of a step of decoding with requests in flight: one pass of a share of them for each stage."""
+    stages = f"{PLAN}.pipeline_size"
+    tokens = parts.add(f"{name}.pass_tokens", serving.pass_tokens, batch=batch, draft_length=f"{PLAN}.draft_length",
+                       pipeline_size=stages)  # fmt: skip
+    part = ForwardPass(parts, name, Work(tokens, tokens, stages, parts.imbalance))
+    requests = parts.add(f"{name}_requests", steps.counted_time, once_time=f"{PLAN}.request_time", pass_count=batch)
+    return [*_phases(part, part.cached_attention(batch)), ({f"{name}_requests": requests}, "overhead")]
+
+
+def _draft(parts: ServingParts, time: str) -> str:
+    draft = {key: f"{PLAN}.{key}" for key in ("draft_length", "draft_fraction")}
+    return parts.add("draft", serving.draft_time, decoding_time=time, **draft)
+
+
+# Prompts
+
+
+def _prompt(parts: ServingParts) -> Phases:
+    """Phases of one prompt, as far as they occupy a stage, in passes that prompts fill together."""
+    chunk = parts.add("prompt.chunk_tokens", serving.chunk_tokens, input_length=_INPUT,
+                      chunk_size=f"{PLAN}.chunk_size")  # fmt: skip
+    rows = parts.add("prompt.pass_prompts", steps.shared_count, count=chunk, share_count=_INPUT)
+    passes = parts.add("prompt.passes", serving.prompt_passes, input_length=_INPUT, chunk_tokens=chunk,
+                       pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
+    share = parts.add("prompt.layer_share", layers.product_count, first_count=passes, second_count=parts.imbalance)
+    part = ForwardPass(parts, "prompt", Work(chunk, rows, passes, share))
+    return _phases(part, part.prompt_attention(_INPUT))
+
+
+def _prefill(parts: ServingParts, batch: Reference, prompt: Phases) -> Phases:
+    """Phases of the prompts that replace the requests which end in a step."""
+    ended = parts.add("serving.ended_count", serving.ended_requests, batch=batch, step_tokens=parts.gained,
+                      output_length=f"{PLAN}.output_length")  # fmt: skip
+
+    def of_step(name: str, term: str) -> tuple[str, str]:
+        phase = name.replace("prompt", "prefill", 1)
+        return phase, parts.add(phase, steps.counted_time, once_time=term, pass_count=ended)
+
+    return [(dict(of_step(*item) for item in terms.items()), category) for terms, category in prompt]
+
+
+def _waiting(parts: ServingParts, prefill: Phases, time: str) -> Phases:
+    """Time in which decoding waits for the ranks that prefill."""
+    whole = _summed(parts, "serving.prefill_time", prefill)
+    wait = parts.add("prefill_wait", serving.prefill_wait, prefill_time=whole, decoding_time=time,
+                     replica_count=parts.replicas, prefill_replica_count=parts.prefill_replicas)  # fmt: skip
+    return [({"prefill_wait": wait}, "overhead")]
+
+
+# Requests in flight
+
+
+def _batch(parts: ServingParts, prompt: str) -> str:
+    """Requests of a step: as many as may be in flight, or those of a rate of requests."""
+    flying = parts.limit
+    if parts.plan.request_rate is not None:
+        flying = _flying(parts, NO_TIME if parts.separate else prompt)
+        reason = f"the ranks that decode cannot serve as many requests ({RATE})"
+        parts.context.wiring.require("serving.requests fit", reason, fits,
+                                     {"needed_count": flying, "available_count": parts.limit})  # fmt: skip
+    return parts.add(BATCH, serving.step_batch, batch=flying, batch_limit=parts.limit)
+
+
+def _flying(parts: ServingParts, prompt: Reference) -> str:
+    """Requests in flight on a replica at the rate of requests, in the mean."""
+    single = _summed(parts, "single.step_time", _decoding(parts, "single", ONCE))
+    largest = _summed(parts, "largest.step_time", _decoding(parts, "largest", parts.limit))
+    return parts.add(FLYING, serving.steady_batch, request_rate=RATE, replica_count=parts.replicas,
+                     output_length=f"{PLAN}.output_length", step_tokens=parts.gained, single_time=single,
+                     largest_time=largest, batch_limit=parts.limit, prompt_time=prompt)  # fmt: skip
+
+
+def _memory(parts: ServingParts, batch: str) -> None:
+    """Wire the memory of a rank: weights, the cache of requests in flight, buffers."""
+    cache = parts.cache_of("serving.cached_size", parts.context_length)
+    whole = parts.add(CACHE, steps.state_size, parameter_count=batch, element_size=cache, share_count=ONCE)
+    sizes = {size: size for size in (parts.weights, whole, f"{PLAN}.buffer_size")}
+    parts.context.wiring.add(MEMORY, steps.summed_size, sizes)
+
+
+# Latencies
+
+
+def first_token(parts: ServingParts, token_time: str) -> str:
+    """Time from the arrival of a request to its first token: it waits, its prompt is computed, and sent on."""
+    part = ForwardPass(parts, "first", Work(_INPUT, ONCE, ONCE, ONCE))
+    times = [_summed(parts, "first.pass_time", _phases(part, part.prompt_attention(_INPUT)))]
+    if parts.separate:
+        times.append(_cache_transfer(parts))
+    else:
+        times.append(parts.add("first.step_wait", steps.counted_time, once_time=DECODING, pass_count=number(0.5)))
+    if parts.plan.request_rate is not None:
+        times += _queues(parts, token_time)
+    return parts.context.wiring.sum("serving.first_token_time", times)
+
+
+def _cache_transfer(parts: ServingParts) -> str:
+    """Time to send the cache of a prompt to the ranks that decode."""
+    name = "first.cache_transfer"
+    size = parts.cache_of(f"{name}.size", parts.kept("first", _INPUT))
+    return library_operation(parts.context, name, parts.groups["cache"], LIBRARY_ALGORITHMS["broadcast"], size)
+
+
+def _queues(parts: ServingParts, token_time: str) -> list[str]:
+    """Times that a request waits for a place among those in flight, and for the prompts before it."""
+    variation = f"{PLAN}.length_variation"
+    serves = parts.prefill_replicas if parts.separate else parts.replicas
+    service = parts.add("serving.output_time", serving.output_time, output_length=f"{PLAN}.output_length",
+                        token_time=token_time)  # fmt: skip
+    return [
+        parts.add("first.slot_wait", serving.slot_wait, batch=FLYING, batch_limit=parts.limit, service_time=service,
+                  length_variation=variation),
+        parts.add("first.prompt_wait", serving.prompt_wait, request_rate=RATE, replica_count=serves,
+                  prompt_time=PROMPT, length_variation=variation),
+    ]  # fmt: skip
