@@ -18,7 +18,7 @@ PAGES: Final = (".html", ".pdf")
 """File extensions of the page of a study."""
 VALIDATION_TOPICS: Final = (
     "schedules", "links", "counts", "transfers", "hpl", "top500", "power", "power_caps", "kernels", "gemm",
-    "collectives", "transformers",
+    "collectives", "transformers", "serving",
 )  # fmt: skip
 """Comparisons with measurements and other simulators."""
 LONG_TOPICS: Final = ("hpl", "top500")

@@ -95,7 +95,7 @@ def step_tokens(draft_length: Count, acceptance: Fraction) -> Count:
 
 @model("T = n (k + 1) / p", _DEFINITION)
 def pass_tokens(batch: Count, draft_length: Count, pipeline_size: Count) -> Count:
-    """Tokens of one of the p passes of a step of decoding: one of every request, and those of its draft. Elementwise."""
+    """Tokens of one of the p passes of a step: one of every request, and those of its draft. Elementwise."""
     return batch * (draft_length + 1) / pipeline_size
 
 

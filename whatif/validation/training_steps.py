@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -14,8 +13,8 @@ from whatif.schema.toml import parse_document
 from whatif.table import Table
 from whatif.transformers.training.memory import MEMORY
 from whatif.units import BYTE, ONE, SECOND, Dimension
+from whatif.validation.measured_kinds import Rows, beyond, summaries
 
-Rows = list[dict[str, str]]
 _SIZES: Final = (
     "sequence_length", "global_batch", "micro_batch", "tensor_size", "context_size", "pipeline_size", "virtual_count",
     "expert_size",
@@ -49,9 +48,9 @@ def training_steps(rows: Rows) -> Table:
         for row, time, error, memory in zip(rows, predicted["iteration.time"].tolist(), errors.tolist(),
                                             predicted[MEMORY].tolist(), strict=True)
     ]  # fmt: skip
-    title = "; ".join(f"{kind}: {text}" for kind, text in summaries(rows, errors))
-    notes = {"title": f"steps of training, predicted and measured: {title}"}
-    return Table.of_rows(columns, cells, notes | _beyond(rows, errors))
+    masks = kinds(rows)
+    title = f"steps of training, predicted and measured: {summaries(masks, errors, 'steps')}"
+    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, BOUNDS)})
 
 
 def measured_memory(row: dict[str, str]) -> float:
@@ -59,24 +58,9 @@ def measured_memory(row: dict[str, str]) -> float:
     return float(row["peak_memory_GiB"] or "nan") * 2**30
 
 
-def _beyond(rows: Rows, errors: FloatArray) -> dict[str, str]:
-    """Note of the kinds of models whose mean error is beyond its bound; empty if none is."""
-    means = {kind: np.abs(errors[mask]).mean() for kind, mask in kinds(rows).items()}
-    words = [f"{kind}: mean error {mean:.1%}, bound {BOUNDS[kind]:.0%}" for kind, mean in means.items()
-             if mean > BOUNDS[kind]]  # fmt: skip
-    return {"beyond": "; ".join(words)} if words else {}
-
-
 def errors_of(rows: Rows, times: FloatArray) -> FloatArray:
     """Relative errors of predicted times."""
     return np.asarray(times / np.array([float(row["time_s"]) for row in rows]) - 1)
-
-
-def summaries(rows: Rows, errors: FloatArray) -> Iterator[tuple[str, str]]:
-    """Number, mean absolute error and bias of each kind of models, in words."""
-    for kind, mask in kinds(rows).items():
-        mean, bias = np.abs(errors[mask]).mean(), errors[mask].mean()
-        yield kind, f"{mask.sum()} steps, mean error {mean:.1%}, bias {bias:+.1%}"
 
 
 def kinds(rows: Rows) -> dict[str, Any]:

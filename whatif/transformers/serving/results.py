@@ -1,4 +1,4 @@
-"""Results of serving other than the time of a step: throughput, latencies, requests in flight, memory, cost of tokens."""
+"""Results of serving other than the time of a step: throughput, latencies, memory, cost of tokens."""
 
 from __future__ import annotations
 

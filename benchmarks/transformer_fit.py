@@ -1,19 +1,23 @@
-"""`python -m benchmarks.training_fit`: shares of peaks, fixed times and exposures, fitted to measured training steps.
+"""`python -m benchmarks.transformer_fit`: shares, overheads and exposures, fitted to measured training and serving.
 
-Least squares of the logarithms of predicted over measured times, with the starting values as a weak prior; of rows of
-one configuration the last release counts. Prints the values, errors, and errors with each model left out. Two minutes.
+Least squares of the logarithms of predicted over measured values, with the starting values as a weak prior; of rows of
+one configuration the last release counts. Prints the values, errors, and errors with each model left out. Ten minutes;
+`python -m benchmarks.transformer_fit serving` takes three of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from scipy.optimize import least_squares
 
 from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
+from whatif.validation import serving_runs
 from whatif.validation.tables import rows_of
 from whatif.validation.training_steps import HELD_OUT, Rows, kinds, training_scenario
 
@@ -27,6 +31,8 @@ _SHARED: Final = {
 _EXPERTS: Final = {"expert_fraction": 0.5, "expert_layer_time": 4e-3, "expert_exposure": 0.4}
 """Fitted to models with experts, with the values of the dense ones."""
 _SHARES: Final = {"bf16": 0.68, "fp8": 0.58, "mxfp8": 0.58, "nvfp4": 0.5, "attention": 0.45, "flash2_attention": 0.3}
+_SERVING: Final = {"step_time": 3e-3, "layer_time": 20e-6, "request_time": 4e-6, "stage_time": 4e-3}
+_SERVED_EXPERTS: Final = {"expert_fraction": 0.4, "expert_layer_time": 100e-6}
 _RESULT: Final = ("time_s", "peak_memory_GiB", "model_rate_Tflops", "release", "source")
 
 
@@ -41,13 +47,19 @@ def latest(rows: Rows) -> Rows:
 
 
 class Fit:
-    """Parameters by device and precision, and the programs of rows; some values may be known."""
+    """Parameters by device and precision, and the programs of rows; some values may be known.
+
+    `measured` is the column of the measured values, `term` that of the predicted ones.
+    """
 
     def __init__(
-        self, rows: Rows, starts: Mapping[tuple[str, str], float], known: Mapping[tuple[str, str], float]
-    ) -> None:
-        self.rows = rows
-        self.programs = [training_scenario(row).program for row in rows]
+        self, rows: Rows, starts: Mapping[tuple[str, str], float], known: Mapping[tuple[str, str], float],
+        scenario: Callable[[dict[str, str]], Scenario] = training_scenario, measured: str = "time_s",
+        term: str = "iteration.time",
+    ) -> None:  # fmt: skip
+        self.rows, self.term = rows, term
+        self.programs = [scenario(row).program for row in rows]
+        self.measured = np.array([float(row[measured]) for row in rows])
         self.names, self.known = list(starts), known
         self.start = np.log(list(starts.values()))
         ends = [0.02 if name.endswith("time") else 1.0 for _, name in self.names]
@@ -64,11 +76,11 @@ class Fit:
 
     def errors(self, logarithms: FloatArray, chosen: Sequence[int]) -> FloatArray:
         """Relative errors of some rows."""
-        times = [
-            float(evaluate(self.programs[at], self.values(self.rows[at], logarithms)).values["iteration.time"])
+        found = [
+            float(evaluate(self.programs[at], self.values(self.rows[at], logarithms)).values[self.term])
             for at in chosen
         ]
-        return np.array(times) / np.array([float(self.rows[at]["time_s"]) for at in chosen]) - 1
+        return np.array(found) / self.measured[list(chosen)] - 1
 
     def solve(self, chosen: Sequence[int]) -> FloatArray:
         """Logarithms of the values that fit some rows."""
@@ -99,7 +111,11 @@ class Fit:
 
 
 def _model(row: dict[str, str]) -> tuple[str, ...]:
-    return row["study"], row["model"], row["layer_count"]
+    return _study(row), row["model"], row.get("layer_count", "")
+
+
+def _study(row: dict[str, str]) -> str:
+    return row.get("study") or row["software"]
 
 
 def device_of(row: dict[str, str]) -> str:
@@ -112,7 +128,21 @@ def attention_of(row: dict[str, str]) -> str:
     return "flash2_attention" if row["attention_kernel"] == "flash2" else "attention"
 
 
-def main() -> None:
+def serving() -> None:
+    """Fit overheads of serving to the releases that were not held out."""
+    rows = rows_of("serving_runs.csv")
+    masks = serving_runs.kinds(rows)
+
+    def fit(kind: str, starts: Mapping[str, float], known: Mapping[tuple[str, str], float]) -> Fit:
+        chosen = [row for row, kept in zip(rows, masks[kind].tolist(), strict=True) if kept]
+        named = {("", name): value for name, value in starts.items()}
+        return Fit(chosen, named, known, serving_runs.serving_scenario, "tokens_per_s", "serving.token_rate")
+
+    known = fit("dense", _SERVING, {}).report("dense")
+    fit("with experts", _SERVED_EXPERTS, known).report("with experts")
+
+
+def training() -> None:
     """Fit dense models, then those with experts, and print values and errors."""
     rows = [row for row in latest(rows_of("training_steps.csv")) if row["study"] != HELD_OUT]
     masks = kinds(rows)
@@ -126,11 +156,13 @@ def main() -> None:
 
 
 def _print(what: str, rows: Rows, errors: FloatArray) -> None:
-    for study in dict.fromkeys(row["study"] for row in rows):
-        own = errors[[row["study"] == study for row in rows]]
+    for study in dict.fromkeys(map(_study, rows)):
+        own = errors[[_study(row) == study for row in rows]]
         words = f"mean error {np.abs(own).mean():.1%}, bias {own.mean():+.1%}, worst {np.abs(own).max():.0%}"
         print(f"{what}, {study}: {len(own)} rows, {words}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    serving()
+    if "serving" not in sys.argv:
+        training()

@@ -1,0 +1,80 @@
+"""Comparison of the predicted throughput of transformers that are served with measured ones."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
+from whatif.models.quantities import FloatArray
+from whatif.schema.toml import parse_document
+from whatif.table import Table
+from whatif.transformers.serving.terms import BATCH
+from whatif.units import ONE, PER_SECOND, Dimension
+from whatif.validation.measured_kinds import Rows, beyond, summaries
+
+_NUMBERS: Final = (
+    "input_length", "output_length", "tensor_size", "pipeline_size", "expert_size", "largest_batch",
+)  # fmt: skip
+_CHOICES: Final = ("precision", "cache_precision", "weight_size")
+_FITTED: Final = ("TensorRT-LLM 1.0", "TensorRT-LLM 1.1")
+"""Software whose runs values were fitted to."""
+BOUNDS: Final = {"dense": 0.12, "with experts": 0.2, "held out": 0.2}
+"""Largest mean absolute error of each kind of models, and of the runs of other software."""
+_RATE: Final = "serving.token_rate"
+
+
+def serving_runs(rows: Rows) -> Table:
+    """One row per measured run: its settings, measured and predicted tokens a second, and the error."""
+    columns: dict[str, Dimension | None] = {"software": None, "model": None, "platform": None, "ranks": ONE}
+    columns |= {"precision": None, "input": ONE, "output": ONE, "batch": ONE}
+    columns |= {"measured": PER_SECOND, "predicted": PER_SECOND, "error": ONE}
+    found = predictions(rows)
+    errors = found[_RATE] / measured(rows) - 1
+    cells = [
+        [row["software"], row["model"], row["gpu"] or row["platform"], float(row["rank_count"]), row["precision"],
+         float(row["input_length"]), float(row["output_length"]), batch, rate, predicted, error]
+        for row, batch, rate, predicted, error in zip(rows, found[BATCH].tolist(), measured(rows).tolist(),
+                                                      found[_RATE].tolist(), errors.tolist(), strict=True)
+    ]  # fmt: skip
+    masks = kinds(rows)
+    title = f"tokens a second, predicted and measured: {summaries(masks, errors, 'runs')}"
+    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, BOUNDS)})
+
+
+def measured(rows: Rows) -> FloatArray:
+    """Measured tokens a second of all ranks."""
+    return np.array([float(row["tokens_per_s"]) for row in rows])
+
+
+def kinds(rows: Rows) -> dict[str, Any]:
+    """Masks of the runs of each kind of models, and of those of software that nothing was fitted to."""
+    sparse = np.array([bool(row["expert_size"]) for row in rows])
+    held = np.array([row["software"] not in _FITTED for row in rows])
+    return {"dense": ~sparse & ~held, "with experts": sparse & ~held, "held out": held}
+
+
+def predictions(rows: Rows) -> dict[str, FloatArray]:
+    """Predicted tokens a second, and requests in flight on a replica."""
+    values = [evaluate(serving_scenario(row).program).values for row in rows]
+    return {term: np.array([float(found[term]) for found in values]) for term in (_RATE, BATCH)}
+
+
+def serving_scenario(row: dict[str, str]) -> Scenario:
+    """Scenario of a measured run."""
+    plan = [f"{key} = {row[key]}" for key in _NUMBERS if row[key]]
+    plan += [f'{key} = "{row[key]}"' for key in _CHOICES if row[key]]
+    text = f"""
+[application]
+kind = "serving"
+rank_count = {row["rank_count"]}
+[application.transformer]
+extends = "{row["model"]}"
+[application.plan]
+{chr(10).join(plan)}
+"""
+    parts = {"gpu": row["gpu"], "peer_link": row["link"]}
+    overrides: dict[str, Any] = {f"platform.node.{table}.extends": name for table, name in parts.items() if name}
+    return Scenario(parse_document(text, f"{row['software']}, {row['model']}"), row["platform"], overrides)
