@@ -19,6 +19,7 @@ PAGES: Final = (".html", ".pdf")
 VALIDATION_TOPICS: Final = (
     "schedules", "links", "counts", "transfers", "hpl", "top500", "power", "power_caps", "kernels", "gemm",
     "collectives", "transformers", "serving",
+    "first_tokens",
 )  # fmt: skip
 """Comparisons with measurements and other simulators."""
 LONG_TOPICS: Final = ("hpl", "top500")

@@ -14,7 +14,9 @@ from whatif.models.quantities import Bytes, Count, FloatArray, Fraction, PerSeco
 
 _DEFINITION: Final = "definition"
 _SPECULATIVE: Final = "Leviathan et al. 2023, arXiv 2211.17192, Eq. 1"
-_QUEUE: Final = "Sakasegawa 1977, Ann. Inst. Stat. Math. 29, 67, with the variation of Allen and Cunneen"
+_SHARING: Final = (
+    "processor sharing with a state-dependent rate: Kelly 1979, Reversibility and Stochastic Networks, ch. 3"
+)
 
 
 @model("l_c = (1 - ω) l + ω min(w, l)", _DEFINITION)
@@ -75,9 +77,7 @@ def batch_limit(
 
 
 @model("D = (P - P_p) / (t p)", _DEFINITION)
-def decoding_replicas(
-    rank_count: Count, prefill_rank_count: Count, tensor_size: Count, pipeline_size: Count
-) -> Count:
+def decoding_replicas(rank_count: Count, prefill_rank_count: Count, tensor_size: Count, pipeline_size: Count) -> Count:
     """Replicas that decode: ranks that do not only prefill, over those of a replica. Elementwise."""
     return (rank_count - prefill_rank_count) / (tensor_size * pipeline_size)
 
@@ -182,28 +182,46 @@ def prefill_wait(
     return np.maximum(prefill_time * replica_count / prefill_replica_count - decoding_time, 0.0)
 
 
-@model("n = λ' (K_1 - s) / (1 - λ' s - λ q), λ' = λ o / E, s = (K_n - K_1) / (n_max - 1)", "Little's law")
-def steady_batch(
-    request_rate: PerSecond,
-    replica_count: Count,
+@model("b = o / E (K_n - K_1) / (n_max - 1) + q", "time of a step linear in the requests in flight")
+def added_time(
     output_length: Count,
     step_tokens: Count,
     single_time: Seconds,
     largest_time: Seconds,
     batch_limit: Count,
     prompt_time: Seconds,
-) -> Count:
-    """Requests in flight on a replica at a rate of requests; infinite where the replica cannot serve them.
+) -> Seconds:
+    """Time that one more request in flight adds to those in which a request is served.
 
-    The time of a step is taken to grow linearly from `single_time` K_1 with one request to `largest_time` K_n with as
-    many as may be in flight; every request adds the `prompt_time` q of its prompt once. Elementwise; valid for
-    n_max ≥ 1.
+    The time of a step grows from `single_time` K_1 with one request to `largest_time` K_n with as many as may be in
+    flight; `prompt_time` q is that of the prompt of the request. Elementwise; valid for n_max ≥ 1.
+    """
+    slope = (largest_time - single_time) / np.maximum(batch_limit - 1, 1.0)
+    return output_length / step_tokens * slope + prompt_time
+
+
+@model("a = o / E K_1 + q - b", "time of a step linear in the requests in flight")
+def alone_time(
+    output_length: Count, step_tokens: Count, single_time: Seconds, prompt_time: Seconds, added_time: Seconds
+) -> Seconds:
+    """Time in which a request would be served if no request in flight added any. Elementwise."""
+    return output_length / step_tokens * single_time + prompt_time - added_time
+
+
+@model("n = λ (a + b) / (1 - λ b)", _SHARING)
+def steady_batch(
+    request_rate: PerSecond, replica_count: Count, alone_time: Seconds, added_time: Seconds, batch_limit: Count
+) -> Count:
+    """Mean requests in flight on a replica at a rate of random arrivals; infinite where it cannot serve them.
+
+    A request takes a + b n while n are in flight. Without a limit the number in flight then has a negative binomial
+    distribution, whatever the distribution of the lengths. Elementwise.
     """
     arriving = request_rate / replica_count
-    stepping = arriving * output_length / step_tokens
-    slope = (largest_time - single_time) / np.maximum(batch_limit - 1, 1.0)
-    rest = 1 - stepping * slope - arriving * prompt_time
-    return np.where(rest > 0, stepping * (single_time - slope) / np.where(rest > 0, rest, 1.0), np.inf)
+    able = arriving * (alone_time + added_time * batch_limit) < batch_limit
+    rest = np.where(able, 1 - arriving * added_time, 1.0)
+    flying = arriving * (alone_time + added_time) / rest
+    return np.where(able, np.minimum(flying, batch_limit), np.inf)
 
 
 @model("n' = min(max(n, 1), n_max)", "a step has at least one request")
@@ -212,17 +230,35 @@ def step_batch(batch: Count, batch_limit: Count) -> Count:
     return np.minimum(np.maximum(batch, 1.0), np.maximum(batch_limit, 1.0))
 
 
-@model("W = S ρ^(√(2 (c + 1)) - 1) / (c (1 - ρ)) (1 + v²) / 2, ρ = n / c", _QUEUE)
-def slot_wait(batch: Count, batch_limit: Count, service_time: Seconds, length_variation: Fraction) -> Seconds:
+@model("W = P(n ≥ c) S_c / (c - λ S_c) (1 + v²) / 2, S_c = a + b c", _SHARING)
+def slot_wait(
+    request_rate: PerSecond,
+    replica_count: Count,
+    alone_time: Seconds,
+    added_time: Seconds,
+    batch_limit: Count,
+    length_variation: Fraction,
+) -> Seconds:
     """Mean time that a request waits until one of c requests in flight has ended, with random arrivals.
 
-    `service_time` S is that of a request, v its variation. Infinite for n ≥ c. Elementwise; valid for c ≥ 1.
+    P is the probability that c are in flight: their number is negative binomial below c, and falls by λ S_c / c for
+    each request that waits; v is the variation of the lengths. With b = 0 it is the queue M/M/c (Erlang C). Infinite
+    where the requests cannot be served. Elementwise; valid for c ≥ 1, a > 0.
     """
-    share = batch / batch_limit
-    able = share < 1
-    rest = np.where(able, 1 - share, 1.0)
-    wait = service_time * share ** (np.sqrt(2 * (batch_limit + 1)) - 1) / (batch_limit * rest)
-    return np.where(able, wait * (1 + length_variation**2) / 2, np.inf)
+    from scipy.special import betainc, gammaln  # noqa: PLC0415 - slow to import, for rates of requests only
+
+    arriving, c = request_rate / replica_count, batch_limit
+    # A slope of 0 is the limit of small ones.
+    slope = np.maximum(added_time, 1e-7 * alone_time)
+    full_time = alone_time + slope * c
+    able = arriving * full_time < c
+    load = np.where(able, arriving, 0.5 * c / full_time)
+    growth, shape = load * slope, alone_time / slope + 1
+    log_full = gammaln(c + shape) - gammaln(c + 1) - gammaln(shape) + c * np.log(growth) + shape * np.log1p(-growth)
+    full = np.exp(log_full) / (1 - load * full_time / c)
+    taken = full / (full + betainc(shape, c, 1 - growth))
+    wait = taken * full_time / (c - load * full_time) * (1 + length_variation**2) / 2
+    return np.where(able, wait, np.inf)
 
 
 @model("W = ρ S (1 + v²) / (2 (1 - ρ)), ρ = λ S", "Pollaczek 1930, Khinchine 1932: M/G/1")
@@ -239,16 +275,16 @@ def prompt_wait(
     return np.where(able, load * prompt_time * (1 + length_variation**2) / (2 * rest), np.inf)
 
 
+@model("λ S ≤ 1", _DEFINITION)
+def prompts_fit(request_rate: PerSecond, replica_count: Count, prompt_time: Seconds) -> Count:
+    """1 where D replicas prefill as many prompts as arrive, else 0. Elementwise; valid for D > 0."""
+    return np.asarray(request_rate * prompt_time <= replica_count, dtype=np.float64)
+
+
 @model("T / E", _DEFINITION)
 def token_time(iteration_time: Seconds, step_tokens: Count) -> Seconds:
     """Time from one token of a request to the next. Elementwise."""
     return iteration_time / step_tokens
-
-
-@model("T = o t", _DEFINITION)
-def output_time(output_length: Count, token_time: Seconds) -> Seconds:
-    """Time in which a request generates its tokens. Elementwise."""
-    return output_length * token_time
 
 
 @model("R = n D E / T", _DEFINITION)

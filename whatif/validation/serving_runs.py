@@ -11,8 +11,8 @@ from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.table import Table
-from whatif.transformers.serving.terms import BATCH
-from whatif.units import ONE, PER_SECOND, Dimension
+from whatif.transformers.serving.terms import BATCH, FIRST_PASS
+from whatif.units import ONE, PER_SECOND, SECOND, Dimension
 from whatif.validation.measured_kinds import Rows, beyond, summaries
 
 _NUMBERS: Final = (
@@ -23,6 +23,7 @@ _FITTED: Final = ("TensorRT-LLM 1.0", "TensorRT-LLM 1.1")
 """Software whose runs values were fitted to."""
 BOUNDS: Final = {"dense": 0.12, "with experts": 0.2, "held out": 0.2}
 """Largest mean absolute error of each kind of models, and of the runs of other software."""
+FIRST_BOUND: Final = {"first token": 0.2}
 _RATE: Final = "serving.token_rate"
 
 
@@ -44,9 +45,25 @@ def serving_runs(rows: Rows) -> Table:
     return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, BOUNDS)})
 
 
-def measured(rows: Rows) -> FloatArray:
-    """Measured tokens a second of all ranks."""
-    return np.array([float(row["tokens_per_s"]) for row in rows])
+def first_tokens(rows: Rows) -> Table:
+    """One row per measured time to the first token of a single request: its settings, and the error of the time."""
+    columns: dict[str, Dimension | None] = {"software": None, "model": None, "platform": None, "ranks": ONE}
+    columns |= {"precision": None, "input": ONE, "measured": SECOND, "predicted": SECOND, "error": ONE}
+    times = np.array([float(evaluate(serving_scenario(row).program).values[FIRST_PASS]) for row in rows])
+    errors = times / measured(rows, "first_token_s") - 1
+    cells = [
+        [row["software"], row["model"], row["gpu"] or row["platform"], float(row["rank_count"]), row["precision"],
+         float(row["input_length"]), float(row["first_token_s"]), time, error]
+        for row, time, error in zip(rows, times.tolist(), errors.tolist(), strict=True)
+    ]  # fmt: skip
+    masks = {"first token": np.full(len(rows), True)}
+    title = f"times to the first token, predicted and measured: {summaries(masks, errors, 'runs')}"
+    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, FIRST_BOUND)})
+
+
+def measured(rows: Rows, column: str = "tokens_per_s") -> FloatArray:
+    """Measured values: by default tokens a second of all ranks."""
+    return np.array([float(row[column]) for row in rows])
 
 
 def kinds(rows: Rows) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from whatif.validation.hpl_runs import COLUMNS, compared
 from whatif.validation.library_collectives import library_collectives
 from whatif.validation.matrix_products import matrix_products
 from whatif.validation.power_models import machine_power, power_caps
-from whatif.validation.serving_runs import serving_runs
+from whatif.validation.serving_runs import first_tokens, serving_runs
 from whatif.validation.shared_links import simulated_time
 from whatif.validation.training_steps import training_steps
 from whatif.validation.whole_machines import whole_machines
@@ -270,6 +270,7 @@ TABLES: Final[Mapping[str, Callable[..., Table]]] = {
     "gemm": lambda: matrix_products(rows_of("gemm.csv")),
     "transformers": lambda: training_steps(rows_of("training_steps.csv")),
     "serving": lambda: serving_runs(rows_of("serving_runs.csv")),
+    "first_tokens": lambda: first_tokens(rows_of("first_tokens.csv")),
     "collectives": lambda: library_collectives(rows_of("gpu_collectives.csv")),
 }
 """Comparisons by topic; those of `LONG_TOPICS` take a function of the finished share."""

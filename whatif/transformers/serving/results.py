@@ -23,7 +23,7 @@ def serving_results(context: Context, times: Mapping[str, str]) -> dict[str, str
     parts = ServingParts(context)
     token = parts.add("serving.token_time", serving.token_time, iteration_time=times["iteration_time"],
                       step_tokens=parts.gained)  # fmt: skip
-    first = first_token(parts, token)
+    first = first_token(parts)
     rate = _token_rate(parts, times)
     found = {
         "token_rate": rate,

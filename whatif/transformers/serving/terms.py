@@ -21,10 +21,12 @@ from whatif.vocabulary import LIBRARY_ALGORITHMS, Category
 
 Phases = list[tuple[dict[str, str], Category]]
 BATCH: Final = "serving.batch"
-FLYING: Final = "serving.flying_count"
+ALONE: Final = "serving.alone_time"
+ADDED: Final = "serving.added_time"
 CACHE: Final = "serving.cache_size"
 DECODING: Final = "serving.decoding_time"
 PROMPT: Final = "serving.prompt_time"
+FIRST_PASS: Final = "first.pass_time"
 NO_TIME: Final = Quantity(0.0, SECOND)
 _INPUT: Final = f"{PLAN}.input_length"
 RATE: Final = f"{PLAN}.request_rate"
@@ -119,12 +121,15 @@ def _waiting(parts: ServingParts, prefill: Phases, time: str) -> Phases:
 
 def _batch(parts: ServingParts, prompt: str) -> str:
     """Requests of a step: as many as may be in flight, or those of a rate of requests."""
-    flying = parts.limit
+    flying, require = parts.limit, parts.context.wiring.require
     if parts.plan.request_rate is not None:
         flying = _flying(parts, NO_TIME if parts.separate else prompt)
-        reason = f"the ranks that decode cannot serve as many requests ({RATE})"
-        parts.context.wiring.require("serving.requests fit", reason, fits,
-                                     {"needed_count": flying, "available_count": parts.limit})  # fmt: skip
+        reason = f"the ranks {'that decode ' * parts.separate}cannot serve as many requests ({RATE})"
+        require("serving.requests fit", reason, fits, {"needed_count": flying, "available_count": parts.limit})
+    if parts.plan.request_rate is not None and parts.separate:
+        reason = f"the ranks that prefill cannot serve as many requests ({RATE})"
+        prompts = {"request_rate": RATE, "replica_count": parts.prefill_replicas, "prompt_time": prompt}
+        require("serving.prompts fit", reason, serving.prompts_fit, prompts)
     return parts.add(BATCH, serving.step_batch, batch=flying, batch_limit=parts.limit)
 
 
@@ -132,9 +137,17 @@ def _flying(parts: ServingParts, prompt: Reference) -> str:
     """Requests in flight on a replica at the rate of requests, in the mean."""
     single = _summed(parts, "single.step_time", _decoding(parts, "single", ONCE))
     largest = _summed(parts, "largest.step_time", _decoding(parts, "largest", parts.limit))
-    return parts.add(FLYING, serving.steady_batch, request_rate=RATE, replica_count=parts.replicas,
-                     output_length=f"{PLAN}.output_length", step_tokens=parts.gained, single_time=single,
-                     largest_time=largest, batch_limit=parts.limit, prompt_time=prompt)  # fmt: skip
+    steps_of = {"output_length": f"{PLAN}.output_length", "step_tokens": parts.gained, "single_time": single}
+    added = parts.add(ADDED, serving.added_time, largest_time=largest, batch_limit=parts.limit, prompt_time=prompt,
+                      **steps_of)  # fmt: skip
+    parts.add(ALONE, serving.alone_time, prompt_time=prompt, added_time=added, **steps_of)
+    return parts.add("serving.flying_count", serving.steady_batch, **_arrivals(parts))
+
+
+def _arrivals(parts: ServingParts) -> dict[str, Reference]:
+    """Rate of requests, and what determines how long they are in flight."""
+    return {"request_rate": RATE, "replica_count": parts.replicas, "alone_time": ALONE, "added_time": ADDED,
+            "batch_limit": parts.limit}  # fmt: skip
 
 
 def _memory(parts: ServingParts, batch: str) -> None:
@@ -148,16 +161,16 @@ def _memory(parts: ServingParts, batch: str) -> None:
 # Latencies
 
 
-def first_token(parts: ServingParts, token_time: str) -> str:
+def first_token(parts: ServingParts) -> str:
     """Time from the arrival of a request to its first token: it waits, its prompt is computed, and sent on."""
     part = ForwardPass(parts, "first", Work(_INPUT, ONCE, ONCE, ONCE))
-    times = [_summed(parts, "first.pass_time", _phases(part, part.prompt_attention(_INPUT)))]
+    times = [_summed(parts, FIRST_PASS, _phases(part, part.prompt_attention(_INPUT)))]
     if parts.separate:
         times.append(_cache_transfer(parts))
     else:
         times.append(parts.add("first.step_wait", steps.counted_time, once_time=DECODING, pass_count=number(0.5)))
     if parts.plan.request_rate is not None:
-        times += _queues(parts, token_time)
+        times += _queues(parts)
     return parts.context.wiring.sum("serving.first_token_time", times)
 
 
@@ -168,15 +181,12 @@ def _cache_transfer(parts: ServingParts) -> str:
     return library_operation(parts.context, name, parts.groups["cache"], LIBRARY_ALGORITHMS["broadcast"], size)
 
 
-def _queues(parts: ServingParts, token_time: str) -> list[str]:
+def _queues(parts: ServingParts) -> list[str]:
     """Times that a request waits for a place among those in flight, and for the prompts before it."""
     variation = f"{PLAN}.length_variation"
     serves = parts.prefill_replicas if parts.separate else parts.replicas
-    service = parts.add("serving.output_time", serving.output_time, output_length=f"{PLAN}.output_length",
-                        token_time=token_time)  # fmt: skip
     return [
-        parts.add("first.slot_wait", serving.slot_wait, batch=FLYING, batch_limit=parts.limit, service_time=service,
-                  length_variation=variation),
+        parts.add("first.slot_wait", serving.slot_wait, length_variation=variation, **_arrivals(parts)),
         parts.add("first.prompt_wait", serving.prompt_wait, request_rate=RATE, replica_count=serves,
                   prompt_time=PROMPT, length_variation=variation),
     ]  # fmt: skip

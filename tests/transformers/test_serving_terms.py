@@ -1,0 +1,185 @@
+"""Terms of serving against hand arithmetic, limits and published runs, and plans that cannot run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import whatif
+from tests.transformers.steps_at_hand import served, served_terms
+from whatif.axes import Grid
+from whatif.core.result import run_whole
+from whatif.errors import InvalidFileError
+from whatif.models.transformer_serving import hit_experts, step_tokens
+from whatif.validation.serving_runs import BOUNDS, FIRST_BOUND, kinds, measured
+from whatif.validation.tables import rows_of
+
+HIDDEN, INNER, HEADS, KEYS, LAYERS, WORDS = 4096, 14336, 32, 8, 32, 128256
+BANDWIDTH, PEAK, SHARE = 2970e9, 989e12, 0.662
+ATTENTION = 2 * HIDDEN * 128 * (HEADS + KEYS)
+BLOCK = 3 * HIDDEN * INNER
+LAYER = ATTENTION + BLOCK
+
+
+def test_weights_and_cache_by_hand():
+    found = served_terms()
+    assert_allclose(found["serving.weights_size"], 2 * (LAYERS * LAYER + 2 * HIDDEN * WORDS), rtol=1e-12, atol=0)
+    token = 2 * LAYERS * KEYS * 128 * 2
+    assert_allclose(found["serving.request_size"], 2000 * token, rtol=1e-12, atol=0)
+    room = 0.9 * (80e9 - float(found["serving.weights_size"]) - 4e9)
+    assert found["serving.batch_limit"] == np.floor(room / (2000 * token))
+    assert_allclose(found["serving.cache_size"], found["serving.batch"] * 1500 * token, rtol=1e-12, atol=0)
+
+
+def test_a_step_with_one_request_reads_the_weights_and_its_cache():
+    found = served_terms(largest_batch=1)
+    read = 2 * (BLOCK + HIDDEN + 3 * INNER)
+    assert_allclose(found["decode_feed_forward"], LAYERS * read / BANDWIDTH, rtol=0.01)
+    cache = 1500 * 2 * KEYS * 128 * 2
+    assert_allclose(found["decode_attention"], LAYERS * cache / BANDWIDTH, rtol=1e-12, atol=0)
+    assert_allclose(found["decode_logits"], 2 * HIDDEN * WORDS / BANDWIDTH, rtol=0.01)
+    assert_allclose(found["decode_overhead"], 2.28e-3 + LAYERS * 21.5e-6, rtol=1e-12, atol=0)
+
+
+def test_a_large_batch_is_bound_by_its_products():
+    found = served_terms(largest_batch=512, input_length=16, output_length=16, chunk_size=1)
+    assert found["serving.batch"] == 512
+    share = SHARE * float(found["decode_feed_forward.tile_efficiency"])
+    assert_allclose(found["decode_feed_forward"], LAYERS * 2 * 512 * BLOCK / (PEAK * share), rtol=1e-12, atol=0)
+
+
+def test_prompts_fill_passes_and_take_their_share_of_every_step():
+    found = served_terms(input_length=128, output_length=64, largest_batch=100)
+    one = float(found["prompt_feed_forward"])
+    whole = LAYERS * 2 * 8192 * BLOCK / (PEAK * SHARE * float(found["prompt_feed_forward.tile_efficiency"]))
+    assert_allclose(one, whole * 128 / 8192, rtol=1e-12, atol=0)
+    assert_allclose(found["prefill_feed_forward"], one * 100 / 64, rtol=1e-12, atol=0)
+    phases = [value for name, value in found.items() if name.startswith(("decode_", "prefill_")) and "." not in name]
+    assert_allclose(found["iteration.time"], sum(map(float, phases)), rtol=1e-12, atol=0)
+    assert_allclose(found["serving.token_rate"], 100 / found["iteration.time"], rtol=1e-12, atol=0)
+
+
+def test_replicas_multiply_throughput_and_tensor_ranks_divide_weights():
+    one, four = served_terms(), served_terms(ranks=4)
+    assert_allclose(four["serving.token_rate"], 4 * one["serving.token_rate"], rtol=1e-12, atol=0)
+    assert four["iteration.time"] == one["iteration.time"]
+    divided = served_terms(ranks=4, tensor_size=4)
+    assert_allclose(divided["serving.weights_size"], one["serving.weights_size"] / 4, rtol=1e-12, atol=0)
+    assert divided["decode_tensor_parallel"] > 0
+    assert one["decode_tensor_parallel"] == 0
+
+
+def test_stages_divide_weights_and_cache_but_not_the_time_of_a_step():
+    one, two = served_terms(largest_batch=64), served_terms(ranks=2, pipeline_size=2, largest_batch=64)
+    assert_allclose(two["serving.request_size"], one["serving.request_size"] / 2, rtol=1e-12, atol=0)
+    # Each of two passes of 32 requests reads half of the weights on each stage.
+    assert_allclose(two["decode_feed_forward"], one["decode_feed_forward"], rtol=0.01)
+    assert_allclose(two["prefill_feed_forward"], one["prefill_feed_forward"] / 2, rtol=1e-12, atol=0)
+    assert_allclose(two["decode.stage_overhead"], 2 * 3.94e-3, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(("tokens", "count", "active"), [(1, 8, 2), (7, 16, 4), (64, 128, 8)])
+def test_experts_that_are_hit_agree_with_drawn_ones(tokens, count, active):
+    draws = np.random.default_rng(3)
+    drawn = [
+        len({int(expert) for _ in range(tokens) for expert in draws.choice(count, active, replace=False)})
+        for _ in range(400)
+    ]
+    expected = float(hit_experts(np.asarray(float(count)), np.asarray(float(active)), np.asarray(float(tokens))))
+    assert abs(np.mean(drawn) - expected) < 4 * np.std(drawn) / 20 + 1e-9
+
+
+def test_replicas_that_share_experts_exchange_tokens():
+    alone = served_terms("qwen3-30b-a3b", ranks=8)
+    shared = served_terms("qwen3-30b-a3b", ranks=8, expert_size=8)
+    assert alone["decode_expert_parallel"] == 0
+    assert shared["decode_expert_parallel"] > 0
+    routed = float(alone["serving.expert_weights_size"])
+    assert_allclose(shared["serving.expert_weights_size"], routed / 8, rtol=1e-12, atol=0)
+    # Nearly all experts are hit; eight replicas read them once instead of eight times.
+    assert_allclose(shared["decode_experts.read_parameters"], alone["decode_experts.read_parameters"] / 8, rtol=0.02)
+
+
+def test_the_cache_of_latent_attention_is_that_of_its_vector():
+    found = served_terms("deepseek-v3", ranks=8, platform="gb200_nvl72", expert_size=8, precision="nvfp4")
+    assert_allclose(found["serving.token_size"], 61 * (512 + 64) * 2, rtol=1e-12, atol=0)
+
+
+def test_a_sliding_window_bounds_the_cache():
+    found = served_terms("gpt-oss-20b", input_length=8000, output_length=2000)
+    assert_allclose(found["serving.full.cached_length"], (10000 + 128) / 2, rtol=1e-12, atol=0)
+
+
+def test_a_draft_multiplies_tokens_and_work():
+    tokens = float(step_tokens(np.asarray(3.0), np.asarray(0.8)))
+    assert_allclose(tokens, 1 + 0.8 + 0.8**2 + 0.8**3, rtol=1e-12)
+    assert float(step_tokens(np.asarray(3.0), np.asarray(1.0))) == 4
+    plain, drafted = served_terms(largest_batch=1), served_terms(largest_batch=1, draft_length=3)
+    assert_allclose(drafted["draft"], 3 * 0.05 * drafted["serving.decoding_time"], rtol=1e-12, atol=0)
+    faster = float(drafted["serving.token_rate"] / plain["serving.token_rate"])
+    # Leviathan et al. 2023, Theorem 3.8: the weights are read once for all proposed tokens.
+    assert_allclose(faster, tokens / (1 + 3 * 0.05), rtol=0.03)
+
+
+def test_separate_ranks_prefill_while_others_decode():
+    shared = served_terms(ranks=4)
+    apart = served_terms(ranks=4, prefill="separate", prefill_rank_count=1)
+    assert apart["serving.replica_count"] == 3
+    assert "prefill_feed_forward" in apart
+    load = 3 * float(apart["serving.prefill_time"])
+    assert_allclose(apart["prefill_wait"], max(load - float(apart["serving.decoding_time"]), 0), rtol=1e-12, atol=0)
+    assert_allclose(apart["serving.decoding_time"], shared["serving.decoding_time"], rtol=1e-12, atol=0)
+    sent = 1000 * 2 * LAYERS * KEYS * 128 * 2
+    assert apart["first.cache_transfer.size"] == sent
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"ranks": 4, "tensor_size": 3}, "tensor and pipeline ranks do not divide"),
+        ({"ranks": 6, "tensor_size": 6}, "does not divide the heads"),
+        ({"model": "llama-3-405b"}, "do not fit the device"),
+        ({"input_length": 2_000_000}, "do not fit the device"),
+        ({"ranks": 64, "pipeline_size": 64}, "more stages than layers"),
+        ({"model": "qwen3-30b-a3b", "ranks": 6, "expert_size": 3}, "does not divide the experts"),
+        ({"model": "qwen3-30b-a3b", "ranks": 4, "tensor_size": 4, "expert_size": 2}, "does not divide"),
+        ({"model": "qwen3-30b-a3b", "ranks": 4, "expert_size": 8}, "does not divide the ranks that decode"),
+        ({"ranks": 2, "prefill": "separate"}, "no ranks are left to prefill"),
+        ({"ranks": 2, "prefill": "separate", "prefill_rank_count": 2}, "no ranks are left to decode"),
+        ({"request_rate": "1000 1/s"}, "cannot serve as many requests"),
+        ({"ranks": 9, "prefill": "separate", "prefill_rank_count": 1, "request_rate": "60 1/s",
+          "output_length": 10, "input_length": 2000}, "the ranks that prefill cannot serve as many"),
+    ],
+)  # fmt: skip
+def test_plans_that_cannot_run_say_why(settings, reason):
+    found = run_whole(served(**settings), Grid())
+    assert not np.isfinite(found.columns["token_rate"])
+    assert reason in str(found.reason[()])
+
+
+def test_a_platform_without_the_precision_is_refused():
+    with pytest.raises(InvalidFileError, match="states no `matrix_rates.fp4`"):
+        served(precision="nvfp4").program  # noqa: B018
+
+
+def test_measured_throughput_is_met_within_the_bounds():
+    rows = rows_of("serving_runs.csv")
+    table = whatif.comparisons("serving").table()
+    errors = table.columns["predicted"].values / measured(rows) - 1
+    for kind, mask in kinds(rows).items():
+        assert np.abs(errors[mask]).mean() <= BOUNDS[kind], kind
+    assert np.abs(errors).mean() < 0.15
+    assert "beyond" not in table.notes
+
+
+def test_measured_times_to_the_first_token_are_met_within_the_bound():
+    errors = whatif.comparisons("first_tokens").table().columns["error"].values
+    assert np.abs(errors).mean() <= FIRST_BOUND["first token"]
+    assert np.abs(errors).max() < 0.3
+
+
+def test_cost_of_a_million_tokens_is_that_of_the_nodes_and_their_energy():
+    found = whatif.run("llama_serving", overrides={"platform.price.node_rate": "20 USD/h"})
+    # Two ranks take one node.
+    assert_allclose(found["million_tokens_cost"], 20 / 3600 / float(found["token_rate"]) * 1e6, rtol=1e-9, atol=0)
