@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -216,3 +217,16 @@ def test_the_only_machine_with_an_answer_is_not_the_best_of_several():
     found = ranking(scenarios, ["summit", "lassen"], sampling=Sampling(64, spreads={"measured": 0.1}))
     assert [math.isfinite(its.merit) for its in found.standings] == [True, False]
     assert [its.chances for its in found.standings] == [None, None]
+
+
+def test_of_rates_the_highest_is_the_best_and_the_low_end_is_committed():
+    machines = ("dgx_h100", "dgx_b200")
+    spreads = {"assumed": 0.2}
+    found = whatif.compare(["llama_serving"], machines, result="token_rate", samples=64, spreads=spreads)
+    rates = {its.platform: its.answers["llama_serving"].number for its in found.standings}
+    best, other = found.standings
+    assert rates[best.platform] > rates[other.platform]
+    assert_allclose(best.speedups["llama_serving"], rates[best.platform] / rates["dgx_h100"], rtol=1e-12, atol=0)
+    assert best.chances.best > 0.5
+    committed = replace(found, show="commitment").table().columns["token rate p5"].values
+    assert committed[0] < rates[best.platform]

@@ -159,7 +159,7 @@ def test_plans_that_cannot_run_say_why(settings, reason):
 
 
 def test_a_platform_without_the_precision_is_refused():
-    with pytest.raises(InvalidFileError, match="states no `matrix_rates.fp4`"):
+    with pytest.raises(InvalidFileError, match=r"states no `matrix_rates\.fp4`"):
         served(precision="nvfp4").program  # noqa: B018
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from whatif.plotting.crosshair import value_text
 from whatif.plotting.description import AxisDescription
@@ -24,6 +24,11 @@ _MAIN: Final = ("iteration_time", "iteration", "time", "total_time", "total")
 def larger_is_better(dimension: Dimension) -> bool:
     """Whether results of a dimension are to be large: rates are, times, energies, powers and costs are not."""
     return dimension in _RATES
+
+
+def gain(reference: Any, number: Any, dimension: Dimension) -> Any:
+    """Gain over a reference, larger is better: the ratio of a rate to its reference, of other results the reverse."""
+    return number / reference if larger_is_better(dimension) else reference / number
 
 
 def superlative(dimension: Dimension, name: str, *, most: bool) -> str:

@@ -14,9 +14,7 @@ from whatif.models.quantities import Bytes, Count, FloatArray, Fraction, PerSeco
 
 _DEFINITION: Final = "definition"
 _SPECULATIVE: Final = "Leviathan et al. 2023, arXiv 2211.17192, Eq. 1"
-_SHARING: Final = (
-    "processor sharing with a state-dependent rate: Kelly 1979, Reversibility and Stochastic Networks, ch. 3"
-)
+_SHARING: Final = "processor sharing with a state-dependent rate: Kelly 1979, Reversibility and Stochastic Networks"
 
 
 @model("l_c = (1 - ω) l + ω min(w, l)", _DEFINITION)

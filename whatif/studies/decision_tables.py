@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whatif.core.answer_words import gain, larger_is_better
 from whatif.table import Table
 from whatif.table_writers import worth_showing
 from whatif.units import JOULE, ONE, Dimension
@@ -61,23 +62,25 @@ def _chances(its: Standing) -> list[float]:
 def commitment_table(found: Ranking) -> Table:
     """One row per platform and application: the time and speedup to commit to, with grade and remarks.
 
-    With samples the time is the upper end of the band, which the platform meets with that probability.
+    With samples the time is the upper end of the band, a rate the lower end, which the platform meets with that
+    probability.
     """
-    sampling, what, gain = found.sampling, _quantity(found), _gain(found)
-    upper = "" if sampling is None else f" {sampling.names[2]}"
+    sampling, what = found.sampling, _quantity(found)
+    end = 0 if larger_is_better(found.dimension) else 2
+    upper = "" if sampling is None else f" {sampling.names[end]}"
     columns: dict[str, Dimension | None] = {"platform": None, "application": None, "weight": ONE}
     columns |= dict.fromkeys(["reference", what, f"{what}{upper}"], found.dimension)
-    columns |= {f"{gain}{upper}": ONE, "grade": None, "remarks": None}
+    columns |= {f"{_gain(found)}{upper}": ONE, "grade": None, "remarks": None}
     rows = []
     for its in found.standings:
         for name, answer in its.answers.items():
             number = answer.number
             if sampling is not None and answer.samples is not None:
-                number = float(np.nanquantile(answer.samples, sampling.quantiles[2]))
+                number = float(np.nanquantile(answer.samples, sampling.quantiles[end]))
             committed = [] if sampling is None else [number]
             weight, reference = found.weights[name], found.references[name]
             remarks = "; ".join(text for text in (answer.reason, *answer.extrapolated) if text)
-            numbers = [weight, reference, answer.number, *committed, reference / number]
+            numbers = [weight, reference, answer.number, *committed, gain(reference, number, found.dimension)]
             rows.append([its.platform, name, *numbers, answer.grade, remarks])
     return Table.of_rows(columns, rows, {"weights": ", ".join(found.weights)})
 

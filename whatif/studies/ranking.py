@@ -15,6 +15,7 @@ from typing import Final, Literal
 import numpy as np
 
 from whatif.axes import Grid
+from whatif.core.answer_words import gain
 from whatif.core.result import array_of, run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling, result_samples, shared_keys
@@ -71,7 +72,7 @@ class Standing:
     answers: Mapping[str, MachineScore]
     """By application."""
     speedups: Mapping[str, float]
-    """Reference time over time, by application."""
+    """Reference time over time, by application, or another `gain`."""
     merit: float
     reason: str
     """Reason why an application has no answer; empty if all have one."""
@@ -192,7 +193,7 @@ def ranking(
     sampling: Sampling | None = None,
     measured: Mapping[str, float] | None = None,
 ) -> Ranking:
-    """Ranking of platforms over applications by name, by a result to minimise: a time, energy or cost.
+    """Ranking of platforms over applications by name, by a time, energy or cost to minimise, or a rate to maximise.
 
     Weights default to 1 and need not add up to 1; reference times default to those on the first platform. `measured`
     are measured results on the first platform: those of an application on all platforms are scaled by measured /
@@ -212,13 +213,15 @@ def ranking(
         raise UsageError(f"{', '.join(twice)}: a measured result on {platforms[0]} is the reference: state one of both")
     answers = _scaled(answers, measured or {}, platforms[0])
     reference = _references(scenarios, references or {}, platforms[0], answers[platforms[0]])
-    standings = [_standing(name, answer, shares, reference) for name, answer in answers.items()]
+    dimension = units.pop()
+    standings = [_standing(name, answer, shares, reference, dimension) for name, answer in answers.items()]
     if sampling is not None and drawn:
-        standings = _with_chances(standings, shares, reference, sampling)
+        merits = {its.platform: _merits(its, shares, reference, dimension) for its in standings}
+        standings = _with_chances(standings, merits, sampling)
     standings.sort(key=lambda its: -its.merit if np.isfinite(its.merit) else np.inf)
     turns = tuple(_turns(standings, shares))
     known = sampling if drawn else None
-    return Ranking(shares, reference, tuple(standings), turns, units.pop(), drawn, result, platforms[0], known)
+    return Ranking(shares, reference, tuple(standings), turns, dimension, drawn, result, platforms[0], known)
 
 
 def _answers(
@@ -305,23 +308,24 @@ def _references(
 
 
 def _standing(
-    name: str, answers: Mapping[str, MachineScore], shares: Mapping[str, float], references: Mapping[str, float]
-) -> Standing:
-    speedups = {app: references[app] / answer.number for app, answer in answers.items()}
+    name: str, answers: Mapping[str, MachineScore], shares: Mapping[str, float], references: Mapping[str, float],
+    dimension: Dimension,
+) -> Standing:  # fmt: skip
+    speedups = {app: gain(references[app], answer.number, dimension) for app, answer in answers.items()}
     counted = [shares[app] * np.log(speedup) for app, speedup in speedups.items() if shares[app] > 0]
     reasons = [f"{app}: {answer.reason}" for app, answer in answers.items() if answer.reason]
     return Standing(name, answers, speedups, float(np.exp(sum(counted))), "; ".join(reasons))
 
 
 def _with_chances(
-    standings: Sequence[Standing], shares: Mapping[str, float], references: Mapping[str, float], sampling: Sampling
+    standings: Sequence[Standing], samples: Mapping[str, FloatArray], sampling: Sampling
 ) -> list[Standing]:
-    """Standings, the first platform first, with their chances; those without an answer have none."""
+    """Standings with their chances by samples of merits, the first platform first; those without an answer have none."""
     able = [its for its in standings if np.isfinite(its.merit)]
     # The only platform with an answer is not the best of several.
     if len(able) < 2:
         return list(standings)
-    merits = {its.platform: _merits(its, shares, references) for its in able}
+    merits = {its.platform: samples[its.platform] for its in able}
     whole = np.all([np.isfinite(array) for array in merits.values()], axis=0)
     if not whole.any():
         return list(standings)
@@ -339,10 +343,12 @@ def _with_chances(
     return found
 
 
-def _merits(its: Standing, shares: Mapping[str, float], references: Mapping[str, float]) -> FloatArray:
+def _merits(
+    its: Standing, shares: Mapping[str, float], references: Mapping[str, float], dimension: Dimension
+) -> FloatArray:
     """Merit of a platform at every sample."""
     logarithms = [
-        share * np.log(references[app] / samples)
+        share * np.log(gain(references[app], samples, dimension))
         for app, share in shares.items()
         if share > 0 and (samples := its.answers[app].samples) is not None
     ]
