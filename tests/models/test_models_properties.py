@@ -51,7 +51,8 @@ BY_NAME: dict[str, st.SearchStrategy[float]] = {
 SHAPES = st.sampled_from([(), (3,), (1,), (2, 1), (2, 3)])
 
 # An intensity without bytes is infinite, and ranks without nodes are NaN; all other results are finite.
-NOT_ALWAYS_FINITE = {"operational_intensity", "placed_count", "mean_power", "capped_clock"}
+NOT_ALWAYS_FINITE = {"operational_intensity", "placed_count", "mean_power", "capped_clock", "steady_batch", "slot_wait",
+                     "prompt_wait"}  # fmt: skip
 # The time of a message may decrease at a change of protocol; an overlap is saved time.
 NOT_MONOTONE = {
     ("by_protocol", "message_size"),
@@ -61,6 +62,14 @@ NOT_MONOTONE = {
     # Small chunks overlap more of a copy, large ones need fewer turns.
     ("staged_read_time", "chunk_size"),
     ("staged_write_time", "chunk_size"),
+    # Where one request in flight takes longer, each further one adds less; what further ones add, the first lacks.
+    ("added_time", "single_time"),
+    ("alone_time", "added_time"),
+    # A rate of requests is demand.
+    ("prompt_wait", "request_rate"),
+    ("slot_wait", "request_rate"),
+    # Ranks that prefill work while others decode.
+    ("prefill_wait", "decoding_time"),
 }
 COSTS = ("latency", "_latency", "_time", "_size")
 SPEEDS = ("bandwidth", "_bandwidth", "_rate")
@@ -137,7 +146,7 @@ def test_model_on_arrays_equals_single_points(function: Function, data: st.DataO
     for index in np.ndindex(result.shape):
         point = {name: array[index] for name, array in zip(drawn, grid, strict=True)}
         # `**` rounds a number and an array differently on some processors.
-        np.testing.assert_array_max_ulp(function(**point), result[index], maxulp=4)
+        np.testing.assert_array_max_ulp(function(**point), result[index], maxulp=8)
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,7 @@ def test_overrides_follow_a_rename_and_go_with_a_deletion():
     assert scenario.with_phase(PhaseEdit("delete", "pack")).overrides == {"application.rank_count": "8"}
 
 
-@pytest.mark.parametrize("name", sorted(set(shipped_names("scenarios")) - {"llama_training"}))
+@pytest.mark.parametrize("name", sorted(set(shipped_names("scenarios")) - {"llama_training", "llama_serving"}))
 def test_every_phase_of_a_shipped_scenario_can_be_renamed_or_says_why_not(name):
     scenario = Scenario.open(name)
     before = whatif.run(scenario)["iteration_time"]

@@ -43,7 +43,7 @@ def test_a_step_with_one_request_reads_the_weights_and_its_cache():
 
 
 def test_a_large_batch_is_bound_by_its_products():
-    found = served_terms(largest_batch=512, input_length=16, output_length=16, chunk_size=1)
+    found = served_terms(largest_batch=512, input_length=16, output_length=16, chunk_length=1)
     assert found["serving.batch"] == 512
     share = SHARE * float(found["decode_feed_forward.tile_efficiency"])
     assert_allclose(found["decode_feed_forward"], LAYERS * 2 * 512 * BLOCK / (PEAK * share), rtol=1e-12, atol=0)

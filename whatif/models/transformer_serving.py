@@ -88,7 +88,12 @@ def step_tokens(draft_length: Count, acceptance: Fraction) -> Count:
     """
     certain = acceptance >= 1
     a = np.where(certain, 0.0, acceptance)
-    return np.where(certain, draft_length + 1, (1 - a ** (draft_length + 1)) / (1 - a))
+    return np.where(certain, draft_length + 1, (1 - _power(a, draft_length + 1)) / (1 - a))
+
+
+def _power(base: FloatArray, exponent: FloatArray) -> FloatArray:
+    """Power, rounded for a single value as in an array: a sweep equals its points in the last bit."""
+    return np.asarray(np.asarray(base)[..., None] ** np.asarray(exponent)[..., None])[..., 0]
 
 
 @model("T = n (k + 1) / p", _DEFINITION)
@@ -104,9 +109,9 @@ def stage_imbalance(layer_count: Count, pipeline_size: Count) -> Count:
 
 
 @model("T = max(i, T_c)", _DEFINITION)
-def chunk_tokens(input_length: Count, chunk_size: Count) -> Count:
+def chunk_tokens(input_length: Count, chunk_length: Count) -> Count:
     """Tokens of a pass of prefill: those of one prompt, or of several that fill a chunk. Elementwise."""
-    return np.maximum(input_length, chunk_size)
+    return np.maximum(input_length, chunk_length)
 
 
 @model("c = i / (T p)", _DEFINITION)
@@ -130,7 +135,8 @@ def routed_tokens(token_count: Count, expert_size: Count, tensor_size: Count) ->
 @model("E_h = E (1 - (1 - k / E)^T)", "each token is sent to k of E experts at random")
 def hit_experts(expert_count: Count, active_expert_count: Count, token_count: Count) -> Count:
     """Experts of a layer that T tokens are sent to, in the mean. Elementwise; valid for k ≤ E."""
-    return expert_count * (1 - (1 - active_expert_count / expert_count) ** token_count)
+    passed_by = np.maximum(1 - active_expert_count / expert_count, 0.0)
+    return expert_count * (1 - _power(passed_by, token_count))
 
 
 @model("T = T_x k / E_h", _DEFINITION)
@@ -246,12 +252,13 @@ def slot_wait(
     from scipy.special import betainc, gammaln  # noqa: PLC0415 - slow to import, for rates of requests only
 
     arriving, c = request_rate / replica_count, batch_limit
-    # A slope of 0 is the limit of small ones.
-    slope = np.maximum(added_time, 1e-7 * alone_time)
-    full_time = alone_time + slope * c
+    # Times of 0 are the limit of short ones.
+    alone = np.maximum(alone_time, 1e-12)
+    slope = np.maximum(added_time, 1e-7 * alone)
+    full_time = alone + slope * c
     able = arriving * full_time < c
     load = np.where(able, arriving, 0.5 * c / full_time)
-    growth, shape = load * slope, alone_time / slope + 1
+    growth, shape = load * slope, alone / slope + 1
     log_full = gammaln(c + shape) - gammaln(c + 1) - gammaln(shape) + c * np.log(growth) + shape * np.log1p(-growth)
     full = np.exp(log_full) / (1 - load * full_time / c)
     taken = full / (full + betainc(shape, c, 1 - growth))

@@ -174,7 +174,7 @@ class ServingPlan(StrictTable):
     """shared: ranks prefill prompts between steps of decoding; separate: some ranks only prefill (disaggregated)."""
     prefill_rank_count: CountOrZero = 0.0
     """Ranks that only prefill, of the ranks of the application, for `prefill = "separate"`."""
-    chunk_size: Count = 8192.0
+    chunk_length: Count = 8192.0
     """Tokens of prompts that one pass takes, of as many prompts as it needs."""
     draft_length: CountOrZero = 0.0
     """Tokens that a draft model proposes in a step (speculative decoding)."""

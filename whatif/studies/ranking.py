@@ -320,7 +320,7 @@ def _standing(
 def _with_chances(
     standings: Sequence[Standing], samples: Mapping[str, FloatArray], sampling: Sampling
 ) -> list[Standing]:
-    """Standings with their chances by samples of merits, the first platform first; those without an answer have none."""
+    """Standings with their chances by samples of merits, the first platform first; none without an answer."""
     able = [its for its in standings if np.isfinite(its.merit)]
     # The only platform with an answer is not the best of several.
     if len(able) < 2:

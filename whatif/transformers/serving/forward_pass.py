@@ -34,7 +34,7 @@ class Work(NamedTuple):
     tokens: Reference
     """Tokens of the pass on one replica."""
     rows: Reference
-    """Tokens of which logits are computed."""
+    """Tokens whose next ones are drawn, from logits."""
     passes: Reference
     """Passes through the model, as far as they occupy one of its stages."""
     layer_share: Reference

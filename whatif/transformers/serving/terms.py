@@ -45,9 +45,9 @@ def wire_serving(context: Context) -> list[PhaseTerm]:
     _memory(parts, batch)
     decoding = _decoding(parts, "decode", batch)
     time = _summed(parts, DECODING, decoding)
-    drafts: Phases = [({"draft": _draft(parts, time)}, "kernel")] if parts.plan.draft_length else []
     prefill = _prefill(parts, batch, prompt)
-    phases = [*decoding, *drafts, *(_waiting(parts, prefill, time) if parts.separate else prefill)]
+    phases = [*decoding, ({"draft": _draft(parts, time)}, "kernel")]
+    phases += _waiting(parts, prefill, time) if parts.separate else prefill
     return [PhaseTerm(name, term, category) for terms, category in phases for name, term in terms.items()]
 
 
@@ -87,7 +87,7 @@ def _draft(parts: ServingParts, time: str) -> str:
 def _prompt(parts: ServingParts) -> Phases:
     """Phases of one prompt, as far as they occupy a stage, in passes that prompts fill together."""
     chunk = parts.add("prompt.chunk_tokens", serving.chunk_tokens, input_length=_INPUT,
-                      chunk_size=f"{PLAN}.chunk_size")  # fmt: skip
+                      chunk_length=f"{PLAN}.chunk_length")  # fmt: skip
     rows = parts.add("prompt.pass_prompts", steps.shared_count, count=chunk, share_count=_INPUT)
     passes = parts.add("prompt.passes", serving.prompt_passes, input_length=_INPUT, chunk_tokens=chunk,
                        pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
