@@ -13,6 +13,8 @@ import numpy as np
 from whatif.models.quantities import Bytes, Count, FloatArray, Fraction, PerSecond, Seconds, model
 
 _DEFINITION: Final = "definition"
+_LEAST: Final = 1e-300
+"""Number whose powers are 0."""
 _SPECULATIVE: Final = "Leviathan et al. 2023, arXiv 2211.17192, Eq. 1"
 _SHARING: Final = "processor sharing with a state-dependent rate: Kelly 1979, Reversibility and Stochastic Networks"
 
@@ -92,8 +94,11 @@ def step_tokens(draft_length: Count, acceptance: Fraction) -> Count:
 
 
 def _power(base: FloatArray, exponent: FloatArray) -> FloatArray:
-    """Power, rounded for a single value as in an array: a sweep equals its points in the last bit."""
-    return np.asarray(np.asarray(base)[..., None] ** np.asarray(exponent)[..., None])[..., 0]
+    """Power of numbers from 0 to 1.
+
+    By logarithms, which are rounded for a single value as in an array, so that a sweep equals its points.
+    """
+    return np.asarray(np.exp(exponent * np.log(np.maximum(base, _LEAST))))
 
 
 @model("T = n (k + 1) / p", _DEFINITION)
