@@ -70,7 +70,7 @@ def test_the_largest_rate_is_that_of_as_many_requests_as_fit():
         assert np.isfinite(found.columns["token_rate"]) == able
         if able:
             assert_allclose(found.columns["batch"], 64, rtol=0.02)
-            assert_allclose(found.columns["token_rate"], share * most * 200, rtol=1e-12, atol=0)
+            assert_allclose(found.columns["token_rate"], share * most * 200, rtol=0.01)
 
 
 def test_the_mean_in_flight_is_that_of_the_chain_of_births_and_deaths():
@@ -114,3 +114,11 @@ def test_latencies_of_a_front_rise_with_throughput():
     found = whatif.sweep("llama_serving", {"application.plan.largest_batch": "1, 4, 16, 64, 200"})
     assert np.all(np.diff(found["token_rate"]) > 0)
     assert np.all(np.diff(found["token_time"]) > 0)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.9])
+def test_one_request_follows_the_other_at_the_rate_of_requests(share):
+    rate = share * float(served_terms(**SHAPE, largest_batch=64)["serving.served_rate"])
+    found = served_terms(**SHAPE, largest_batch=64, request_rate=f"{rate} 1/s")
+    assert_allclose(found["iteration.time"], 1 / rate, rtol=0.02)
+    assert (found["idle"] > 0.5 / rate) == (share < 0.01)

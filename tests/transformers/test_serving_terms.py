@@ -35,48 +35,54 @@ def test_weights_and_cache_by_hand():
 def test_a_step_with_one_request_reads_the_weights_and_its_cache():
     found = served_terms(largest_batch=1)
     read = 2 * (BLOCK + HIDDEN + 3 * INNER)
-    assert_allclose(found["decode_feed_forward"], LAYERS * read / BANDWIDTH, rtol=0.01)
+    assert_allclose(found["step_feed_forward"], LAYERS * read / BANDWIDTH, rtol=0.01)
     cache = 1500 * 2 * KEYS * 128 * 2
-    assert_allclose(found["decode_attention"], LAYERS * cache / BANDWIDTH, rtol=1e-12, atol=0)
-    assert_allclose(found["decode_logits"], 2 * HIDDEN * WORDS / BANDWIDTH, rtol=0.01)
-    assert_allclose(found["decode_overhead"], 2.28e-3 + LAYERS * 21.5e-6, rtol=1e-12, atol=0)
+    assert_allclose(found["step_attention"], LAYERS * cache / BANDWIDTH, rtol=1e-12, atol=0)
+    assert_allclose(found["step_logits"], 2 * HIDDEN * WORDS / BANDWIDTH, rtol=0.01)
+    assert_allclose(found["step_overhead"], 2.28e-3 + LAYERS * 21.5e-6, rtol=1e-12, atol=0)
 
 
 def test_a_large_batch_is_bound_by_its_products():
     found = served_terms(largest_batch=512, input_length=16, output_length=16, chunk_length=1)
     assert found["serving.batch"] == 512
-    share = SHARE * float(found["decode_feed_forward.tile_efficiency"])
-    assert_allclose(found["decode_feed_forward"], LAYERS * 2 * 512 * BLOCK / (PEAK * share), rtol=1e-12, atol=0)
+    share = SHARE * float(found["step_feed_forward.tile_efficiency"])
+    assert_allclose(found["step_feed_forward"], LAYERS * 2 * 512 * BLOCK / (PEAK * share), rtol=1e-12, atol=0)
 
 
-def test_prompts_fill_passes_and_take_their_share_of_every_step():
-    found = served_terms(input_length=128, output_length=64, largest_batch=100)
+def test_prompts_fill_passes_and_a_request_takes_its_share_of_steps():
+    found = served_terms(ranks=2, input_length=128, output_length=64, largest_batch=100)
     one = float(found["prompt_feed_forward"])
     whole = LAYERS * 2 * 8192 * BLOCK / (PEAK * SHARE * float(found["prompt_feed_forward.tile_efficiency"]))
     assert_allclose(one, whole * 128 / 8192, rtol=1e-12, atol=0)
-    assert_allclose(found["prefill_feed_forward"], one * 100 / 64, rtol=1e-12, atol=0)
+    # Two replicas serve 200 requests at once.
+    assert_allclose(found["prefill_feed_forward"], one / 2, rtol=1e-12, atol=0)
+    share = found["step_feed_forward"] * 64 / 200
+    assert_allclose(found["decode_feed_forward"], share, rtol=1e-12, atol=0)
     phases = [value for name, value in found.items() if name.startswith(("decode_", "prefill_")) and "." not in name]
     assert_allclose(found["iteration.time"], sum(map(float, phases)), rtol=1e-12, atol=0)
-    assert_allclose(found["serving.token_rate"], 100 / found["iteration.time"], rtol=1e-12, atol=0)
+    assert_allclose(found["serving.token_rate"], 64 / found["iteration.time"], rtol=1e-12, atol=0)
+    step = float(found["serving.decoding_time"]) + 100 / 64 * float(found["serving.prompt_time"])
+    assert_allclose(found["serving.token_time"], step, rtol=1e-12, atol=0)
 
 
 def test_replicas_multiply_throughput_and_tensor_ranks_divide_weights():
     one, four = served_terms(), served_terms(ranks=4)
     assert_allclose(four["serving.token_rate"], 4 * one["serving.token_rate"], rtol=1e-12, atol=0)
-    assert four["iteration.time"] == one["iteration.time"]
+    assert_allclose(four["iteration.time"], one["iteration.time"] / 4, rtol=1e-12, atol=0)
+    assert_allclose(four["serving.token_time"], one["serving.token_time"], rtol=1e-12, atol=0)
     divided = served_terms(ranks=4, tensor_size=4)
     assert_allclose(divided["serving.weights_size"], one["serving.weights_size"] / 4, rtol=1e-12, atol=0)
-    assert divided["decode_tensor_parallel"] > 0
-    assert one["decode_tensor_parallel"] == 0
+    assert divided["step_tensor_parallel"] > 0
+    assert one["step_tensor_parallel"] == 0
 
 
 def test_stages_divide_weights_and_cache_but_not_the_time_of_a_step():
     one, two = served_terms(largest_batch=64), served_terms(ranks=2, pipeline_size=2, largest_batch=64)
     assert_allclose(two["serving.request_size"], one["serving.request_size"] / 2, rtol=1e-12, atol=0)
     # Each of two passes of 32 requests reads half of the weights on each stage.
-    assert_allclose(two["decode_feed_forward"], one["decode_feed_forward"], rtol=0.01)
+    assert_allclose(two["step_feed_forward"], one["step_feed_forward"], rtol=0.01)
     assert_allclose(two["prefill_feed_forward"], one["prefill_feed_forward"] / 2, rtol=1e-12, atol=0)
-    assert_allclose(two["decode.stage_overhead"], 2 * 3.94e-3, rtol=1e-12, atol=0)
+    assert_allclose(two["step.stage_overhead"], 2 * 3.94e-3, rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize(("tokens", "count", "active"), [(1, 8, 2), (7, 16, 4), (64, 128, 8)])
@@ -93,12 +99,12 @@ def test_experts_that_are_hit_agree_with_drawn_ones(tokens, count, active):
 def test_replicas_that_share_experts_exchange_tokens():
     alone = served_terms("qwen3-30b-a3b", ranks=8)
     shared = served_terms("qwen3-30b-a3b", ranks=8, expert_size=8)
-    assert alone["decode_expert_parallel"] == 0
-    assert shared["decode_expert_parallel"] > 0
+    assert alone["step_expert_parallel"] == 0
+    assert shared["step_expert_parallel"] > 0
     routed = float(alone["serving.expert_weights_size"])
     assert_allclose(shared["serving.expert_weights_size"], routed / 8, rtol=1e-12, atol=0)
     # Nearly all experts are hit; eight replicas read them once instead of eight times.
-    assert_allclose(shared["decode_experts.read_parameters"], alone["decode_experts.read_parameters"] / 8, rtol=0.02)
+    assert_allclose(shared["step_experts.read_parameters"], alone["step_experts.read_parameters"] / 8, rtol=0.02)
 
 
 def test_the_cache_of_latent_attention_is_that_of_its_vector():
@@ -116,7 +122,7 @@ def test_a_draft_multiplies_tokens_and_work():
     assert_allclose(tokens, 1 + 0.8 + 0.8**2 + 0.8**3, rtol=1e-12)
     assert float(step_tokens(np.asarray(3.0), np.asarray(1.0))) == 4
     plain, drafted = served_terms(largest_batch=1), served_terms(largest_batch=1, draft_length=3)
-    assert_allclose(drafted["draft"], 3 * 0.05 * drafted["serving.decoding_time"], rtol=1e-12, atol=0)
+    assert_allclose(drafted["step_draft"], 3 * 0.05 * drafted["serving.decoding_time"], rtol=1e-12, atol=0)
     faster = float(drafted["serving.token_rate"] / plain["serving.token_rate"])
     # Leviathan et al. 2023, Theorem 3.8: the weights are read once for all proposed tokens.
     assert_allclose(faster, tokens / (1 + 3 * 0.05), rtol=0.03)
@@ -126,10 +132,9 @@ def test_separate_ranks_prefill_while_others_decode():
     shared = served_terms(ranks=4)
     apart = served_terms(ranks=4, prefill="separate", prefill_rank_count=1)
     assert apart["serving.replica_count"] == 3
-    assert "prefill_feed_forward" in apart
-    load = 3 * float(apart["serving.prefill_time"])
-    assert_allclose(apart["prefill_wait"], max(load - float(apart["serving.decoding_time"]), 0), rtol=1e-12, atol=0)
     assert_allclose(apart["serving.decoding_time"], shared["serving.decoding_time"], rtol=1e-12, atol=0)
+    decoding = float(apart["serving.decoding_time"]) * 1000 / (3 * float(apart["serving.batch"]))
+    assert_allclose(apart["iteration.time"], max(float(apart["serving.prompt_time"]), decoding), rtol=1e-12, atol=0)
     sent = 1000 * 2 * LAYERS * KEYS * 128 * 2
     assert apart["first.cache_transfer.size"] == sent
 

@@ -125,10 +125,10 @@ def prompt_passes(input_length: Count, chunk_tokens: Count, pipeline_size: Count
     return input_length / (chunk_tokens * pipeline_size)
 
 
-@model("n E / o", "every request that ends makes room for a prompt")
-def ended_requests(batch: Count, step_tokens: Count, output_length: Count) -> Count:
-    """Requests of a replica that end in a step. Elementwise."""
-    return batch * step_tokens / output_length
+@model("ω = o / (E n D)", _DEFINITION)
+def step_share(batch: Count, step_tokens: Count, replica_count: Count, output_length: Count) -> Count:
+    """Steps of decoding of a request over the requests that D replicas serve at once. Elementwise."""
+    return output_length / (step_tokens * batch * replica_count)
 
 
 @model("T_x = T max(x / t, 1)", _DEFINITION)
@@ -180,15 +180,19 @@ def draft_time(draft_length: Count, draft_fraction: Fraction, decoding_time: Sec
     return draft_length * draft_fraction * decoding_time
 
 
-@model("T = max(c D K_p / D_p - K_d, 0)", "ranks that prefill and those that decode work at the same time")
-def prefill_wait(
-    prefill_time: Seconds, decoding_time: Seconds, replica_count: Count, prefill_replica_count: Count
-) -> Seconds:
-    """Time in which decoding waits for prompts, where other ranks prefill them.
+@model("T = max(q / D_p - K, 0)", "ranks that prefill and those that decode work at the same time")
+def prefill_wait(prompt_time: Seconds, decoding_time: Seconds, prefill_replica_count: Count) -> Seconds:
+    """Time for a request in which decoding waits for prompts, of which D_p other replicas compute one each at a time.
 
-    `prefill_time` c K_p is that of the prompts of one replica in a step. Elementwise; valid for D_p > 0.
+    `decoding_time` K is that of a request, as all replicas share it. Elementwise; valid for D_p > 0.
     """
-    return np.maximum(prefill_time * replica_count / prefill_replica_count - decoding_time, 0.0)
+    return np.maximum(prompt_time / prefill_replica_count - decoding_time, 0.0)
+
+
+@model("T = max(1 / Λ - K, 0)", _DEFINITION)
+def idle_time(request_rate: PerSecond, busy_time: Seconds) -> Seconds:
+    """Time from one request to the next in which no replica works, K being the time of a request. Elementwise."""
+    return np.maximum(1 / request_rate - busy_time, 0.0)
 
 
 @model("b = o / E (K_n - K_1) / (n_max - 1) + q", "time of a step linear in the requests in flight")
@@ -291,22 +295,16 @@ def prompts_fit(request_rate: PerSecond, replica_count: Count, prompt_time: Seco
     return np.asarray(request_rate * prompt_time <= replica_count, dtype=np.float64)
 
 
-@model("T / E", _DEFINITION)
-def token_time(iteration_time: Seconds, step_tokens: Count) -> Seconds:
-    """Time from one token of a request to the next. Elementwise."""
-    return iteration_time / step_tokens
+@model("t = K n D / o", "n D requests are served in the time of one")
+def token_time(busy_time: Seconds, batch: Count, replica_count: Count, output_length: Count) -> Seconds:
+    """Time from one token of a request to the next. `busy_time` K is that of a request. Elementwise."""
+    return busy_time * batch * replica_count / output_length
 
 
-@model("R = n D E / T", _DEFINITION)
-def served_tokens(batch: Count, replica_count: Count, step_tokens: Count, iteration_time: Seconds) -> PerSecond:
+@model("R = o / T", _DEFINITION)
+def served_tokens(output_length: Count, iteration_time: Seconds) -> PerSecond:
     """Tokens that all replicas generate in a second. Elementwise; valid for times > 0."""
-    return batch * replica_count * step_tokens / iteration_time
-
-
-@model("R = Λ o", _DEFINITION)
-def requested_tokens(request_rate: PerSecond, output_length: Count) -> PerSecond:
-    """Tokens a second at a rate of requests that the replicas serve. Elementwise."""
-    return request_rate * output_length
+    return output_length / iteration_time
 
 
 @model("R / P", _DEFINITION)
@@ -315,19 +313,19 @@ def rank_rate(token_rate: PerSecond, rank_count: Count) -> PerSecond:
     return token_rate / rank_count
 
 
-@model("R / o", _DEFINITION)
-def served_requests(token_rate: PerSecond, output_length: Count) -> PerSecond:
-    """Requests a second that are served. Elementwise."""
-    return token_rate / output_length
-
-
 @model("T = W + o t", _DEFINITION)
 def request_time(first_token_time: Seconds, output_length: Count, token_time: Seconds) -> Seconds:
     """Time from the arrival of a request to its last token. Elementwise."""
     return first_token_time + output_length * token_time
 
 
-@model("10^6 C / (R T)", _DEFINITION)
-def million_tokens_cost(total_cost: FloatArray, token_rate: PerSecond, total_time: Seconds) -> FloatArray:
-    """Cost of a million tokens, in the currency of `total_cost`. Elementwise; valid for rates and times > 0."""
-    return total_cost / (token_rate * total_time) * 1e6
+@model("1 / T", _DEFINITION)
+def served_requests(iteration_time: Seconds) -> PerSecond:
+    """Requests that are served in a second. Elementwise; valid for times > 0."""
+    return 1 / iteration_time
+
+
+@model("10^6 C / (m o)", _DEFINITION)
+def million_tokens_cost(total_cost: FloatArray, iteration_count: Count, output_length: Count) -> FloatArray:
+    """Cost of a million tokens of m requests, in the currency of `total_cost`. Elementwise."""
+    return total_cost / (iteration_count * output_length) * 1e6

@@ -1,4 +1,4 @@
-"""Serving of a transformer as an application: one iteration is one step of decoding of every replica."""
+"""Serving of a transformer as an application: one iteration is one request, as all replicas share it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ServingApplication(Application):
     transformer: Transformer
     plan: ServingPlan
     iteration_count: Count = 1.0
-    """Steps of decoding."""
+    """Requests."""
     phases: dict[Key, Phase] = Field(default={}, max_length=0)
     """Must be empty: the phases are those of a step."""
     overlaps: dict[Key, Overlap] = Field(default={}, max_length=0)

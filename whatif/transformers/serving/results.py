@@ -8,23 +8,23 @@ from typing import Any
 from whatif.core.context import Context
 from whatif.core.energy import GPU
 from whatif.core.evaluate import evaluate
-from whatif.core.term import Program
+from whatif.core.term import Program, Reference
 from whatif.models import transformer_serving as serving
 from whatif.transformers.model_parts import PLAN
 from whatif.transformers.serving.parts import MEMORY, ServingParts
-from whatif.transformers.serving.terms import BATCH, CACHE, RATE, first_token
+from whatif.transformers.serving.terms import BATCH, BUSY, CACHE, first_token
 from whatif.units import BYTE, format_quantity
-
-_OUTPUT = f"{PLAN}.output_length"
 
 
 def serving_results(context: Context, times: Mapping[str, str]) -> dict[str, str]:
     """Terms of the further columns, by name."""
     parts = ServingParts(context)
-    token = parts.add("serving.token_time", serving.token_time, iteration_time=times["iteration_time"],
-                      step_tokens=parts.gained)  # fmt: skip
+    output: dict[str, Reference] = {"output_length": f"{PLAN}.output_length"}
+    whole: dict[str, Reference] = {"iteration_time": times["iteration_time"]}
+    token = parts.add("serving.token_time", serving.token_time, busy_time=BUSY, batch=BATCH,
+                      replica_count=parts.replicas, **output)  # fmt: skip
     first = first_token(parts)
-    rate = _token_rate(parts, times)
+    rate = parts.add("serving.token_rate", serving.served_tokens, **whole, **output)
     found = {
         "token_rate": rate,
         "rank_token_rate": parts.add("serving.rank_token_rate", serving.rank_rate, token_rate=rate,
@@ -32,29 +32,20 @@ def serving_results(context: Context, times: Mapping[str, str]) -> dict[str, str
         "first_token_time": first,
         "token_time": token,
         "request_time": parts.add("serving.request_time", serving.request_time, first_token_time=first,
-                                  output_length=_OUTPUT, token_time=token),
-        "served_rate": parts.add("serving.served_rate", serving.served_requests, token_rate=rate,
-                                 output_length=_OUTPUT),
+                                  token_time=token, **output),
+        "served_rate": parts.add("serving.served_rate", serving.served_requests, **whole),
         "batch": BATCH,
         "memory_size": MEMORY,
     }  # fmt: skip
-    return found | _cost(parts, times, rate)
+    return found | _cost(parts, times, output)
 
 
-def _token_rate(parts: ServingParts, times: Mapping[str, str]) -> str:
-    """Tokens that all replicas generate in a second."""
-    if parts.plan.request_rate is not None:
-        return parts.add("serving.token_rate", serving.requested_tokens, request_rate=RATE, output_length=_OUTPUT)
-    return parts.add("serving.token_rate", serving.served_tokens, batch=BATCH, replica_count=parts.replicas,
-                     step_tokens=parts.gained, iteration_time=times["iteration_time"])  # fmt: skip
-
-
-def _cost(parts: ServingParts, times: Mapping[str, str], rate: str) -> dict[str, str]:
+def _cost(parts: ServingParts, times: Mapping[str, str], output: Mapping[str, Reference]) -> dict[str, str]:
     """Cost of a million tokens, where the platform has prices."""
     wiring, total = parts.context.wiring, times.get("total_cost", "")
     if not total:
         return {}
-    inputs = {"total_cost": total, "token_rate": rate, "total_time": times["total_time"]}
+    inputs = {"total_cost": total, "iteration_count": "application.iteration_count", **output}
     cost = wiring.add("serving.million_tokens_cost", serving.million_tokens_cost, inputs,
                       dimension=wiring.dimension(total))  # fmt: skip
     return {"million_tokens_cost": cost}

@@ -1,4 +1,4 @@
-"""Terms of serving: a step of decoding, the prompts that are prefilled meanwhile, requests in flight, waiting times."""
+"""Terms of serving: one request, its steps of decoding and its prompt; requests in flight, waiting times."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ BATCH: Final = "serving.batch"
 ALONE: Final = "serving.alone_time"
 ADDED: Final = "serving.added_time"
 CACHE: Final = "serving.cache_size"
+BUSY: Final = "serving.busy_time"
 DECODING: Final = "serving.decoding_time"
 PROMPT: Final = "serving.prompt_time"
 FIRST_PASS: Final = "first.pass_time"  # noqa: S105 - the name of a term
@@ -33,7 +34,7 @@ RATE: Final = f"{PLAN}.request_rate"
 
 
 def wire_serving(context: Context) -> list[PhaseTerm]:
-    """Phases of a step of decoding and of the prompts that are prefilled in its time, with their terms wired."""
+    """Phases of one request, as all replicas share them: its steps of decoding and its prompt, with their terms."""
     parts = ServingParts(context)
     check_platform(parts, "serving", parts.plan.precision)
     if f"{GPU}.memory_size" not in context.wiring.parameters:
@@ -43,11 +44,11 @@ def wire_serving(context: Context) -> list[PhaseTerm]:
     prompt = _prompt(parts)
     batch = _batch(parts, _summed(parts, PROMPT, prompt))
     _memory(parts, batch)
-    decoding = _decoding(parts, "decode", batch)
-    time = _summed(parts, DECODING, decoding)
-    prefill = _prefill(parts, batch, prompt)
-    phases = [*decoding, ({"draft": _draft(parts, time)}, "kernel")]
-    phases += _waiting(parts, prefill, time) if parts.separate else prefill
+    decoding = _decode(parts, batch)
+    phases = [*decoding, *(_waiting(parts, decoding) if parts.separate else _prefill(parts, prompt))]
+    busy = _summed(parts, BUSY, phases)
+    if parts.plan.request_rate is not None:
+        phases.append(({"idle": parts.add("idle", serving.idle_time, request_rate=RATE, busy_time=busy)}, "overhead"))
     return [PhaseTerm(name, term, category) for terms, category in phases for name, term in terms.items()]
 
 
@@ -76,9 +77,24 @@ def _decoding(parts: ServingParts, name: str, batch: Reference) -> Phases:
     return [*_phases(part, part.cached_attention(batch)), ({f"{name}_requests": requests}, "overhead")]
 
 
-def _draft(parts: ServingParts, time: str) -> str:
+def _decode(parts: ServingParts, batch: str) -> Phases:
+    """Phases of the steps of decoding of one request, of which each is shared by the requests in flight."""
+    step = _decoding(parts, "step", batch)
     draft = {key: f"{PLAN}.{key}" for key in ("draft_length", "draft_fraction")}
-    return parts.add("draft", serving.draft_time, decoding_time=time, **draft)
+    time = parts.add("step_draft", serving.draft_time, decoding_time=_summed(parts, DECODING, step), **draft)
+    share = parts.add("serving.step_share", serving.step_share, batch=batch, step_tokens=parts.gained,
+                      replica_count=parts.replicas, output_length=f"{PLAN}.output_length")  # fmt: skip
+    return _of_request(parts, [*step, ({"step_draft": time}, "kernel")], "step", "decode", share)
+
+
+def _of_request(parts: ServingParts, phases: Phases, name: str, request: str, share: Reference) -> Phases:
+    """Phases of a request that takes a share of others; `request` begins their names in place of `name`."""
+
+    def shared(phase: str, term: str) -> tuple[str, str]:
+        renamed = phase.replace(name, request, 1)
+        return renamed, parts.add(renamed, steps.counted_time, once_time=term, pass_count=share)
+
+    return [(dict(shared(*item) for item in terms.items()), category) for terms, category in phases]
 
 
 # Prompts
@@ -96,23 +112,17 @@ def _prompt(parts: ServingParts) -> Phases:
     return _phases(part, part.prompt_attention(_INPUT))
 
 
-def _prefill(parts: ServingParts, batch: Reference, prompt: Phases) -> Phases:
-    """Phases of the prompts that replace the requests which end in a step."""
-    ended = parts.add("serving.ended_count", serving.ended_requests, batch=batch, step_tokens=parts.gained,
-                      output_length=f"{PLAN}.output_length")  # fmt: skip
-
-    def of_step(name: str, term: str) -> tuple[str, str]:
-        phase = name.replace("prompt", "prefill", 1)
-        return phase, parts.add(phase, steps.counted_time, once_time=term, pass_count=ended)
-
-    return [(dict(of_step(*item) for item in terms.items()), category) for terms, category in prompt]
+def _prefill(parts: ServingParts, prompt: Phases) -> Phases:
+    """Phases of the prompt of a request, of which the replicas compute one each at a time."""
+    share = parts.add("serving.replica_share", steps.shared_count, count=ONCE, share_count=parts.replicas)
+    return _of_request(parts, prompt, "prompt", "prefill", share)
 
 
-def _waiting(parts: ServingParts, prefill: Phases, time: str) -> Phases:
-    """Time in which decoding waits for the ranks that prefill."""
-    whole = _summed(parts, "serving.prefill_time", prefill)
-    wait = parts.add("prefill_wait", serving.prefill_wait, prefill_time=whole, decoding_time=time,
-                     replica_count=parts.replicas, prefill_replica_count=parts.prefill_replicas)  # fmt: skip
+def _waiting(parts: ServingParts, decoding: Phases) -> Phases:
+    """Time in which the ranks that decode wait for those that prefill."""
+    wait = parts.add("prefill_wait", serving.prefill_wait, prompt_time=PROMPT,
+                     decoding_time=_summed(parts, "serving.request_decoding_time", decoding),
+                     prefill_replica_count=parts.prefill_replicas)  # fmt: skip
     return [({"prefill_wait": wait}, "overhead")]
 
 
