@@ -68,7 +68,8 @@ NOT_MONOTONE = {
     # A rate of requests is demand.
     ("prompt_wait", "request_rate"),
     ("slot_wait", "request_rate"),
-    # Ranks that prefill work while others decode.
+    # Ranks that prefill work while others decode; who is busy is not idle.
+    ("idle_time", "busy_time"),
     ("prefill_wait", "decoding_time"),
 }
 COSTS = ("latency", "_latency", "_time", "_size")

@@ -182,7 +182,7 @@ def draft_time(draft_length: Count, draft_fraction: Fraction, decoding_time: Sec
 
 @model("T = max(q / D_p - K, 0)", "ranks that prefill and those that decode work at the same time")
 def prefill_wait(prompt_time: Seconds, decoding_time: Seconds, prefill_replica_count: Count) -> Seconds:
-    """Time for a request in which decoding waits for prompts, of which D_p other replicas compute one each at a time.
+    """Time for a request in which decoding waits for prompts; each of D_p other replicas computes one at a time.
 
     `decoding_time` K is that of a request, as all replicas share it. Elementwise; valid for D_p > 0.
     """

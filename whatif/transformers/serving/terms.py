@@ -78,7 +78,7 @@ def _decoding(parts: ServingParts, name: str, batch: Reference) -> Phases:
 
 
 def _decode(parts: ServingParts, batch: str) -> Phases:
-    """Phases of the steps of decoding of one request, of which each is shared by the requests in flight."""
+    """Phases of the steps of decoding of one request; the requests in flight share each."""
     step = _decoding(parts, "step", batch)
     draft = {key: f"{PLAN}.{key}" for key in ("draft_length", "draft_fraction")}
     time = parts.add("step_draft", serving.draft_time, decoding_time=_summed(parts, DECODING, step), **draft)
@@ -113,7 +113,7 @@ def _prompt(parts: ServingParts) -> Phases:
 
 
 def _prefill(parts: ServingParts, prompt: Phases) -> Phases:
-    """Phases of the prompt of a request, of which the replicas compute one each at a time."""
+    """Phases of the prompt of a request; each replica computes one at a time."""
     share = parts.add("serving.replica_share", steps.shared_count, count=ONCE, share_count=parts.replicas)
     return _of_request(parts, prompt, "prompt", "prefill", share)
 
