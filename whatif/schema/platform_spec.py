@@ -21,6 +21,7 @@ from whatif.schema.fields import (
     PerSecond,
     PositiveBytes,
     PositiveFraction,
+    PositiveSeconds,
     QuantityField,
     Seconds,
     StrictTable,
@@ -275,6 +276,8 @@ class Node(StrictTable):
     """Links by name, which concurrent copies of several devices share."""
     network_power: Watts = 0.0
     """One node's share of the power of the switches; 0 if `host.power` includes it."""
+    failure_interval: PositiveSeconds | None = None
+    """Mean time between failures of one node that end a job."""
 
     @model_validator(mode="after")
     def _has_device(self) -> Self:

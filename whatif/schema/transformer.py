@@ -12,6 +12,7 @@ from whatif.schema.fields import (
     Number_,
     PerSecond,
     PositiveFraction,
+    PositiveSeconds,
     Seconds,
     StrictTable,
     computed_default,
@@ -139,6 +140,14 @@ class TrainingPlan(StrictTable):
     """Exposed share of the communication of replicas with full sharding."""
     stall_time: Seconds = 0.0
     """Data loading time of a step that is not hidden."""
+    token_count: Count | None = None
+    """Tokens of the whole training, for its time, energy and cost."""
+    checkpoint_time: PositiveSeconds = 30.0
+    """Time in which training waits for a checkpoint."""
+    checkpoint_interval: PositiveSeconds | None = None
+    """Useful time between checkpoints; by default that with the least expected time."""
+    restart_time: Seconds = 600.0
+    """Time from a failure until training goes on from the last checkpoint."""
 
 
 class ServingPlan(StrictTable):

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from whatif.core.context import Context
-from whatif.core.energy import GPU
+from whatif.core.energy import GPU, NODE
 from whatif.core.evaluate import evaluate
-from whatif.core.term import Program
+from whatif.core.term import Program, Reference
+from whatif.models import failures
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
-from whatif.transformers.model_parts import MODEL, PLAN
+from whatif.transformers.model_parts import MODEL, ONCE, PLAN
 from whatif.transformers.training.memory import KINDS, MEMORY
 from whatif.transformers.training.parts import Parts
 from whatif.units import BYTE, format_quantity
@@ -29,7 +30,44 @@ def training_results(context: Context, times: Mapping[str, str]) -> dict[str, st
                      rank_count=context.rank_count)  # fmt: skip
     peak = f"{GPU}.matrix_rates.{PRODUCT_PRECISIONS[parts.plan.precision]}"
     share = parts.add("training.model_utilisation", steps.model_utilisation, model_rate=rate, peak_rate=peak)
-    return {"token_rate": tokens, "model_rate": rate, "model_utilisation": share, "memory_size": MEMORY}
+    found = {"token_rate": tokens, "model_rate": rate, "model_utilisation": share, "memory_size": MEMORY}
+    return found | _whole_training(parts, times, tokens)
+
+
+def _whole_training(parts: Parts, times: Mapping[str, str], tokens: str) -> dict[str, str]:
+    """Share of useful time where nodes fail, and time, energy and cost of the whole training where it is stated."""
+    found = _goodput(parts) if f"{NODE}.failure_interval" in parts.context.wiring.parameters else {}
+    if parts.plan.token_count is None:
+        return found
+    whole = parts.add("training.whole_time", failures.training_time, token_count=f"{PLAN}.token_count",
+                      token_rate=tokens, goodput=found.get("goodput", ONCE))  # fmt: skip
+    return {**found, "training_time": whole, **_amounts(parts, times, whole)}
+
+
+def _goodput(parts: Parts) -> dict[str, str]:
+    """Share of useful time, and the interval between checkpoints: that stated, or the best one."""
+    stated = f"{PLAN}.checkpoint_interval"
+    job = parts.add("training.failure_interval", failures.job_failure_interval,
+                    failure_interval=f"{NODE}.failure_interval", nodes_needed=parts.context.nodes_needed)  # fmt: skip
+    timing: dict[str, Reference] = {"job_interval": job, "checkpoint_time": f"{PLAN}.checkpoint_time"}
+    interval = stated if stated in parts.context.wiring.parameters else parts.add(
+        "training.checkpoint_interval", failures.best_checkpoint_interval, **timing)  # fmt: skip
+    share = parts.add("training.goodput", failures.goodput, checkpoint_interval=interval,
+                      restart_time=f"{PLAN}.restart_time", **timing)  # fmt: skip
+    return {"goodput": share} if interval == stated else {"goodput": share, "checkpoint_interval": interval}
+
+
+def _amounts(parts: Parts, times: Mapping[str, str], whole: str) -> dict[str, str]:
+    """Energy, carbon and cost of the whole training."""
+    wiring = parts.context.wiring
+    return {
+        f"training_{name}": wiring.add(
+            f"training.whole_{name}", failures.training_amount,
+            {"amount": times[f"total_{name}"], "total_time": times["total_time"], "training_time": whole},
+            dimension=wiring.dimension(times[f"total_{name}"]),
+        )
+        for name in ("energy", "carbon", "cost") if f"total_{name}" in times
+    }  # fmt: skip
 
 
 def training_remarks(program: Program, swept: Mapping[str, Any]) -> tuple[str, ...]:
