@@ -20,10 +20,11 @@ from benchmarks.scale_out import ten_million_points
 from benchmarks.scaling import scaling
 from benchmarks.screen import key_to_picture, start
 from benchmarks.simulation import replaying
+from benchmarks.transformers import training_steps
 
 MODEL = (
     million_points, million_congested_points, grouped_collectives, edit_of_a_parameter, million_ranks, decisions,
-    ten_million_points, studying,
+    ten_million_points, studying, training_steps,
 )  # fmt: skip
 EXPLORER = (key_to_picture, typing, start, first_frame, large_library, long_session)
 MEASUREMENTS = (reading, calibrating, fitting, regressing, scaling, searching)
