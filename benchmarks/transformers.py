@@ -19,7 +19,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
-from whatif.transformers.training.plan_search import search_plans
+from whatif.transformers.plan_search import search_plans
 from whatif.validation.tables import rows_of
 from whatif.validation.training_steps import kinds, training_scenario
 

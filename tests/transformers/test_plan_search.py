@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
-from tests.transformers.steps_at_hand import step
+from tests.transformers.steps_at_hand import served, step
 from whatif.errors import InfeasiblePointError, UsageError
-from whatif.transformers.training.plan_search import CHOICES, SIZES, candidates, search_plans
+from whatif.transformers.plan_search import search_plans
+from whatif.transformers.training.plan_space import CHOICES, SIZES, candidates
 
 
 def text_of(value):
@@ -40,7 +41,7 @@ def test_nothing_is_faster_than_the_first_nor_on_the_front_beaten():
 def test_all_sizes_that_divide_are_candidates():
     """8 ranks, 32 heads, 32 layers, 8 sequences: counted one by one."""
     scenario = step("llama-3-8b", ranks=8, global_batch=8)
-    sizes = candidates(scenario, scenario.program.loaded.scenario.application, ())
+    sizes = candidates(scenario, ())
     expected = set()
     for tensor in (1, 2, 4, 8, 16, 32):
         for context in (1, 2, 4, 8, 16, 32, 64):
@@ -64,7 +65,7 @@ def test_keys_that_stay_and_a_better_plan_than_the_stated_one():
 
 
 def test_what_is_refused(whatif_main):
-    with pytest.raises(UsageError, match="not a training scenario"):
+    with pytest.raises(UsageError, match="not a transformer"):
         whatif.tune_transformer("jacobi2d")
     with pytest.raises(UsageError, match=r"--keep tensor: expected one of .*; did you mean `tensor_size`"):
         whatif.tune_transformer("llama_training", keep=["tensor"])
@@ -86,3 +87,30 @@ def test_plans_that_are_the_same_appear_once():
     found = whatif.tune_transformer("llama_training", top=200)
     keys = list(zip(*(found.plans[key].tolist() for key in (*SIZES, "iteration_time", "memory_size")), strict=True))
     assert len(keys) == len(set(keys))
+
+
+def test_plans_of_serving_equal_their_own_runs_and_differ():
+    found = search_plans(served("qwen3-30b-a3b", ranks=4, largest_batch=256), top=60)
+    names = found.space.sizes
+    for at in range(0, len(found.plans["iteration_time"]), 5):
+        overrides = {f"application.plan.{key}": text_of(found.plans[key][at]) for key in names}
+        alone = whatif.run(served("qwen3-30b-a3b", ranks=4), overrides=overrides)
+        for name in ("iteration_time", "token_time", "first_token_time"):
+            assert_allclose(found.plans[name][at], alone.columns[name], rtol=1e-12, atol=0)
+    same = ("tensor_size", "pipeline_size", "expert_size", "iteration_time")
+    rows = list(zip(*(found.plans[key].tolist() for key in same), strict=True))
+    assert len(rows) == len(set(rows))
+    front = np.flatnonzero(found.plans["pareto"] == "yes")
+    assert (np.diff(found.plans["token_time"][front]) < 0).all()
+    assert set(found.plans["expert_size"]) >= {1.0, 4.0}
+
+
+def test_the_worth_of_a_change_is_that_of_a_search_with_it():
+    found = whatif.tune_transformer("llama_serving", worth=True)
+    more = {"platform.node.gpu.memory_size": "x1.1"}
+    other = whatif.tune_transformer("llama_serving", overrides=more)
+    faster = float(found.plans["iteration_time"][0] / other.plans["iteration_time"][0]) - 1
+    assert faster > 0.01
+    said = next(text for text in found.worth if "memory_size x1.1" in text)
+    assert f"{faster:.1%} faster" in said
+    assert next(text for text in found.worth if "port_count" in text).endswith("no faster, same plan")

@@ -14,7 +14,7 @@ from whatif.studies.seeking import Vary, break_even_study, front_study, seek_stu
 from whatif.studies.threshold import SeekResult
 
 if TYPE_CHECKING:
-    from whatif.transformers.training.plan_search import PlanSearch
+    from whatif.transformers.plan_search import PlanSearch
 
 
 def seek(
@@ -122,22 +122,26 @@ def tune_transformer(
     *,
     keep: Sequence[str] = (),
     top: int = 10,
+    worth: bool = False,
     platform: AnyPlatform | None = None,
     platform_dirs: Sequence[str | Path] = (),
     overrides: Overrides | None = None,
 ) -> PlanSearch:
-    """Fastest parallelism plans of a training scenario that fit the memory, and the Pareto front of time and memory.
+    """Fastest plans of a scenario of training or serving that fit the memory, and a Pareto front.
 
-    The search covers tensor, context, pipeline and expert sizes, interleaving, micro batches, sharding and
-    recomputation, except the keys in `keep`, at the stated ranks, batch and precision. Raise `UsageError` for another
-    application and an unknown key, `InfeasiblePointError` if no plan fits.
+    Of training the search covers tensor, context, pipeline and expert sizes, interleaving, micro batches, sharding and
+    recomputation, at the stated ranks, batch and precision, with the front of time and memory; of serving tensor,
+    pipeline and expert sizes and requests in flight, with the front of throughput and time of a token. Keys in `keep`
+    stay as stated. With `worth` the search is repeated with more memory, bandwidth, links and so on. Raise `UsageError`
+    for another application and an unknown key, `InfeasiblePointError` if no plan fits.
 
     >>> import whatif
     >>> found = whatif.tune_transformer("llama_training", keep=["context_size"], top=3)
     >>> bool(found.plans["iteration_time"][0] <= found.present)
     True
     """
-    from whatif.transformers.training.plan_search import search_plans
+    from whatif.transformers.plan_search import search_plans, with_worth
 
     loaded = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
-    return search_plans(loaded, keep=keep, top=top)
+    found = search_plans(loaded, keep=keep, top=top)
+    return with_worth(loaded, found, keep) if worth else found

@@ -1,4 +1,4 @@
-"""`whatif tune transformer`: search the parallelism plan of a training scenario."""
+"""`whatif tune transformer`: search the plan of a scenario of training or serving."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from whatif.cli.output import Output, output_options
     show_default=True,
     help="Number of fastest plans, and of those on the Pareto front.",
 )
+@click.option("--worth", is_flag=True, help="Report what more memory, bandwidth, links, GPUs a domain and ports bring.")
 @output_options(picture=False)
-def command(
-    scenario: str, overrides: tuple[str, ...], keep: tuple[str, ...], top: int, output: Output, **options: Any
-) -> None:
-    """Search the parallelism plan of a training SCENARIO for the fastest step that fits the memory.
+def command(scenario: str, overrides: tuple[str, ...], output: Output, **options: Any) -> None:
+    """Search the plan of SCENARIO, of training or serving, for the fastest one that fits the memory.
 
-    Prints the fastest plans and the Pareto front of time and memory. Exits with 4 if no plan fits.
+    Prints the fastest plans and the Pareto front: of time and memory in training, of throughput and time of a token in
+    serving. Exits with 4 if no plan fits.
     """
     from whatif.api.searches import tune_transformer
 
-    output.write(tune_transformer(scenario, overrides=overrides_of(overrides), keep=keep, top=top, **options))
+    output.write(tune_transformer(scenario, overrides=overrides_of(overrides), **options))

@@ -21,5 +21,5 @@ PLUGIN: Final = Plugin(
             "whatif.transformers.serving.results:serving_results",
         ),
     },
-    verbs={"tune transformer": Verb("whatif.cli.tune_transformer", "Parallelism plan of a training scenario.")},
+    verbs={"tune transformer": Verb("whatif.cli.tune_transformer", "Plan of training or serving a transformer.")},
 )

@@ -1,0 +1,191 @@
+"""Search over parallelism plans of training and serving: all that divide, ranked by time, with a Pareto front."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Final, cast
+
+import numpy as np
+
+from whatif.core.context import DOMAIN_GPUS
+from whatif.core.energy import GPU
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
+from whatif.errors import InfeasiblePointError, UsageError, did_you_mean
+from whatif.models.quantities import FloatArray
+from whatif.plotting.presentable import Presentable
+from whatif.plugins import resolve
+from whatif.table import Table
+from whatif.transformers.model_parts import PLAN
+from whatif.transformers.plan_space import PlanSpace
+from whatif.units import ONE, SECOND, Dimension, counted, format_quantity
+from whatif.vocabulary import PRODUCT_PRECISIONS
+
+MOST_PLANS: Final = 20_000_000
+_CHUNK: Final = 50_000
+_SPACES: Final = {
+    "training": "whatif.transformers.training.plan_space:SPACE",
+    "serving": "whatif.transformers.serving.plan_space:SPACE",
+}
+"""Space of the plans of each kind of application."""
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanSearch(Presentable):
+    """Fastest plans of a search, and its Pareto front of time and a rival of it, in the order of their time."""
+
+    space: PlanSpace
+    plans: Columns
+    """Columns of the best plans: sizes, choices and results."""
+    present: float
+    """Time of the stated plan; NaN if it cannot run."""
+    candidates: int
+    feasible: int
+    worth: tuple[str, ...] = ()
+    """What changes of the machine are worth, each with the best plan for it."""
+
+    def table(self) -> Table:
+        """One row a plan; `pareto` marks those on the Pareto front."""
+        keys: dict[str, Dimension | None] = dict.fromkeys(self.space.sizes, ONE) | dict.fromkeys(self.space.choices)
+        rows = zip(*(self.plans[key] for key in (*keys, *self.space.results, "pareto")), strict=True)
+        return Table.of_rows(keys | dict(self.space.results) | {"pareto": None}, [list(row) for row in rows])
+
+    def readable_table(self) -> Table:
+        """The table with short headings."""
+        table, short = self.table(), self.space.headings
+        return Table({short.get(name, name): column for name, column in table.columns.items()}, table.notes)
+
+    @property
+    def optional_columns(self) -> tuple[list[str], ...]:
+        """Groups of columns omitted on a narrow terminal."""
+        return tuple([self.space.headings.get(name, name)] for name in self.space.optional)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Number of plans, and the fastest one as overrides, with its speedup over the stated one."""
+        best = {key: self.plans[key][0] for key in (*self.space.sizes, *self.space.choices)}
+        overrides = " ".join(f"--set {PLAN}.{key}={_text(value)}" for key, value in best.items())
+        time = float(self.plans["iteration_time"][0])
+        stated = ""
+        if np.isfinite(self.present):
+            stated = f", {self.present / time:.3g} times as fast as the stated plan"
+        return (
+            f"{counted(self.candidates, 'plan')}, {self.feasible:,} of them fit",
+            f"fastest: {format_quantity(time, SECOND)}{stated}: {overrides}",
+            *self.worth,
+        )
+
+
+def _text(value: Any) -> str:
+    return str(value) if isinstance(value, str) else f"{value:.0f}"
+
+
+def search_plans(scenario: Scenario, *, keep: Sequence[str] = (), top: int = 10) -> PlanSearch:
+    """Fastest plans of a scenario of training or serving, at its ranks and precision.
+
+    Keys in `keep` stay as stated. Raise `UsageError` for another application, an unknown key, or too many plans;
+    `InfeasiblePointError` if no plan fits.
+    """
+    space = _space(scenario)
+    known = (*space.sizes, *space.choices)
+    unknown = next((key for key in keep if key not in known), None)
+    if unknown is not None:
+        raise UsageError(f"--keep {unknown}: expected one of {', '.join(known)}{did_you_mean(unknown, known)}")
+    sizes = space.candidates(scenario, keep)
+    plan = getattr(scenario.program.loaded.scenario.application, "plan", None)
+    choices = [(getattr(plan, key),) if key in keep else space.values(scenario, key) for key in space.choices]
+    count = len(sizes["tensor_size"]) * int(np.prod([len(values) for values in choices]))
+    if count > MOST_PLANS:
+        raise UsageError(f"{count:,} plans, more than {MOST_PLANS:,}: keep some keys with --keep")
+    words = [dict(zip(space.choices, chosen, strict=True)) for chosen in product(*choices)]
+    found = [_evaluated(scenario, space, chosen, sizes) for chosen in words]
+    columns = {key: np.concatenate([part[key] for part in found]) for key in found[0]}
+    present = float(evaluate(scenario.program).column("iteration_time"))
+    if not len(columns["iteration_time"]):
+        raise InfeasiblePointError(f"none of {count:,} plans fits {scenario.program.loaded.scenario.platform.name}")
+    return PlanSearch(space, _best(space, columns, top), present, count, len(columns["iteration_time"]))
+
+
+def with_worth(scenario: Scenario, found: PlanSearch, keep: Sequence[str]) -> PlanSearch:
+    """A search with what changes of the machine are worth, of which each gets its best plan."""
+    return replace(found, worth=tuple(_worth(scenario, found, keep)))
+
+
+def _worth(scenario: Scenario, found: PlanSearch, keep: Sequence[str]) -> Iterator[str]:
+    """Sentences: with a change, the time of the best plan, and the gain over that of the machine as it is."""
+    before, parameters = float(found.plans["iteration_time"][0]), scenario.program.parameters
+    for path, change in _changes(scenario).items():
+        if path in parameters or path == DOMAIN_GPUS:
+            changed = scenario.changed({**scenario.overrides, path: change}, scenario.platform)
+            after = search_plans(changed, keep=keep, top=1)
+            time = float(after.plans["iteration_time"][0])
+            gain = f"{before / time - 1:.1%} faster" if time < before * 0.9995 else "no faster"
+            yield f"with {path} {change}: {format_quantity(time, SECOND, 4)}, {gain}, {_difference(found, after)}"
+
+
+def _difference(found: PlanSearch, after: PlanSearch) -> str:
+    """Sizes of the best plan of another search, as far as they differ."""
+    names, one, other = found.space.headings, found.plans, after.plans
+    changed = [f"{names[key]} {other[key][0]:.0f}" for key in found.space.sizes if one[key][0] != other[key][0]]
+    return f"with {', '.join(changed)}" if changed else "same plan"
+
+
+def _changes(scenario: Scenario) -> dict[str, str]:
+    """Changes of the machine: memory, bandwidth and rate of a device, links, devices of a link domain, ports."""
+    platform, plan = scenario.program.loaded.scenario.platform, scenario.program.loaded.scenario.application
+    precision = PRODUCT_PRECISIONS[cast("Any", plan).plan.precision]
+    domain = platform.node.domain_gpu_count or platform.node.gpu_count
+    return {
+        f"{GPU}.memory_size": "x1.1",
+        f"{GPU}.dram_bandwidth": "x1.1",
+        f"{GPU}.matrix_rates.{precision}": "x1.1",
+        "platform.node.peer_link.link_count": "x2",
+        DOMAIN_GPUS: f"{2 * float(cast('float', domain)):.0f}",
+        "platform.network.port_count": "x2",
+    }
+
+
+def _space(scenario: Scenario) -> PlanSpace:
+    """Space of the plans of a scenario; raise `UsageError` for one without a plan."""
+    kind = getattr(scenario.program.loaded.scenario.application, "kind", "")
+    if kind not in _SPACES:
+        raise UsageError(f'{scenario.document.name}: not a transformer (`application.kind = "training"` or "serving")')
+    return cast("PlanSpace", resolve(_SPACES[kind]))
+
+
+def _evaluated(
+    scenario: Scenario, space: PlanSpace, choices: Mapping[str, str], sizes: Mapping[str, FloatArray]
+) -> Columns:
+    """Plans that can run, with some choices, and their results."""
+    program = scenario.program_at({f"{PLAN}.{key}": word for key, word in choices.items()})
+    parts: list[Columns] = []
+    for start in range(0, max(len(sizes["tensor_size"]), 1), _CHUNK):
+        chunk = {key: array[start : start + _CHUNK] for key, array in sizes.items()}
+        found = evaluate(program, {f"{PLAN}.{key}": array for key, array in chunk.items()})
+        results = {name: np.broadcast_to(found.column(name), len(chunk["tensor_size"])) for name in space.results}
+        able = np.isfinite(results["iteration_time"])
+        parts.append({key: array[able] for key, array in (chunk | results).items()})
+    joined = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    words = {key: np.full(len(joined["iteration_time"]), word, dtype=object) for key, word in choices.items()}
+    return joined | words
+
+
+def _best(space: PlanSpace, columns: Columns, top: int) -> Columns:
+    """The fastest plans and as many of the Pareto front of time and its rival, in the order of their time, each once.
+
+    Without replicas every sharding is the same plan.
+    """
+    rest = [columns[key] for key in space.sizes if key not in space.alike]
+    numbers = [columns[key] for key in (*space.alike, space.rival, "iteration_time")]
+    order = np.lexsort([*rest, *numbers])
+    repeated = np.logical_and.reduce([array[order][1:] == array[order][:-1] for array in numbers])
+    order = order[np.concatenate([[True], ~repeated])]
+    rival = columns[space.rival][order]
+    least = np.minimum.accumulate(rival)
+    front = np.concatenate([[True], rival[1:] < least[:-1]])
+    chosen = np.union1d(np.arange(min(top, len(order))), np.flatnonzero(front)[:top])
+    kept = {key: array[order][chosen] for key, array in columns.items()}
+    return {**kept, "pareto": np.where(front[chosen], "yes", "")}

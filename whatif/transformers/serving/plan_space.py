@@ -1,0 +1,59 @@
+"""Plans of serving: all sizes that divide, with requests in flight from one to the stated limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+import numpy as np
+
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
+from whatif.models.quantities import FloatArray
+from whatif.transformers.model_parts import MODEL, PLAN
+from whatif.transformers.plan_space import PlanSpace, allowed, divisors, powers
+from whatif.transformers.serving.application import ServingApplication
+from whatif.units import BYTE, PER_SECOND, SECOND
+
+SIZES: Final = ("tensor_size", "pipeline_size", "expert_size", "largest_batch")
+"""Numbers of a plan that are searched."""
+
+
+def candidates(scenario: Scenario, keep: Sequence[str]) -> dict[str, FloatArray]:
+    """Sizes of all plans that divide the ranks, the heads and the experts."""
+    values = evaluate(scenario.program).values
+    ranks, heads, layers, experts = (
+        int(values[path]) for path in ("application.rank_count", f"{MODEL}.head_count", f"{MODEL}.layer_count",
+                                       f"{MODEL}.expert_count")
+    )  # fmt: skip
+    application = cast("ServingApplication", scenario.program.loaded.scenario.application)
+    stated = {key: int(values[f"{PLAN}.{key}"]) for key in SIZES if key in keep}
+    batches = allowed(stated, "largest_batch", powers(int(values[f"{PLAN}.largest_batch"])))
+    rows = []
+    for tensor in allowed(stated, "tensor_size", (item for item in divisors(ranks) if heads % item == 0)):
+        for stages in allowed(stated, "pipeline_size", (item for item in divisors(ranks // tensor) if item <= layers)):
+            shares = [item for item in divisors(ranks) if item % tensor == 0 and experts % item == 0]
+            dense = application.transformer.blocks != "experts"
+            for share in allowed(stated, "expert_size", [tensor] if dense else shares):
+                rows += [(tensor, stages, share, batch) for batch in batches]
+    table = np.array(rows, dtype=np.float64).reshape(-1, len(SIZES))
+    return {key: table[:, at] for at, key in enumerate(SIZES)}
+
+
+SPACE: Final = PlanSpace(
+    sizes=SIZES,
+    choices=(),
+    results={"iteration_time": SECOND, "rank_token_rate": PER_SECOND, "token_time": SECOND, "first_token_time": SECOND,
+             "memory_size": BYTE},
+    rival="token_time",
+    headings={
+        "tensor_size": "tensor", "pipeline_size": "stages", "expert_size": "experts", "largest_batch": "batch",
+        "iteration_time": "time", "rank_token_rate": "tokens/s/GPU", "token_time": "token", "first_token_time": "first",
+        "memory_size": "memory",
+    },
+    optional=("iteration_time", "pareto", "memory_size", "expert_size"),
+    # Beyond what the memory takes, a larger batch changes nothing.
+    alike=SIZES[:-1],
+    candidates=candidates,
+    values=lambda scenario, key: (),
+)  # fmt: skip
