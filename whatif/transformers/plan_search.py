@@ -110,7 +110,7 @@ def search_plans(scenario: Scenario, *, keep: Sequence[str] = (), top: int = 10)
 
 
 def with_worth(scenario: Scenario, found: PlanSearch, keep: Sequence[str]) -> PlanSearch:
-    """A search with what changes of the machine are worth, of which each gets its best plan."""
+    """A search with what changes of the machine are worth, each with its best plan."""
     return replace(found, worth=tuple(_worth(scenario, found, keep)))
 
 
