@@ -14,7 +14,7 @@ from tests.pictures import SCENES, film, gallery, pictures, together
 # Another version of Textual draws borders, footers and colours a little differently.
 TEXTUAL_VERSION = "8.2.8"
 FOLDER = ROOT / "screenshots"
-DRAWN = ("why", "which")
+DRAWN = ("why", "which", "training", "serving")
 """Pictures that commands of the README write."""
 WRITE = os.environ.get("WHATIF_WRITE_SCREENSHOTS") == "1"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from whatif.plugins import ApplicationKind, Plugin, Verb
+from whatif.plugins import ApplicationKind, Plugin, PluginPage, Verb
 
 PLUGIN: Final = Plugin(
     applications={
@@ -20,6 +20,10 @@ PLUGIN: Final = Plugin(
             "whatif.transformers.serving.results:serving_remarks",
             "whatif.transformers.serving.results:serving_results",
         ),
+    },
+    pages={
+        "stages": PluginPage("whatif.tui.pages.stages:StagesPage", "ranks", "training"),
+        "memory": PluginPage("whatif.tui.pages.stages:MemoryPage", "ranks", "serving"),
     },
     verbs={"tune transformer": Verb("whatif.cli.tune_transformer", "Plan of training or serving a transformer.")},
 )

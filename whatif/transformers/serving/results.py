@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from whatif.core.context import Context
-from whatif.core.energy import GPU
 from whatif.core.evaluate import evaluate
 from whatif.core.term import Program, Reference
 from whatif.models import transformer_serving as serving
+from whatif.transformers.memory_kinds import memory_words
 from whatif.transformers.model_parts import PLAN
 from whatif.transformers.serving.parts import MEMORY, ServingParts
 from whatif.transformers.serving.terms import BATCH, BUSY, CACHE, first_token
-from whatif.units import BYTE, format_quantity
+
+MEMORY_TERMS: Final = {"weights": "serving.weights_size", "cache": CACHE, "buffers": f"{PLAN}.buffer_size"}
+"""Terms of the memory of a rank by kind."""
 
 
 def serving_results(context: Context, times: Mapping[str, str]) -> dict[str, str]:
@@ -53,8 +55,4 @@ def _cost(parts: ServingParts, times: Mapping[str, str], output: Mapping[str, Re
 
 def serving_remarks(program: Program, swept: Mapping[str, Any]) -> tuple[str, ...]:
     """Memory of a rank and of its device, and the kinds of it, at the stated values."""
-    values = evaluate(program).values
-    sizes = {"weights": "serving.weights_size", "cache": CACHE, "buffers": f"{PLAN}.buffer_size"}
-    words = (f"{name} {format_quantity(float(values[term]), BYTE, 3)}" for name, term in sizes.items())
-    whole, room = (format_quantity(float(values[term]), BYTE, 3) for term in (MEMORY, f"{GPU}.memory_size"))
-    return (f"memory of a rank: {whole} of {room}: {', '.join(words)}",)
+    return memory_words(evaluate(program).values, MEMORY, MEMORY_TERMS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from whatif.core.context import Context
 from whatif.core.energy import GPU, NODE
@@ -12,11 +12,14 @@ from whatif.core.term import Program, Reference
 from whatif.models import failures
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
+from whatif.transformers.memory_kinds import memory_words
 from whatif.transformers.model_parts import MODEL, ONCE, PLAN
 from whatif.transformers.training.memory import KINDS, MEMORY
 from whatif.transformers.training.parts import Parts
-from whatif.units import BYTE, format_quantity
 from whatif.vocabulary import PRODUCT_PRECISIONS
+
+MEMORY_TERMS: Final = {name: f"training.{name}_size" for name in KINDS} | {"buffers": f"{PLAN}.buffer_size"}
+"""Terms of the memory of a rank by kind."""
 
 
 def training_results(context: Context, times: Mapping[str, str]) -> dict[str, str]:
@@ -72,10 +75,4 @@ def _amounts(parts: Parts, times: Mapping[str, str], whole: str) -> dict[str, st
 
 def training_remarks(program: Program, swept: Mapping[str, Any]) -> tuple[str, ...]:
     """Memory of a rank and of its device, and the kinds of it, at the stated values."""
-    values = evaluate(program).values
-    sizes = {name: f"training.{name}_size" for name in KINDS} | {"buffers": f"{PLAN}.buffer_size"}
-    shown = {name.replace("_", " "): float(values[term]) for name, term in sizes.items() if term in values}
-    words = (f"{name} {format_quantity(size, BYTE, 3)}" for name, size in shown.items() if size)
-    room = values.get(f"{GPU}.memory_size")
-    device = "" if room is None else f" of {format_quantity(float(room), BYTE, 3)}"
-    return (f"memory of a rank: {format_quantity(float(values[MEMORY]), BYTE, 3)}{device}: {', '.join(words)}",)
+    return memory_words(evaluate(program).values, MEMORY, MEMORY_TERMS)

@@ -1,0 +1,79 @@
+"""Pages of transformers: stages in one step, communication, memory, and what cannot be shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.driver import drive
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
+from whatif.tui.pages.stages import StagesPage
+from whatif.tui.stage_lanes import memory_bar, played_step
+from whatif.tui.widgets.rank_bars import RankBars
+
+PLAN = "application.plan"
+
+
+def at(name, **plan):
+    """Program and values of a shipped scenario with another plan."""
+    program = Scenario.open(name, overrides={f"{PLAN}.{key}": value for key, value in plan.items()}).program
+    return program, evaluate(program).values
+
+
+def test_the_lanes_are_those_of_the_step():
+    program, values = at("llama_training")
+    step = played_step(program, values)
+    assert step.lanes.window[1] == pytest.approx(float(values["iteration.time"]), rel=1e-9)
+    assert len(step.lanes.node) == 8
+    # A stage of four ranks times two replicas fills a node.
+    assert step.lanes.node.tolist() == list(range(8))
+    assert step.words == "8 stages, 128 micro batches, 5 parts a stage, bubble 1.1% of the step"
+
+
+def test_what_cannot_be_played_and_other_orders_are_said():
+    step = played_step(*at("llama_training", global_batch="260", micro_batch="1"))
+    assert step.lanes is None
+    assert "8 stages do not divide 130 micro batches" in step.words
+    assert played_step(*at("llama_training", schedule="zero_bubble")).words.endswith("drawn as 1f1b")
+
+
+def test_the_memory_bar_is_the_memory_of_the_device():
+    _, values = at("llama_training")
+    bar = memory_bar(values, StagesPage.MEMORY, StagesPage.TERMS)
+    assert sum(part.value for part in bar.segments) == pytest.approx(80e9, rel=1e-12)
+    kinds = ["weights", "gradients", "optimiser", "activations", "buffers", "free"]
+    assert [part.label for part in bar.segments] == kinds
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)])
+def test_the_page_of_a_training_shows_stages_communication_and_memory(size):
+    async def check(driver):
+        await driver.go("ranks")
+        assert driver.state.page == "stages"
+        text = driver.screen_text()
+        assert "one step on every stage: 8 stages" in text
+        assert "tensor parallel 2.6243 s, 19% hidden" in " ".join(text.split())
+        assert "activations 44.2 GB" in text
+        assert driver.main_screen.query_one(RankBars).lane_count == 8
+
+    drive(check, size, "llama_training")
+
+
+def test_the_page_of_serving_shows_its_memory():
+    async def check(driver):
+        await driver.go("ranks")
+        assert driver.state.page == "memory"
+        text = driver.screen_text()
+        assert "memory of a rank: 67 GB" in text
+        assert "cache" in text
+
+    drive(check, (120, 36), "llama_serving")
+
+
+def test_a_plan_that_does_not_fit_keeps_the_page():
+    async def check(driver):
+        await driver.go("ranks")
+        assert "memory of a rank" in driver.screen_text()
+
+    scenario = Scenario.open("llama_training", overrides={f"{PLAN}.micro_batch": "8"})
+    drive(check, (120, 36), scenario)

@@ -1,0 +1,29 @@
+"""Memory of a rank by kind: of weights, states, activations or the cache, and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from whatif.core.energy import GPU
+from whatif.units import BYTE, format_quantity
+
+_ROOM = f"{GPU}.memory_size"
+
+
+def memory_kinds(values: Mapping[str, Any], terms: Mapping[str, str]) -> dict[str, float]:
+    """Bytes of each kind that a rank has, in B."""
+    known = {name.replace("_", " "): float(values[term]) for name, term in terms.items() if term in values}
+    return {name: size for name, size in known.items() if size}
+
+
+def memory_words(values: Mapping[str, Any], whole: str, terms: Mapping[str, str]) -> tuple[str, ...]:
+    """Sentence of the memory of a rank, that of its device, and the kinds."""
+    words = (f"{name} {format_quantity(size, BYTE, 3)}" for name, size in memory_kinds(values, terms).items())
+    device = f" of {format_quantity(float(values[_ROOM]), BYTE, 3)}" if _ROOM in values else ""
+    return (f"memory of a rank: {format_quantity(float(values[whole]), BYTE, 3)}{device}: {', '.join(words)}",)
+
+
+def free_memory(values: Mapping[str, Any], whole: str) -> float:
+    """Bytes of the device that a rank leaves; 0 where its memory is not stated."""
+    return max(float(values[_ROOM]) - float(values[whole]), 0.0) if _ROOM in values else 0.0
