@@ -43,7 +43,7 @@ def test_commands_of_the_pages_run(command, whatif_main):
 def test_the_scenario_is_the_shipped_one(page):
     shown = tomli.loads(re.search(r"```toml\n(.*?)```", TEXTS[page], re.DOTALL)[1])
     shipped = tomli.loads((ROOT / "scenarios" / f"{SCENARIOS[page]}.toml").read_text(encoding="utf-8"))
-    del shipped["sweep"]
+    del shipped["sweep"], shipped["accuracy"]
     assert shown == shipped
 
 
