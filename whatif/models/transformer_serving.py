@@ -119,10 +119,16 @@ def chunk_tokens(input_length: Count, chunk_length: Count) -> Count:
     return np.maximum(input_length, chunk_length)
 
 
-@model("c = i / (T p)", _DEFINITION)
-def prompt_passes(input_length: Count, chunk_tokens: Count, pipeline_size: Count) -> Count:
-    """Passes of T tokens that one prompt takes, as far as they occupy one of p stages. Elementwise."""
-    return input_length / (chunk_tokens * pipeline_size)
+@model("c = i / T", _DEFINITION)
+def prompt_passes(input_length: Count, chunk_tokens: Count) -> Count:
+    """Passes of T tokens that one prompt takes. Elementwise."""
+    return input_length / chunk_tokens
+
+
+@model("c_L = c C / p", _DEFINITION)
+def layer_share(pass_count: Count, stage_imbalance: Count, pipeline_size: Count) -> Count:
+    """Passes through every layer on the fullest of p stages, whose layers are C times the mean. Elementwise."""
+    return pass_count * stage_imbalance / pipeline_size
 
 
 @model("ω = o / (E n D)", _DEFINITION)

@@ -195,13 +195,13 @@ class ServingPlan(StrictTable):
     """Share of the memory bandwidth in norms, residuals and activations."""
     expert_fraction: PositiveFraction = 0.355
     """Share of the rate of large products that products of experts reach, excluding partly filled tiles."""
-    layer_time: Seconds = 21.5e-6
+    layer_time: Seconds = 21.6e-6
     """Overhead of a layer in a pass: launches and synchronisation."""
     expert_layer_time: Seconds = 271e-6
     """Additional overhead of a layer with experts in a pass."""
-    step_time: Seconds = 2.28e-3
+    step_time: Seconds = 2.25e-3
     """Overhead of a pass: the scheduler of the engine and its host."""
-    stage_time: Seconds = 3.94e-3
+    stage_time: Seconds = 3.86e-3
     """Additional overhead of a pass through a pipeline."""
     request_time: Seconds = 4.4e-6
     """Overhead of a request in a step: sampling and its bookkeeping."""

@@ -36,9 +36,9 @@ class Work(NamedTuple):
     rows: Reference
     """Tokens whose next ones are drawn, from logits."""
     passes: Reference
-    """Passes through the model, as far as they occupy one of its stages."""
+    """Passes through a stage."""
     layer_share: Reference
-    """Passes through every layer, of the fullest stage."""
+    """Passes through every layer, as far as they occupy one stage."""
 
 
 class ForwardPass:
@@ -164,7 +164,7 @@ class ForwardPass:
         return self.products.moved(name, moved, self.layer_passes)
 
     def _logits(self) -> str:
-        """Time of products with the output embedding in bf16, and of sampling; one stage has them."""
+        """Time of products with the output embedding in bf16, and of sampling; stages are taken to share them."""
         parts, name = self.parts, self._named("logits")
         counts: dict[str, Reference] = {"token_count": self.work.rows, "tensor_size": TENSOR}
         work = parts.add(f"{name}.operations", layers.product_operations, passes=ONCE,
@@ -173,8 +173,7 @@ class ForwardPass:
                          tensor_size=TENSOR, passes=ONCE, element_size=BF16)  # fmt: skip
         moved = parts.add(f"{name}.moved_size", layers.token_size, width=f"{MODEL}.vocabulary_size",
                           passes=number(LOGIT_PASSES), element_size=BF16, **counts)  # fmt: skip
-        count = parts.add(f"{name}.passes", steps.shared_count, count=self.work.passes,
-                          share_count=f"{PLAN}.pipeline_size")  # fmt: skip
+        count = self.work.layer_share
         products = self.products.computed(f"{name}.product_time", work, f"{GPU}.transformer.bf16", count, moved=read)
         return parts.context.wiring.sum(name, [products, self.products.moved(f"{name}.sampling_time", moved, count)])
 

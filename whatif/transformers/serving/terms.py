@@ -8,7 +8,6 @@ from whatif.core.context import Context
 from whatif.core.energy import GPU
 from whatif.core.phases.gpu_library import library_operation
 from whatif.core.term import PhaseTerm, Reference
-from whatif.models import transformer_layers as layers
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps
 from whatif.models.ranks import fits
@@ -101,13 +100,13 @@ def _of_request(parts: ServingParts, phases: Phases, name: str, request: str, sh
 
 
 def _prompt(parts: ServingParts) -> Phases:
-    """Phases of one prompt, as far as they occupy a stage, in passes that prompts fill together."""
+    """Phases of one prompt on a stage, in passes that prompts fill together."""
     chunk = parts.add("prompt.chunk_tokens", serving.chunk_tokens, input_length=_INPUT,
                       chunk_length=f"{PLAN}.chunk_length")  # fmt: skip
     rows = parts.add("prompt.pass_prompts", steps.shared_count, count=chunk, share_count=_INPUT)
-    passes = parts.add("prompt.passes", serving.prompt_passes, input_length=_INPUT, chunk_tokens=chunk,
-                       pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
-    share = parts.add("prompt.layer_share", layers.product_count, first_count=passes, second_count=parts.imbalance)
+    passes = parts.add("prompt.passes", serving.prompt_passes, input_length=_INPUT, chunk_tokens=chunk)
+    share = parts.add("prompt.layer_share", serving.layer_share, pass_count=passes, stage_imbalance=parts.imbalance,
+                      pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
     part = ForwardPass(parts, "prompt", Work(chunk, rows, passes, share))
     return _phases(part, part.prompt_attention(_INPUT))
 
@@ -173,7 +172,7 @@ def _memory(parts: ServingParts, batch: str) -> None:
 
 def first_token(parts: ServingParts) -> str:
     """Time from the arrival of a request to its first token: it waits, its prompt is computed, and sent on."""
-    part = ForwardPass(parts, "first", Work(_INPUT, ONCE, ONCE, ONCE))
+    part = ForwardPass(parts, "first", Work(_INPUT, ONCE, f"{PLAN}.pipeline_size", ONCE))
     times = [_summed(parts, FIRST_PASS, _phases(part, part.prompt_attention(_INPUT)))]
     if parts.separate:
         times.append(_cache_transfer(parts))
