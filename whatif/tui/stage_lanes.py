@@ -12,7 +12,7 @@ from whatif.errors import UsageError
 from whatif.plotting.description import BarSegment, StackedBar
 from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, main_groups
 from whatif.transformers.memory_kinds import free_memory, memory_kinds
-from whatif.transformers.training.schedule import PlayedSchedule, play
+from whatif.transformers.training.schedule import SimulatedSchedule, simulate
 from whatif.tui.labels import duration
 from whatif.units import BYTE
 
@@ -34,7 +34,7 @@ class Step(NamedTuple):
     """Sizes of the pipeline, or the reason why there are no lanes."""
 
 
-def played_step(program: Program, values: Mapping[str, Any]) -> Step:
+def simulated_step(program: Program, values: Mapping[str, Any]) -> Step:
     """Lanes of the stages in one step."""
     plan: Any = getattr(program.loaded.scenario.application, "plan", None)
     stages, parts, batches = (
@@ -45,13 +45,13 @@ def played_step(program: Program, values: Mapping[str, Any]) -> Step:
     )
     forward = computing / (parts * batches) * _FORWARD_SHARE[plan.recomputation]
     try:
-        played = play(stages, parts, batches, forward, computing / (parts * batches) - forward)
+        simulated = simulate(stages, parts, batches, forward, computing / (parts * batches) - forward)
     except UsageError as problem:
         return Step(None, str(problem))
     sizes = [f"{stages} stages" if stages > 1 else "one stage", f"{batches} micro batches"]
     sizes += [f"{parts} parts a stage"] * (parts > 1) + [f"bubble {bubble / step:.1%} of the step"] * (stages > 1)
     sizes += ["drawn as 1f1b"] * (plan.schedule != "1f1b")
-    return Step(_lanes(played, step - computing - bubble, _nodes(values, stages)), ", ".join(sizes))
+    return Step(_lanes(simulated, step - computing - bubble, _nodes(values, stages)), ", ".join(sizes))
 
 
 def _nodes(values: Mapping[str, Any], stages: int) -> Any:
@@ -60,12 +60,12 @@ def _nodes(values: Mapping[str, Any], stages: int) -> Any:
     return (np.arange(stages) * float(values["training.replica_span"]) // on_node).astype(np.int32)
 
 
-def _lanes(played: PlayedSchedule, rest: float, nodes: Any) -> Lanes:
-    """Lanes of the played passes, and of what follows them on all stages."""
-    end, count = played.time, played.stage_count
-    stage = np.append(played.stage, np.arange(count)).astype(np.int32)
-    kind = np.append(played.direction - 1, np.full(count, _AFTER)).astype(np.uint8)
-    starts, ends = np.append(played.start, np.full(count, end)), np.append(played.end, np.full(count, end + rest))
+def _lanes(simulated: SimulatedSchedule, rest: float, nodes: Any) -> Lanes:
+    """Lanes of the simulated passes, and of what follows them on all stages."""
+    end, count = simulated.time, simulated.stage_count
+    stage = np.append(simulated.stage, np.arange(count)).astype(np.int32)
+    kind = np.append(simulated.direction - 1, np.full(count, _AFTER)).astype(np.uint8)
+    starts, ends = np.append(simulated.start, np.full(count, end)), np.append(simulated.end, np.full(count, end + rest))
     order, window = np.lexsort((starts, stage)), (0.0, end + rest)
     group = main_groups(stage[order], kind[order], starts[order], ends[order], window, count)
     nobody = np.empty(0, dtype=np.int32)

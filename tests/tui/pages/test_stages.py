@@ -8,7 +8,7 @@ from tests.driver import drive
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.tui.pages.stages import StagesPage
-from whatif.tui.stage_lanes import memory_bar, played_step
+from whatif.tui.stage_lanes import memory_bar, simulated_step
 from whatif.tui.widgets.rank_bars import RankBars
 
 PLAN = "application.plan"
@@ -22,7 +22,7 @@ def at(name, **plan):
 
 def test_the_lanes_are_those_of_the_step():
     program, values = at("llama_training")
-    step = played_step(program, values)
+    step = simulated_step(program, values)
     assert step.lanes.window[1] == pytest.approx(float(values["iteration.time"]), rel=1e-9)
     assert len(step.lanes.node) == 8
     # A stage of four ranks times two replicas fills a node.
@@ -30,11 +30,11 @@ def test_the_lanes_are_those_of_the_step():
     assert step.words == "8 stages, 128 micro batches, 5 parts a stage, bubble 1.1% of the step"
 
 
-def test_what_cannot_be_played_and_other_orders_are_said():
-    step = played_step(*at("llama_training", global_batch="260", micro_batch="1"))
+def test_what_cannot_be_simulated_and_other_orders_are_said():
+    step = simulated_step(*at("llama_training", global_batch="260", micro_batch="1"))
     assert step.lanes is None
     assert "8 stages do not divide 130 micro batches" in step.words
-    assert played_step(*at("llama_training", schedule="zero_bubble")).words.endswith("drawn as 1f1b")
+    assert simulated_step(*at("llama_training", schedule="zero_bubble")).words.endswith("drawn as 1f1b")
 
 
 def test_the_memory_bar_is_the_memory_of_the_device():

@@ -1,4 +1,4 @@
-"""Micro batches in a pipeline, played one by one: one forward, one backward, with parts of the model interleaved."""
+"""Micro batches in a pipeline, simulated one by one: one forward, one backward, with parts of the model interleaved."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from whatif.models.quantities import FloatArray, IntArray
 FORWARD: Final = 1
 BACKWARD: Final = 2
 MOST_PASSES: Final = 200_000
-"""Most passes of parts that are played."""
+"""Most passes of parts that are simulated."""
 Pass = tuple[int, int, int]
 """Direction, part of the model on its stage, and micro batch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlayedSchedule:
+class SimulatedSchedule:
     """Passes in a pipeline, each with its stage, direction, begin and end in s."""
 
     stage: IntArray
@@ -55,9 +55,9 @@ def _place(at: int, stages: int, parts: int) -> tuple[int, int]:
     return within // stages, group * stages + within % stages
 
 
-def play(
+def simulate(
     stages: int, parts: int, micro_batches: int, forward_time: float, backward_time: float, message_time: float = 0.0
-) -> PlayedSchedule:
+) -> SimulatedSchedule:
     """Passes of all micro batches, each as soon as its stage is free and its input is there.
 
     `forward_time` and `backward_time` are those of one part and micro batch, in s. Raise `UsageError` for interleaved
@@ -86,7 +86,7 @@ def play(
                 next_pass[stage] += 1
         waiting = [stage for stage in waiting if next_pass[stage] < len(orders[stage])]
     stage_of, directions, starts, end = (np.array(column) for column in zip(*found, strict=True))
-    return PlayedSchedule(stage_of, directions, starts, end, stages)
+    return SimulatedSchedule(stage_of, directions, starts, end, stages)
 
 
 def _ready(

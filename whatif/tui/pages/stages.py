@@ -15,7 +15,7 @@ from whatif.transformers.serving.results import MEMORY_TERMS as SERVING_TERMS
 from whatif.transformers.training.memory import MEMORY
 from whatif.transformers.training.results import MEMORY_TERMS
 from whatif.tui.pages.page import Page
-from whatif.tui.stage_lanes import communication_lines, memory_bar, played_step
+from whatif.tui.stage_lanes import communication_lines, memory_bar, simulated_step
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.breakdown import Breakdown
@@ -78,7 +78,7 @@ class StagesPage(MemoryPage):
         """Show a study."""
         super().show(state)
         program, values = state.session.program, state.session.at.values
-        step = played_step(program, values)
+        step = simulated_step(program, values)
         frame = self.query_one("#stages-frame")
         frame.border_title = f"one step on every stage: {step.words}" if step.lanes is not None else "one step"
         self.query_one(RankBars).show(step.lanes)
