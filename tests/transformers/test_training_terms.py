@@ -224,3 +224,44 @@ def test_a_run_says_what_takes_the_memory(whatif_main):
     assert list(sizes) == ["weights", "gradients", "optimiser", "activations", "buffers"]
     total = float(whatif.run("llama_training").columns["memory_size"]) / 1e9
     assert_allclose(sum(map(float, sizes.values())), total, rtol=3e-3, atol=0)
+
+
+def test_offloaded_states_leave_the_device_and_are_updated_by_the_host():
+    plain, moved = terms(), terms(offload="optimiser")
+    states = float(plain["training.optimiser_size"])
+    assert_allclose(plain["training.memory_size"] - moved["training.memory_size"], states, rtol=1e-12, atol=0)
+    assert moved["training.host_optimiser_size"] == states
+    # Four ranks share the memory of a socket.
+    update = float(moved["training.dense_update_size"]) * 4 / (307.2e9 * 0.527)
+    assert_allclose(moved["optimiser"], update, rtol=1e-12, atol=0)
+    own = float(moved["training.dense_parameters"]) / 8
+    link = float(moved["host_link.long.effective_bandwidth"])
+    assert_allclose(moved["offload"], own * (4 + 2) / link, rtol=1e-12, atol=0)
+    hidden = terms(offload="optimiser", offload_exposure=0.25)
+    assert_allclose(hidden["offload"], moved["offload"] / 4, rtol=1e-12, atol=0)
+
+
+def test_states_that_do_not_fit_the_host_are_infeasible():
+    result = run_whole(step("llama-3-405b", ranks=8, offload="optimiser", sharding="none"), Grid())
+    assert "optimiser states do not fit the host" in "; ".join(result.reasons)
+
+
+BARE = """
+name = "bare"
+node_count = 1
+[node]
+gpu_count = 8
+socket_count = 2
+[node.gpu]
+extends = "h100-sxm5-80gb"
+[node.peer_link]
+extends = "nvlink4-18"
+[network.inter_node]
+extends = "infiniband-400"
+"""
+
+
+def test_offload_needs_a_link_and_the_memory_of_a_host(tmp_path):
+    (tmp_path / "bare.toml").write_text(BARE, encoding="utf-8")
+    with pytest.raises(InvalidFileError, match=r"bare lacks .*, which offload needs"):
+        whatif.run(step(offload="optimiser"), platform=tmp_path / "bare.toml")

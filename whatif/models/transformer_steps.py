@@ -113,6 +113,20 @@ def moving_time(moved_size: Bytes, dram_bandwidth: BytesPerSecond, efficiency: F
     return pass_count * moved_size / (dram_bandwidth * efficiency)
 
 
+@model("T = Q r / (BW e)", "Ren et al. 2021, arXiv 2101.06840: the host reads and writes all states once")
+def host_update_time(
+    moved_size: Bytes, memory_bandwidth: BytesPerSecond, ranks_per_socket: Count, efficiency: Fraction
+) -> Seconds:
+    """Time in which a socket, with memory of bandwidth BW, updates the weights of its r ranks. Elementwise."""
+    return moved_size * ranks_per_socket / (memory_bandwidth * efficiency)
+
+
+@model("T = φ Q / BW", _DEFINITION)
+def offload_time(moved_size: Bytes, link_bandwidth: BytesPerSecond, exposed_fraction: Fraction) -> Seconds:
+    """Exposed time of copies between host and device. Elementwise; valid for BW > 0."""
+    return exposed_fraction * moved_size / link_bandwidth
+
+
 @model("T = n t", _DEFINITION)
 def counted_time(once_time: Seconds, pass_count: Count) -> Seconds:
     """Time of n passes. Elementwise."""

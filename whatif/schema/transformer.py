@@ -104,6 +104,10 @@ class TrainingPlan(StrictTable):
     """What replicas spread among them: nothing, optimiser states, gradients too, or weights too (FSDP)."""
     recomputation: Literal["none", "selective", "full"] = "none"
     """none: activations are kept; selective: attention is computed again; full: every layer is."""
+    offload: Literal["none", "optimiser"] = "none"
+    """optimiser: its states are in the memory of the host, which updates the weights (ZeRO-Offload)."""
+    offload_exposure: Fraction = 1.0
+    """Exposed share of the copies of gradients to the host and of weights back."""
     schedule: Literal["1f1b", "zero_bubble"] = "1f1b"
     """Order of the micro batches in the pipeline."""
     attention_kernel: Literal["vendor", "flash2"] = "vendor"

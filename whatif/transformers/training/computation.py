@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from whatif.core.energy import GPU
+from whatif.core.phases.host_transfer import link_bandwidth
+from whatif.core.socket_share import HOST_BANDWIDTH
 from whatif.core.term import Reference
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
@@ -110,12 +112,31 @@ class Computation:
 
     def optimiser(self) -> str:
         """Time of the update, of the parameters that a replica updates."""
-        sizes = [self._updated(kind) for kind in ("dense", "expert")[: 1 + self.parts.has_experts]]
-        times = [self.products.moved(f"optimiser.{size}", size, ONCE) for size in sizes]
+        sizes = [self._updated(kind, "update", Quantity(UPDATE_SIZE, BYTE)) for kind in self.parts.kinds]
+        times = [self._update(f"optimiser.{size}", size) for size in sizes]
         return self.context.wiring.sum("optimiser", times)
 
-    def _updated(self, kind: str) -> str:
+    def _update(self, name: str, size: str) -> str:
+        """Time of an update on the device, or on the host that has the states."""
+        if self.parts.plan.offload == "none":
+            return self.products.moved(name, size, ONCE)
+        return self.parts.add(name, steps.host_update_time, moved_size=size, memory_bandwidth=HOST_BANDWIDTH,
+                              ranks_per_socket=self.context.ranks_per_socket,
+                              efficiency=f"{PLAN}.pointwise_fraction")  # fmt: skip
+
+    def _updated(self, kind: str, name: str, element: Reference) -> str:
+        """Bytes of the parameters of a kind that a replica updates."""
         shares = ONCE if self.parts.plan.sharding == "none" else self.parts.replicas_of(kind)
-        return self.parts.add(f"training.{kind}_update_size", steps.state_size, share_count=shares,
-                              element_size=Quantity(UPDATE_SIZE, BYTE),
-                              parameter_count=self.parts.state(kind))  # fmt: skip
+        return self.parts.add(f"training.{kind}_{name}_size", steps.state_size, share_count=shares,
+                              element_size=element, parameter_count=self.parts.state(kind))  # fmt: skip
+
+    def offload(self) -> dict[str, str]:
+        """Exposed time of the copies of gradients to the host and of weights back; empty without offload."""
+        if self.parts.plan.offload == "none":
+            return {}
+        elements: dict[str, Reference] = {"sent_gradient": f"{PLAN}.gradient_size", "sent_weight": BF16}
+        sizes = [self._updated(kind, *item) for kind in self.parts.kinds for item in elements.items()]
+        moved = self.context.wiring.add("training.offload_size", steps.summed_size, {size: size for size in sizes})
+        return {"offload": self.parts.add("offload", steps.offload_time, moved_size=moved,
+                                          link_bandwidth=link_bandwidth(self.context, "host_link"),
+                                          exposed_fraction=f"{PLAN}.offload_exposure")}  # fmt: skip

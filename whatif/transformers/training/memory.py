@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from whatif.core.energy import GPU
+from whatif.core.energy import GPU, NODE
 from whatif.core.term import Reference
 from whatif.models import transformer_steps as steps
 from whatif.models.ranks import memory_fits
@@ -29,7 +29,11 @@ _PRODUCT_SIZES: Final = {"bf16": 2.0, "fp8": 1.0, "mxfp8": 1.0, "nvfp4": 1.0}
 
 def wire_memory(parts: Parts) -> None:
     """Wire the memory of a rank by kind, and the constraint that it fits its GPU."""
-    sizes = [*(_state(parts, name) for name in _SPREAD), *_activations(parts), _logits(parts), f"{PLAN}.buffer_size"]
+    offloaded = parts.plan.offload == "optimiser"
+    if offloaded:
+        _require_host(parts, _state(parts, "optimiser", on_host=True))
+    states = [_state(parts, name) for name in _SPREAD if name != "optimiser" or not offloaded]
+    sizes = [*states, *_activations(parts), _logits(parts), f"{PLAN}.buffer_size"]
     total, room = _summed(parts, MEMORY, sizes), f"{GPU}.memory_size"
     if room in parts.context.wiring.parameters:
         reason = f"weights, gradients, optimiser states, activations and buffers do not fit the device ({room})"
@@ -37,21 +41,32 @@ def wire_memory(parts: Parts) -> None:
                                      {"needed_size": total, "available_size": room})  # fmt: skip
 
 
+def _require_host(parts: Parts, size: str) -> None:
+    """Require that the memory of the host takes the states of the ranks of a node."""
+    room, ranks = f"{NODE}.host.memory_size", parts.context.ranks_per_node
+    if room in parts.context.wiring.parameters:
+        whole = parts.add("training.host_size", steps.state_size, parameter_count=ranks, element_size=size,
+                          share_count=ONCE)  # fmt: skip
+        reason = f"optimiser states do not fit the host ({room})"
+        parts.context.wiring.require("training.host_memory fits", reason, memory_fits,
+                                     {"needed_size": whole, "available_size": room})  # fmt: skip
+
+
 def _summed(parts: Parts, name: str, sizes: list[str]) -> str:
     return parts.context.wiring.add(name, steps.summed_size, {size: size for size in sizes})
 
 
-def _state(parts: Parts, name: str) -> str:
-    """Bytes of one state of the parameters of a rank."""
+def _state(parts: Parts, name: str, *, on_host: bool = False) -> str:
+    """Bytes of one state of the parameters of a rank, on its device or on the host."""
     sizes_of: dict[str, Reference] = {"weights": BF16, "gradients": f"{PLAN}.gradient_size"}
     element = sizes_of.get(name, f"{PLAN}.optimiser_size")
     spread = parts.plan.sharding in _SPREAD[name]
     sizes = [
         parts.add(f"training.{kind}_{name}_size", steps.state_size, parameter_count=parts.state(kind),
                   element_size=element, share_count=parts.replicas_of(kind) if spread else ONCE)
-        for kind in ("dense", "expert")[: 1 + parts.has_experts]
+        for kind in parts.kinds
     ]  # fmt: skip
-    return _summed(parts, f"training.{name}_size", sizes)
+    return _summed(parts, f"training.{'host_' * on_host}{name}_size", sizes)
 
 
 def _activations(parts: Parts) -> list[str]:

@@ -149,6 +149,11 @@ class Parts(ModelParts):
         return self.add(f"training.{kind}_parameters", steps.rank_parameters, parameter_count=whole,
                         tensor_size=shares, pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of parameters that the model has."""
+        return ("dense", "expert") if self.has_experts else ("dense",)
+
     def replicas_of(self, kind: str) -> Reference:
         """Ranks with the same parameters of a kind."""
         return self.groups["data" if kind == "dense" else "expert_data"]["group_size"]

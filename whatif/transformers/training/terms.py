@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from whatif.core.context import Context
+from whatif.core.socket_share import HOST_BANDWIDTH
 from whatif.core.term import PhaseTerm
 from whatif.models import transformer_steps as steps
 from whatif.transformers.model_parts import ONCE, PLAN, number
@@ -22,6 +23,7 @@ def wire_training(context: Context) -> list[PhaseTerm]:
     parts = Parts(context)
     computation = Computation(parts)
     check_platform(parts, "training", parts.plan.precision)
+    _check_host(parts)
     parts.constraints()
     wire_memory(parts)
     kernels = computation.kernels()
@@ -36,10 +38,22 @@ def wire_training(context: Context) -> list[PhaseTerm]:
         (exposed, "communication"),
         ({"pipeline_bubble": _bubble(parts, stage)}, "overhead"),
         ({"gradients": communication.of_replicas()}, "communication"),
+        (computation.offload(), "transfer"),
         ({"optimiser": computation.optimiser()}, "kernel"),
         ({"data_stall": _stall(parts)}, "overhead"),
     ]
     return [PhaseTerm(name, term, category) for terms, category in phases for name, term in terms.items()]
+
+
+def _check_host(parts: Parts) -> None:
+    """Raise `InvalidFileError` for a platform whose host cannot take the states of the optimiser."""
+    wiring, platform = parts.context.wiring, parts.context.scenario.platform
+    if parts.plan.offload == "optimiser" and (
+        platform.node.host_link is None or HOST_BANDWIDTH not in wiring.parameters
+    ):
+        needs = f"`[platform.node.host_link]` and `{HOST_BANDWIDTH}`"
+        wiring.problem("application.plan.offload", f"{platform.name} lacks {needs}, which offload needs")
+        wiring.raise_problems()
 
 
 def _bubble(parts: Parts, stage: str) -> str:
