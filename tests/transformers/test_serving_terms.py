@@ -163,6 +163,14 @@ def test_plans_that_cannot_run_say_why(settings, reason):
     assert reason in str(found.reason[()])
 
 
+def test_a_single_point_says_what_it_lacks():
+    found = run_whole(served("llama-3-70b"), Grid())
+    weights = float(served_terms("llama-3-70b")["serving.weights_size"])
+    request = 2000 * 80 * 2 * 8 * 128 * 2
+    needed = weights + 4e9 + request / 0.9
+    assert found.notes == (f"infeasible: {found.reasons[0]}; {needed / 1e9:.4g} GB needed, 80 GB available",)
+
+
 def test_a_platform_without_the_precision_is_refused():
     with pytest.raises(InvalidFileError, match=r"states no `matrix_rates\.fp4`"):
         served(precision="nvfp4").program  # noqa: B018

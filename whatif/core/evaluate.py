@@ -16,6 +16,7 @@ from whatif.core.refusals import refusal
 from whatif.core.term import Program, Term, as_array
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
+from whatif.units import Dimension, format_quantity
 
 Values = dict[str, FloatArray]
 Texts = NDArray[np.object_]
@@ -67,6 +68,29 @@ class Evaluation:
         for texts in self.refusals.values():
             result = texts if result is None else np.where(result == "", texts, result)
         return result
+
+    def shortage(self) -> str:
+        """What a single point lacks, as `2,048 needed, 576 available`; empty for several points and other reasons."""
+        failed = [item.term for item in self.program.constraints if not np.all(self.values[item.term] > 0)]
+        inputs = self.program.terms[failed[0]].inputs if failed else {}
+        kinds = ("needed_count", "available_count"), ("needed_size", "available_size")
+        pair = next((pair for pair in kinds if all(isinstance(inputs.get(name), str) for name in pair)), None)
+        if pair is None:
+            return ""
+        names = [str(inputs[name]) for name in pair]
+        arrays = [self.values[name] for name in names]
+        if any(array.size != 1 for array in arrays):
+            return ""
+        needed, available = (
+            format_quantity(float(array.ravel()[0]), self._dimension(name), 4)
+            for array, name in zip(arrays, names, strict=True)
+        )
+        return f"{needed} needed, {available} available"
+
+    def _dimension(self, name: str) -> Dimension:
+        """Unit of a term or parameter."""
+        terms, parameters = self.program.terms, self.program.parameters
+        return terms[name].dimension if name in terms else parameters[name].dimension
 
     def reasons(self) -> tuple[str, ...]:
         """Reasons why points are infeasible, each once."""

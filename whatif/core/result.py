@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import TopologicalSorter
 from itertools import pairwise, product
@@ -74,6 +74,8 @@ class Result(Presentable):
     """Lowest grades of the columns that are not times."""
     elsewhere: str = ""
     """Lowest grade of the whole grid if this is a part of one, else empty."""
+    shortage: str = ""
+    """What a single infeasible point lacks, in words."""
 
     @cached_property
     def grade(self) -> str:
@@ -146,7 +148,7 @@ class Result(Presentable):
         from whatif.core.result_summary import Tally
 
         if self.reasons and self.infeasible == self.grid.size:
-            return (f"infeasible: {'; '.join(self.reasons)}",)
+            return (Tally.of(self).refusal,)
         return (*model_notes(self.program), *Tally.of(self).notes(self.grid))
 
     @property
@@ -249,7 +251,8 @@ def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = No
     dimensions = {name: program.terms[term].dimension for name, term in program.results.items()}
     remarks = (np.array(program.grade, dtype=object), evaluation.reason(), extrapolations(evaluation))
     bands = None if sampling is None else bands_of(program, grid, sampling)
-    return Result(program, grid, columns, terms, dimensions, *remarks, bands, program.other_grades)
+    found = Result(program, grid, columns, terms, dimensions, *remarks, bands, program.other_grades)
+    return found if found.forbidden is None else replace(found, shortage=evaluation.shortage())
 
 
 def _run_structural(scenario: Scenario, grid: Grid, sampling: Sampling | None) -> Result:

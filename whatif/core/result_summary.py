@@ -23,14 +23,21 @@ class Tally:
     """Samples without an answer, in points."""
     outside: tuple[str, ...] = ()
     """Columns with values outside of their bands."""
+    shortage: str = ""
+    """What a single infeasible point lacks, in words."""
+
+    @property
+    def refusal(self) -> str:
+        """Message that no point is feasible, with what a single one lacks."""
+        lacking = [self.shortage] if self.shortage and self.points == 1 else []
+        return f"infeasible: {'; '.join([*self.reasons, *lacking])}"
 
     @classmethod
     def of(cls, result: Result) -> Tally:
         """Tally of one result."""
         lost = 0.0 if result.bands is None else (1 - result.bands.answered) * result.grid.size
-        extrapolated = tuple(result.extrapolated)
-        grades = (result.grade,)
-        return cls(result.grid.size, result.infeasible, result.reasons, extrapolated, grades, lost, result.outside)
+        remarks = tuple(result.extrapolated), (result.grade,), lost, result.outside, result.shortage
+        return cls(result.grid.size, result.infeasible, result.reasons, *remarks)
 
     def notes(self, grid: Grid) -> tuple[str, ...]:
         """Remarks on the results over a grid; raise an error with the reason if no point is feasible."""
@@ -55,6 +62,7 @@ class Tally:
             _each_once(self.grades, other.grades),
             self.unanswered + other.unanswered,
             _each_once(self.outside, other.outside),
+            self.shortage or other.shortage,
         )
 
 

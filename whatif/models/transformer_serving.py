@@ -76,6 +76,12 @@ def batch_limit(
     return np.minimum(largest_batch, np.floor(room / request_size))
 
 
+@model("M_w + M_b + M / φ", _DEFINITION)
+def least_memory(weight_size: Bytes, buffer_size: Bytes, request_size: Bytes, cache_fraction: Fraction) -> Bytes:
+    """Memory of a device that one request needs; the cache takes a share φ > 0 of the rest. Elementwise."""
+    return weight_size + buffer_size + request_size / np.maximum(cache_fraction, 1e-12)
+
+
 @model("D = (P - P_p) / (t p)", _DEFINITION)
 def decoding_replicas(rank_count: Count, prefill_rank_count: Count, tensor_size: Count, pipeline_size: Count) -> Count:
     """Replicas that decode: ranks that do not only prefill, over those of a replica. Elementwise."""

@@ -112,7 +112,7 @@ class SweepParts(Presentable):
     def raise_if_infeasible(self) -> None:
         """Raise `InfeasiblePointError` where not a single point is feasible."""
         if self.tally.infeasible == self.request.grid.size:
-            raise InfeasiblePointError(f"infeasible: {'; '.join(self.tally.reasons)}")
+            raise InfeasiblePointError(self.tally.refusal)
 
     def __iter__(self) -> Iterator[Result]:
         """Results in the order of the points."""

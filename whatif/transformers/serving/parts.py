@@ -11,7 +11,7 @@ from whatif.core.term import Reference
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps
-from whatif.models.ranks import fits
+from whatif.models.ranks import fits, memory_fits
 from whatif.transformers.model_parts import BF16, MODEL, NOTHING, ONCE, PLAN, Group, ModelParts, number
 from whatif.transformers.serving.application import ServingApplication
 from whatif.units import BYTE, Quantity
@@ -148,14 +148,18 @@ class ServingParts(ModelParts):
                          pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
         return self.add(name, serving.request_cache, length=length, token_size=token)
 
+    @property
+    def _needs(self) -> dict[str, Reference]:
+        """Memory of weights, buffers and a whole request, and the share of the cache."""
+        whole = self.kept("serving.full", self._length("serving.full_length", serving.full_length))
+        plan = {key: f"{PLAN}.{key}" for key in ("cache_fraction", "buffer_size")}
+        return {"weight_size": self.weights, "request_size": self.cache_of("serving.request_size", whole), **plan}
+
     @cached_property
     def limit(self) -> str:
         """Requests that may be in flight on a replica."""
-        whole = self.kept("serving.full", self._length("serving.full_length", serving.full_length))
-        options = {key: f"{PLAN}.{key}" for key in ("largest_batch", "cache_fraction", "buffer_size")}
         return self.add("serving.batch_limit", serving.batch_limit, memory_size=f"{GPU}.memory_size",
-                        weight_size=self.weights, request_size=self.cache_of("serving.request_size", whole),
-                        **options)  # fmt: skip
+                        largest_batch=f"{PLAN}.largest_batch", **self._needs)  # fmt: skip
 
     # Steps
 
@@ -199,4 +203,6 @@ class ServingParts(ModelParts):
             require(f"serving.ranks {name}", f"no ranks are left to {name} ({_RANKS})", fits,
                     {"needed_count": ONCE, "available_count": count})  # fmt: skip
         reason = f"weights and the cache of one request do not fit the device ({GPU}.memory_size)"
-        require("serving.request fits", reason, fits, {"needed_count": ONCE, "available_count": self.limit})
+        least = self.add("serving.least_size", serving.least_memory, **self._needs)
+        sizes: dict[str, Reference] = {"needed_size": least, "available_size": f"{GPU}.memory_size"}
+        require("serving.request fits", reason, memory_fits, sizes)
