@@ -18,10 +18,12 @@ PAGES: Final = (".html", ".pdf")
 """File extensions of the page of a study."""
 VALIDATION_TOPICS: Final = (
     "schedules", "links", "counts", "transfers", "hpl", "top500", "power", "power_caps", "kernels", "gemm",
-    "collectives", "transformers", "serving",
+    "collectives", "training", "serving",
     "first_tokens",
 )  # fmt: skip
 """Comparisons with measurements and other simulators."""
+TOPIC_GROUPS: Final = {"transformers": ("training", "serving", "first_tokens")}
+"""Comparisons that have a name together."""
 LONG_TOPICS: Final = ("hpl", "top500")
 """Those that take minutes, which are asked for by name."""
 LISTED: Final = ("platforms", "parts", "scenarios", "studies", "parameters")

@@ -83,7 +83,7 @@ def test_output_is_that_of_the_command(page, name, lines, whatif_main):
 
 @pytest.mark.parametrize(
     ("page", "topic", "file", "module"),
-    [("transformers", "transformers", "training_steps.csv", training_steps),
+    [("transformers", "training", "training_steps.csv", training_steps),
      ("serving", "serving", "serving_runs.csv", serving_runs)],
 )  # fmt: skip
 def test_errors_are_those_of_the_comparison(page, topic, file, module):

@@ -14,7 +14,7 @@ from whatif.validation.tables import rows_of
 
 @pytest.mark.parametrize(
     ("scenario", "topic", "file", "module", "sign"),
-    [("llama_training", "transformers", "training_steps.csv", training_steps, 1),
+    [("llama_training", "training", "training_steps.csv", training_steps, 1),
      ("llama_serving", "serving", "serving_runs.csv", serving_runs, -1)],
 )  # fmt: skip
 def test_cards_are_those_of_dense_models(scenario, topic, file, module, sign):

@@ -203,8 +203,8 @@ def test_a_power_cap_slows_down_products():
 
 def test_a_mean_error_beyond_its_bound_is_an_error(monkeypatch):
     monkeypatch.setitem(BOUNDS, "dense", 0.03)
-    with pytest.raises(ToleranceError, match=r"transformers: dense: mean error \d\.\d%, bound 3%"):
-        whatif.comparisons("transformers").raise_if_beyond()
+    with pytest.raises(ToleranceError, match=r"training: dense: mean error \d\.\d%, bound 3%"):
+        whatif.comparisons("training").raise_if_beyond()
 
 
 def test_results_of_a_step_by_hand():
@@ -265,3 +265,16 @@ def test_offload_needs_a_link_and_the_memory_of_a_host(tmp_path):
     (tmp_path / "bare.toml").write_text(BARE, encoding="utf-8")
     with pytest.raises(InvalidFileError, match=r"bare lacks .*, which offload needs"):
         whatif.run(step(offload="optimiser"), platform=tmp_path / "bare.toml")
+
+
+def test_executed_operations_count_what_is_computed_again():
+    """Korthikanti et al. 2022: with full recomputation 8 of 6 parts of the products are executed."""
+    plain, full = terms(), terms(recomputation="full")
+    assert plain["training.hardware_utilisation"] == plain["training.model_utilisation"]
+    tokens = float(full["model.token_parameters"])
+    embedding = 4096 * 128256
+    again = 2 * (tokens - embedding) + LAYERS * HEADS * 256 * TOKENS
+    assert_allclose(full["model.executed_operations"] - full["model.token_operations"], again, rtol=1e-12, atol=0)
+    attention = terms(recomputation="selective", fused_attention=False)
+    extra = attention["model.executed_operations"] - attention["model.token_operations"]
+    assert_allclose(extra, LAYERS * HEADS * 256 * TOKENS, rtol=1e-12, atol=0)

@@ -10,7 +10,7 @@ import click
 from whatif.cli.options import overrides_of, question_options, show_notes
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
-from whatif.limits import LONG_TOPICS, TABLE_FORMATS, VALIDATION_TOPICS
+from whatif.limits import LONG_TOPICS, TABLE_FORMATS, TOPIC_GROUPS, VALIDATION_TOPICS
 
 if TYPE_CHECKING:
     from whatif.table import Table
@@ -36,12 +36,12 @@ def command(scenario: str | None, topics: tuple[str, ...], output: Output, **opt
     Topics, by default all but the two that take minutes: schedules: end times of LogGOPSim; links: flow-level times of
     SimGrid; counts: K of Table 5 of Choi et al.; transfers: the released sweeps of AHEAD; power: whole machines of
     TOP500; power_caps: training under power limits (Zeus); kernels: kernels measured on one GPU and predicted on
-    another (RAJA Performance Suite); gemm: products of matrices; collectives: those of GPU libraries; transformers:
-    steps of training; serving: tokens a second; first_tokens: times to the first token. By name only, each some
-    minutes: hpl: HPL, SimGrid's emulation and real runs; top500: HPL on whole machines. Their data are in the folder
-    `validation` of the program.
+    another (RAJA Performance Suite); gemm: products of matrices; collectives: those of GPU libraries; training: steps
+    of transformers; serving: tokens a second; first_tokens: times to the first token; transformers: these three. By
+    name only, each some minutes: hpl: HPL, SimGrid's emulation and real runs; top500: HPL on whole machines. Their data
+    are in the folder `validation` of the program.
     """
-    if scenario is None or scenario in VALIDATION_TOPICS:
+    if scenario is None or scenario in (*VALIDATION_TOPICS, *TOPIC_GROUPS):
         _compare(() if scenario is None else (scenario, *topics), options, output)
         return
     if topics:

@@ -115,6 +115,30 @@ def training_operations(
     return 6 * token_parameters + 3 * layer_count * head_count * (head_size + value_size) * attended_length
 
 
+@model("F_h = F + 2 r (N_t - N_o) + r_a L a (d + d_v) l", "definition: recomputation counts")
+def executed_operations(
+    token_operations: Operations,
+    token_parameters: Count,
+    output_parameters: Count,
+    layer_count: Count,
+    head_count: Count,
+    head_size: Count,
+    value_size: Count,
+    attended_length: Count,
+    *,
+    layer_passes: float,
+    attention_passes: float,
+) -> Operations:
+    """Operations that are executed for one token of training, with those of recomputation.
+
+    `layer_passes` r passes forward through layers, without the output embedding N_o, and `attention_passes` r_a through
+    attention are computed again. Elementwise.
+    """
+    products = 2 * layer_passes * (token_parameters - output_parameters)
+    attention = attention_passes * layer_count * head_count * (head_size + value_size) * attended_length
+    return token_operations + products + attention
+
+
 @model("W = 2 x T N / t", _DEFINITION)
 def product_operations(token_count: Count, parameter_count: Count, tensor_size: Count, passes: Count) -> Operations:
     """Operations of products of T tokens and N parameters on one of t ranks, in `passes` x. Elementwise."""

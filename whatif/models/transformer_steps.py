@@ -236,11 +236,11 @@ def token_rate(global_batch: Count, sequence_length: Count, iteration_time: Seco
 
 @model("F R / P", "Chowdhery et al. 2022, arXiv 2204.02311")
 def model_rate(token_operations: Operations, token_rate: PerSecond, rank_count: Count) -> OperationsPerSecond:
-    """Operations of the model a second on one rank: those of recomputation do not count. Elementwise."""
+    """Operations a second on one rank, of the model or of those that are executed. Elementwise."""
     return token_operations * token_rate / rank_count
 
 
 @model("MFU = F R / (P P_0)", "Chowdhery et al. 2022, arXiv 2204.02311")
 def model_utilisation(model_rate: OperationsPerSecond, peak_rate: OperationsPerSecond) -> Fraction:
-    """Share of the peak that operations of the model take. Elementwise; valid for peaks > 0."""
+    """Share of the peak that operations take, of the model or executed (HFU). Elementwise; valid for peaks > 0."""
     return model_rate / peak_rate

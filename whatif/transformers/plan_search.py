@@ -44,6 +44,8 @@ class PlanSearch(Presentable):
     """Time of the stated plan; NaN if it cannot run."""
     candidates: int
     feasible: int
+    binds: str = ""
+    """The longest phases of the fastest plan, and how full it makes the memory."""
     worth: tuple[str, ...] = ()
     """What changes of the machine are worth, each with the best plan for it."""
 
@@ -75,6 +77,7 @@ class PlanSearch(Presentable):
         return (
             f"{counted(self.candidates, 'plan')}, {self.feasible:,} of them fit",
             f"fastest: {format_quantity(time, SECOND)}{stated}: {overrides}",
+            self.binds,
             *self.worth,
         )
 
@@ -106,7 +109,20 @@ def search_plans(scenario: Scenario, *, keep: Sequence[str] = (), top: int = 10)
     present = float(evaluate(scenario.program).column("iteration_time"))
     if not len(columns["iteration_time"]):
         raise InfeasiblePointError(f"none of {count:,} plans fits {scenario.program.loaded.scenario.platform.name}")
-    return PlanSearch(space, _best(space, columns, top), present, count, len(columns["iteration_time"]))
+    best = _best(space, columns, top)
+    return PlanSearch(space, best, present, count, len(columns["iteration_time"]), _binds(scenario, space, best))
+
+
+def _binds(scenario: Scenario, space: PlanSpace, best: Columns) -> str:
+    """Sentence about the longest phases of the fastest plan and its memory."""
+    program = scenario.program_at({f"{PLAN}.{key}": best[key][0] for key in space.choices})
+    evaluation = evaluate(program, {f"{PLAN}.{key}": np.asarray(float(best[key][0])) for key in space.sizes})
+    times = {phase.phase: float(evaluation.values[phase.term]) for phase in program.phases}
+    longest = sorted(times, key=lambda name: -times[name])[:3]
+    shares = ", ".join(f"{name.replace('_', ' ')} {times[name] / sum(times.values()):.0%}" for name in longest)
+    room = evaluation.values.get(f"{GPU}.memory_size")
+    full = "" if room is None else f"; memory {float(best['memory_size'][0]) / float(room):.0%} full"
+    return f"most of its time: {shares}{full}"
 
 
 def with_worth(scenario: Scenario, found: PlanSearch, keep: Sequence[str]) -> PlanSearch:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from whatif.errors import ToleranceError, UsageError, did_you_mean
-from whatif.limits import LONG_TOPICS, VALIDATION_TOPICS
+from whatif.limits import LONG_TOPICS, TOPIC_GROUPS, VALIDATION_TOPICS
 from whatif.linpack.threads import Share, silent
 from whatif.plotting.presentable import Presentable
 from whatif.table import Table
@@ -25,11 +25,12 @@ class Comparisons(Presentable):
     @classmethod
     def of(cls, topics: Sequence[str]) -> Comparisons:
         """Comparisons of some topics, by default all that take seconds. Raise `UsageError` for an unknown topic."""
+        known = (*TABLES, *TOPIC_GROUPS)
         for topic in topics:
-            if topic not in TABLES:
-                raise UsageError(f"`{topic}`: no such topic{did_you_mean(topic, TABLES)}")
+            if topic not in known:
+                raise UsageError(f"`{topic}`: no such topic{did_you_mean(topic, known)}")
         if topics:
-            return cls(tuple(topics))
+            return cls(tuple(dict.fromkeys(name for topic in topics for name in TOPIC_GROUPS.get(topic, (topic,)))))
         return cls(tuple(topic for topic in VALIDATION_TOPICS if topic not in LONG_TOPICS), LONG_TOPICS)
 
     @property

@@ -268,7 +268,7 @@ TABLES: Final[Mapping[str, Callable[..., Table]]] = {
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
     "kernels": lambda: anchored_kernels(rows_of("rajaperf_kernels.csv")),
     "gemm": lambda: matrix_products(rows_of("gemm.csv")),
-    "transformers": lambda: training_steps(rows_of("training_steps.csv")),
+    "training": lambda: training_steps(rows_of("training_steps.csv")),
     "serving": lambda: serving_runs(rows_of("serving_runs.csv")),
     "first_tokens": lambda: first_tokens(rows_of("first_tokens.csv")),
     "collectives": lambda: library_collectives(rows_of("gpu_collectives.csv")),

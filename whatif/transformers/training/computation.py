@@ -24,7 +24,7 @@ LOGIT_PASSES: Final = 6.0
 """Elements that the loss and its gradient read and write, by element of the logits."""
 UPDATE_SIZE: Final = 30.0
 """Bytes that an update of one parameter reads and writes: two moments, weight and gradient in fp32, weight in bf16."""
-_AGAIN: Final = {"none": (0.0, 0.0), "selective": (0.0, 1.0), "full": (1.0, 1.0)}
+AGAIN: Final = {"none": (0.0, 0.0), "selective": (0.0, 1.0), "full": (1.0, 1.0)}
 """Passes forward again through layers, and through attention, by recomputation."""
 
 
@@ -34,7 +34,7 @@ class Computation:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.context = parts.context
-        self.again, self.attention_again = _AGAIN[parts.plan.recomputation]
+        self.again, self.attention_again = AGAIN[parts.plan.recomputation]
         self.products = Products(parts, parts.plan.precision, layers.PASSES + self.again, BF16)
 
     def kernels(self) -> dict[str, str]:

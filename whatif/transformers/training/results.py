@@ -14,6 +14,7 @@ from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
 from whatif.transformers.memory_kinds import memory_words
 from whatif.transformers.model_parts import MODEL, ONCE, PLAN
+from whatif.transformers.training.computation import AGAIN
 from whatif.transformers.training.memory import KINDS, MEMORY
 from whatif.transformers.training.parts import Parts
 from whatif.vocabulary import PRODUCT_PRECISIONS
@@ -33,8 +34,23 @@ def training_results(context: Context, times: Mapping[str, str]) -> dict[str, st
                      rank_count=context.rank_count)  # fmt: skip
     peak = f"{GPU}.matrix_rates.{PRODUCT_PRECISIONS[parts.plan.precision]}"
     share = parts.add("training.model_utilisation", steps.model_utilisation, model_rate=rate, peak_rate=peak)
-    found = {"token_rate": tokens, "model_rate": rate, "model_utilisation": share, "memory_size": MEMORY}
+    executed = parts.add("training.executed_rate", steps.model_rate, token_operations=_executed(parts, work),
+                         token_rate=tokens, rank_count=context.rank_count)  # fmt: skip
+    whole = parts.add("training.hardware_utilisation", steps.model_utilisation, model_rate=executed, peak_rate=peak)
+    found = {"token_rate": tokens, "model_rate": rate, "model_utilisation": share,
+             "hardware_utilisation": whole, "memory_size": MEMORY}  # fmt: skip
     return found | _whole_training(parts, times, tokens)
+
+
+def _executed(parts: Parts, work: str) -> str:
+    """Operations that are executed for one token."""
+    layer_passes, attention_passes = AGAIN[parts.plan.recomputation]
+    inputs: dict[str, Reference] = {
+        "token_operations": work, "token_parameters": parts.token_parameters, "layer_count": f"{MODEL}.layer_count",
+        "output_parameters": parts.output_embedding, "attended_length": parts.attended, **parts.heads,
+    }  # fmt: skip
+    options = {"layer_passes": layer_passes, "attention_passes": attention_passes}
+    return parts.context.wiring.add("model.executed_operations", layers.executed_operations, inputs, options=options)
 
 
 def _whole_training(parts: Parts, times: Mapping[str, str], tokens: str) -> dict[str, str]:
