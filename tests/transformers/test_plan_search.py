@@ -114,3 +114,13 @@ def test_the_worth_of_a_change_is_that_of_a_search_with_it():
     said = next(text for text in found.worth if "memory_size x1.1" in text)
     assert f"{faster:.1%} faster" in said
     assert next(text for text in found.worth if "port_count" in text).endswith("no faster, same plan")
+
+
+def test_more_nodes_share_the_work_of_a_transformer(whatif_main):
+    code, out, error = whatif_main("scale", "llama_training", "--format", "csv")
+    assert code == 0
+    rows = [line.split(",") for line in out.splitlines()[1:]]
+    assert {row[0] for row in rows} == {"strong"}
+    assert "only strong scaling is shown" in error
+    found = whatif.compare(["llama_training"], ["dgx_h100"], within={"llama_training": "total_time <= 3 h"})
+    assert found.required["llama_training"]["dgx_h100"] == 16

@@ -315,6 +315,8 @@ class Application(StrictTable):
     """Whether a simulation answers every point, whatever `communication` says."""
     kernels_follow_rates: ClassVar[bool] = False
     """Whether the kernels of this application, which has no phases in its file, follow the rates of the GPU."""
+    states_whole: ClassVar[bool] = False
+    """Whether the file states the work of all ranks together, without a grid: only strong scaling has a meaning."""
     refused_studies: ClassVar[Mapping[str, str]] = {}
     """Studies that do not apply to this application (`layout`, `scaling`), each with the error message."""
 

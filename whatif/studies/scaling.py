@@ -77,6 +77,7 @@ class Planner:
             raise UsageError(application.refused_studies["scaling"])
         self.now = evaluate(program)
         self.grid: CellGrid | None = application.grid
+        self.states_whole = application.states_whole
         self.rank_count = float(self.now.values[RANKS])
         stated = "application.ranks_per_node"
         self.ranks_per_node = float(
@@ -96,6 +97,8 @@ class Planner:
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """Remarks on parts of the scenario that do not scale as expected."""
+        if self.states_whole:
+            return ("the file states the work of all ranks together: only strong scaling is shown",)
         if self.grid is None:
             return ("without `[application.grid]` the work of a rank is fixed: only weak scaling is shown",)
         lines = []
@@ -185,6 +188,8 @@ class Planner:
 
     def modes(self) -> tuple[Mode, ...]:
         """Ways to scale that the scenario allows."""
+        if self.states_whole:
+            return ("strong",)
         return ("weak",) if self.grid is None else ("strong", "weak")
 
     def memory(self, ranks: FloatArray, whole: FloatArray) -> FloatArray:

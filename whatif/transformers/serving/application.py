@@ -16,6 +16,7 @@ class ServingApplication(Application):
     """Serving of a transformer on GPUs, one rank on each."""
 
     kernels_follow_rates: ClassVar[bool] = True
+    states_whole: ClassVar[bool] = True
     refused_studies: ClassVar[Mapping[str, str]] = {
         "layout": "ranks of a replica have no grid: sweep the sizes of `application.plan`",
     }
