@@ -713,3 +713,10 @@ def test_a_working_folder_that_is_gone(tmp_path):
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, cwd=gone, check=False)
     assert "Traceback" not in done.stderr
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["gpu", "kernels", "transfer", "network", "runs", "trace"])
+def test_an_empty_folder_has_nothing_to_import(kind, whatif_main, tmp_path):
+    code, _, error = whatif_main("import", kind, str(tmp_path))
+    assert code in (2, 3)
+    assert re.search(r"no (files|measurements|trace)", error)

@@ -13,6 +13,7 @@ from whatif.importers.message_files import read_networks
 from whatif.importers.rows import joined
 from whatif.importers.run_files import read_runs
 from whatif.importers.simgrid import is_platform, read_platform
+from whatif.schema.toml import shown_path
 from whatif.table import Table
 
 Files = str | Path | Sequence[str | Path]
@@ -30,10 +31,17 @@ def listed_paths(files: Files) -> list[Path]:
 
 
 def paths_in_folders(files: Files) -> list[Path]:
-    """Paths without repetitions, each folder replaced by its files in alphabetical order."""
-    return listed_paths(
-        [item for path in listed_paths(files) for item in (_files_of(path) if path.is_dir() else [path])]
-    )
+    """Paths without repetitions, each folder replaced by its files in alphabetical order.
+
+    Raise `UsageError` for a folder without files.
+    """
+    found = []
+    for path in listed_paths(files):
+        inside = _files_of(path) if path.is_dir() else [path]
+        if not inside:
+            raise UsageError(f"{shown_path(path)}: no files in this folder")
+        found += inside
+    return listed_paths(found)
 
 
 def _files_of(folder: Path) -> list[Path]:
