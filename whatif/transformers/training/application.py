@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from whatif.schema.application import Application, Key, Overlap, Phase
 from whatif.schema.fields import Count
-from whatif.schema.transformer import TrainingPlan, Transformer
+from whatif.schema.transformer import TrainingPlan
+from whatif.transformers.transformer_application import TransformerApplication
 
 
-class TrainingApplication(Application):
+class TrainingApplication(TransformerApplication):
     """Training of a transformer on GPUs, one rank on each."""
-
-    kernels_follow_rates: ClassVar[bool] = True
-    states_whole: ClassVar[bool] = True
-    refused_studies: ClassVar[Mapping[str, str]] = {
-        "layout": "ranks of a training step have no grid: sweep the sizes of `application.plan`",
-    }
 
     kind: Literal["training"]
     """Training of a transformer."""
     name: str = "Training"
     """The program, as people call it."""
-    transformer: Transformer
     plan: TrainingPlan
     iteration_count: Count = 1.0
     """Steps."""
-    phases: dict[Key, Phase] = Field(default={}, max_length=0)
-    """Must be empty: the phases are those of a step."""
-    overlaps: dict[Key, Overlap] = Field(default={}, max_length=0)
-    """Must be empty: the plan states which share of the communication is exposed."""
