@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -11,10 +11,12 @@ from whatif.core.context import DOMAIN_GPUS
 from whatif.errors import UsageError
 from whatif.plotting.description import BarSegment, StackedBar
 from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, main_groups
+from whatif.transformers.group_collectives import group_collectives
 from whatif.transformers.memory_kinds import free_memory, memory_kinds
 from whatif.transformers.training.schedule import SimulatedSchedule, simulate
-from whatif.tui.labels import duration
-from whatif.units import BYTE
+from whatif.tui.labels import duration, percent
+from whatif.tui.widgets.data_table import Cell, TableRows
+from whatif.units import BYTE, format_quantity
 
 if TYPE_CHECKING:
     from whatif.core.term import Program
@@ -73,14 +75,18 @@ def _lanes(simulated: SimulatedSchedule, rest: float, nodes: Any) -> Lanes:
     return Lanes(window, 0, nodes, group, np.full(PARTS, -1, np.int32), messages, 0)
 
 
-def communication_lines(program: Program, values: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences: the communication of each group of ranks, and what computation hides of it."""
-    for phase in program.phases:
-        whole = values.get(f"{phase.phase}.communication_time")
-        exposed = float(values[phase.term])
-        if whole is not None and float(whole) > 0:
-            hidden = 1 - exposed / float(whole)
-            yield f"{phase.phase.replace('_', ' ')} {duration(float(whole))}, {hidden:.0%} hidden"
+def collective_rows(program: Program, values: Mapping[str, Any]) -> TableRows:
+    """Collectives of the groups of ranks as rows of a table."""
+    titles = ("collective", "ranks", "in a domain", "buffer", "one", "all", "hidden")
+    found = tuple(group_collectives(program, values))
+    shown = len(titles) - all(item.hidden is None for item in found)
+    rows = []
+    for item in found:
+        hidden = "" if item.hidden is None else percent(item.hidden)
+        counts = f"{item.ranks:,.0f}", f"{item.in_domain:,.0f}", format_quantity(item.size, BYTE, 3)
+        texts = (*counts, duration(item.time), duration(item.whole), hidden)
+        rows.append((Cell(item.name), *(Cell(text) for text in texts))[:shown])
+    return TableRows(titles[:shown], tuple(rows), frozenset((0,)))
 
 
 def memory_bar(values: Mapping[str, Any], whole: str, terms: Mapping[str, str]) -> StackedBar:

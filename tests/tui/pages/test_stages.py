@@ -7,6 +7,7 @@ import pytest
 from tests.driver import drive
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
+from whatif.transformers.group_collectives import group_collectives
 from whatif.tui.pages.stages import StagesPage
 from whatif.tui.stage_lanes import memory_bar, simulated_step
 from whatif.tui.widgets.rank_bars import RankBars
@@ -46,26 +47,42 @@ def test_the_memory_bar_is_the_memory_of_the_device():
 
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24)])
-def test_the_page_of_a_training_shows_stages_communication_and_memory(size):
+def test_the_page_of_a_training_shows_stages_collectives_and_memory(size):
     async def check(driver):
         await driver.go("ranks")
         assert driver.state.page == "stages"
         text = driver.screen_text()
         assert "one step on every stage: 8 stages" in text
-        assert "tensor parallel 2.6243 s, 19% hidden" in " ".join(text.split())
         assert "activations 44.2 GB" in text
         assert driver.main_screen.query_one(RankBars).lane_count == 8
+        await driver.press("v")
+        text = " ".join(driver.screen_text().split())
+        assert "tensor parallel 4 4 128 MiB 256.28 us" in text
+        assert size[0] < 100 or "2.6243 s 19.0%" in text
+        assert "stage messages 2 1 32 MiB" in text
 
     drive(check, size, "llama_training")
 
 
-def test_the_page_of_serving_shows_its_memory():
+def test_collectives_are_those_of_the_terms():
+    program, values = at("llama_training")
+    found = {item.name: item for item in group_collectives(program, values)}
+    tensor = found["tensor parallel"]
+    assert (tensor.ranks, tensor.in_domain, tensor.size) == (4, 4, 8192 * 8192 * 2)
+    assert tensor.whole * (1 - tensor.hidden) == pytest.approx(float(values["tensor_parallel"]), rel=1e-12)
+    gradients = found["gradients dense weight"].whole + found["gradients dense gradient"].whole
+    assert gradients == pytest.approx(float(values["gradients.communication_time"]), rel=1e-12)
+
+
+def test_the_page_of_serving_shows_its_collectives_and_memory():
     async def check(driver):
         await driver.go("ranks")
         assert driver.state.page == "memory"
         text = driver.screen_text()
         assert "memory of a rank: 67 GB" in text
         assert "cache" in text
+        assert "step tensor parallel" in text
+        assert "hidden" not in text
 
     drive(check, (120, 36), "llama_serving")
 

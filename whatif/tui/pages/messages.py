@@ -17,6 +17,7 @@ from whatif.core.session import SessionInputs
 from whatif.core.term import Program
 from whatif.errors import WhatifError
 from whatif.plotting.cells import TextRun
+from whatif.plugins import registered_pages
 from whatif.schema.application import HaloPhase
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.studies.domains import DomainPicture, domain_boxes, domain_picture
@@ -79,7 +80,8 @@ def gather(
     points = points_of_view(view) if view is not None else None
     domains = domain_picture(program, evaluation, sent, message)
     if phase is None or not halo or curves.infeasible:
-        return Gathered(curves, sent, None, None, _why_no_placement(curves, phase), domains, points)
+        why = _why_no_placement(curves, phase, getattr(program.loaded.scenario.application, "kind", ""))
+        return Gathered(curves, sent, None, None, why, domains, points)
     found = counts(program, evaluation, phase)
     try:
         picture = placement_picture(program, evaluation, phase, width, height, plane)
@@ -88,13 +90,13 @@ def gather(
     return Gathered(curves, sent, found, Placed(picture, node_colours(picture.nodes)), "", domains, points)
 
 
-def _why_no_placement(curves: MessageCurves, phase: str | None) -> str:
+def _why_no_placement(curves: MessageCurves, phase: str | None, application: str) -> str:
     if curves.infeasible:
         return f"Infeasible point: {curves.infeasible}. u undoes the last change."
     if phase is None:
-        return (
-            "No halo or collective phase in this application: the curves are the platform's. 7 goes to other scenarios."
-        )
+        own = any(page.screen == "ranks" and page.application == application for page in registered_pages().values())
+        place = "4 goes to what it sends" if own else "7 goes to other scenarios"
+        return f"No halo or collective phase in this application: the curves are the platform's. {place}."
     more = f", y shows {curves.phase}" if curves.phase is not None else ""
     return f"A collective such as {phase} has no placement to draw: its ranks have no neighbours on a grid{more}."
 
