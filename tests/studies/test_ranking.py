@@ -222,7 +222,7 @@ def test_the_only_machine_with_an_answer_is_not_the_best_of_several():
 def test_of_rates_the_highest_is_the_best_and_the_low_end_is_committed():
     machines = ("dgx_h100", "dgx_b200")
     spreads = {"assumed": 0.2}
-    found = whatif.compare(["llama_serving"], machines, result="token_rate", samples=64, spreads=spreads)
+    found = whatif.compare("llama_serving", machines, result="token_rate", samples=64, spreads=spreads)
     rates = {its.platform: its.answers["llama_serving"].number for its in found.standings}
     best, other = found.standings
     assert rates[best.platform] > rates[other.platform]

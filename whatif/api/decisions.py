@@ -17,8 +17,8 @@ from whatif.studies.ranking import Ranking, RankingView
 from whatif.studies.scaling_plan import ScalingPlan, ScalingView, scaling_study
 from whatif.units import Quantity
 
-AnyScenarios = Sequence[AnyScenario] | Mapping[str, AnyScenario]
-"""Several scenarios, with names of their own if they are a mapping."""
+AnyScenarios = AnyScenario | Sequence[AnyScenario] | Mapping[str, AnyScenario]
+"""One or several scenarios, with names of their own if they are a mapping."""
 
 
 def compare(
@@ -43,8 +43,9 @@ def compare(
     `weights` (1 by default), `references` (numbers in the base unit of the result, or texts such as `120 s`; by default
     the results on the first platform), `measured` (measured results on the first platform, which scale the predictions
     of all: the error of the model is no speedup) and `within` (targets such as `total_time <= 1 s`, for which the table
-    has the nodes required) are by scenario. `result` is a time, energy or cost. With samples, platforms have a band of
-    the merit and the probability of being the best. `show="commitment"` has one row per platform and application.
+    has the nodes required) are by scenario. `result` is a time, energy, cost or rate. With samples, platforms have a
+    band of the merit and the probability of being the best. `show="commitment"` has one row per platform and
+    application.
     Raise `UsageError` for unknown names, wrong units, and a first platform without a reference.
 
     >>> import whatif
@@ -173,7 +174,8 @@ def _opened(
     overrides: Overrides | None,
 ) -> tuple[dict[str, Scenario], list[str]]:
     """Scenarios by name that know all platforms, and the names of the platforms."""
-    named = scenarios if isinstance(scenarios, Mapping) else {_name(item): item for item in scenarios}
+    several = [scenarios] if isinstance(scenarios, str | Path | Scenario) else scenarios
+    named = several if isinstance(several, Mapping) else {_name(item): item for item in several}
     opened, names = {}, dict[str, None]()
     for name, item in named.items():
         scenario = load(item, platform_dirs=platform_dirs, overrides=overrides)
