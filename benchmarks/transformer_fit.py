@@ -32,7 +32,7 @@ _EXPERTS: Final = {"expert_fraction": 0.5, "expert_layer_time": 4e-3, "expert_ex
 """Fitted to models with experts, with the values of the dense ones."""
 _SHARES: Final = {"bf16": 0.68, "fp8": 0.58, "mxfp8": 0.58, "nvfp4": 0.5, "attention": 0.45, "flash2_attention": 0.3}
 _SERVING: Final = {"step_time": 3e-3, "layer_time": 20e-6, "request_time": 4e-6, "stage_time": 4e-3}
-_SERVED_EXPERTS: Final = {"expert_fraction": 0.4, "expert_layer_time": 100e-6}
+_SERVED_EXPERTS: Final = {"expert_fraction": 0.4, "expert_layer_time": 30e-6, "routing_passes": 40.0}
 _RESULT: Final = ("time_s", "peak_memory_GiB", "model_rate_Tflops", "release", "source")
 
 
@@ -62,7 +62,7 @@ class Fit:
         self.measured = np.array([float(row[measured]) for row in rows])
         self.names, self.known = list(starts), known
         self.start = np.log(list(starts.values()))
-        ends = [0.02 if name.endswith("time") else 1.0 for _, name in self.names]
+        ends = [0.02 if name.endswith("time") else 300.0 if name.endswith("passes") else 1.0 for _, name in self.names]
         self.bounds = (self.start - 2.5, np.maximum(np.log(ends), self.start + 1e-6))
 
     def values(self, row: dict[str, str], logarithms: FloatArray) -> dict[str, FloatArray]:

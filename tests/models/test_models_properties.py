@@ -63,8 +63,9 @@ NOT_MONOTONE = {
     ("staged_read_time", "chunk_size"),
     ("staged_write_time", "chunk_size"),
     # Where one request in flight takes longer, each further one adds less; what further ones add, the first lacks.
-    ("added_time", "single_time"),
+    ("added_time", "low_time"),
     ("alone_time", "added_time"),
+    ("alone_time", "prompt_time"),
     # A rate of requests is demand.
     ("prompt_wait", "request_rate"),
     ("slot_wait", "request_rate"),

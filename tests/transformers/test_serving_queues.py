@@ -122,3 +122,20 @@ def test_one_request_follows_the_other_at_the_rate_of_requests(share):
     found = served_terms(**SHAPE, largest_batch=64, request_rate=f"{rate} 1/s")
     assert_allclose(found["iteration.time"], 1 / rate, rtol=0.02)
     assert (found["idle"] > 0.5 / rate) == (share < 0.01)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.15, 0.5, 0.9])
+def test_all_requests_are_served_though_steps_with_experts_are_not_linear(share):
+    shape = {"input_length": 2000, "output_length": 300, "expert_size": 4}
+    rate = share * float(served_terms("qwen3-30b-a3b", ranks=4, **shape)["serving.served_rate"])
+    found = served_terms("qwen3-30b-a3b", ranks=4, request_rate=f"{rate} 1/s", **shape)
+    assert_allclose(found["serving.served_rate"], rate, rtol=2e-3)
+    # Little's law, but for the variation of the number in flight.
+    residence = 300 * float(found["serving.token_time"])
+    assert_allclose(found["serving.flying_count"], rate / 4 * residence, rtol=0.06)
+
+
+def test_the_largest_rate_is_stated():
+    most = float(served_terms(**SHAPE, largest_batch=64)["serving.served_rate"])
+    found = run_whole(served(**SHAPE, largest_batch=64, request_rate=f"{1.01 * most} 1/s"), Grid())
+    assert f"{most:.4g} 1/s available" in found.notes[0]

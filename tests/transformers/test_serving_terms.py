@@ -142,7 +142,7 @@ def test_separate_ranks_prefill_while_others_decode():
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"ranks": 4, "tensor_size": 3}, "tensor and pipeline ranks do not divide"),
+        ({"ranks": 4, "tensor_size": 3}, "does not divide the ranks that decode"),
         ({"ranks": 6, "tensor_size": 6}, "does not divide the heads"),
         ({"model": "llama-3-405b"}, "do not fit the device"),
         ({"input_length": 2_000_000}, "do not fit the device"),

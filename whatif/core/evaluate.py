@@ -73,7 +73,11 @@ class Evaluation:
         """What a single point lacks, as `2,048 needed, 576 available`; empty for several points and other reasons."""
         failed = [item.term for item in self.program.constraints if not np.all(self.values[item.term] > 0)]
         inputs = self.program.terms[failed[0]].inputs if failed else {}
-        kinds = ("needed_count", "available_count"), ("needed_size", "available_size")
+        kinds = (
+            ("needed_count", "available_count"),
+            ("needed_size", "available_size"),
+            ("needed_rate", "available_rate"),
+        )
         pair = next((pair for pair in kinds if all(isinstance(inputs.get(name), str) for name in pair)), None)
         if pair is None:
             return ""

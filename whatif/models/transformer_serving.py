@@ -13,6 +13,9 @@ import numpy as np
 from whatif.models.quantities import Bytes, Count, FloatArray, Fraction, PerSecond, Seconds, model
 
 _DEFINITION: Final = "definition"
+_APART: Final = 1e-6
+"""Difference of requests in flight below which no slope is taken."""
+_SHORTEST: Final = 1e-12
 _LEAST: Final = 1e-300
 """Number whose powers are 0."""
 _SPECULATIVE: Final = "Leviathan et al. 2023, arXiv 2211.17192, Eq. 1"
@@ -207,46 +210,91 @@ def idle_time(request_rate: PerSecond, busy_time: Seconds) -> Seconds:
     return np.maximum(1 / request_rate - busy_time, 0.0)
 
 
-@model("b = o / E (K_n - K_1) / (n_max - 1) + q", "time of a step linear in the requests in flight")
+@model("b = o / E (K_h - K_l) / (n_h - n_l) + q", "time of a step linear between two numbers of requests in flight")
 def added_time(
     output_length: Count,
     step_tokens: Count,
-    single_time: Seconds,
-    largest_time: Seconds,
-    batch_limit: Count,
+    low_batch: Count,
+    low_time: Seconds,
+    high_batch: Count,
+    high_time: Seconds,
     prompt_time: Seconds,
 ) -> Seconds:
     """Time that one more request in flight adds to those in which a request is served.
 
-    The time of a step grows from `single_time` K_1 with one request to `largest_time` K_n with as many as may be in
-    flight; `prompt_time` q is that of the prompt of the request. Elementwise; valid for n_max ≥ 1.
+    A step takes `low_time` K_l with n_l requests in flight and `high_time` K_h with n_h; `prompt_time` q is that of the
+    prompt of the request. Elementwise.
     """
-    slope = (largest_time - single_time) / np.maximum(batch_limit - 1, 1.0)
+    apart = high_batch - low_batch
+    slope = np.where(apart > _APART, (high_time - low_time) / np.maximum(apart, _APART), 0.0)
     return output_length / step_tokens * slope + prompt_time
 
 
-@model("a = o / E K_1 + q - b", "time of a step linear in the requests in flight")
+@model("a = o / E K_l - (b - q) n_l", "time of a step linear between two numbers of requests in flight")
 def alone_time(
-    output_length: Count, step_tokens: Count, single_time: Seconds, prompt_time: Seconds, added_time: Seconds
+    output_length: Count,
+    step_tokens: Count,
+    low_batch: Count,
+    low_time: Seconds,
+    prompt_time: Seconds,
+    added_time: Seconds,
 ) -> Seconds:
-    """Time in which a request would be served if no request in flight added any. Elementwise."""
-    return output_length / step_tokens * single_time + prompt_time - added_time
+    """Time in which a request would be served if no request in flight added any, by the same line. Elementwise."""
+    return output_length / step_tokens * low_time - (added_time - prompt_time) * low_batch
 
 
-@model("n = λ (a + b) / (1 - λ b)", _SHARING)
+@model("Λ = D c / (a + b c)", "Little's law with c requests in flight")
+def largest_rate(replica_count: Count, alone_time: Seconds, added_time: Seconds, batch_limit: Count) -> PerSecond:
+    """Rate of requests that D replicas serve with as many in flight as may be. Elementwise; valid for a + b c > 0."""
+    return replica_count * batch_limit / np.maximum(alone_time + added_time * batch_limit, _SHORTEST)
+
+
+@model("needed ≤ available", _DEFINITION)
+def rate_fits(needed_rate: PerSecond, available_rate: PerSecond) -> Count:
+    """1 where a rate can be served, else 0. Elementwise."""
+    return np.asarray(needed_rate <= available_rate, dtype=np.float64)
+
+
+@model("n = min(λ (a + b) / (1 - λ b), c)", _SHARING)
 def steady_batch(
     request_rate: PerSecond, replica_count: Count, alone_time: Seconds, added_time: Seconds, batch_limit: Count
 ) -> Count:
-    """Mean requests in flight on a replica at a rate of random arrivals; infinite where it cannot serve them.
+    """Mean requests in flight on a replica at a rate of random arrivals; c, the limit, where it cannot serve them.
 
     A request takes a + b n while n are in flight. Without a limit the number in flight then has a negative binomial
     distribution, whatever the distribution of the lengths. Elementwise.
     """
     arriving = request_rate / replica_count
-    able = arriving * (alone_time + added_time * batch_limit) < batch_limit
-    rest = np.where(able, 1 - arriving * added_time, 1.0)
-    flying = arriving * (alone_time + added_time) / rest
-    return np.where(able, np.minimum(flying, batch_limit), np.inf)
+    rest = 1 - arriving * added_time
+    flying = arriving * np.maximum(alone_time + added_time, 0.0) / np.where(rest > 0, rest, 1.0)
+    return np.where(rest > 0, np.minimum(flying, batch_limit), batch_limit)
+
+
+@model("n' < λ (o / E K' + q n')", "Little's law")
+def is_below(
+    batch: Count,
+    step_time: Seconds,
+    request_rate: PerSecond,
+    replica_count: Count,
+    output_length: Count,
+    step_tokens: Count,
+    prompt_time: Seconds,
+) -> Count:
+    """1 where fewer requests are in flight than the step time with them lets in, else 0. Elementwise."""
+    residence = output_length / step_tokens * step_time + prompt_time * batch
+    return np.asarray(request_rate / replica_count * residence > batch, dtype=np.float64)
+
+
+@model("x where it holds, else y", _DEFINITION)
+def chosen_count(condition: Count, first_count: Count, second_count: Count) -> Count:
+    """First count where a condition is 1, else the second. Elementwise."""
+    return np.where(condition > 0, first_count, second_count)
+
+
+@model("x where it holds, else y", _DEFINITION)
+def chosen_time(condition: Count, first_time: Seconds, second_time: Seconds) -> Seconds:
+    """First time where a condition is 1, else the second. Elementwise."""
+    return np.where(condition > 0, first_time, second_time)
 
 
 @model("n' = min(max(n, 1), n_max)", "a step has at least one request")

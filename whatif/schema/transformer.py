@@ -197,11 +197,14 @@ class ServingPlan(StrictTable):
     """Time of the draft model for a token over that of a step of decoding."""
     pointwise_fraction: PositiveFraction = 0.9
     """Share of the memory bandwidth in norms, residuals and activations."""
-    expert_fraction: PositiveFraction = 0.355
+    expert_fraction: PositiveFraction = 0.463
     """Share of the rate of large products that products of experts reach, excluding partly filled tiles."""
+    routing_passes: Number_ = 17.8
+    """Elements that routing reads and writes, by hidden element of a token that is sent to an expert: permutation,
+    quantisation, sum."""
     layer_time: Seconds = 21.6e-6
     """Overhead of a layer in a pass: launches and synchronisation."""
-    expert_layer_time: Seconds = 271e-6
+    expert_layer_time: Seconds = 196e-6
     """Additional overhead of a layer with experts in a pass."""
     step_time: Seconds = 2.25e-3
     """Overhead of a pass: the scheduler of the engine and its host."""

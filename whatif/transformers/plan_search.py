@@ -73,7 +73,8 @@ class PlanSearch(Presentable):
         time = float(self.plans["iteration_time"][0])
         stated = ""
         if np.isfinite(self.present):
-            stated = f", {self.present / time:.3g} times as fast as the stated plan"
+            ratio = f"{self.present / time:.3g} times "
+            stated = f", {ratio.removeprefix('1 times ')}as fast as the stated plan"
         return (
             f"{counted(self.candidates, 'plan')}, {self.feasible:,} of them fit",
             f"fastest: {format_quantity(time, SECOND)}{stated}: {overrides}",
@@ -195,7 +196,9 @@ def _best(space: PlanSpace, columns: Columns, top: int) -> Columns:
     Without replicas every sharding is the same plan.
     """
     rest = [columns[key] for key in space.sizes if key not in space.alike]
-    numbers = [columns[key] for key in (*space.alike, space.rival, "iteration_time")]
+    # At a rate of requests all times are the same, but for their last bits.
+    times = np.round(columns["iteration_time"] / columns["iteration_time"].min(), 9)
+    numbers = [*(columns[key] for key in (*space.alike, space.rival)), times]
     order = np.lexsort([*rest, *numbers])
     repeated = np.logical_and.reduce([array[order][1:] == array[order][:-1] for array in numbers])
     order = order[np.concatenate([[True], ~repeated])]

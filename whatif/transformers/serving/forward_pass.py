@@ -80,7 +80,7 @@ class ForwardPass:
         if parts.has_dense:
             found["feed_forward"] = self._block("feed_forward", parts.dense, "feed_forward_size", self.dense_passes)
         if parts.has_experts:
-            found["experts"] = self._experts()
+            found |= {"routing": self._routing(), "experts": self._experts()}
             if parts.model.shared_expert_count is not None:
                 found["shared_experts"] = self._block("shared_experts", parts.shared_experts, "expert_size",
                                                       self.expert_passes)  # fmt: skip
@@ -106,6 +106,20 @@ class ForwardPass:
         """Tokens whose experts one rank computes."""
         return self.parts.add(f"{self.name}.rank_routed_tokens", serving.rank_routed_tokens, token_count=self._routed,
                               expert_size=f"{PLAN}.expert_size")  # fmt: skip
+
+    @property
+    def _copies(self) -> str:
+        """Tokens of a rank, once for each expert that they are sent to."""
+        return self.parts.add(f"{self.name}.routed_copies", layers.product_count, first_count=self._own,
+                              second_count=f"{MODEL}.active_expert_count")  # fmt: skip
+
+    def _routing(self) -> str:
+        """Time in which tokens are permuted for their experts, and their results summed."""
+        name = self._named("routing")
+        moved = self.parts.add(f"{name}.moved_size", layers.token_size, token_count=self._copies, tensor_size=ONCE,
+                               width=f"{MODEL}.hidden_size", passes=f"{PLAN}.routing_passes",
+                               element_size=BF16)  # fmt: skip
+        return self.products.moved(name, moved, self.expert_passes)
 
     def _experts(self) -> str:
         """Time of the products of the experts that tokens are sent to."""
@@ -217,13 +231,12 @@ class ForwardPass:
 
     def _exchanges(self) -> str:
         """Time of the exchanges of tokens between replicas that share experts."""
-        copies = self.parts.add(f"{self.name}.routed_copies", layers.product_count, first_count=self._own,
-                                second_count=f"{MODEL}.active_expert_count")  # fmt: skip
         sizes = {key: f"{PLAN}.{key}" for key in ("expert_size", "tensor_size")}
         count = self.parts.add(f"{self.name}.exchange_count", serving.exchange_count,
                                pass_count=self._passes("exchange", number(_EXCHANGES)), **sizes)  # fmt: skip
-        return self._collective("expert_parallel", "expert", LIBRARY_ALGORITHMS["alltoall"],
-                                self._size("expert_parallel", copies), count, self.parts.expert_layers)  # fmt: skip
+        size = self._size("expert_parallel", self._copies)
+        return self._collective("expert_parallel", "expert", LIBRARY_ALGORITHMS["alltoall"], size, count,
+                                self.parts.expert_layers)  # fmt: skip
 
     def _stage_messages(self, size: str) -> str:
         """Time of the messages of activations from one stage to the next."""

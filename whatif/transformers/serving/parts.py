@@ -179,8 +179,9 @@ class ServingParts(ModelParts):
         """Constraints of a plan: what its sizes must divide, and that a request fits."""
         require = self.context.wiring.require
         tensor, expert, stages = (f"{PLAN}.{key}_size" for key in ("tensor", "expert", "pipeline"))
+        ranks = "does not divide the ranks that decode (application.rank_count)"
         pairs: list[tuple[str, str, Reference, Reference]] = [
-            ("ranks", "tensor and pipeline ranks do not divide the ranks that decode", self.replicas, ONCE),
+            ("ranks", f"{tensor} times {stages} {ranks}", self.replicas, ONCE),
             ("heads", f"{tensor} does not divide the heads ({MODEL}.head_count)", f"{MODEL}.head_count", tensor),
         ]
         if self.has_experts:
@@ -188,11 +189,11 @@ class ServingParts(ModelParts):
                 ("experts", f"{expert} does not divide the experts ({MODEL}.expert_count)", f"{MODEL}.expert_count",
                  expert),
                 ("expert ranks", f"{tensor} does not divide {expert}", expert, tensor),
-                ("expert replicas", f"{expert} does not divide the ranks that decode",
+                ("expert replicas", f"{expert} {ranks}",
                  self.groups["cache"]["group_stride"] if self.separate else self.context.rank_count, expert),
             ]  # fmt: skip
         if self.separate:
-            pairs.append(("prefill ranks", f"tensor and pipeline ranks do not divide {_RANKS}", self.prefill_replicas,
+            pairs.append(("prefill ranks", f"{tensor} times {stages} does not divide {_RANKS}", self.prefill_replicas,
                           ONCE))  # fmt: skip
         for name, reason, first, divisor in pairs:
             require(f"serving.{name} divide", reason, steps.is_multiple, {"first_count": first, "divisor": divisor})

@@ -13,7 +13,7 @@ from whatif.models.quantities import FloatArray
 from whatif.transformers.model_parts import MODEL, PLAN
 from whatif.transformers.plan_space import PlanSpace, allowed, divisors, powers
 from whatif.transformers.serving.application import ServingApplication
-from whatif.units import BYTE, PER_SECOND, SECOND
+from whatif.units import BYTE, ONE, PER_SECOND, SECOND
 
 SIZES: Final = ("tensor_size", "pipeline_size", "expert_size", "largest_batch")
 """Numbers of a plan that are searched."""
@@ -43,11 +43,12 @@ def candidates(scenario: Scenario, keep: Sequence[str]) -> dict[str, FloatArray]
 SPACE: Final = PlanSpace(
     sizes=SIZES,
     choices=(),
-    results={"iteration_time": SECOND, "rank_token_rate": PER_SECOND, "token_time": SECOND, "first_token_time": SECOND,
-             "memory_size": BYTE},
+    results={"iteration_time": SECOND, "batch": ONE, "rank_token_rate": PER_SECOND, "token_time": SECOND,
+             "first_token_time": SECOND, "memory_size": BYTE},
     rival="token_time",
     headings={
-        "tensor_size": "tensor", "pipeline_size": "stages", "expert_size": "experts", "largest_batch": "batch",
+        "tensor_size": "tensor", "pipeline_size": "stages", "expert_size": "experts", "largest_batch": "most",
+        "batch": "in flight",
         "iteration_time": "time", "rank_token_rate": "tokens/s/GPU", "token_time": "token", "first_token_time": "first",
         "memory_size": "memory",
     },

@@ -12,7 +12,7 @@ from whatif.models import transformer_serving as serving
 from whatif.transformers.memory_kinds import memory_words
 from whatif.transformers.model_parts import PLAN
 from whatif.transformers.serving.parts import MEMORY, ServingParts
-from whatif.transformers.serving.terms import BATCH, BUSY, CACHE, first_token
+from whatif.transformers.serving.terms import BATCH, BUSY, CACHE, FLYING, first_token
 
 MEMORY_TERMS: Final = {"weights": "serving.weights_size", "cache": CACHE, "buffers": f"{PLAN}.buffer_size"}
 """Terms of the memory of a rank by kind."""
@@ -36,7 +36,7 @@ def serving_results(context: Context, times: Mapping[str, str]) -> dict[str, str
         "request_time": parts.add("serving.request_time", serving.request_time, first_token_time=first,
                                   token_time=token, **output),
         "served_rate": parts.add("serving.served_rate", serving.served_requests, **whole),
-        "batch": BATCH,
+        "batch": BATCH if parts.plan.request_rate is None else FLYING,
         "memory_size": MEMORY,
     }  # fmt: skip
     return found | _cost(parts, times, output)

@@ -10,7 +10,6 @@ from whatif.core.phases.gpu_library import library_operation
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps
-from whatif.models.ranks import fits
 from whatif.transformers.model_parts import ONCE, PLAN, number
 from whatif.transformers.products import check_platform
 from whatif.transformers.serving.forward_pass import ForwardPass, Work
@@ -19,9 +18,13 @@ from whatif.units import SECOND, Quantity
 from whatif.vocabulary import LIBRARY_ALGORITHMS, Category
 
 Phases = list[tuple[dict[str, str], Category]]
+Point = tuple[Reference, Reference]
+"""Requests in flight, and the time of a step with them."""
 BATCH: Final = "serving.batch"
-ALONE: Final = "serving.alone_time"
-ADDED: Final = "serving.added_time"
+ALONE: Final = "closest.alone_time"
+ADDED: Final = "closest.added_time"
+FLYING: Final = "serving.flying_count"
+LARGEST_RATE: Final = "serving.largest_rate"
 CACHE: Final = "serving.cache_size"
 BUSY: Final = "serving.busy_time"
 DECODING: Final = "serving.decoding_time"
@@ -134,7 +137,8 @@ def _batch(parts: ServingParts, prompt: str) -> str:
     if parts.plan.request_rate is not None:
         flying = _flying(parts, NO_TIME if parts.separate else prompt)
         reason = f"the ranks {'that decode ' * parts.separate}cannot serve as many requests ({RATE})"
-        require("serving.requests fit", reason, fits, {"needed_count": flying, "available_count": parts.limit})
+        require("serving.requests fit", reason, serving.rate_fits,
+                {"needed_rate": RATE, "available_rate": LARGEST_RATE})  # fmt: skip
     if parts.plan.request_rate is not None and parts.separate:
         reason = f"the ranks that prefill cannot serve as many requests ({RATE})"
         prompts = {"request_rate": RATE, "replica_count": parts.prefill_replicas, "prompt_time": prompt}
@@ -143,14 +147,57 @@ def _batch(parts: ServingParts, prompt: str) -> str:
 
 
 def _flying(parts: ServingParts, prompt: Reference) -> str:
-    """Requests in flight on a replica at the rate of requests, in the mean."""
-    single = _summed(parts, "single.step_time", _decoding(parts, "single", ONCE))
-    largest = _summed(parts, "largest.step_time", _decoding(parts, "largest", parts.limit))
-    steps_of = {"output_length": f"{PLAN}.output_length", "step_tokens": parts.gained, "single_time": single}
-    added = parts.add(ADDED, serving.added_time, largest_time=largest, batch_limit=parts.limit, prompt_time=prompt,
-                      **steps_of)  # fmt: skip
-    parts.add(ALONE, serving.alone_time, prompt_time=prompt, added_time=added, **steps_of)
-    return parts.add("serving.flying_count", serving.steady_batch, **_arrivals(parts))
+    """Requests in flight on a replica at the rate of requests, in the mean.
+
+    The step time is taken as linear between two numbers in flight, one and the limit at first; then twice between
+    closer ones, on either side of the solution (regula falsi).
+    """
+    low: Point = ONCE, _step_time(parts, "single", ONCE)
+    high: Point = parts.limit, _step_time(parts, "largest", parts.limit)
+    line = _line(parts, "first", low, high, prompt)
+    rate = {"replica_count": parts.replicas, "batch_limit": parts.limit, **line}
+    parts.add(LARGEST_RATE, serving.largest_rate, **rate)
+    for name in ("closer", "closest"):
+        batch = parts.add(f"{name}.batch", serving.steady_batch, request_rate=RATE, **rate)
+        probe: Point = parts.add(f"{name}.step_batch", serving.step_batch, batch=batch, batch_limit=parts.limit), ""
+        probe = probe[0], _step_time(parts, name, probe[0])
+        low, high = _bracket(parts, name, low, high, probe, prompt)
+        line = _line(parts, name, low, high, prompt)
+        rate |= line
+    return parts.add(FLYING, serving.steady_batch, **_arrivals(parts))
+
+
+def _step_time(parts: ServingParts, name: str, batch: Reference) -> str:
+    return _summed(parts, f"{name}.step_time", _decoding(parts, name, batch))
+
+
+def _requests(parts: ServingParts) -> dict[str, Reference]:
+    return {"output_length": f"{PLAN}.output_length", "step_tokens": parts.gained}
+
+
+def _line(parts: ServingParts, name: str, low: Point, high: Point, prompt: Reference) -> dict[str, Reference]:
+    """Time of a request as a line over the requests in flight, through two of their numbers."""
+    ends = {"low_batch": low[0], "low_time": low[1], "prompt_time": prompt, **_requests(parts)}
+    added = parts.add(f"{name}.added_time", serving.added_time, high_batch=high[0], high_time=high[1], **ends)
+    alone = parts.add(f"{name}.alone_time", serving.alone_time, added_time=added, **ends)
+    return {"alone_time": alone, "added_time": added}
+
+
+def _bracket(
+    parts: ServingParts, name: str, low: Point, high: Point, probe: Point, prompt: Reference
+) -> tuple[Point, Point]:
+    """The two numbers in flight, with their step times, between which the solution lies: a probe replaces one."""
+    below = parts.add(f"{name}.is_below", serving.is_below, batch=probe[0], step_time=probe[1], request_rate=RATE,
+                      replica_count=parts.replicas, prompt_time=prompt, **_requests(parts))  # fmt: skip
+
+    def chosen(end: str, first: Point, second: Point) -> Point:
+        count = parts.add(f"{name}.{end}_batch", serving.chosen_count, condition=below, first_count=first[0],
+                          second_count=second[0])  # fmt: skip
+        time = parts.add(f"{name}.{end}_time", serving.chosen_time, condition=below, first_time=first[1],
+                         second_time=second[1])  # fmt: skip
+        return count, time
+
+    return chosen("low", probe, low), chosen("high", high, probe)
 
 
 def _arrivals(parts: ServingParts) -> dict[str, Reference]:
