@@ -101,7 +101,7 @@ def test_plans_of_serving_equal_their_own_runs_and_differ():
     rows = list(zip(*(found.plans[key].tolist() for key in same), strict=True))
     assert len(rows) == len(set(rows))
     front = np.flatnonzero(found.plans["pareto"] == "yes")
-    assert (np.diff(found.plans["token_time"][front]) < 0).all()
+    assert (np.diff(found.plans["request_time"][front]) < 0).all()
     assert set(found.plans["expert_size"]) >= {1.0, 4.0}
 
 

@@ -196,3 +196,8 @@ def test_cost_of_a_million_tokens_is_that_of_the_nodes_and_their_energy():
     found = whatif.run("llama_serving", overrides={"platform.price.node_rate": "20 USD/h"})
     # Two ranks take one node.
     assert_allclose(found["million_tokens_cost"], 20 / 3600 / float(found["token_rate"]) * 1e6, rtol=1e-9, atol=0)
+
+
+def test_latencies_are_no_share_of_the_iteration(whatif_main):
+    _, out, _ = whatif_main("explain", "llama_serving", "request_time", "--depth", "1")
+    assert "of the iteration" not in out.splitlines()[0]

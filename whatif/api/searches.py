@@ -131,7 +131,7 @@ def tune_transformer(
 
     Of training the search covers tensor, context, pipeline and expert sizes, interleaving, micro batches, sharding and
     recomputation, at the stated ranks, batch and precision, with the front of time and memory; of serving tensor,
-    pipeline and expert sizes and requests in flight, with the front of throughput and time of a token. Keys in `keep`
+    pipeline and expert sizes and requests in flight, with the front of throughput and time of a request. Keys in `keep`
     stay as stated. With `worth` the search is repeated with more memory, bandwidth, links and so on. Raise `UsageError`
     for another application and an unknown key, `InfeasiblePointError` if no plan fits.
 

@@ -25,8 +25,8 @@ from whatif.cli.output import Output, output_options
 def command(scenario: str, overrides: tuple[str, ...], output: Output, **options: Any) -> None:
     """Search the plan of SCENARIO, of training or serving, for the fastest one that fits the memory.
 
-    Prints the fastest plans and the Pareto front: of time and memory in training, of throughput and time of a token in
-    serving. Exits with 4 if no plan fits.
+    Prints the fastest plans and the Pareto front: of time and memory in training, of throughput and time of a request
+    in serving. Exits with 4 if no plan fits.
     """
     from whatif.api.searches import tune_transformer
 

@@ -18,6 +18,7 @@ from whatif.plotting.presentable import Presentable
 from whatif.schema.parameters import worst
 from whatif.table import Table
 from whatif.units import ONE, Dimension, Quantity, format_quantity
+from whatif.vocabulary import CATEGORIES
 
 RESULT = "total_time"
 
@@ -151,8 +152,8 @@ class _Explainer:
 def _terms_of_iteration(program: Program) -> set[str]:
     """Names of the terms whose value is a part of one iteration's time."""
     names = {phase.term for phase in program.phases}
-    times = (name for name in program.columns if name.endswith("_time") and name not in ("total_time", "setup_time"))
-    return names | {program.columns[name] for name in times}
+    times = ("iteration_time", "overlap_time", *(f"{category}_time" for category in CATEGORIES))
+    return names | {program.columns[name] for name in times if name in program.columns}
 
 
 def shown(array: FloatArray, dimension: Dimension, most: int = 9) -> str:

@@ -44,13 +44,12 @@ SPACE: Final = PlanSpace(
     sizes=SIZES,
     choices=(),
     results={"iteration_time": SECOND, "batch": ONE, "rank_token_rate": PER_SECOND, "token_time": SECOND,
-             "first_token_time": SECOND, "memory_size": BYTE},
-    rival="token_time",
+             "first_token_time": SECOND, "request_time": SECOND, "memory_size": BYTE},
+    rival="request_time",
     headings={
         "tensor_size": "tensor", "pipeline_size": "stages", "expert_size": "experts", "largest_batch": "most",
-        "batch": "in flight",
-        "iteration_time": "time", "rank_token_rate": "tokens/s/GPU", "token_time": "token", "first_token_time": "first",
-        "memory_size": "memory",
+        "batch": "in flight", "iteration_time": "time", "rank_token_rate": "tokens/s/GPU", "token_time": "token",
+        "first_token_time": "first", "request_time": "request", "memory_size": "memory",
     },
     optional=("iteration_time", "pareto", "memory_size", "expert_size"),
     # Beyond what the memory takes, a larger batch changes nothing.
