@@ -154,16 +154,14 @@ def _flying(parts: ServingParts, prompt: Reference) -> str:
     """
     low: Point = ONCE, _step_time(parts, "single", ONCE)
     high: Point = parts.limit, _step_time(parts, "largest", parts.limit)
-    line = _line(parts, "first", low, high, prompt)
-    rate = {"replica_count": parts.replicas, "batch_limit": parts.limit, **line}
-    parts.add(LARGEST_RATE, serving.largest_rate, **rate)
+    line = _line(parts, "widest", low, high, prompt)
+    replica = {"replica_count": parts.replicas, "batch_limit": parts.limit}
+    parts.add(LARGEST_RATE, serving.largest_rate, **replica, **line)
     for name in ("closer", "closest"):
-        batch = parts.add(f"{name}.batch", serving.steady_batch, request_rate=RATE, **rate)
-        probe: Point = parts.add(f"{name}.step_batch", serving.step_batch, batch=batch, batch_limit=parts.limit), ""
-        probe = probe[0], _step_time(parts, name, probe[0])
-        low, high = _bracket(parts, name, low, high, probe, prompt)
+        mean = parts.add(f"{name}.mean_batch", serving.steady_batch, request_rate=RATE, **replica, **line)
+        batch = parts.add(f"{name}.step_batch", serving.step_batch, batch=mean, batch_limit=parts.limit)
+        low, high = _bracket(parts, name, low, high, (batch, _step_time(parts, name, batch)), prompt)
         line = _line(parts, name, low, high, prompt)
-        rate |= line
     return parts.add(FLYING, serving.steady_batch, **_arrivals(parts))
 
 
