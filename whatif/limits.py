@@ -23,7 +23,7 @@ VALIDATION_TOPICS: Final = (
 )  # fmt: skip
 """Comparisons with measurements and other simulators."""
 TOPIC_GROUPS: Final = {"transformers": ("training", "serving", "first_tokens")}
-"""Comparisons that have a name together."""
+"""Names of groups of comparisons."""
 LONG_TOPICS: Final = ("hpl", "top500")
 """Those that take minutes, which are asked for by name."""
 LISTED: Final = ("platforms", "parts", "scenarios", "studies", "parameters")

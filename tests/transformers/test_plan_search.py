@@ -116,6 +116,13 @@ def test_the_worth_of_a_change_is_that_of_a_search_with_it():
     assert next(text for text in found.worth if "port_count" in text).endswith("no faster, same plan")
 
 
+def test_the_link_domain_may_be_an_expression_and_a_change_may_leave_no_plan():
+    domain = "platform.node.domain_gpu_count"
+    stated = {domain: "= 1 + 1", "platform.node.gpu_count": "6", "application.rank_count": "6"}
+    found = whatif.tune_transformer("llama_serving", worth=True, overrides=stated)
+    assert f"with {domain} 4: no plan fits" in found.worth
+
+
 def test_more_nodes_share_the_work_of_a_transformer(whatif_main):
     code, out, error = whatif_main("scale", "llama_training", "--format", "csv")
     assert code == 0

@@ -55,7 +55,7 @@ def test_activations_are_those_of_korthikanti(model, recomputation, sequence_par
 
 
 def test_operations_of_a_token_are_those_that_nvidia_counts():
-    """Published operations a second over published tokens a second, of every run with both, rounded."""
+    """Published operations a second over published tokens per second, of every run with both, rounded."""
     rows = [row for row in rows_of("training_steps.csv") if row["model_rate_Tflops"]]
     names = dict.fromkeys((row["model"], row["sequence_length"]) for row in rows)
     checked = 0

@@ -37,7 +37,7 @@ def command(scenario: str | None, topics: tuple[str, ...], output: Output, **opt
     SimGrid; counts: K of Table 5 of Choi et al.; transfers: the released sweeps of AHEAD; power: whole machines of
     TOP500; power_caps: training under power limits (Zeus); kernels: kernels measured on one GPU and predicted on
     another (RAJA Performance Suite); gemm: products of matrices; collectives: those of GPU libraries; training: steps
-    of transformers; serving: tokens a second; first_tokens: times to the first token; transformers: these three. By
+    of transformers; serving: tokens per second; first_tokens: times to the first token; transformers: these three. By
     name only, each some minutes: hpl: HPL, SimGrid's emulation and real runs; top500: HPL on whole machines. Their data
     are in the folder `validation` of the program.
     """

@@ -70,7 +70,7 @@ class Evaluation:
         return result
 
     def shortage(self) -> str:
-        """What a single point lacks, as `2,048 needed, 576 available`; empty for several points and other reasons."""
+        """What a single point lacks, as `2048 needed, 576 available`; empty for several points and other reasons."""
         failed = [item.term for item in self.program.constraints if not np.all(self.values[item.term] > 0)]
         inputs = self.program.terms[failed[0]].inputs if failed else {}
         kinds = (

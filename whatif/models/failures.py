@@ -55,7 +55,7 @@ def goodput(
 
 @model("N / (R g)", "definition")
 def training_time(token_count: Count, token_rate: PerSecond, goodput: Fraction) -> Seconds:
-    """Time to train on N tokens, at R tokens a second of useful time. Elementwise; valid for R > 0, g > 0."""
+    """Time to train on N tokens, at R tokens per second of useful time. Elementwise; valid for R > 0, g > 0."""
     return token_count / (token_rate * goodput)
 
 

@@ -1,7 +1,7 @@
 """Serving of transformers: the key-value cache, requests in flight, steps of decoding, waiting times.
 
 Symbols: n requests in flight on a replica, i and o tokens of a prompt and of an output, T tokens of a pass, λ requests
-a second on a replica, t tensor ranks, p stages, x ranks that share experts.
+per second on a replica, t tensor ranks, p stages, x ranks that share experts.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def least_memory(weight_size: Bytes, buffer_size: Bytes, request_size: Bytes, ca
 
 @model("D = (P - P_p) / (t p)", _DEFINITION)
 def decoding_replicas(rank_count: Count, prefill_rank_count: Count, tensor_size: Count, pipeline_size: Count) -> Count:
-    """Replicas that decode: ranks that do not only prefill, over those of a replica. Elementwise."""
+    """Replicas that decode, on the ranks that are not reserved for prefill. Elementwise; valid for t, p ≥ 1."""
     return (rank_count - prefill_rank_count) / (tensor_size * pipeline_size)
 
 
@@ -280,21 +280,18 @@ def is_below(
     step_tokens: Count,
     prompt_time: Seconds,
 ) -> Count:
-    """1 where fewer requests are in flight than the step time with them lets in, else 0. Elementwise."""
+    """1 where a number of requests in flight is less than Little's law gives with its step time, else 0.
+
+    K' is the time of a step with n' requests in flight, q that of the prompt of a request. Elementwise.
+    """
     residence = output_length / step_tokens * step_time + prompt_time * batch
     return np.asarray(request_rate / replica_count * residence > batch, dtype=np.float64)
 
 
-@model("x where it holds, else y", _DEFINITION)
-def chosen_count(condition: Count, first_count: Count, second_count: Count) -> Count:
-    """First count where a condition is 1, else the second. Elementwise."""
-    return np.where(condition > 0, first_count, second_count)
-
-
-@model("x where it holds, else y", _DEFINITION)
-def chosen_time(condition: Count, first_time: Seconds, second_time: Seconds) -> Seconds:
-    """First time where a condition is 1, else the second. Elementwise."""
-    return np.where(condition > 0, first_time, second_time)
+@model("x if c = 1, else y", _DEFINITION)
+def chosen(condition: Count, first_value: FloatArray, second_value: FloatArray) -> FloatArray:
+    """First value where a condition c is 1, else the second; their unit is that of the result. Elementwise."""
+    return np.where(condition > 0, first_value, second_value)
 
 
 @model("n' = min(max(n, 1), n_max)", "a step has at least one request")
@@ -363,13 +360,13 @@ def token_time(busy_time: Seconds, batch: Count, replica_count: Count, output_le
 
 @model("R = o / T", _DEFINITION)
 def served_tokens(output_length: Count, iteration_time: Seconds) -> PerSecond:
-    """Tokens that all replicas generate in a second. Elementwise; valid for times > 0."""
+    """Tokens that all replicas generate per second. Elementwise; valid for times > 0."""
     return output_length / iteration_time
 
 
 @model("R / P", _DEFINITION)
 def rank_rate(token_rate: PerSecond, rank_count: Count) -> PerSecond:
-    """Tokens a second of one rank. Elementwise."""
+    """Tokens per second of one rank. Elementwise."""
     return token_rate / rank_count
 
 
@@ -381,7 +378,7 @@ def request_time(first_token_time: Seconds, output_length: Count, token_time: Se
 
 @model("1 / T", _DEFINITION)
 def served_requests(iteration_time: Seconds) -> PerSecond:
-    """Requests that are served in a second. Elementwise; valid for times > 0."""
+    """Requests served per second. Elementwise; valid for times > 0."""
     return 1 / iteration_time
 
 

@@ -230,7 +230,7 @@ def logits_memory(
 
 @model("R = B s / T", _DEFINITION)
 def token_rate(global_batch: Count, sequence_length: Count, iteration_time: Seconds) -> PerSecond:
-    """Tokens a second of all ranks. Elementwise; valid for times > 0."""
+    """Tokens per second of all ranks. Elementwise; valid for times > 0."""
     return global_batch * sequence_length / iteration_time
 
 

@@ -162,9 +162,9 @@ class ServingPlan(StrictTable):
     output_length: Count
     """Tokens that a request generates, mean."""
     length_variation: Number_ = 0.0
-    """Standard deviation over mean of the lengths of prompts and outputs, for waiting times."""
+    """Coefficient of variation of the lengths of prompts and outputs, for waiting times."""
     request_rate: PerSecond | None = None
-    """Requests a second that arrive, at random; without it as many are in flight as fit."""
+    """Requests per second, arriving at random; by default as many are in flight as fit in memory."""
     largest_batch: Count = 2048.0
     """Requests in flight on a replica, at most."""
     tensor_size: Count = 1.0
@@ -188,7 +188,7 @@ class ServingPlan(StrictTable):
     prefill_rank_count: CountOrZero = 0.0
     """Ranks that only prefill, of the ranks of the application, for `prefill = "separate"`."""
     chunk_length: Count = 8192.0
-    """Tokens of prompts that one pass takes, of as many prompts as it needs."""
+    """Tokens of a pass of prefill, at least those of a prompt; short prompts share one."""
     draft_length: CountOrZero = 0.0
     """Tokens that a draft model proposes in a step (speculative decoding)."""
     acceptance: Fraction = 0.8

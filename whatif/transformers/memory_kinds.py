@@ -25,5 +25,5 @@ def memory_words(values: Mapping[str, Any], whole: str, terms: Mapping[str, str]
 
 
 def free_memory(values: Mapping[str, Any], whole: str) -> float:
-    """Bytes of the device that a rank leaves; 0 where its memory is not stated."""
+    """Free memory of the device in bytes; 0 where its size is not stated."""
     return max(float(values[_ROOM]) - float(values[whole]), 0.0) if _ROOM in values else 0.0

@@ -99,7 +99,7 @@ def search_plans(scenario: Scenario, *, keep: Sequence[str] = (), top: int = 10)
     if unknown is not None:
         raise UsageError(f"--keep {unknown}: expected one of {', '.join(known)}{did_you_mean(unknown, known)}")
     sizes = space.candidates(scenario, keep)
-    plan = getattr(scenario.program.loaded.scenario.application, "plan", None)
+    plan = _plan(scenario)
     choices = [(getattr(plan, key),) if key in keep else space.values(scenario, key) for key in space.choices]
     count = len(sizes["tensor_size"]) * int(np.prod([len(values) for values in choices]))
     if count > MOST_PLANS:
@@ -133,14 +133,22 @@ def with_worth(scenario: Scenario, found: PlanSearch, keep: Sequence[str]) -> Pl
 
 def _worth(scenario: Scenario, found: PlanSearch, keep: Sequence[str]) -> Iterator[str]:
     """Sentences: with a change, the time of the best plan, and the gain over that of the machine as it is."""
-    before, parameters = float(found.plans["iteration_time"][0]), scenario.program.parameters
+    parameters = scenario.program.parameters
     for path, change in _changes(scenario).items():
         if path in parameters or path == DOMAIN_GPUS:
             changed = scenario.changed({**scenario.overrides, path: change}, scenario.platform)
-            after = search_plans(changed, keep=keep, top=1)
-            time = float(after.plans["iteration_time"][0])
-            gain = f"{before / time - 1:.1%} faster" if time < before * 0.9995 else "no faster"
-            yield f"with {path} {change}: {format_quantity(time, SECOND, 4)}, {gain}, {_difference(found, after)}"
+            try:
+                result = _gain(found, search_plans(changed, keep=keep, top=1))
+            except InfeasiblePointError:
+                result = "no plan fits"
+            yield f"with {path} {change}: {result}"
+
+
+def _gain(found: PlanSearch, after: PlanSearch) -> str:
+    """Time of the best plan of another search, its gain, and the sizes that differ."""
+    before, time = (float(search.plans["iteration_time"][0]) for search in (found, after))
+    gain = f"{before / time - 1:.1%} faster" if time < before * 0.9995 else "no faster"
+    return f"{format_quantity(time, SECOND, 4)}, {gain}, {_difference(found, after)}"
 
 
 def _difference(found: PlanSearch, after: PlanSearch) -> str:
@@ -152,15 +160,15 @@ def _difference(found: PlanSearch, after: PlanSearch) -> str:
 
 def _changes(scenario: Scenario) -> dict[str, str]:
     """Changes of the machine: memory, bandwidth and rate of a device, links, devices of a link domain, ports."""
-    platform, plan = scenario.program.loaded.scenario.platform, scenario.program.loaded.scenario.application
-    precision = PRODUCT_PRECISIONS[cast("Any", plan).plan.precision]
-    domain = platform.node.domain_gpu_count or platform.node.gpu_count
+    values = evaluate(scenario.program).values
+    domain = values.get(DOMAIN_GPUS, values["platform.node.gpu_count"])
+    precision = PRODUCT_PRECISIONS[_plan(scenario).precision]
     return {
         f"{GPU}.memory_size": "x1.1",
         f"{GPU}.dram_bandwidth": "x1.1",
         f"{GPU}.matrix_rates.{precision}": "x1.1",
         "platform.node.peer_link.link_count": "x2",
-        DOMAIN_GPUS: f"{2 * float(cast('float', domain)):.0f}",
+        DOMAIN_GPUS: f"{2 * float(domain):.0f}",
         "platform.network.port_count": "x2",
     }
 
@@ -171,6 +179,11 @@ def _space(scenario: Scenario) -> PlanSpace:
     if kind not in _SPACES:
         raise UsageError(f'{scenario.document.name}: not a transformer (`application.kind = "training"` or "serving")')
     return cast("PlanSpace", resolve(_SPACES[kind]))
+
+
+def _plan(scenario: Scenario) -> Any:
+    """Plan of a scenario that has a space of plans."""
+    return cast("Any", scenario.program.loaded.scenario.application).plan
 
 
 def _evaluated(

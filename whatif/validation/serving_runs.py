@@ -28,7 +28,7 @@ _RATE: Final = "serving.token_rate"
 
 
 def serving_runs(rows: Rows) -> Table:
-    """One row per measured run: its settings, measured and predicted tokens a second, and the error."""
+    """One row per measured run: its settings, measured and predicted tokens per second, and the error."""
     columns: dict[str, Dimension | None] = {"software": None, "model": None, "platform": None, "ranks": ONE}
     columns |= {"precision": None, "input": ONE, "output": ONE, "batch": ONE}
     columns |= {"measured": PER_SECOND, "predicted": PER_SECOND, "error": ONE}
@@ -41,7 +41,7 @@ def serving_runs(rows: Rows) -> Table:
                                                       found[_RATE].tolist(), errors.tolist(), strict=True)
     ]  # fmt: skip
     masks = kinds(rows)
-    title = f"tokens a second, predicted and measured: {summaries(masks, errors, 'runs')}"
+    title = f"tokens per second, predicted and measured: {summaries(masks, errors, 'runs')}"
     return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, BOUNDS)})
 
 
@@ -62,7 +62,7 @@ def first_tokens(rows: Rows) -> Table:
 
 
 def measured(rows: Rows, column: str = "tokens_per_s") -> FloatArray:
-    """Measured values: by default tokens a second of all ranks."""
+    """Measured values: by default tokens per second of all ranks."""
     return np.array([float(row[column]) for row in rows])
 
 
@@ -74,7 +74,7 @@ def kinds(rows: Rows) -> dict[str, Any]:
 
 
 def predictions(rows: Rows) -> dict[str, FloatArray]:
-    """Predicted tokens a second, and requests in flight on a replica."""
+    """Predicted tokens per second, and requests in flight on a replica."""
     values = [evaluate(serving_scenario(row).program).values for row in rows]
     return {term: np.array([float(found[term]) for found in values]) for term in (_RATE, BATCH)}
 

@@ -8,8 +8,9 @@ from tests.driver import drive
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.transformers.group_collectives import group_collectives
+from whatif.transformers.training.simulated_step import simulated_step
 from whatif.tui.pages.stages import StagesPage
-from whatif.tui.stage_lanes import memory_bar, simulated_step
+from whatif.tui.transformer_parts import memory_bar, step_lanes
 from whatif.tui.widgets.rank_bars import RankBars
 
 PLAN = "application.plan"
@@ -24,16 +25,16 @@ def at(name, **plan):
 def test_the_lanes_are_those_of_the_step():
     program, values = at("llama_training")
     step = simulated_step(program, values)
-    assert step.lanes.window[1] == pytest.approx(float(values["iteration.time"]), rel=1e-9)
-    assert len(step.lanes.node) == 8
+    lanes = step_lanes(step)
+    assert lanes.window[1] == pytest.approx(float(values["iteration.time"]), rel=1e-9)
     # A stage of four ranks times two replicas fills a node.
-    assert step.lanes.node.tolist() == list(range(8))
-    assert step.words == "8 stages, 128 micro batches, 5 parts a stage, bubble 1.1% of the step"
+    assert lanes.node.tolist() == list(range(8))
+    assert step.words == "8 stages, 128 micro batches, 5 parts per stage, bubble 1.1% of the step"
 
 
 def test_what_cannot_be_simulated_and_other_orders_are_said():
     step = simulated_step(*at("llama_training", global_batch="260", micro_batch="1"))
-    assert step.lanes is None
+    assert step_lanes(step) is None
     assert "8 stages do not divide 130 micro batches" in step.words
     assert simulated_step(*at("llama_training", schedule="zero_bubble")).words.endswith("drawn as 1f1b")
 

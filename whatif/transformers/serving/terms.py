@@ -189,10 +189,11 @@ def _bracket(
                       replica_count=parts.replicas, prompt_time=prompt, **_requests(parts))  # fmt: skip
 
     def chosen(end: str, first: Point, second: Point) -> Point:
-        count = parts.add(f"{name}.{end}_batch", serving.chosen_count, condition=below, first_count=first[0],
-                          second_count=second[0])  # fmt: skip
-        time = parts.add(f"{name}.{end}_time", serving.chosen_time, condition=below, first_time=first[1],
-                         second_time=second[1])  # fmt: skip
+        pairs = zip(("batch", "time"), first, second, strict=True)
+        count, time = (
+            parts.add(f"{name}.{end}_{key}", serving.chosen, condition=below, first_value=one, second_value=other)
+            for key, one, other in pairs
+        )
         return count, time
 
     return chosen("low", probe, low), chosen("high", high, probe)

@@ -1,4 +1,4 @@
-"""Results of a training step other than its time: tokens a second, rate and utilisation of the model, memory."""
+"""Results of a training step other than its time: tokens per second, rate and utilisation of the model, memory."""
 
 from __future__ import annotations
 

@@ -14,9 +14,10 @@ from whatif.transformers.serving.parts import MEMORY as SERVING_MEMORY
 from whatif.transformers.serving.results import MEMORY_TERMS as SERVING_TERMS
 from whatif.transformers.training.memory import MEMORY
 from whatif.transformers.training.results import MEMORY_TERMS
+from whatif.transformers.training.simulated_step import simulated_step
 from whatif.tui.pages.page import Page, PageKey
-from whatif.tui.stage_lanes import collective_rows, memory_bar, simulated_step
 from whatif.tui.state import ExplorerState
+from whatif.tui.transformer_parts import collective_rows, memory_bar, step_lanes
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
@@ -89,7 +90,7 @@ class StagesPage(MemoryPage):
         frame, groups = self.query_one("#stages-frame"), self.query_one("#groups")
         frame.display, groups.display = not tabular, tabular
         step = simulated_step(state.session.program, state.session.at.values)
-        frame.border_title = f"one step on every stage: {step.words}" if step.lanes is not None else "one step"
-        self.query_one(RankBars).show(step.lanes)
-        reason = "" if step.lanes is not None else f"No pipeline to show: {step.words}."
+        frame.border_title = f"one step on every stage: {step.words}" if step.schedule is not None else "one step"
+        self.query_one(RankBars).show(step_lanes(step))
+        reason = "" if step.schedule is not None else f"No pipeline to show: {step.words}."
         self.query_one("#step-words", Static).update(Content(reason))
