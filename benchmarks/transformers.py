@@ -1,4 +1,4 @@
-"""Steps of training against llm-analysis: time of a point, plans a second, and errors at measured steps.
+"""Steps of training against llm-analysis: time of a point, plans per second, and errors at measured steps.
 
 llm-analysis pins old packages and runs in a separate environment, created on the first run (0.2 GB). Its share of the
 peak is a setting; the one with its least mean error over all compared steps counts.

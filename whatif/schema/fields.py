@@ -29,7 +29,7 @@ _EXAMPLES = {
     units.FLOP: "6 flop",
     units.BYTE_PER_SECOND: "12.5 GB/s",
     units.FLOP_PER_SECOND: "7.8 Tflop/s",
-    units.PER_SECOND: "2.5 Gcell/s",
+    units.PER_SECOND: "2.5 1/s",
     units.WATT: "300 W",
     units.CARBON_PER_JOULE: "380 gCO2e/kWh",
 }
