@@ -7,7 +7,7 @@ JOBS   ?= auto
 # Hundreds of processes start in the tests: each would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run check test style fast tests monkey architecture bench screenshots clean
+.PHONY: run check test style fast tests monkey architecture bench docs screenshots clean
 
 run: $(VENV)/.installed
 	$(BIN)/whatif open jacobi2d
@@ -41,6 +41,9 @@ architecture: $(VENV)/.installed-test
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.installed-test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 screenshots: $(VENV)/.installed-test
 	WHATIF_WRITE_SCREENSHOTS=1 $(BIN)/pytest tests/tui/test_screenshots.py
