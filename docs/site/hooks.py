@@ -21,7 +21,13 @@ GENERATED: Final = {
     **{f"reference/{kind}.md": lambda kind=kind: reference.keys_page(kind) for kind in reference.FILES},
 }
 """Pages that are made from the code, by their path."""
-_OUTSIDE: Final = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+_OUTSIDE: Final = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
+"""Pages from documents at the root of the project"""
 _LINK: Final = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
@@ -37,7 +43,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _from_root(text: str) -> str:
-    return re.sub(r"\]([(:] ?)docs/", r"]\1", text)
+    """Document whose links are relative to `docs/`."""
+    inside = re.sub(r"\]([(:] ?)docs/", r"]\1", text)
+    return re.sub(r"\]\(([A-Z]+\.md)\)", lambda link: f"]({_OUTSIDE.get(link[1], link[1])})", inside)
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:

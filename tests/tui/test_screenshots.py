@@ -2,8 +2,6 @@
 
 import importlib.metadata
 import os
-import re
-import shlex
 
 import pytest
 from textual.widgets import Input
@@ -15,7 +13,7 @@ from tests.pictures import SCENES, film, gallery, pictures, together
 TEXTUAL_VERSION = "8.2.8"
 FOLDER = ROOT / "screenshots"
 DRAWN = ("why", "which", "training", "serving")
-"""Pictures that commands of the README write."""
+"""Pictures that commands of the documentation write: tests/docs/test_pages.py."""
 WRITE = os.environ.get("WHATIF_WRITE_SCREENSHOTS") == "1"
 
 
@@ -45,21 +43,6 @@ def test_screenshot(scenes):
 @pytest.mark.parametrize("whole", [gallery, film], ids=lambda whole: whole.__name__)
 def test_several_pictures_in_one(whole):
     compare(whole.__name__, whole())
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_pictures_of_the_readme_are_those_of_its_commands(name, whatif_main, tmp_path):
-    """Another version of matplotlib sets letters elsewhere, but writes the same."""
-    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(rf"```sh\n((?:whatif .*\n)*?whatif .* -o {name}.svg)\n", readme)
-    # The commands before it in its block write its files.
-    for command in block.splitlines():
-        assert whatif_main(*shlex.split(command)[1:])[0] == 0
-    drawn = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
-    if WRITE:
-        (FOLDER / f"{name}.svg").write_text(drawn, encoding="utf-8")
-    there = (FOLDER / f"{name}.svg").read_text(encoding="utf-8")
-    assert re.findall(r"<text[^>]*>([^<]*)", there) == re.findall(r"<text[^>]*>([^<]*)", drawn) != []
 
 
 def test_every_picture_is_made_here():
