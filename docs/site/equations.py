@@ -12,6 +12,7 @@ from latex2mathml.converter import convert
 
 from whatif.core.term import signature
 from whatif.equations import latex
+from whatif.models.quantities import Citation
 
 MARK: Final = re.compile(r"<!-- equations: ([\w., ]+) -->")
 _FORMULA: Final = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
@@ -38,7 +39,8 @@ def _unescaped(text: str) -> str:
 def functions(module: str) -> Iterator[Any]:
     """Functions of a module that have an equation, in the order of the file."""
     for function in vars(importlib.import_module(module)).values():
-        if hasattr(function, "citation") and getattr(function, "__module__", "") == module:
+        cited = isinstance(getattr(function, "citation", None), Citation)
+        if cited and function.__module__ == module:
             yield function
 
 
