@@ -86,7 +86,7 @@ class _Reader:
         return f"{done} {factors}".strip()
 
     def factor(self) -> str:
-        """A bracket, number, text or symbol with its marks; empty where there is none."""
+        """A bracket, number, text or symbol with its marks; empty if nothing matches."""
         self.take(r"\s*")
         if words := self.words():
             return rf"\text{{{words}}}"

@@ -45,9 +45,10 @@ def functions(module: str) -> Iterator[Any]:
 
 
 def _sections(module: str) -> Iterator[str]:
+    yield f"### `{module}`\n\n{_summary(importlib.import_module(module))[0]}\n"
     for function in functions(module):
-        summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
-        yield f"**`{module}.{function.__name__}`** {' '.join(summary.split())}\n"
+        summary, rest = _summary(function)
+        yield f"**`{function.__name__}`** {summary}\n"
         yield f"$$\n{latex(function.citation.equation)}\n$$\n"
         arguments = ", ".join(
             f"`{name}`{_unit(found.dimension)}" for name, found in signature(function).parameters.items()
@@ -59,6 +60,12 @@ def _sections(module: str) -> Iterator[str]:
         )
         if rest:
             yield f"{rest}\n"
+
+
+def _summary(documented: Any) -> tuple[str, str]:
+    """First paragraph of a docstring on one line, and the rest."""
+    first, _, rest = inspect.cleandoc(documented.__doc__ or "").partition("\n\n")
+    return " ".join(first.split()), rest
 
 
 def _unit(dimension: object) -> str:
