@@ -24,6 +24,8 @@ WRITTEN = {
     "Σ_d Π_{e≠d} N_e / Σ_d Π_{e≠d} M_e": r"\frac{\sum_{d} \prod_{e \ne d} N_{e}}{\sum_{d} \prod_{e \ne d} M_{e}}",
     "f · (1 + v²) / n̂": r"\frac{f \left(1 + v^2\right)}{\hat{n}}",
     "T = T_in if D = 1, else T_out": r"T = T_{\mathrm{in}} \text{ if } D = 1 ,\  \text{ else } T_{\mathrm{out}}",
+    "N T · price / (life · use)": r"\frac{N T \cdot \text{ price }}{\text{ life } \cdot \text{ use }}",
+    "d_1·…·d_D = P": r"d_{1} \cdot \dots \cdot d_{D} = P",
     "price of the machine / its nodes": r"\frac{\text{ price of the machine }}{\text{ its nodes }}",
     "P mod √(a + b) + φ^(1/a)": r"P \bmod \sqrt{a + b} + \varphi^{\frac{1}{a}}",
 }

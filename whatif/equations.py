@@ -72,20 +72,21 @@ class _Reader:
 
     def product(self) -> str:
         """Factors, and quotients of them: a sum or product extends over all that follows, text ends a numerator."""
-        done, factors = "", ""
+        done, factors, dot = "", "", ""
         while factor := self.factor():
-            if factor.startswith(r"\text") or (factors.startswith(r"\text") and factors):
+            beside_text = factor.startswith(r"\text") or factors.startswith(r"\text")
+            if beside_text and not dot:
                 done, factors = f"{done} {factors}", factor
             else:
-                factors = f"{factors} {factor}".strip()
+                factors = (rf"{factors} \cdot {factor}" if beside_text else f"{factors} {factor}").strip()
             while self.take(r"\s*/\s*"):
                 below = self.product() if _SUM.match(self.text, self.at) else self.factor()
                 factors = rf"\frac{{{_bare(factors)}}}{{{_bare(below)}}}"
-            self.take(r"\s*·")
+            dot = self.take(r"\s*·(?!\s*…)")
         return f"{done} {factors}".strip()
 
     def factor(self) -> str:
-        """A bracket, number, text or symbol with its marks; empty where there is none."""
+        """A bracket, number, text or symbol with its marks; empty if nothing matches."""
         self.take(r"\s*")
         if words := self.words():
             return rf"\text{{{words}}}"

@@ -12,6 +12,7 @@ from latex2mathml.converter import convert
 
 from whatif.core.term import signature
 from whatif.equations import latex
+from whatif.models.quantities import Citation
 
 MARK: Final = re.compile(r"<!-- equations: ([\w., ]+) -->")
 _FORMULA: Final = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
@@ -38,14 +39,16 @@ def _unescaped(text: str) -> str:
 def functions(module: str) -> Iterator[Any]:
     """Functions of a module that have an equation, in the order of the file."""
     for function in vars(importlib.import_module(module)).values():
-        if hasattr(function, "citation") and getattr(function, "__module__", "") == module:
+        cited = isinstance(getattr(function, "citation", None), Citation)
+        if cited and function.__module__ == module:
             yield function
 
 
 def _sections(module: str) -> Iterator[str]:
+    yield f"### `{module}`\n\n{_summary(importlib.import_module(module))[0]}\n"
     for function in functions(module):
-        summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
-        yield f"**`{module}.{function.__name__}`** {' '.join(summary.split())}\n"
+        summary, rest = _summary(function)
+        yield f"**`{function.__name__}`** {summary}\n"
         yield f"$$\n{latex(function.citation.equation)}\n$$\n"
         arguments = ", ".join(
             f"`{name}`{_unit(found.dimension)}" for name, found in signature(function).parameters.items()
@@ -57,6 +60,12 @@ def _sections(module: str) -> Iterator[str]:
         )
         if rest:
             yield f"{rest}\n"
+
+
+def _summary(documented: Any) -> tuple[str, str]:
+    """First paragraph of a docstring on one line, and the rest."""
+    first, _, rest = inspect.cleandoc(documented.__doc__ or "").partition("\n\n")
+    return " ".join(first.split()), rest
 
 
 def _unit(dimension: object) -> str:

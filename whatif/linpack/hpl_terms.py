@@ -30,7 +30,7 @@ def gathered(*values: FloatArray) -> Values:
     return np.stack(np.broadcast_arrays(*values), axis=-1)
 
 
-@model("T of HPL, split into updates and the rest", SOURCE)
+@model("T = T_update + T_rest", SOURCE)
 def hpl_times(values: Values, rank_count: Count, ranks_per_node: Count, socket_count: Count, *, plan: Plan) -> Parts:
     """Run time of HPL as [..., part]: the mean over the processes of solving and multiplying in updates, and the rest.
 
@@ -112,7 +112,7 @@ def update_part(times: Parts) -> Seconds:
     return times[..., 0]
 
 
-@model("T - T_update", SOURCE)
+@model("T_rest = T - T_update", SOURCE)
 def rest_part(times: Parts) -> Seconds:
     """The rest: panels, row swaps, broadcasts, waiting, and the back substitution."""
     return times[..., 1]

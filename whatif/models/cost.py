@@ -43,7 +43,7 @@ def energy_cost(total_energy: Joules, energy_price: FloatArray) -> FloatArray:
     return total_energy * energy_price
 
 
-@model("Σ", "definition")
+@model("Σ of the costs", "definition")
 def total_cost(*costs: FloatArray) -> FloatArray:
     """Total cost of a run: its nodes, and its energy if paid separately. All in one currency."""
     return np.asarray(sum(costs[1:], start=costs[0]))

@@ -89,7 +89,7 @@ def divisors(number: int) -> tuple[int, ...]:
     return tuple(sorted({*small, *(number // factor for factor in small)}))
 
 
-@model("cells a rank = ⌈N_d / d_d⌉", "block distribution, as the largest block of MPI_Type_create_darray")
+@model("cells per rank = ⌈N_d / d_d⌉", "block distribution, as the largest block of MPI_Type_create_darray")
 def local_cells(cell_count: Count, extent: Count) -> Count:
     """Most cells that one of `extent` ranks holds along a dimension: ⌈`cell_count` / `extent`⌉.
 

@@ -45,7 +45,7 @@ class _Operation(NamedTuple):
     bandwidth: FloatArray
 
 
-@model("argmin over algorithms of s_d t_d + s_n t_n + n / B, by the constants of NCCL", "NCCL, tuning.cc @b6475625")
+@model("argmin over algorithms of s_d t_d + s_n t_n + n / B", "NCCL, tuning.cc @b6475625")
 def tuner_choice(
     message_size: Bytes, rank_count: Count, domain_rank_count: Count, network_bandwidth: BytesPerSecond
 ) -> Count:

@@ -37,7 +37,7 @@ def summed_power(*powers: Watts) -> Watts:
     return np.asarray(sum(powers[1:], start=powers[0]))
 
 
-@model("⌊P / n⌋ d(n) + d(P mod n), d(ranks) = min(⌈ranks / ranks per device⌉, devices of a node)", "definition")
+@model("⌊P / n⌋ d(n) + d(P mod n),  d(ranks) = min(⌈ranks / ranks per device⌉, devices of a node)", "definition")
 def devices_in_use(rank_count: Count, ranks_per_node: Count, ranks_per_device: Count, device_count: Count) -> Count:
     """Devices that run kernels: those with ranks, on nodes of n ranks and a last node with the rest.
 

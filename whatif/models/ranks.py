@@ -9,9 +9,9 @@ from whatif.models.quantities import Bytes, Count, model
 _CONFIGURATION = "Choi et al. 2020, sec. 4.1 and the authors' configuration (minitu/hpm)"
 
 
-@model("p = GPUs · ranks per GPU", "definition; Choi et al. 2020, sec. 3.2: one process for each GPU")
+@model("p = g r", "definition; Choi et al. 2020, sec. 3.2: one process for each GPU")
 def ranks_per_node(gpu_count: Count, ranks_per_gpu: Count) -> Count:
-    """Ranks on a full node."""
+    """Ranks on a full node of g GPUs with r ranks each."""
     return gpu_count * ranks_per_gpu
 
 

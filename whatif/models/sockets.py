@@ -47,7 +47,7 @@ def rank_cores(core_count: Count, socket_count: Count, ranks_per_node: Count) ->
     return np.where(share >= 1, np.floor(share), share)
 
 
-@model("c = min(c, t)", "definition")
+@model("c' = min(c, t)", "definition")
 def threaded_cores(core_count: Count, threads_per_rank: Count) -> Count:
     """Cores that the threads of one rank use, of those that it has."""
     return np.minimum(core_count, threads_per_rank)

@@ -53,7 +53,7 @@ def latent_parameters(
     return queries + latent + expanded + head_count * value_size * hidden_size
 
 
-@model("N_f = n h f, n = 3 if gated, else 2", _DEFINITION)
+@model("N_f = n h f,  n = 3 if gated, else 2", _DEFINITION)
 def feed_forward_parameters(hidden_size: Count, feed_forward_size: Count, *, gated: bool) -> Count:
     """Parameters of a feed-forward block, or of one expert. Elementwise."""
     return (3.0 if gated else 2.0) * hidden_size * feed_forward_size
@@ -88,7 +88,7 @@ def model_parameters(
     return layer_count * attention_parameters + dense + expert_layer_count * experts + embedding_parameters
 
 
-@model("l = s + ω (w (2 - w / s) - s), w < s", "definition, causal masks")
+@model("l = s + ω (w (2 - w / s) - s),  w < s", "definition, causal masks")
 def attended_length(sequence_length: Count, window: Count, windowed_fraction: Fraction) -> Count:
     """Twice the mean number of tokens that a token attends to: s under a causal mask.
 
@@ -222,7 +222,7 @@ def kv_width(kv_head_count: Count, tensor_size: Count, head_size: Count, value_s
     return np.ceil(kv_head_count / tensor_size) * (head_size + value_size)
 
 
-@model("f = ((L - L_x) f + L_x (k + n_s) f_x) / L", _DEFINITION)
+@model("f' = ((L - L_x) f + L_x (k + n_s) f_x) / L", _DEFINITION)
 def inner_size(
     layer_count: Count,
     expert_layer_count: Count,

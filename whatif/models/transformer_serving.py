@@ -210,7 +210,7 @@ def idle_time(request_rate: PerSecond, busy_time: Seconds) -> Seconds:
     return np.maximum(1 / request_rate - busy_time, 0.0)
 
 
-@model("b = o / E (K_h - K_l) / (n_h - n_l) + q", "time of a step linear between two numbers of requests in flight")
+@model("b = o (K_h - K_l) / (E (n_h - n_l)) + q", "time of a step linear between two numbers of requests in flight")
 def added_time(
     output_length: Count,
     step_tokens: Count,
@@ -300,7 +300,7 @@ def step_batch(batch: Count, batch_limit: Count) -> Count:
     return np.minimum(np.maximum(batch, 1.0), np.maximum(batch_limit, 1.0))
 
 
-@model("W = P(n ≥ c) S_c / (c - λ S_c) (1 + v²) / 2, S_c = a + b c", _SHARING)
+@model("W = P(n ≥ c) S_c (1 + v²) / (2 (c - λ S_c)),  S_c = a + b c", _SHARING)
 def slot_wait(
     request_rate: PerSecond,
     replica_count: Count,
@@ -332,7 +332,7 @@ def slot_wait(
     return np.where(able, wait, np.inf)
 
 
-@model("W = ρ S (1 + v²) / (2 (1 - ρ)), ρ = λ S", "Pollaczek 1930, Khinchine 1932: M/G/1")
+@model("W = ρ S (1 + v²) / (2 (1 - ρ)),  ρ = λ S", "Pollaczek 1930, Khinchine 1932: M/G/1")
 def prompt_wait(
     request_rate: PerSecond, replica_count: Count, prompt_time: Seconds, length_variation: Fraction
 ) -> Seconds:

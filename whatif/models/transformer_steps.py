@@ -196,7 +196,7 @@ def score_size(token_count: Count, head_count: Count, sequence_length: Count, te
     return 5.0 * token_count * head_count * sequence_length / tensor_size
 
 
-@model("Σ", _DEFINITION)
+@model("Σ of the sizes", _DEFINITION)
 def summed_size(*sizes: Bytes) -> Bytes:
     """Sum of sizes. Elementwise."""
     return reduce(np.add, sizes, np.zeros(()))
