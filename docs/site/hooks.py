@@ -12,6 +12,7 @@ from mkdocs.structure.pages import Page
 
 from docs.site import reference
 from docs.site.equations import with_equations, with_mathml
+from docs.site.notebooks import notebook_page
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 GENERATED: Final = {
@@ -28,6 +29,7 @@ _OUTSIDE: Final = {
     "SECURITY.md": "security.md",
 }
 """Pages from documents at the root of the project"""
+_SESSION: Final = re.compile(r"^```console .*$", re.MULTILINE)
 _LINK: Final = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
@@ -37,6 +39,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, path, content=page()))
     for name, path in _OUTSIDE.items():
         files.append(File.generated(config, path, content=_from_root((ROOT / name).read_text(encoding="utf-8"))))
+    for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=notebook_page(notebook)))
     for picture in sorted((ROOT / "screenshots").iterdir()):
         files.append(File.generated(config, f"screenshots/{picture.name}", abs_src_path=str(picture)))
     return files
@@ -49,7 +53,7 @@ def _from_root(text: str) -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Fill in equations, and point links to files at the root of the project to their pages."""
+    """Fill in equations, drop the options of sessions, and point links to files at the root to their pages."""
     up = "../" * page.file.src_uri.count("/")
     names = {f"{up}../{name}": f"{up}{path}" for name, path in _OUTSIDE.items()}
 
@@ -57,7 +61,7 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
         path = names.get(link[1], link[1])
         return "](" + path.replace(f"{up}../screenshots/", f"{up}screenshots/")
 
-    return with_equations(_LINK.sub(target, markdown))
+    return with_equations(_LINK.sub(target, _SESSION.sub("```console", markdown)))
 
 
 def on_page_content(html: str, **_: Any) -> str:

@@ -66,30 +66,27 @@ def library_page() -> str:
 
 def keys_page(kind: str) -> str:
     """Every key of a kind of file by table, with unit, range, default and meaning."""
-    tables = list(_tables(FILES[kind], {}).items())
+    others = {table: name for name, table in FILES.items() if name != kind}
     sections = [f"# Keys of a {kind} file", ""]
-    for table, paths in tables:
-        where = ", ".join(f"`[{path}]`" if path else "top level" for path in paths[:4]) + (
-            ", .." if len(paths) > 4 else ""
-        )
-        sections += [
-            f"## {table.__name__}",
-            "",
-            where,
-            "",
-            _plain(" ".join((table.__doc__ or "").split())),
-            "",
-            *_keys(table),
-            "",
-        ]
+    for table, paths in _tables(FILES[kind], {}).items():
+        where = ", ".join(f"`[{path}]`" for path in paths[:4]) + (", .." if len(paths) > 4 else "")
+        sections += [f"## {table.__name__}" if paths[0] else "## Top level", "", where, "", _summary(table), ""]
+        if table in others:
+            sections += [f"The keys are those of a [{others[table]} file]({others[table]}.md).", ""]
+        else:
+            sections += [*_keys(table), ""]
     return "\n".join(sections)
+
+
+def _summary(table: type[BaseModel]) -> str:
+    return _plain(" ".join((table.__doc__ or "").split()))
 
 
 def _tables(
     table: type[BaseModel], found: dict[type[BaseModel], list[str]], path: str = ""
 ) -> dict[type[BaseModel], list[str]]:
     """Tables below a table with the paths at which they stand, each described once."""
-    known = table in found
+    known = table in found or (path and table in FILES.values())
     found.setdefault(table, []).append(path)
     for name, info in () if known else table.model_fields.items():
         key = f"{path}.{info.alias or name}".lstrip(".")
@@ -115,7 +112,7 @@ def _keys(table: type[BaseModel]) -> Iterator[str]:
     for name, key in table_keys(table):
         info = table.model_fields[name]
         default = "required" if info.is_required() else _default(info.get_default(call_default_factory=True), key.field)
-        help_text = field_help(table).get(name) or info.description or ""
+        help_text = field_help(table).get(name) or " ".join(_summary(below) for below, _ in _inner(info.annotation))
         yield f"| `{info.alias or name}` | {_values(info.annotation, key)} | {default} | {_plain(_cell(help_text))} |"
 
 
@@ -131,7 +128,7 @@ def _values(annotation: Any, key: KnownKey) -> str:
 
 
 def _default(value: Any, field: QuantityField | None) -> str:
-    if value is None or value in ({}, ()):
+    if value is None or value in ({}, (), "") or isinstance(value, BaseModel):
         return ""
     if isinstance(value, float) and field is not None and field.dimension is not None:
         return f"`{format_quantity(value, field.dimension)}`"

@@ -27,6 +27,13 @@ def test_pages_load_nothing_from_other_hosts(site):
     assert {name: found for name, page in site.items() if (found := loaded.findall(page))} == {}
 
 
+def test_blocks_of_code_are_blocks(site):
+    # The architecture page quotes a fence.
+    assert [
+        name for name, page in site.items() if "```" in re.sub(r"<code>.*?</code>", "", page, flags=re.DOTALL)
+    ] == []
+
+
 def test_formulas_are_mathml(site):
     assert site["models/messages/index.html"].count('display="block"') > 10
     assert not [name for name, page in site.items() if 'class="arithmatex"' in page]

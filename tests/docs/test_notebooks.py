@@ -1,0 +1,33 @@
+"""Notebooks run, and their stored output is what they print; pictures differ with the version of matplotlib."""
+
+from __future__ import annotations
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from docs.site.notebooks import notebook_page
+from tests.paths import ROOT
+
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def printed(notebook):
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    texts = [output.get("text") or output.data.get("text/plain") for output in outputs]
+    return [text for text in texts if not text.startswith("<Figure")]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_prints_what_it_shows(path, tmp_path):
+    stored, run = nbformat.read(path, 4), nbformat.read(path, 4)
+    NotebookClient(run, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert printed(run) == printed(stored) != []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_page_of_a_notebook_has_its_code_and_output(path):
+    page = notebook_page(path)
+    for cell in nbformat.read(path, 4).cells:
+        assert cell.source.replace("<details>", '<details markdown="1">') in page
+    assert page.count("data:image/png") == path.read_text().count('"image/png"')
