@@ -6,6 +6,8 @@ import importlib
 import pkgutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from html import escape
+from inspect import cleandoc
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
@@ -39,17 +41,20 @@ def _verb(command: click.Command, context: click.Context, level: int) -> Iterato
         below = command.get_command(context, name)
         inner = click.Context(below, info_name=name, parent=context, color=False)
         usage = " ".join(below.collect_usage_pieces(inner))
-        yield f"{'#' * level} {inner.command_path}\n\n{_plain(below.help or '')}\n"
+        yield f"{'#' * level} {inner.command_path}\n\n{_plain(cleandoc(below.help or ''))}\n"
         yield f"```text\n{inner.command_path} {usage}\n```\n"
         yield from _options(below, inner)
         yield from _verb(below, inner, level + 1)
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[str]:
-    records = [found for option in command.params if (found := option.get_help_record(context))]
+    records = [found for option in command.params if (found := option.get_help_record(context)) and found[1]]
     if records:
         yield "| option | meaning |\n|---|---|"
-        yield from (f"| `{_cell(names)}` | {_plain(_cell(text))} |" for names, text in records)
+        yield from (
+            f"| <code>{escape(names).replace('|', '&#124;')}</code> | {_plain(_cell(text))} |"
+            for names, text in records
+        )
         yield ""
 
 
