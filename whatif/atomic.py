@@ -37,7 +37,8 @@ def atomic_file(path: Path, keep: tuple[type[BaseException], ...] = (KeyboardInt
     except (KeyboardInterrupt, OSError, UsageError) as problem:
         kept = _kept(temporary, path) if isinstance(problem, keep) else ""
         if isinstance(problem, KeyboardInterrupt):
-            raise KeyboardInterrupt(f"interrupted{kept}") from None
+            problem.args = (f"{str(problem) or 'interrupted'}{kept}",)
+            raise
         message = f"{path}: cannot be written: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
         raise UsageError(f"{message}{kept}") from problem
     finally:

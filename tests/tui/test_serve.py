@@ -52,7 +52,7 @@ COLOURS = """(async () => {
 
 @contextlib.contextmanager
 def serving(*options):
-    """Run `whatif serve jacobi2d`: its process and address; in the end Ctrl+C must end it without a traceback."""
+    """Run `whatif serve jacobi2d`: what it printed, its port and the path with the token; Ctrl+C must end it."""
     words = [sys.executable, "-m", "whatif", "serve", "jacobi2d", "--port", "0", *options]
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         told = ""
@@ -61,7 +61,8 @@ def serving(*options):
                 line = process.stderr.readline()
                 assert line, told
                 told += line
-            yield told, int(re.search(r"port (\d+)\)", told)[1])
+            path = urlsplit(re.search(r"^http\S+", told, re.MULTILINE)[0]).path
+            yield told, int(re.search(r"port (\d+)\)", told)[1]), path
         finally:
             process.send_signal(signal.SIGINT)
             try:
@@ -180,8 +181,8 @@ def test_a_browser_shows_the_explorer_and_an_edit_in_it_gives_the_number_of_the_
             looks = [await page.evaluate(COLOURS % picture) for picture in (first, second, third)]
             return (first, second, third), looks
 
-    with chromium(tmp_path / "profile") as devtools, serving() as (_, port):
-        pictures, looks = asyncio.run(looked_at(devtools, f"http://127.0.0.1:{port}/"))
+    with chromium(tmp_path / "profile") as devtools, serving() as (_, port, path):
+        pictures, looks = asyncio.run(looked_at(devtools, f"http://127.0.0.1:{port}{path}"))
         for number, picture in enumerate(pictures):
             (tmp_path / f"{number}.png").write_bytes(base64.b64decode(picture))
     assert len(set(pictures)) == 3, "a key changed nothing"
@@ -198,32 +199,42 @@ def reachable(address, port):
 @served
 @pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is this machine on Linux only")
 def test_it_listens_at_the_loopback_address_alone_unless_told_otherwise():
-    with serving() as (told, port):
+    with serving() as (told, port, _):
         assert "warning" not in told
         assert (reachable("127.0.0.1", port), reachable("127.0.0.2", port)) == (True, False)
-    with serving("--host", EVERYWHERE) as (told, port):
-        assert told.startswith("warning: there is no authentication")
+    with serving("--host", EVERYWHERE) as (told, port, _):
+        assert told.startswith("warning: the link crosses the network unencrypted")
         assert (reachable("127.0.0.1", port), reachable("127.0.0.2", port)) == (True, True)
 
 
 @served
-def test_pages_of_other_sites_reach_no_explorer():
-    async def answer(port, origin):
+def test_an_explorer_opens_with_the_token_only():
+    async def answer(port, path):
         from aiohttp import ClientSession, WSServerHandshakeError
 
         # Pings go on and on, so that waiting for a message alone would never end.
         async with asyncio.timeout(PATIENCE), ClientSession() as session:
             try:
-                async with session.ws_connect(f"http://127.0.0.1:{port}/ws", origin=origin) as connection:
+                async with session.ws_connect(f"http://127.0.0.1:{port}{path}ws") as connection:
                     return (await connection.receive()).type.name
             except WSServerHandshakeError as error:
                 return error.status
 
-    with serving("--public-url", "https://hub.example/whatif/") as (_, port):
-        for origin in (None, "http://elsewhere.example", f"http://elsewhere.example:{port}", "null"):
-            assert asyncio.run(answer(port, origin)) == 403
-        for origin in (f"http://127.0.0.1:{port}", f"http://localhost:{port}", "https://hub.example"):
-            assert asyncio.run(answer(port, origin)) == "BINARY"
+    async def status(port, path):
+        from aiohttp import ClientSession
+
+        async with ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as response:
+            return response.status, await response.text()
+
+    with serving() as (_, port, path), serving() as (_, _, other):
+        assert len(path) > 30
+        assert path != other
+        for wrong in ("/", other, path.upper(), path[:-2] + "/"):
+            assert asyncio.run(answer(port, wrong)) == 403
+            assert asyncio.run(status(port, wrong)) == (403, "Open the link that `whatif serve` printed.\n")
+        assert asyncio.run(status(port, "/static/js/textual.js"))[0] == 403
+        assert asyncio.run(status(port, f"{path}static/js/textual.js"))[0] == 200
+        assert asyncio.run(answer(port, path)) == "BINARY"
 
 
 @served
@@ -231,13 +242,14 @@ def test_a_page_names_the_public_address():
     from urllib.request import urlopen
 
     with (
-        serving("--public-url", "https://hub.example/whatif/") as (told, _),
-        serving() as (_, port),
+        serving("--public-url", "https://hub.example/whatif/") as (told, _, hub),
+        serving() as (_, port, path),
     ):
-        assert told.startswith("https://hub.example/whatif shows ")
-        with urlopen(f"http://127.0.0.1:{port}/") as page:
+        assert hub.startswith("/whatif/")
+        assert told.startswith(f"https://hub.example{hub}\nshows ")
+        with urlopen(f"http://127.0.0.1:{port}{path}") as page:
             text = page.read().decode()
-        assert f"ws://127.0.0.1:{port}/ws" in text
+        assert f"ws://127.0.0.1:{port}{path}ws" in text
         assert {urlsplit(address).hostname for address in re.findall(r"\w+://[^\"']+", text)} == {"127.0.0.1"}
 
 

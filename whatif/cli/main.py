@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import io
-import os
 import sys
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from whatif import __version__
 from whatif.cli.lazy_group import LazyGroup
+from whatif.cli.process import PipeClosed, end_on_signals, open_streams, silence
 from whatif.errors import EXIT_USAGE, WhatifError
 from whatif.plugins import Verb, registered_verbs
 
@@ -52,12 +51,23 @@ VERBS: Final[dict[str, Verb]] = {
 EPILOG: Final = (
     "SCENARIO is a path or the name of a shipped scenario, such as jacobi2d. Data goes to stdout, notes to stderr. "
     "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 infeasible point, 5 results differ, or errors are too large, "
-    "130 interrupted."
+    "130 interrupted (143 by SIGTERM, 129 by SIGHUP)."
 )
 
 
+class Program(LazyGroup):
+    """Verbs, with a closed pipe kept from click, which would exit with 1 at it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise PipeClosed from None
+
+
 @click.group(
-    cls=LazyGroup,
+    cls=Program,
     verbs=VERBS,
     title="Verbs",
     invoke_without_command=True,
@@ -74,8 +84,8 @@ def program(context: click.Context) -> None:
 
 def main() -> None:
     """Run the program; errors of the user are shown without a traceback."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+    open_streams()
+    end_on_signals()
     try:
         code = program.main(standalone_mode=False)
         sys.stdout.flush()
@@ -85,22 +95,17 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        _fail(str(error.__cause__ or error) or "interrupted", 130)
+        cause = error.__cause__ or error
+        _fail(str(cause) or "interrupted", getattr(cause, "exit_code", 130))
     except MemoryError:
         _fail("not enough memory; use fewer points", EXIT_USAGE)
-    except BrokenPipeError:
-        # The reader has closed the pipe; Python would report that again when it closes stdout.
-        _silence()
+    except (PipeClosed, BrokenPipeError):
+        silence()
         sys.exit(0)
     except OSError as error:
-        _silence()
+        silence()
         _fail(f"the output cannot be written: {error.strerror or error}", 2)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _silence() -> None:
-    """Discard the rest of stdout's buffer: it could not be written, and would be tried again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import secrets
 import shlex
 import socket
 import sys
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 import click
 
@@ -25,7 +25,7 @@ _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - to recognise, not to 
 @click.command("serve")
 @scenario_options
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any that is free.")
-@click.option("--host", default=_LOCAL, show_default=True, help="Address to listen at; there is no authentication.")
+@click.option("--host", default=_LOCAL, show_default=True, help="Address to listen at.")
 @click.option("--public-url", metavar="URL", help="Address for browsers, behind a tunnel or proxy: http://..")
 def command(
     scenario: str,
@@ -36,7 +36,10 @@ def command(
     host: str,
     public_url: str | None,
 ) -> None:
-    """Show the explorer on SCENARIO in a browser, one for each page that is opened, until Ctrl+C."""
+    """Show the explorer on SCENARIO in a browser, one for each page that is opened, until Ctrl+C.
+
+    The address is a link with a secret token: whoever has it acts with your rights.
+    """
     from whatif.api.common import load
     from whatif.tui.config import read_config
 
@@ -46,8 +49,8 @@ def command(
     explorer = _explorer(scenario, platform, platform_dirs, overrides)
     with _listener(host, port) as listener:
         url = _url(public_url, host, listener.getsockname()[1])
-        if not _is_local(host):
-            click.echo(f"warning: there is no authentication: who reaches {url} acts with your rights", err=True)
+        if not _is_local(host) and not url.startswith("https:"):
+            click.echo("warning: the link crosses the network unencrypted; an SSH tunnel avoids that", err=True)
         _serve(explorer, scenario, url, listener)
 
 
@@ -88,7 +91,11 @@ def _url(public_url: str | None, host: str, port: int) -> str:
 
 
 def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None:
-    """Answer browsers until Ctrl+C: an explorer for each page, ended with it."""
+    """Answer browsers that know the token until Ctrl+C: an explorer for each page, ended with it.
+
+    All addresses begin with the token, so that neither other users of the machine nor pages of other sites in the same
+    browser reach an explorer.
+    """
     try:
         from aiohttp import web
         from textual_serve.server import Server
@@ -96,31 +103,24 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
         raise UsageError("`whatif serve` needs textual-serve: install whatif[serve]") from None
 
     host, port = listener.getsockname()[:2]
-    origins = _origins(host, port, url)
+    token = secrets.token_urlsafe(24)
 
     class Explorers(Server):
         async def on_startup(self, app: web.Application) -> None:
-            everybody = "every user of this machine" if _is_local(host) else "everybody who can reach it"
-            click.echo(f"{url} shows the explorer to {everybody} ({host}, port {port}); Ctrl+C ends it", err=True)
+            click.echo(f"{url}/{token}/", err=True)
+            click.echo(f"shows the explorer to whoever has this link ({host}, port {port}); Ctrl+C ends it", err=True)
 
-        async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-            if origins and request.headers.get("Origin") not in origins:
-                raise web.HTTPForbidden(text="this page is not of the explorer's server")
-            return await super().handle_websocket(request)
+        async def _make_app(self) -> web.Application:
+            app = web.Application()
+            app.add_subapp(f"/{token}", await super()._make_app())
+            app.router.add_get("/{path:.*}", _refuse)
+            return app
 
         def run(self) -> None:
             # A page that stays open would otherwise hold up the end for a minute.
             web.run_app(self._make_app(), sock=listener, print=None, access_log=None, shutdown_timeout=1.0)
 
+    async def _refuse(_: web.Request) -> web.Response:
+        raise web.HTTPForbidden(text="Open the link that `whatif serve` printed.\n")
+
     Explorers(explorer, title=f"whatif {title}", public_url=url, templates_path=_TEMPLATES).run()
-
-
-def _origins(host: str, port: int, url: str) -> set[str]:
-    """Sites whose pages may open an explorer, since pages of other sites in the same browser reach this machine too.
-
-    Empty, for any, where everybody can reach it anyway.
-    """
-    if not _is_local(host):
-        return set()
-    public = urlsplit(url)
-    return {f"{public.scheme}://{public.netloc}", f"http://localhost:{port}", f"http://{_LOCAL}:{port}"}
