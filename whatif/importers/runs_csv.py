@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.importers.cells import is_missing, looks_like_number
-from whatif.importers.mapping import SheetLayout, filters_of, no_column, position_of, refuse_other_unit, split_unit
+from whatif.importers.mapping import (
+    DURATIONS,
+    SheetLayout,
+    filters_of,
+    no_column,
+    position_of,
+    refuse_other_unit,
+    split_unit,
+)
 from whatif.importers.run_columns import REPETITION, has_known_unit, run_table, unit_of
 from whatif.importers.sheets import SheetRows, opened, read_rows
 from whatif.importers.text import chunks, pieces, refuse
@@ -100,7 +108,7 @@ def sheet_runs(
     """Runs of a text in pieces that end with a line; see `parse_runs_csv`."""
     where = where or {}
     sheet, first, texts = opened(texts, file)
-    sheet = _checked(sheet, file)
+    sheet = _with_forms(_checked(sheet, file), columns or {})
     pair = None if long is None else (_found(sheet, long[0]), _found(sheet, long[1]))
     filters = filters_of(sheet, where)
     wanted = _wanted(sheet, first, columns, pair, filters, file)
@@ -127,6 +135,16 @@ def _checked(sheet: SheetLayout, file: str) -> SheetLayout:
         message = f"the heading of {names.count(twice)} columns: give each another one"
         raise refuse(file, message, sheet.line, twice[:80])
     return SheetLayout(sheet.separator, names, sheet.line)
+
+
+def _with_forms(sheet: SheetLayout, columns: Mapping[str, str]) -> SheetLayout:
+    """The sheet with the form of durations in its headings, where a mapping states it: `time=Elapsed [mm:ss]`."""
+    names = list(sheet.names)
+    for text in columns.values():
+        plain, unit = split_unit(text)
+        if unit in DURATIONS and (at := position_of(sheet, plain)) >= 0 and not split_unit(names[at])[1]:
+            names[at] = text
+    return replace(sheet, names=tuple(names))
 
 
 def _found(sheet: SheetLayout, heading: str) -> int:
