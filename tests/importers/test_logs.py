@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.paths import DATA
+from tests.paths import DATA, ROOT
 from whatif.errors import InvalidFileError, UsageError
 from whatif.importers.logs import Pattern, pattern_of, read_logs, shipped_patterns
 from whatif.importers.safe_patterns import LONGEST, compiled
@@ -162,3 +162,19 @@ def test_logs_become_a_file_that_fits_and_validations_read(whatif_main, tmp_path
     rows = list(csv.DictReader(io.StringIO(out)))
     assert (code, len(rows)) == (0, 5)
     assert {float(row["measured [s]"]) for row in rows} == {42.8, 74.2, 137.9, 263.4, 512.6}
+
+
+def test_the_pattern_and_the_output_in_the_documentation_are_valid(tmp_path, whatif_main, monkeypatch):
+    text = (ROOT / "docs" / "runs.md").read_text()
+    (example,) = re.findall(r"```toml\n(title.*?)```", text, re.DOTALL)
+    (tmp_path / "a_n4.txt").write_text(
+        "solver v3\nrows 3\ncolumns 5\n100 ms: start\nwrote in 5 ms\nwrote in 7 ms\n350 ms: end\nelapsed: 0:02:00\nend of run\n"
+    )
+    table = read_logs([tmp_path / "a_n4.txt"], own(tmp_path, example))
+    found = {name: column.values[0] for name, column in table.columns.items() if name != "file"}
+    assert found == {
+        "time": 120, "io_time": 0.012, "span": 0.25, "nodes": 4, "rows": 3, "columns": 5, "cells": 15, "version": "3",
+    }  # fmt: skip
+    monkeypatch.chdir(ROOT)
+    out = whatif_main("import", "logs", "tests/data/hpl/hpccoutf.txt")[1]
+    assert all(f"    {line}" in text for line in out.splitlines())

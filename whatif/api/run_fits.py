@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from whatif.fitting.grid_study import GridOptions, GridTarget, study_grid
 from whatif.fitting.least_squares import Interval
 from whatif.fitting.regression_study import RegressionOptions, regress
 from whatif.fitting.scaling_study import EXAMPLE, FittedScaling, ScalingOptions, study_scaling
-from whatif.importers.mapping import parse_mapping
+from whatif.importers.mapping import parse_mapping, split_unit
 from whatif.importers.measurement_files import (
     ColumnNames,
     Files,
@@ -65,7 +66,8 @@ def fit_regression(
     """
     runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
     others = None if held_out is None else read_run_files(held_out, columns, where, long)
-    points = _points("--at", at, "nodes=512,size=8 GB")
+    with _columns_explained(runs):
+        points = _points("--at", at, "nodes=512,size=8 GB")
     options = RegressionOptions(
         formula, search, compare, folds, repeat, hold_out, level, interval, points, second_opinion, seed, show
     )
@@ -157,7 +159,14 @@ def _columns_explained(runs: Table) -> Iterator[None]:
     except UsageError as error:
         names = [name for name in runs.columns if f"`{name}`" in str(error)]
         reasons = [line for line in warnings_of(runs) if any(f"`{name}" in line for name in names)]
-        raise UsageError("; ".join([str(error), *reasons])) from None
+        raise UsageError("; ".join([str(error), *reasons, *_renamed(runs, str(error))])) from None
+
+
+def _renamed(runs: Table, message: str) -> list[str]:
+    """Names of the columns whose headings are in a message."""
+    entries = re.findall(r"(\w+) is `([^`]*)`", runs.notes.get("columns", ""))
+    plain = ((name, split_unit(heading)[0]) for name, heading in entries)
+    return [f"the heading `{heading}` is `{name}` in a formula" for name, heading in plain if heading in message]
 
 
 def _points(option: str, points: Sequence[str | Mapping[str, str | float]], example: str) -> list[dict[str, str]]:

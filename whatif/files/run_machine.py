@@ -1,4 +1,4 @@
-"""Machine of measured runs, of which only the names of the files are known; ranks and nodes of a scenario of them."""
+"""Machine file of measured runs that states nothing else about it; ranks and nodes of a scenario of the runs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def machine_text(runs: str) -> str:
     """A platform without power, prices, devices and networks: results that need them are absent, with the reason."""
     document: dict[str, Any] = {
         "name": "Machine of the runs",
-        "description": f"Machine of {runs}. State what is known of it, or run the scenario with --platform NAME.",
+        "description": f"Machine of {runs}. State its values, or run the scenario with --platform NAME.",
         "node_count": _NO_LIMIT,
         "node": {"socket_count": 1},
         "network": {"inter_node": {"short_limit": "512 B", "eager_limit": "8 KiB"}},
         "sources": {"*": {"grade": "assumed", "source": _UNKNOWN}},
     }
-    return f"# The machine of {runs}, of which the runs tell no power, price, device or network.\n{toml_text(document)}"
+    return f"# The machine of {runs}; the runs tell no power, price, device or network.\n{toml_text(document)}"
 
 
 @dataclass(frozen=True)

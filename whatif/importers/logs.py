@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from whatif.errors import InvalidFileError, UsageError, did_you_mean
-from whatif.importers.cells import numbers_of
+from whatif.importers.cell_numbers import numbers_of
 from whatif.importers.run_columns import has_known_unit, run_table
 from whatif.importers.safe_patterns import LONGEST, compiled
 from whatif.importers.text import chunks, refuse

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.importers.cells import is_missing, looks_like_number
+from whatif.importers.cell_numbers import is_missing, looks_like_number
 from whatif.importers.mapping import (
     DURATIONS,
     SheetLayout,

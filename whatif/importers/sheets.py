@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import InvalidFileError
-from whatif.importers.cells import MISSING, failures, is_missing, looks_like_number, numbers_of
+from whatif.importers.cell_numbers import MISSING, failures, is_missing, looks_like_number, numbers_of
 from whatif.importers.mapping import SheetLayout
 from whatif.importers.numbers import MOST_ROWS, is_number
 from whatif.importers.text import CUT_OFF, refuse, whole_lines

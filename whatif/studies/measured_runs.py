@@ -225,6 +225,8 @@ class _Reader:
             )
             meant = usual_heading(name)
             hint = f"; did you mean `{meant}`?" if meant else did_you_mean(name, dict.fromkeys(known))
+            if meant == "nodes":
+                hint = "; state the ranks of a node, `ranks_per_node`, and `rank_count`"
             raise self._refused(name, f"neither a parameter nor a result nor a phase of the scenario{hint}")
         return ends[0]
 

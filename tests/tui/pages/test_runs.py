@@ -156,7 +156,7 @@ def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):
     state = ExplorerState.start(Session.start(Scenario.open(tmp_path / "own.toml")))
     for formula in ("", "time_per_epoch ~ log(batch_size)"):
         view = replace(VIEW, formula=formula)
-        taken = write_model(view, tmp_path / "model.toml", None)
+        taken = write_model(view, tmp_path / "model.toml", None, False)
         state = EditAll(taken.edits).apply(state)
         fit = regression_of_view(view)
         assert float(state.session.point.terms["time_per_epoch"]) > fit.measured.min()

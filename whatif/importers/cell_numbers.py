@@ -34,7 +34,7 @@ _MOST_WORDS: Final = 3
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of a column, NaN where a cell is missing, and what is to be told about them."""
+    """Numbers of a column, NaN where a cell is missing, and remarks about them."""
 
     values: FloatArray
     words: tuple[str, ...] = ()
