@@ -168,7 +168,8 @@ def test_the_pattern_and_the_output_in_the_documentation_are_valid(tmp_path, wha
     text = (ROOT / "docs" / "runs.md").read_text()
     (example,) = re.findall(r"```toml\n(title.*?)```", text, re.DOTALL)
     (tmp_path / "a_n4.txt").write_text(
-        "solver v3\nrows 3\ncolumns 5\n100 ms: start\nwrote in 5 ms\nwrote in 7 ms\n350 ms: end\nelapsed: 0:02:00\nend of run\n"
+        "solver v3\nrows 3\ncolumns 5\n100 ms: start\nwrote in 5 ms\nwrote in 7 ms\n"
+        "350 ms: end\nelapsed: 0:02:00\nend of run\n"
     )
     table = read_logs([tmp_path / "a_n4.txt"], own(tmp_path, example))
     found = {name: column.values[0] for name, column in table.columns.items() if name != "file"}
