@@ -66,7 +66,7 @@ class LogPattern(StrictTable):
     """Regular expression of a line that only this application writes."""
     run: str = ""
     """Regular expression of the last line of a run, where a file holds several; by default a file is one run."""
-    columns: Annotated[dict[str, LogColumn], Field(min_length=1)]
+    columns: dict[Annotated[str, Field(pattern=r"^[A-Za-z]\w*$")], LogColumn] = Field(min_length=1)
     """Columns of the table by name."""
 
 
@@ -76,7 +76,6 @@ class Pattern:
 
     name: str
     spec: LogPattern
-    file: str
     expressions: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     """By their path in the file, such as `columns.time.line`."""
 
@@ -96,7 +95,7 @@ class Pattern:
                 found |= {at: compiled(text, groups=int(at.startswith("columns.")))} if text else {}
             except ValueError as error:
                 raise InvalidFileError([document.problem(tuple(at.split(".")), str(error))]) from None
-        return cls(path.stem, spec, shown_path(path), found)
+        return cls(path.stem, spec, found)
 
     def runs(self, lines: Iterable[str], file_name: str) -> list[Row]:
         """Runs of one file."""
