@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from whatif.api.linpack import tune_hpl as tune_hpl
     from whatif.api.measurements import import_gpu as import_gpu
     from whatif.api.measurements import import_kernels as import_kernels
+    from whatif.api.measurements import import_logs as import_logs
     from whatif.api.measurements import import_model as import_model
     from whatif.api.measurements import import_network as import_network
     from whatif.api.measurements import import_runs as import_runs
@@ -93,6 +94,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.measurements": (
         "import_gpu",
         "import_kernels",
+        "import_logs",
         "import_model",
         "import_network",
         "import_runs",

@@ -48,7 +48,7 @@ def test_fit_written_to_new_platform_can_be_loaded(tmp_path):
 def test_regression_is_written_with_scenario_and_predicts_the_same(tmp_path):
     fit = whatif.fit_regression(GRID, formula="total_time ~ processes", at=[{"processes": 512}])
     remarks = fit.write(tmp_path / "step.toml", tmp_path / "ask.toml", platform="frontier")
-    assert "--set application.estimates" in remarks[1] or "--set application.phases" in remarks[1]
+    assert "--set parameters.processes=VALUE" in remarks[1]
     parameter = remarks[1].split("--set ")[1].partition("=")[0]
     answer = whatif.run(tmp_path / "ask.toml", overrides={parameter: 512})
     np.testing.assert_allclose(float(answer["total_time"]), fit.to_pandas()["fit"][0], rtol=1e-9)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+import tomli
 from numpy.testing import assert_allclose
 from scipy.stats import f as f_distribution
 
@@ -492,3 +494,94 @@ def test_nothing_is_written_where_an_answer_is_refused(whatif_main, tmp_path, ro
     assert message in err
     assert not (tmp_path / "m.toml").exists()
     assert not (tmp_path / "q.toml").exists()
+
+
+SCALING = "nodes,ranks,time [s]\n" + "".join(
+    f"{nodes},{64 * nodes},{time}\n" for nodes, time in ((1, 100.3), (2, 52.1), (4, 27.0), (8, 14.9), (16, 8.4))
+)
+
+
+def scenario_of(whatif_main, tmp_path, text, formula, *options):
+    (tmp_path / "runs.csv").write_text(text)
+    asked = ("--formula", formula, "-o", "m.toml", "--scenario", "ask.toml", *options)
+    code, _, err = whatif_main("fit", "regression", "runs.csv", *asked)
+    assert code == 0, err
+    return tomli.loads((tmp_path / "ask.toml").read_text())
+
+
+@pytest.mark.parametrize(
+    ("text", "formula", "ranks", "per_node", "parameters"),
+    [
+        (SCALING, "log(time) ~ log(nodes)", "= nodes * 64", 64, {"nodes": 4}),
+        (SCALING, "log(time) ~ log(ranks)", "= ranks", 64, {"ranks": 256}),
+        (SCALING.replace("ranks", "x"), "log(time) ~ log(nodes)", "= nodes", 1, {"nodes": 4}),
+        (SCALING.replace("ranks", "size"), "log(time) ~ log(size)", 16, 1, None),
+        (SCALING.replace("nodes", "part").replace("ranks", "size"), "log(time) ~ log(size)", 1, 1, None),
+        (SCALING.replace("64,", "63.5,", 1), "log(time) ~ log(nodes)", "= nodes", 1, {"nodes": 4}),
+    ],
+)
+def test_a_scenario_follows_the_ranks_and_nodes_of_its_runs(
+    whatif_main, tmp_path, text, formula, ranks, per_node, parameters
+):
+    found = scenario_of(whatif_main, tmp_path, text, formula)
+    assert (found["application"]["rank_count"], found["application"]["ranks_per_node"]) == (ranks, per_node)
+    assert found.get("parameters") == parameters
+    code, out, err = whatif_main("run", "ask.toml", "--format", "csv")
+    assert code == 0, err
+    assert "infeasible" not in out + err
+
+
+def test_a_scenario_of_runs_has_no_energy_until_a_machine_is_stated(whatif_main, tmp_path):
+    found = scenario_of(whatif_main, tmp_path, SCALING, "log(time) ~ log(nodes)")
+    assert found["platform"]["extends"] == "ask_machine"
+    (row,) = json.loads(whatif_main("run", "ask.toml", "--point", "--format", "json")[1])["rows"]
+    assert not [name for name in row if "energy" in name or "power" in name or "cost" in name]
+    code, _, err = whatif_main("explain", "ask.toml", "total_energy")
+    assert (code, "Machine of the runs does not state" in err) == (2, True)
+    energies = []
+    for nodes in (4, 16):
+        stated = ("--platform", "lumi", "--set", f"parameters.nodes={nodes}")
+        (row,) = json.loads(whatif_main("run", "ask.toml", "--point", "--format", "json", *stated)[1])["rows"]
+        energies.append(row["total_energy"] / row["total_time"])
+    assert energies[1] == pytest.approx(4 * energies[0], rel=1e-9)
+
+
+def test_a_stated_platform_needs_no_machine_file(whatif_main, tmp_path):
+    found = scenario_of(whatif_main, tmp_path, SCALING, "log(time) ~ log(nodes)", "--platform", "lumi")
+    assert found["platform"]["extends"] == "lumi"
+    assert not (tmp_path / "ask_machine.toml").exists()
+
+
+SPACES = SCALING.replace("nodes,ranks,time", "Node count,ranks,Wall time")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--formula", "Wall time ~ ranks"], "the heading `Wall time` is `Wall_time` in a formula"),
+        (["--formula", "Wall_time ~ Node_count", "--at", "Node count=3"], "the heading `Node count` is `Node_count`"),
+        (["--search", "log(Wall_time) ~ ranks"], "for a logarithm of the response, `--formula 'log(Wall_time) ~ ..'`"),
+        (["--formula", "Wall_time ~ 1", "--at", "ranks=3"], "it is a constant and reads no column"),
+    ],
+)
+def test_errors_name_what_to_write_instead(whatif_main, tmp_path, options, message):
+    (tmp_path / "r.csv").write_text(SPACES)
+    code, _, err = whatif_main("fit", "regression", "r.csv", *options)
+    assert (code, message in err) == (2, True), err
+
+
+def test_a_second_opinion_on_few_runs_has_numbers_or_a_reason(whatif_main, tmp_path):
+    (tmp_path / "r.csv").write_text(SCALING)
+    asked = ("fit", "regression", "r.csv", "--formula", "log(time) ~ log(nodes)", "--second-opinion")
+    code, _, err = whatif_main(*asked)
+    assert (code, "nan" in err, "effective parameters" in err) == (0, False, True)
+    (tmp_path / "r.csv").write_text(SCALING.rsplit("\n", 2)[0] + "\n")
+    code, _, err = whatif_main(*asked)
+    assert (code, "needs more than 4 runs: there are 4" in err) == (2, True)
+
+
+def test_a_mistyped_phase_is_named(whatif_main, tmp_path):
+    scenario_of(whatif_main, tmp_path, SCALING, "log(time) ~ log(nodes)")
+    code, _, err = whatif_main("run", "ask.toml", "--set", "application.phases.tim.variables.nodes=3")
+    assert (code, "missing key `kind`" in err, "did you mean `time`?" in err) == (3, True, True)
+    assert err.count("measured_kernel") == 1

@@ -265,7 +265,7 @@ def test_a_folder_is_read_as_its_files_with_a_warning_for_others(tmp_path):
         (b"size;time\n1;2\n", "for a CSV file, name its columns"),
         (b"<!DOCTYPE html><html><body>404</body></html>", "web page"),
         (b"SQLite format 3\0\0\0", "binary file"),
-        ("# OSU MPI Latency Test v5\n".encode("utf-16"), "UTF-16"),
+        ("# OSU MPI Latency Test v5\n".encode("utf-16"), "no measurements in this file"),
         (b'<?xml version="1.0"?>\n<platform version="4.1"/>\n', "parameters, no measurements"),
     ],
 )

@@ -168,8 +168,7 @@ def test_rows_are_chosen_by_the_values_of_a_column():
         ("n,t\n", "no rows"),
         ("1,2\n", "a line of headings is missing"),
         ("n,t\n1,2,3\n4,5\n", r"f.csv:2:1: 3 cells where the heading has 2"),
-        ("n,t\n1,2\n2,x\n3,4\n", r"f.csv:3:1: t: `x` is not a number"),
-        ("n,t [s]\n1,failed\n", r"f.csv:2:1: t \[s\]: `failed` is not a number"),
+        ("n,t\n1,2\n2,4x\n3,4\n", r"f.csv:3:1: t: `4x` is not a number"),
         ('n,t\n1,2\n2,"1,234.5"\n', r"f.csv:3:1: t: `1,234.5` has a thousands separator"),
         ('n,t\n1,"2,5"\n', "has a decimal comma"),
         ("n,t\n1,=A1\n", "is a formula"),
@@ -179,7 +178,7 @@ def test_rows_are_chosen_by_the_values_of_a_column():
 )
 def test_errors_name_the_line_and_column_of_a_wrong_cell(text, message):
     with pytest.raises(InvalidFileError, match=message):
-        parse_runs_csv(text, "f.csv")
+        parse_runs_csv(text, "f.csv", columns={"n": "n", "t": "t"})
 
 
 @pytest.mark.parametrize(
@@ -549,16 +548,11 @@ def test_logs_and_sheets_are_distinguished_by_their_headings(tmp_path, text, is_
     assert (read_runs([written(tmp_path, "a", text)]).notes.get("tool") == "nvidia-smi") is is_log
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("68.50 W", "68.50 kW", r"f:2:1: power.draw \[W\]: `68.50 kW` is not a number"),
-        ("2026/03/01 12:00:01.350", "yesterday", "f:3:1: timestamp: `yesterday` is no time such as"),
-    ],
-)
-def test_errors_name_the_line_and_column_of_a_wrong_cell_of_a_log(old, new, message):
-    with pytest.raises(InvalidFileError, match=message):
-        parse_nvidia_smi(QUERY.replace(old, new), "f")
+def test_errors_name_the_line_and_column_of_a_wrong_cell_of_a_log():
+    with pytest.raises(InvalidFileError, match="f:3:1: timestamp: `yesterday` is no time such as"):
+        parse_nvidia_smi(QUERY.replace("2026/03/01 12:00:01.350", "yesterday"), "f")
+    warnings = parse_nvidia_smi(QUERY.replace("68.50 W", "68.50 kW"), "f").notes["warnings"]
+    assert "f:2: `power.draw [W]` is read as texts: `68.50 kW` is not a number" in warnings
 
 
 def test_long_form_is_for_csv_files():

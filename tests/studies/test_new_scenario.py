@@ -154,15 +154,21 @@ def test_runs_give_ranks_and_nodes_and_can_be_calibrated(tmp_path):
     assert whatif.calibrate("mine.toml").values
 
 
+def test_runs_of_no_stated_machine_are_refused(tmp_path):
+    (tmp_path / "scaling.csv").write_text("ranks,time [s]\n4,1\n")
+    with pytest.raises(UsageError, match="runs: state the machine that they are of"):
+        whatif.new("mine", runs=tmp_path / "scaling.csv")
+
+
 def test_runs_that_fit_as_they_are_are_not_copied(tmp_path):
     (tmp_path / "mine.csv").write_text("rank_count,iteration_time [us]\n2,100\n8,120\n")
-    made = whatif.new("mine", phases=["stencil"], runs="mine.csv")
+    made = whatif.new("mine", platform="summit", phases=["stencil"], runs="mine.csv")
     assert [path.name for path in made.files] == ["mine.toml"]
     assert tomli.loads(made.text)["runs"] == "mine.csv"
     assert application(made)["rank_count"] == 8
     elsewhere = tmp_path / "other"
     elsewhere.mkdir()
-    assert [path.name for path in whatif.new(elsewhere / "mine", runs="mine.csv").files] == [
+    assert [path.name for path in whatif.new(elsewhere / "mine", platform="summit", runs="mine.csv").files] == [
         "mine_runs.csv", "mine.toml",
     ]  # fmt: skip
 
@@ -183,7 +189,7 @@ def test_runs_that_fit_as_they_are_are_not_copied(tmp_path):
 def test_runs_that_cannot_be_used_are_refused_with_the_reason(tmp_path, text, message):
     (tmp_path / "scaling.csv").write_text(text)
     with pytest.raises(InvalidFileError, match=message):
-        whatif.new("mine", runs="scaling.csv")
+        whatif.new("mine", platform="summit", runs="scaling.csv")
 
 
 def test_the_machine_of_a_form_is_that_of_its_texts():

@@ -44,7 +44,8 @@ def new(
     The machine is a `platform` by name (default: summit), or parts by name: `gpu`, `processor` and `network` with
     their numbers; it becomes a platform file `NAME_machine.toml`, with the values of the parts, and of a generic
     server where none is stated. `phases` are motifs, `SCENARIO:PHASE`, or files: profiles, traces and scenarios, each
-    perhaps with a name, `NAME=SOURCE`; by default a halo and its work. `runs` is a CSV file of measured runs.
+    perhaps with a name, `NAME=SOURCE`; by default a halo and its work. `runs` is a CSV file of measured runs of this
+    machine, which is then stated.
     `write()` of the result writes the files, and never over others.
 
     Raise `UsageError` for unknown parts and phases, and for what does not fit together.
@@ -68,6 +69,8 @@ def new(
         raise UsageError(f"platform {platform}: a machine is either a platform or parts ({', '.join(parts)})")
     if gpus_per_node is not None and gpu is None:
         raise UsageError("gpus_per_node: no effect without a gpu")
+    if runs is not None and Path(runs).is_file() and not parts and platform is None:
+        raise UsageError("runs: state the machine that they are of: a platform, or its parts (gpu, processor, network)")
     return new_scenario(
         path,
         MachineParts(**parts) if parts else platform or DEFAULT_PLATFORM,  # type: ignore[arg-type]

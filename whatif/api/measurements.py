@@ -16,6 +16,7 @@ from whatif.importers.measurement_files import (
     listed_paths,
     read_gpu_files,
     read_kernel_files,
+    read_log_files,
     read_network_files,
     read_run_files,
     warnings_of,
@@ -178,3 +179,21 @@ def import_runs(
     [27.0, 64.0, 125.0, 216.0, 343.0]
     """
     return ImportedTable(read_run_files(files, columns, where, long), tuple(listed_paths(files)))
+
+
+def import_logs(
+    files: Files, *, pattern: str | None = None, columns: ColumnNames | None = None, where: RowFilter = ()
+) -> ImportedTable:
+    """Measured runs, a row each, from the output of an application in files and folders.
+
+    `pattern` names a pattern that is shipped (`lammps`, `gromacs`, ..) or a file `NAME.toml` with regular expressions;
+    without it the application is recognised by content. `columns` and `where` are those of `import_runs`. Raise
+    `UsageError` for files of several applications or of none that is known, `InvalidFileError` for a pattern that is
+    not valid.
+
+    >>> import whatif
+    >>> logs = whatif.import_logs("tests/data/runs/logs/mlperf")
+    >>> logs.to_pandas()["total_time"].tolist()
+    [2125.525]
+    """
+    return ImportedTable(read_log_files(files, pattern, columns, where), tuple(listed_paths(files)))

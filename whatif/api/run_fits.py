@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from whatif.fitting.grid_study import GridOptions, GridTarget, study_grid
 from whatif.fitting.least_squares import Interval
 from whatif.fitting.regression_study import RegressionOptions, regress
 from whatif.fitting.scaling_study import EXAMPLE, FittedScaling, ScalingOptions, study_scaling
-from whatif.importers.mapping import parse_mapping
+from whatif.importers.mapping import parse_mapping, split_unit
 from whatif.importers.measurement_files import (
     ColumnNames,
     Files,
@@ -24,6 +26,7 @@ from whatif.importers.measurement_files import (
     read_run_files,
     warnings_of,
 )
+from whatif.table import Table
 
 
 def fit_regression(
@@ -63,11 +66,13 @@ def fit_regression(
     """
     runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
     others = None if held_out is None else read_run_files(held_out, columns, where, long)
-    points = _points("--at", at, "nodes=512,size=8 GB")
+    with _columns_explained(runs):
+        points = _points("--at", at, "nodes=512,size=8 GB")
     options = RegressionOptions(
         formula, search, compare, folds, repeat, hold_out, level, interval, points, second_opinion, seed, show
     )
-    study = regress(runs, options, others)
+    with _columns_explained(runs):
+        study = regress(runs, options, others)
     warnings = warned([*warnings_of(runs), *(() if others is None else warnings_of(others))])
     return FittedRegression(
         runs=study.fits[0].runs,
@@ -109,7 +114,8 @@ def fit_grid(
     """
     runs = read_run_files(files, columns, where, long)
     options = GridOptions(reduction, weighting, level, bootstrap, seed, targets, advice, vary, points)
-    study = study_grid(runs, options)
+    with _columns_explained(runs):
+        study = study_grid(runs, options)
     return FittedGrid(runs=runs, notes=(*warned(warnings_of(runs)), *study.notes), study=study)
 
 
@@ -140,8 +146,27 @@ def fit_scaling(
     """
     runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
     names = [name.strip() for name in series.split(",") if name] if isinstance(series, str) else series
-    found = study_scaling(runs, ScalingOptions(_points("--predict", predict, EXAMPLE), names, level, show))
+    with _columns_explained(runs):
+        found = study_scaling(runs, ScalingOptions(_points("--predict", predict, EXAMPLE), names, level, show))
     return replace(found, notes=(*warned(warnings_of(runs)), *found.notes))
+
+
+@contextmanager
+def _columns_explained(runs: Table) -> Iterator[None]:
+    """Add to an error that names a column why it was read as texts, or why it has another name than its heading."""
+    try:
+        yield
+    except UsageError as error:
+        names = [name for name in runs.columns if f"`{name}`" in str(error)]
+        reasons = [line for line in warnings_of(runs) if any(f"`{name}" in line for name in names)]
+        raise UsageError("; ".join([str(error), *reasons, *_renamed(runs, str(error))])) from None
+
+
+def _renamed(runs: Table, message: str) -> list[str]:
+    """Names of the columns whose headings are in a message."""
+    entries = re.findall(r"(\w+) is `([^`]*)`", runs.notes.get("columns", ""))
+    plain = ((name, split_unit(heading)[0]) for name, heading in entries)
+    return [f"the heading `{heading}` is `{name}` in a formula" for name, heading in plain if heading in message]
 
 
 def _points(option: str, points: Sequence[str | Mapping[str, str | float]], example: str) -> list[dict[str, str]]:

@@ -147,7 +147,9 @@ def model_options(command: Command) -> Command:
     scenario = click.option(
         "--scenario", type=file, metavar="SCENARIO.toml", help="With -o: write a scenario that uses the model."
     )
-    platform = click.option("--platform", metavar="NAME", help="Platform of the generated scenario.  [default: summit]")
+    platform = click.option(
+        "--platform", metavar="NAME", help="Platform of the generated scenario.  [default: an unknown machine]"
+    )
     reading = (files_argument, columns_option, where_option, long_option)
     return cast("Command", _decorated(with_target, (*reading, output, scenario, source_option, platform)))
 

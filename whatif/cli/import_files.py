@@ -87,6 +87,24 @@ def runs(
     output.write(import_runs(files, columns=columns, where=where, long=long))
 
 
+@command.command("logs", short_help="Runs of output: GROMACS, HPL, HPCG, LAMMPS, MLPerf, own.")
+@files_argument
+@click.option("--pattern", metavar="NAME|FILE.toml", help="Pattern of the output.  [default: by its content]")
+@output_options(picture=False)
+@columns_option
+@where_option
+def logs(
+    files: tuple[Path, ...], pattern: str | None, output: Output, columns: str | None, where: tuple[str, ...]
+) -> None:
+    """Print the runs in the output of an application, a row each, as `whatif fit` reads them with -o RUNS.csv.
+
+    Patterns: cloverleaf, gromacs, hpcg, hpl, lammps, mlperf, opensbli, or a file (docs/runs.md).
+    """
+    from whatif.api.measurements import import_logs
+
+    output.write(import_logs(files, pattern=pattern, columns=columns, where=where))
+
+
 @command.command("model", short_help="Transformers: config.json of model hubs.")
 @click.argument("file", metavar="CONFIG", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @output_options(picture=False, formats=("toml", *TABLE_FORMATS))

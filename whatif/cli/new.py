@@ -22,7 +22,9 @@ from whatif.cli.options import platform_option, platforms_option, show_notes
 @click.option("--nodes", "node_count", type=click.IntRange(1), metavar="N", help="Nodes of the machine.  [default: 1]")
 @click.option("--phase", "phases", multiple=True, metavar="[NAME=]SOURCE",
               help="Phase: a motif such as stencil, SCENARIO:PHASE, a profile, a trace; repeat for more.")  # fmt: skip
-@click.option("--runs", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of measured runs.")
+@click.option(
+    "--runs", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of measured runs, of the stated machine."
+)
 @platforms_option
 def command(name: str, **options: Any) -> None:
     """Write the scenario NAME.toml, and with parts its machine NAME_machine.toml; files that exist are not touched.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.files.fitted_model import FittedModel, platform_of, write_model
+from whatif.files.fitted_model import FittedModel, ScenarioTarget, write_model
 from whatif.files.grid_file import part_text, scenario_text
 from whatif.fitting.grid_runs import GridRuns
 from whatif.fitting.grid_study import GridStudy
@@ -37,7 +37,7 @@ class FittedGrid(FittedModel):
 
         The scenario is of the first target, or of the run with the most processes.
         """
-        study, machine = self.study, platform_of(platform, scenario)
+        study, place = self.study, ScenarioTarget.of(scenario, platform, self.runs)
         if scenario is not None and len(study.targets) > 1:
             raise UsageError("--scenario describes one run: give one --target")
         wanted = self._case(case)
@@ -48,11 +48,13 @@ class FittedGrid(FittedModel):
             counts = "the scenario counts what leaves a node by its ranks per node, not by inter_node_halo_cells"
             remarks = (f"warning: {counts}",)
         part = part_text(study.fit, wanted, self.source_text(source))
-        place = None if scenario is None else Path(scenario)
-        written = write_model(
-            Path(path), part, "structured_grid", place, lambda name: scenario_text(name, target, machine)
+        return remarks + write_model(
+            Path(path),
+            part,
+            "structured_grid",
+            place,
+            lambda name, machine: scenario_text(name, target, machine.platform, machine.ranks_per_node),
         )
-        return remarks + written
 
     def _case(self, case: str | None) -> str:
         """The case whose K_w is written. Raise `UsageError` where it is unclear or has no run."""

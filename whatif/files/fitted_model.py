@@ -6,15 +6,14 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from whatif.errors import UsageError
 from whatif.files.part_file import refuse_part, refuse_scenario, write_part, write_scenario
+from whatif.files.run_machine import machine_path, machine_text
+from whatif.files.trace_scenario import ranks_per_node
 from whatif.plotting.presentable import Presentable
+from whatif.schema.load import load_platform
 from whatif.table import Table
-
-PLATFORM: Final = "summit"
-"""Platform of a scenario where none is stated."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -35,8 +34,9 @@ class FittedModel(Presentable):
     ) -> tuple[str, ...]:
         """Write a part file that phases extend, and a scenario that uses it; return remarks.
 
-        The scenario is in the same folder and runs on `platform` (default: summit). `source` is the text of
-        `[sources]`; without it the text names the files of the runs. Raise `UsageError` for a file that cannot be
+        The scenario is in the same folder and runs on `platform`, by default on `SCENARIO_machine.toml`, which is
+        written next to it and states nothing that the runs do not tell. `source` is the text of `[sources]`; without
+        it the text names the files of the runs. Raise `UsageError` for a file that cannot be
         written, or that holds something else; then nothing is changed.
         """
 
@@ -45,29 +45,59 @@ class FittedModel(Presentable):
         return source or f"fitted to {self.runs.notes.get('file', 'runs')} ({len(self.runs)} runs)"
 
 
-def write_model(
-    path: Path, part: str, kind: str, scenario: Path | None, scenario_text: Callable[[str], str], variable: str = ""
-) -> tuple[str, ...]:
-    """Write a part and a scenario for the part's name, both or none; return remarks with a command to run.
+@dataclass(frozen=True)
+class ScenarioTarget:
+    """Scenario to write with a model, and its platform; without one, a file of the unknown machine of the runs."""
 
-    `variable` is a parameter of the scenario to predict at.
+    path: Path
+    platform: str
+    machine: str = ""
+    """Text of the machine's file."""
+
+    @property
+    def ranks_per_node(self) -> dict[str, int]:
+        """Key `ranks_per_node` of the application, where the platform has no default and the runs tell none."""
+        return {"ranks_per_node": 1} if self.machine else ranks_per_node(load_platform(self.platform)[0])
+
+    @classmethod
+    def of(cls, scenario: str | Path | None, platform: str | None, runs: Table) -> ScenarioTarget | None:
+        """Target of a path. Raise `UsageError` for a platform without a scenario: it would have no effect."""
+        if scenario is None:
+            if platform is not None:
+                raise UsageError("--platform needs --scenario: it is the platform of the scenario")
+            return None
+        if platform is not None:
+            return cls(Path(scenario), platform)
+        names = (Path(name).name for name in runs.notes.get("file", "the runs").split("; "))
+        return cls(Path(scenario), machine_path(Path(scenario)).stem, machine_text(", ".join(names)))
+
+
+def write_model(
+    path: Path,
+    part: str,
+    kind: str,
+    target: ScenarioTarget | None,
+    scenario_text: Callable[[str, ScenarioTarget], str],
+    variable: str = "",
+) -> tuple[str, ...]:
+    """Write a part, and a scenario for its name, all or nothing; return remarks with a command to run.
+
+    `variable` is a parameter of the scenario to predict at, or empty.
     """
     refuse_part(path, kind)
-    if scenario is None:
+    if target is None:
         write_part(path, part, kind)
         return (f"written: {path}",)
     # A new part with an old scenario would answer the old scenario.
-    text = scenario_text(path.stem)
-    refuse_scenario(scenario, text, path)
+    texts = {target.path: scenario_text(path.stem, target)}
+    if target.machine:
+        texts[machine_path(target.path)] = target.machine
+    for file, text in texts.items():
+        refuse_scenario(file, text, path)
     write_part(path, part, kind)
-    write_scenario(scenario, text, path)
+    for file, text in texts.items():
+        write_scenario(file, text, path)
     value = f" --set {variable}=VALUE" if variable else ""
-    command = f"`whatif run {scenario} --point{value} --samples 1024` predicts with a band"
-    return f"written: {path}", f"written: {scenario}; {command}"
-
-
-def platform_of(platform: str | None, scenario: str | Path | None) -> str:
-    """Platform of a scenario. Raise `UsageError` for a platform without a scenario: it would have no effect."""
-    if platform is not None and scenario is None:
-        raise UsageError("--platform needs --scenario: it is the platform of the scenario")
-    return platform or PLATFORM
+    command = f"`whatif run {target.path} --point{value} --samples 1024` predicts with a band"
+    machine = f"; energy and cost: state them in {machine_path(target.path).name}, or --platform NAME"
+    return f"written: {path}", f"written: {target.path}; {command}{machine if target.machine else ''}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from whatif.files.fitted_model import FittedModel, platform_of, write_model
+from whatif.files.fitted_model import FittedModel, ScenarioTarget, write_model
 from whatif.files.model_file import model_text, scenario_text, table_of
+from whatif.files.run_machine import run_counts
 from whatif.fitting.least_squares import RunsFit
 from whatif.fitting.pmnf import Search
 from whatif.table import Table
@@ -43,8 +44,13 @@ def write_regression(
     fit: RunsFit, path: str | Path, scenario: str | Path | None = None, *, platform: str | None = None, source: str
 ) -> tuple[str, ...]:
     """Write a regression as a part, and a scenario of it; return remarks. Raise `UsageError` as `FittedModel.write`."""
-    machine, table = platform_of(platform, scenario), table_of(fit)
-    variable = next((f"{table}.variables.{name}" for name in fit.formula.variables), "")
-    place = None if scenario is None else Path(scenario)
-    part = model_text(fit, source)
-    return write_model(Path(path), part, "regression", place, lambda name: scenario_text(fit, name, machine), variable)
+    target, table = ScenarioTarget.of(scenario, platform, fit.runs), table_of(fit)
+    counts = run_counts(fit.runs, fit.formula.variables)
+    first = next(iter(counts.parameters), "")
+    variable = f"parameters.{first}" if first else next((f"{table}.variables.{x}" for x in fit.formula.variables), "")
+
+    def text(model: str, machine: ScenarioTarget) -> str:
+        application = {**machine.ranks_per_node, **counts.application}
+        return scenario_text(fit, model, machine.platform, replace(counts, application=application))
+
+    return write_model(Path(path), model_text(fit, source), "regression", target, text, variable)

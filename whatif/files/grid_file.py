@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -79,12 +80,13 @@ def part_text(fit: GridFit, case: str, source: str) -> str:
     return lead + toml_text(model_part(fit, case, source))
 
 
-def scenario_text(model: str, target: GridRuns, platform: str) -> str:
-    """A scenario of one run, whose phase extends the part of a name."""
+def scenario_text(model: str, target: GridRuns, platform: str, defaults: Mapping[str, int]) -> str:
+    """A scenario of one run, whose phase extends the part of a name; `defaults` is its `ranks_per_node` if unknown."""
     counts = {name: int(getattr(target, name)[0]) for name in ("cells", "processes", "iterations", "halo_cells")}
     application: dict[str, Any] = {
         "name": model,
         "rank_count": counts["processes"],
+        **defaults,
         "iteration_count": counts["iterations"],
         "grid": {"scaling": "strong", "cells": {"all": counts["cells"]}},
         "phases": {"step": {"extends": model, "halo_cell_count": counts["halo_cells"]}},

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.files.trace_scenario import ranks_per_node
+from whatif.files.run_machine import RunCounts
 from whatif.fitting.least_squares import RunsFit
-from whatif.schema.load import load_platform
 from whatif.schema.scenario_spec import RESERVED
 from whatif.schema.toml_text import toml_text
 from whatif.units import SECOND, parse_unit
@@ -96,29 +95,39 @@ def _data(fit: RunsFit) -> dict[str, Any]:
     }
 
 
-def scenario_text(fit: RunsFit, model: str, platform: str) -> str:
-    """Scenario of a regression: its only phase, or an estimate with an iteration that takes no time."""
+def scenario_text(fit: RunsFit, model: str, platform: str, counts: RunCounts) -> str:
+    """Scenario of a regression: its only phase, or an estimate with an iteration that takes no time.
+
+    Its ranks and nodes are `counts`; a variable that they follow is a parameter of the scenario.
+    """
     response, table = fit.formula.response, table_of(fit)
-    sweep = {}
+    _, kind, name = table.split(".")
+    none = {} if kind == "phases" else {"phases": {"nothing": {"kind": "overhead", "overhead_time": "0 s"}}}
+    expressions = {variable: f"= {variable}" for variable in counts.parameters}
+    tables = {
+        "platform": {"extends": platform},
+        **({"parameters": dict(counts.parameters)} if counts.parameters else {}),
+        "application": {
+            "name": response,
+            **counts.application,
+            "iteration_count": 1,
+            **none,
+            kind: {name: {"extends": model, "variables": _middles(fit) | expressions}},
+        },
+        "sweep": _sweep(fit, table, counts),
+    }
+    return f"# What does {response} become beyond the runs it was measured in?\n{toml_text(tables)}"
+
+
+def _sweep(fit: RunsFit, table: str, counts: RunCounts) -> dict[str, dict[str, str]]:
+    """Sweep of the count that ranks follow, or of the first variable."""
+    for name in counts.parameters:
+        return {name: {f"parameters.{name}": counts.sweep}}
     for first in fit.formula.variables[:1]:
         low, high = float(fit.columns[first].min()), 4 * float(fit.columns[first].max())
         ends = " .. ".join(str(_quantity(end, _unit(fit, first))) for end in (low, high))
-        sweep[first] = {f"{table}.variables.{first}": f"{ends} linear 9"}
-    _, kind, name = table.split(".")
-    none = {} if kind == "phases" else {"phases": {"nothing": {"kind": "overhead", "overhead_time": "0 s"}}}
-    tables = {
-        "platform": {"extends": platform},
-        "application": {
-            "name": response,
-            "rank_count": 1,
-            **ranks_per_node(load_platform(platform)[0]),
-            "iteration_count": 1,
-            **none,
-            kind: {name: {"extends": model, "variables": _middles(fit)}},
-        },
-        "sweep": sweep,
-    }
-    return f"# What does {response} become beyond the runs it was measured in?\n{toml_text(tables)}"
+        return {first: {f"{table}.variables.{first}": f"{ends} linear 9"}}
+    return {}
 
 
 def table_of(fit: RunsFit) -> str:

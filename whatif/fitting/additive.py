@@ -41,7 +41,7 @@ def additive(fit: RunsFit) -> Additive:
     """Penalised cubic splines of the variables of a regression, without interactions.
 
     One penalty for all, of 17 that are tried, with the least generalised cross-validation error
-    `n RSS / (n - freedom)²`. Raise `UsageError` where no variable has four values.
+    `n RSS / (n - freedom)²`. Raise `UsageError` where no variable has four values, and for too few runs.
     """
     from statsmodels.gam.api import BSplines, GLMGam
     from statsmodels.tools.sm_exceptions import PerfectSeparationError
@@ -51,9 +51,14 @@ def additive(fit: RunsFit) -> Additive:
     if not smooth:
         raise UsageError("an additive model needs a variable with at least four different values")
     scaled = np.stack([(values - values.min()) / np.ptp(values) for values in smooth], axis=1)
-    counts = [min(_BASIS, len(np.unique(column))) for column in scaled.T]
+    # Two runs more than parameters are left for the scatter, as far as a cubic spline allows.
+    most = max(4, min(_BASIS, len(scaled) - 2))
+    counts = [min(most, len(np.unique(column))) for column in scaled.T]
     splines = BSplines(scaled, df=counts, degree=[3] * len(counts))
     # Two or three values make no curve: such a variable is used as it is.
+    needed = sum(counts) - len(counts) + 1 + len(used) - len(smooth)
+    if len(scaled) <= needed:
+        raise UsageError(f"an additive model of these variables needs more than {needed} runs: there are {len(scaled)}")
     straight = [np.ones(len(scaled)), *(values / np.abs(values).max() for values in used if len(np.unique(values)) < 4)]
     try:
         tried: list[Any] = [

@@ -86,7 +86,7 @@ def _predicted(
         at = int(np.argmax(found.fit < 0))
         point = ", ".join(f"{name} = {values[at]:g}" for name, values in columns.items())
         raise UsageError(f"{point}: too far beyond the runs: the model is below 0 there, unlike all runs")
-    remedy = f"a regression of log({fit.formula.response}) gives none"
+    remedy = f"`--formula 'log({fit.formula.response}) ~ ..'` gives none"
     remark = f"note: {count} intervals reach below 0, unlike all runs{' (cut at 0)' if searched else ''}: {remedy}"
     return replace(found, lower=np.maximum(found.lower, 0.0)) if searched else found, [remark]
 
@@ -101,7 +101,8 @@ def _values(runs: Table, variables: Sequence[str], given: Mapping[str, str]) -> 
     for name in given:
         if name not in variables:
             hint = did_you_mean(name, variables)
-            raise UsageError(f"--at {name}: the formula does not read it{hint}; {', '.join(variables)}")
+            reads = f"it reads {', '.join(variables)}" if variables else "it is a constant and reads no column"
+            raise UsageError(f"--at {name}: the formula does not read it{hint}; {reads}")
     for name in variables:
         if name not in given:
             stated = ",".join(f"{key}={text}" for key, text in given.items())

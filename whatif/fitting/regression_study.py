@@ -171,7 +171,8 @@ def _searched(runs: Table, text: str) -> tuple[Search, tuple[str, ...]]:
     plain = all(term.text in ("1", *parsed.variables) for term in parsed.terms)
     if parsed.link != "identity" or not plain or len(parsed.terms) != len(parsed.variables) + 1:
         raise UsageError(
-            f"--search `{text}`: expected `RESPONSE ~ a + b`: the search finds powers and logarithms itself"
+            f"--search `{text}`: expected `RESPONSE ~ a + b`: the search finds powers and logarithms itself; "
+            f"for a logarithm of the response, `--formula 'log({parsed.response}) ~ ..'`"
         )
     columns = {name: values for name in (parsed.response, *parsed.variables) if (values := named[name]) is not None}
     whole = np.isfinite(np.stack(list(columns.values()))).all(axis=0)

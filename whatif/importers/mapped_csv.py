@@ -49,6 +49,7 @@ def _table(texts: Iterable[str], mapping: Mapping[str, str] | None, file: str, w
     sources = sources_of(sheet, own_names(sheet) if mapping is None else mapping, file)
     wanted = {source.position: name not in TEXTS for name, source in sources.items() if source.position >= 0}
     part = read_rows(chain((rest,), texts), sheet, wanted, filters_of(sheet, where), file)
+    part.refuse_wrong(wanted)
     if "pair_count" not in sources and (pairs := next(filter(_PAIRS.fullmatch, sheet.names), "")):
         message = "no pair_count was given, but a column looks like it"
         part.warnings.append(f"{file}: {message}: `pair_count={pairs}` uses it")
@@ -60,7 +61,7 @@ def _measured(part: SheetRows, sources: Mapping[str, ColumnSource], file: str, w
         chosen = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
         raise refuse(file, "; ".join([f"no rows{chosen}", *part.warnings]))
     columns = {name: _values(part, name, source) for name, source in sources.items()}
-    warnings = list(part.warnings)
+    warnings = part.remarks
     if "test" not in columns:
         columns["test"] = "ping_pong" if "time" in columns else "bandwidth"
         meaning = "one-way times of ping-pongs" if "time" in columns else "bandwidths of streams"

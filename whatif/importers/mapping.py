@@ -22,9 +22,12 @@ WORDS: Final = {
     "bytes/s": "B/s", "bytes/sec": "B/s", "mbytes/s": "MB/s", "mbytes/sec": "MB/s", "gbytes/s": "GB/s",
     "gbytes/sec": "GB/s", "hour": "h", "hours": "h", "minute": "min", "minutes": "min",
     "watt": "W", "watts": "W", "joule": "J", "joules": "J",
+    "mm:ss": "s", "m:ss": "s", "hh:mm": "s", "h:mm": "s", "hh:mm:ss": "s", "h:mm:ss": "s", "d-hh:mm:ss": "s",
     "messages/s": "1/s", "messages/sec": "1/s", "msg/s": "1/s", "msg/sec": "1/s",
 }  # fmt: skip
 """Units written out, in lower case."""
+DURATIONS: Final = {"mm:ss": 60.0, "m:ss": 60.0, "hh:mm": 3600.0, "h:mm": 3600.0}
+"""Seconds of the first part of a duration of two parts, by the form that a heading states."""
 SYMBOLS: Final = {
     "B/sec": "B/s", "kB/sec": "kB/s", "MB/sec": "MB/s", "GB/sec": "GB/s", "MiB/sec": "MiB/s", "GiB/sec": "GiB/s",
     "MBps": "MB/s", "GBps": "GB/s", "Mbps": "Mbit/s", "Gbps": "Gbit/s",

@@ -8,10 +8,11 @@ from pathlib import Path
 from whatif.errors import UsageError
 from whatif.importers.calibration import read_calibration
 from whatif.importers.gpu_benchmarks import read_gpu, read_kernels
+from whatif.importers.logs import read_logs
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.message_files import read_networks
 from whatif.importers.rows import joined
-from whatif.importers.run_files import read_runs
+from whatif.importers.run_files import chosen, read_runs
 from whatif.importers.simgrid import is_platform, read_platform
 from whatif.schema.toml import shown_path
 from whatif.table import Table
@@ -77,6 +78,14 @@ def read_run_files(
     """Measured runs of files and folders; `long` is `METRIC=VALUE`, the headings of CSV files with a row a metric."""
     pair = None if long is None else _pair(long, "--long", "METRIC=VALUE")
     return read_runs(paths_in_folders(files), column_names(columns), row_filter(where), pair)
+
+
+def read_log_files(
+    files: Files, pattern: str | None = None, columns: ColumnNames | None = None, where: RowFilter = ()
+) -> Table:
+    """Runs of the output of an application in files and folders; `pattern` names a shipped pattern or its file."""
+    table = read_logs(paths_in_folders(files), pattern)
+    return chosen(table, column_names(columns), row_filter(where) or {})
 
 
 def read_calibration_files(

@@ -17,12 +17,26 @@ from whatif.units import ONE, Dimension, UnitError, parse_unit
 
 PERCENT: Final = "%"
 REPETITION: Final = "repetition"
+USUAL_HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "rank_count": ("ranks", "processes", "mpi ranks", "mpi processes", "procs", "nprocs", "np", "tasks", "ntasks"),
+    "nodes": ("nodes", "node count", "num nodes", "nnodes"),
+    "iteration_count": ("iterations", "steps", "time steps", "timesteps"),
+    "iteration_time": ("time per iteration", "iteration time", "time per step", "step time"),
+    "total_time": ("time", "total time", "wall time", "walltime", "run time", "runtime", "elapsed", "elapsed time"),
+}
+"""Usual headings by the name of the column in a scenario."""
 
 
 def identifier(heading: str) -> str:
     """A heading as a name in formulas: `Wall time` is `Wall_time`, `power.draw` is `power_draw`."""
     name = re.sub(r"\W+", "_", heading, flags=re.ASCII).strip("_") or "column"
     return f"_{name}" if name[0].isdigit() else f"{name}_" if keyword.iskeyword(name) else name
+
+
+def usual_heading(name: str) -> str:
+    """Name of the column that a usual heading means, such as `rank_count` for `ranks`; empty for other headings."""
+    words = re.sub(r"[\W_]+", " ", name).strip().lower()
+    return next((meant for meant, others in USUAL_HEADINGS.items() if words in others), "")
 
 
 def has_known_unit(heading: str) -> bool:

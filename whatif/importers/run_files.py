@@ -59,7 +59,7 @@ def _read(
     if long is not None and (table is not None or is_nvidia_smi(head)):
         raise UsageError(f"{shown_path(path)}: --long applies to CSV files only")
     if table is not None:
-        return _chosen(table, columns, where or {})
+        return chosen(table, columns, where or {})
     if is_nvidia_smi(head):
         return read_nvidia_smi(path, columns, where)
     return read_runs_csv(path, columns, where, long)
@@ -82,7 +82,7 @@ def _profile(path: Path, head: str) -> Table | None:
     return extrap_document(document, file) if is_extrap_document(document) else caliper_document(document, file)
 
 
-def _chosen(table: Table, columns: Mapping[str, str] | None, where: Mapping[str, str]) -> Table:
+def chosen(table: Table, columns: Mapping[str, str] | None, where: Mapping[str, str]) -> Table:
     """The rows that have given values, in the units of the file, and the columns that a mapping names."""
     file = table.notes.get("file", "")
     if where:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -12,9 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.importers.mapping import SheetLayout, filters_of, no_column, position_of, refuse_other_unit, split_unit
+from whatif.importers.cell_numbers import is_missing, looks_like_number
+from whatif.importers.mapping import (
+    DURATIONS,
+    SheetLayout,
+    filters_of,
+    no_column,
+    position_of,
+    refuse_other_unit,
+    split_unit,
+)
 from whatif.importers.run_columns import REPETITION, has_known_unit, run_table, unit_of
-from whatif.importers.sheets import MISSING, SheetRows, looks_like_number, opened, read_rows
+from whatif.importers.sheets import SheetRows, opened, read_rows
 from whatif.importers.text import chunks, pieces, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
@@ -40,8 +49,10 @@ def parse_runs_csv(
 
     `columns` gives names to headings, `NAME: HEADING [unit]`, and keeps only those; `HEADING|HEADING` are columns of
     repetitions. `where` keeps the rows in which columns have given values. `long` names the column of metrics and
-    that of their values. Columns are numbers where most of their cells are, or where they have a unit; raise
-    `InvalidFileError` for other cells, `UsageError` for missing headings and unknown units.
+    that of their values. Columns are numbers where most of their cells are, or where they have a unit. There, a word
+    such as TIMEOUT is a missing value; any other cell makes the column one of texts, with a warning. Raise
+    `InvalidFileError` for such a cell in a column that `columns` names, `UsageError` for missing headings and unknown
+    units.
     """
     return sheet_runs(pieces(text), file, columns, where, long)
 
@@ -71,11 +82,12 @@ def read_run_sheet(path: Path) -> RunSheet:
     texts, file = chunks(path), shown_path(path)
     sheet, first, texts = opened(texts, file)
     sheet = _checked(sheet, file)
-    wanted = _wanted(sheet, first, None, None, file)
+    wanted = _wanted(sheet, first, None, None, {}, file)
     rows = read_rows(chain((first,), texts), sheet, wanted, {}, file)
+    rows.refuse_wrong(wanted)
     if not rows.count or rows.warnings:
         raise refuse(file, "; ".join(rows.warnings) or "no runs: only a line of headings")
-    return RunSheet(file, {sheet.names[at]: _joined(rows, at) for at in wanted}, np.concatenate(rows.lines))
+    return RunSheet(file, {_heading(rows, at): _joined(rows, at) for at in wanted}, np.concatenate(rows.lines))
 
 
 @dataclass(frozen=True)
@@ -96,20 +108,22 @@ def sheet_runs(
     """Runs of a text in pieces that end with a line; see `parse_runs_csv`."""
     where = where or {}
     sheet, first, texts = opened(texts, file)
-    sheet = _checked(sheet, file)
+    sheet = _with_forms(_checked(sheet, file), columns or {})
     pair = None if long is None else (_found(sheet, long[0]), _found(sheet, long[1]))
-    wanted = _wanted(sheet, first, columns, pair, file)
-    rows = read_rows(chain((first,), texts), sheet, wanted, filters_of(sheet, where), file)
+    filters = filters_of(sheet, where)
+    wanted = _wanted(sheet, first, columns, pair, filters, file)
+    rows = read_rows(chain((first,), texts), sheet, wanted, filters, file)
+    rows.refuse_wrong(pair or (() if columns is None else wanted))
     if not rows.count:
         chosen = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
         raise refuse(file, "; ".join([f"no rows{chosen}", *rows.warnings]))
-    values = {sheet.names[position]: _joined(rows, position) for position in wanted}
+    values = {_heading(rows, position): _joined(rows, position) for position in wanted}
     if pair is not None:
         values = _pivoted(values, sheet.names[pair[0]], sheet.names[pair[1]], file, rows.warnings)
     if columns is not None:
         named = named_columns(values, columns, file)
         values = named | ({REPETITION: values[REPETITION]} if pair and REPETITION in values else {})
-    return run_table(values, {"file": file}, rows.warnings)
+    return run_table(values, {"file": file}, rows.remarks)
 
 
 def _checked(sheet: SheetLayout, file: str) -> SheetLayout:
@@ -123,6 +137,16 @@ def _checked(sheet: SheetLayout, file: str) -> SheetLayout:
     return SheetLayout(sheet.separator, names, sheet.line)
 
 
+def _with_forms(sheet: SheetLayout, columns: Mapping[str, str]) -> SheetLayout:
+    """The sheet with the form of durations in its headings, where a mapping states it: `time=Elapsed [mm:ss]`."""
+    names = list(sheet.names)
+    for text in columns.values():
+        plain, unit = split_unit(text)
+        if unit in DURATIONS and (at := position_of(sheet, plain)) >= 0 and not split_unit(names[at])[1]:
+            names[at] = text
+    return replace(sheet, names=tuple(names))
+
+
 def _found(sheet: SheetLayout, heading: str) -> int:
     position = position_of(sheet, heading)
     if position < 0:
@@ -131,7 +155,12 @@ def _found(sheet: SheetLayout, heading: str) -> int:
 
 
 def _wanted(
-    sheet: SheetLayout, first: str, columns: Mapping[str, str] | None, pair: tuple[int, int] | None, file: str
+    sheet: SheetLayout,
+    first: str,
+    columns: Mapping[str, str] | None,
+    pair: tuple[int, int] | None,
+    filters: Mapping[int, str],
+    file: str,
 ) -> dict[int, bool]:
     """The columns to read by position, and whether they are numbers."""
     positions = set(range(len(sheet.names)))
@@ -143,7 +172,9 @@ def _wanted(
         positions = {sheet.names.index(heading) for pick in picks for heading in pick.headings}
     name, value = pair or (-1, -1)
     unsure = dict.fromkeys(sorted(positions - certain - {name, value}), False)
-    sample = read_rows([first], sheet, unsure or {0: False}, {}, file)
+    sample = read_rows([first], sheet, unsure or {0: False}, filters, file)
+    if not sample.count:
+        sample = read_rows([first], sheet, unsure or {0: False}, {}, file)
     wanted = {at: _is_numeric(sample, at) for at in unsure if not _is_empty(sample, at, sheet)}
     wanted |= dict.fromkeys(certain.intersection(positions), True) | ({name: False, value: True} if pair else {})
     return dict(sorted(wanted.items()))
@@ -156,12 +187,18 @@ def _is_empty(sample: SheetRows, position: int, sheet: SheetLayout) -> bool:
 
 
 def _is_numeric(sample: SheetRows, position: int) -> bool:
-    cells = [cell for cell in _cells(sample, position) if cell not in MISSING]
+    cells = [cell for cell in _cells(sample, position) if not is_missing(cell)]
     return not cells or 2 * sum(map(looks_like_number, cells)) > len(cells)
 
 
 def _cells(sample: SheetRows, position: int) -> Iterator[str]:
     return (cell for frame in sample.frames for cell in map(str.strip, frame[position]))
+
+
+def _heading(rows: SheetRows, position: int) -> str:
+    """Heading of a column, with the unit of durations."""
+    heading = rows.sheet.names[position]
+    return f"{heading} [s]" if position in rows.durations and not split_unit(heading)[1] else heading
 
 
 def _joined(rows: SheetRows, position: int) -> NDArray[Any]:

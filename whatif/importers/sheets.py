@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import count
@@ -13,35 +14,80 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.errors import InvalidFileError
+from whatif.importers.cell_numbers import MISSING, failures, is_missing, looks_like_number, numbers_of
 from whatif.importers.mapping import SheetLayout
 from whatif.importers.numbers import MOST_ROWS, is_number
 from whatif.importers.text import CUT_OFF, refuse, whole_lines
 
 Cells = dict[int, NDArray[Any]]
 """Columns by position: numbers as float64, texts as objects."""
-MISSING: Final = ("NaN", "nan", "NA", "N/A", "")
-"""Cells of numbers that are not there."""
-
 _FEW_CHARACTERS: Final = 300_000
 """Length of a text up to which importing pandas takes longer than reading the text without."""
 
-_MEANT_AS_NUMBERS: Final = {
-    re.compile(r"=.*", re.DOTALL): "is a formula: save the values",
-    re.compile(
-        r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?"
-    ): "has a thousands separator, or a decimal comma: write plain numbers with a decimal point",
-    re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?"): "has a decimal comma: write it with a decimal point",
-}
+NOT_A_TABLE: Final = (
+    "is not a table with one row a line, and cells between tabs, commas, semicolons, | or blanks; "
+    "`whatif import logs` reads the output of applications"
+)
+DECIMAL_COMMAS: Final = "commas are taken as decimal ones"
+_SEPARATORS: Final = "\t,;|"
+_FEW_ROWS: Final = 20
+# The line below the headings of sacct and of Markdown.
+_RULE: Final = re.compile(r"[\s|+:=-]*-{2}[\s|+:=-]*")
+# A unit belongs to the heading before it.
+_BLANKS: Final = re.compile(r"[ \t]+(?![(\[])")
 
 
 @dataclass
 class SheetRows:
     """Rows of a sheet, in pieces: frames of the wanted columns by position, the line of each row, and warnings."""
 
+    sheet: SheetLayout
+    file: str
     frames: list[Cells] = field(default_factory=list)
     lines: list[NDArray[np.int64]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     count: int = 0
+    wrong: dict[int, InvalidFileError] = field(default_factory=dict)
+    """First cell that is no number, of the columns of numbers that are left as texts."""
+    durations: set[int] = field(default_factory=set)
+    """Columns of durations, in seconds where their headings have no unit."""
+    words: dict[int, list[str]] = field(default_factory=dict)
+    """Words in the place of numbers, by column."""
+    decimal_commas: bool = False
+
+    def add(self, frame: Cells, lines: NDArray[np.int64], wanted: Mapping[int, bool]) -> None:
+        """Add a piece; cells of columns of numbers that are still texts become numbers."""
+        for at in [at for at, cells in frame.items() if wanted.get(at) and cells.dtype == object]:
+            heading = self.sheet.names[at]
+            found = numbers_of(frame[at].tolist(), heading, self.sheet.separator)
+            if found.wrong is not None:
+                line = int(lines[found.wrong[0]])
+                self.wrong.setdefault(at, refuse(self.file, found.wrong[1], line, heading))
+                continue
+            frame[at] = found.values
+            self.words.setdefault(at, []).extend(found.words)
+            self.durations |= {at} if found.durations else set()
+            self.decimal_commas |= found.decimal_commas
+        self.frames.append(frame)
+        self.lines.append(lines)
+        self.count += len(lines)
+
+    def refuse_wrong(self, positions: Iterable[int]) -> None:
+        """Raise `InvalidFileError` for a cell that is no number in some columns."""
+        for at in positions:
+            if at in self.wrong:
+                raise self.wrong[at]
+
+    @property
+    def remarks(self) -> list[str]:
+        """Warnings, and how cells that are no plain numbers were read."""
+        found = [f"{self.file}: {failures(self.sheet.names[at], words)}" for at, words in self.words.items() if words]
+        for at, error in self.wrong.items():
+            problem = error.problems[0]
+            place = f"{self.file}:{problem.line}: `{self.sheet.names[at][:80]}`"
+            found.append(f"{place} is read as texts: {problem.message}")
+        return [*self.warnings, *found, *([f"{self.file}: {DECIMAL_COMMAS}"] if self.decimal_commas else [])]
 
 
 def opened(texts: Iterable[str], file: str) -> tuple[SheetLayout, str, Iterator[str]]:
@@ -49,7 +95,12 @@ def opened(texts: Iterable[str], file: str) -> tuple[SheetLayout, str, Iterator[
     texts = iter(texts)
     first = next(texts, "")
     sheet = _sheet(first, file)
-    return sheet, "".join(first.splitlines(keepends=True)[sheet.line :]), texts
+    rest = "".join(first.splitlines(keepends=True)[sheet.line :])
+    return (sheet, _single_blanks(rest), map(_single_blanks, texts)) if sheet.separator == " " else (sheet, rest, texts)
+
+
+def _single_blanks(text: str) -> str:
+    return re.sub(r"[ \t]+", " ", re.sub(r"^[ \t]+|[ \t]+$", "", text, flags=re.MULTILINE))
 
 
 def _sheet(text: str, file: str) -> SheetLayout:
@@ -62,23 +113,40 @@ def _sheet(text: str, file: str) -> SheetLayout:
         at = next((above for above in range(at - 1, -1, -1) if lines[above].strip()), -1)
         if at < 0:
             raise refuse(file, "the first line holds numbers: a line of headings is missing above it", 1)
-    heading = lines[at].strip().removeprefix("#").strip()
-    separator = max("\t,;", key=heading.count)
     # A comment may follow the headings: `size (bytes),time (seconds) # Source: ...`.
-    cells = next(csv.reader([re.sub(r"\s#.*", "", heading)], delimiter=separator, skipinitialspace=True))
-    return SheetLayout(separator, tuple(cell.strip() for cell in cells), at + 1)
+    heading = re.sub(r"\s#.*", "", lines[at].strip().removeprefix("#").strip())
+    line = at + 1 + bool(lines[at + 1 : at + 2] and _RULE.fullmatch(lines[at + 1]))
+    rows = [row for row in lines[line:] if row.strip() and not row.lstrip().startswith("#")]
+    if not any(separator in heading for separator in _SEPARATORS):
+        return _blank_separated(heading, rows, line, file)
+    separator = max(_SEPARATORS, key=heading.count)
+    cells = next(csv.reader([heading], delimiter=separator, skipinitialspace=True))
+    return SheetLayout(separator, tuple(cell.strip() for cell in cells), line)
+
+
+def _blank_separated(heading: str, rows: Sequence[str], line: int, file: str) -> SheetLayout:
+    """Layout of columns between blanks, or of one column of numbers. Raise `InvalidFileError` for a text."""
+    words = tuple(_BLANKS.split(heading))
+    if rows and len(words) == len(rows[0].split()) > 1:
+        return SheetLayout(" ", words, line)
+    if not all(is_missing(row.strip()) or looks_like_number(row.strip()) for row in rows[:_FEW_ROWS]):
+        raise refuse(file, NOT_A_TABLE, line)
+    return SheetLayout("\t", (heading,), line)
 
 
 def _is_data(line: str) -> bool:
-    cells = [cell for cell in re.split(r"[\t,;]", line) if cell.strip()]
+    cells = [cell for cell in re.split(r"[\t,;|]", line) if cell.strip()]
     return all(is_number(cell) for cell in cells)
 
 
 def read_rows(
     texts: Iterable[str], sheet: SheetLayout, wanted: Mapping[int, bool], filters: Mapping[int, str], file: str
 ) -> SheetRows:
-    """Wanted columns by position, numbers or texts, of the rows that match all filters."""
-    part, line = SheetRows(), sheet.line + 1
+    """Wanted columns by position, numbers or texts, of the rows that match all filters.
+
+    A column of numbers with a cell that is none, in a row that matches, is left as texts: `SheetRows.wrong`.
+    """
+    part, line = SheetRows(sheet, file), sheet.line + 1
     for piece in texts:
         text, rest = whole_lines(piece)
         if rest.strip():
@@ -88,9 +156,7 @@ def read_rows(
             if filters:
                 keep = kept(frame, filters)
                 frame, lines = {at: cells[keep] for at, cells in frame.items()}, lines[keep]
-            part.frames.append(frame)
-            part.lines.append(lines)
-            part.count += len(lines)
+            part.add(frame, lines, wanted)
             line += text.count("\n")
         if part.count > MOST_ROWS:
             raise refuse(file, f"more than {MOST_ROWS:,} rows: split the file, or keep a part of the rows")
@@ -100,18 +166,17 @@ def read_rows(
 def _frame(
     text: str, sheet: SheetLayout, wanted: Mapping[int, bool], line: int, file: str, warnings: list[str]
 ) -> tuple[Cells, NDArray[np.int64]]:
-    """The wanted columns (numbers or not) of some lines, with the line of each row."""
+    """The wanted columns of some lines, with the line of each row: numbers, or all texts where a cell is no number."""
     lines = _lines_of_rows(text, line)
     if text.count(sheet.separator) != len(lines) * (len(sheet.names) - 1) or '"' in text:
         text, lines = _without_cut_row(text, sheet, lines, file, warnings)
     if not len(lines):
         return {at: np.empty(0, float if number else object) for at, number in wanted.items()}, lines
-    try:
-        frame = (_parsed if len(text) > _FEW_CHARACTERS else _parsed_short)(text, sheet, wanted)
-    except ValueError:
-        _refuse_cells(text, sheet, wanted, lines, file)
-        raise refuse(file, "is not a table with one row a line", line) from None
-    return frame, lines
+    parse = _parsed if len(text) > _FEW_CHARACTERS else _parsed_short
+    for kinds in (wanted, dict.fromkeys(wanted, False)):
+        with suppress(ValueError):
+            return parse(text, sheet, kinds), lines
+    raise refuse(file, "is not a table with one row a line", line)
 
 
 def _lines_of_rows(text: str, line: int) -> NDArray[np.int64]:
@@ -186,31 +251,17 @@ def _without_cut_row(
             warnings.append(f"{file}:{line}: a row that was cut off, left out")
             start = text.rstrip("\n").rfind("\n") + 1
             return text[:start], lines[:-1]
-        comma = "; decimal commas?" if sheet.separator == "," and len(cells) > width else ""
-        raise refuse(file, f"{len(cells)} cells where the heading has {width}{comma}", line)
+        raise refuse(file, f"{len(cells)} cells where the heading has {width}{_remedy(cells, sheet)}", line)
     return text, lines
 
 
-def _refuse_cells(
-    text: str, sheet: SheetLayout, wanted: Mapping[int, bool], lines: NDArray[np.int64], file: str
-) -> None:
-    positions = [position for position, is_number in wanted.items() if is_number]
-    for line, cells in _rows(text, sheet, lines.tolist()):
-        for position in positions:
-            cell = cells[position].strip() if position < len(cells) else ""
-            if cell not in MISSING and not is_number(cell):
-                raise refuse(file, _not_a_number(cell), line, sheet.names[position])
-
-
-def _not_a_number(cell: str) -> str:
-    shown = f"`{cell[:40]}`"
-    meant = next((meant for pattern, meant in _MEANT_AS_NUMBERS.items() if pattern.fullmatch(cell)), "")
-    return f"{shown} {meant or 'is not a number'}"
-
-
-def looks_like_number(cell: str) -> bool:
-    """Whether a cell is a number, or one as spreadsheets format it."""
-    return is_number(cell) or any(pattern.fullmatch(cell) for pattern in _MEANT_AS_NUMBERS)
+def _remedy(cells: Sequence[str], sheet: SheetLayout) -> str:
+    """What a row with another number of cells may mean."""
+    if not any(is_number(cell) for cell in cells):
+        return f": this {NOT_A_TABLE}"
+    if sheet.separator == " ":
+        return ": a missing cell between blanks is written NA, and a cell has no blanks"
+    return "; decimal commas?" if sheet.separator == "," and len(cells) > len(sheet.names) else ""
 
 
 def kept(frame: Mapping[int, NDArray[Any]], filters: Mapping[int, str]) -> NDArray[np.bool_]:

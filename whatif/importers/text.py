@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,8 @@ MOST_TEXT: Final = 64 * 2**20
 UNPACKING_ERRORS: Final = (EOFError, zlib.error, gzip.BadGzipFile)
 """Errors of a packed file that is damaged or cut off."""
 _GZIP: Final = b"\x1f\x8b"
+# A spreadsheet's "Unicode text" is UTF-16 with a mark of its byte order.
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 # A packed text shrinks to a tenth or a thirtieth; what unpacks to more of its size is made to fill a memory.
 _LARGEST_RATIO: Final = 300
 
@@ -73,7 +76,11 @@ def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
         with open_unpacked(path) as file:
             rest = b""
             read, most = 0, most_unpacked(path)
+            recoded = None
             while block := file.read(size):
+                if not read and block.startswith(_UTF_16):
+                    recoded = getincrementaldecoder("utf-16")("replace")
+                block = block if recoded is None else recoded.decode(block).encode()
                 if not read:
                     _refuse_other(name, block)
                     block = block.removeprefix(b"\xef\xbb\xbf")
@@ -100,8 +107,6 @@ def _refuse_other(name: str, head: bytes) -> None:
     start = head[:1024].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html")):
         raise refuse(name, "this is a web page (HTML), perhaps an error page that was saved under this name", 1)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise refuse(name, "this is UTF-16 text; save it as UTF-8")
     if b"\0" in head:
         raise refuse(name, "this is a binary file, not text")
 

@@ -50,7 +50,7 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
     if kind in ("literal_error", "union_tag_invalid"):
         return _choice_message(error, context)
     if kind == "union_tag_not_found":
-        return f"missing key `kind`; one of {_tags(model, document, path)}"
+        return f"missing key `kind`; one of {_tags(model, document, path)}{_other_tables(document, path)}"
     if kind in _PLAIN:
         shown = "" if kind == "missing" else f"`{_short(error['input'])}` "
         return shown + _PLAIN[kind]
@@ -68,7 +68,15 @@ def _choice_message(error: Mapping[str, Any], context: Mapping[str, Any]) -> str
 
 def _tags(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> str:
     kinds = [option.model_fields["kind"] for option in _models_at(model, document, path, by_kind=False)]
-    return ", ".join(str(get_args(field.annotation)[0]) for field in kinds)
+    return ", ".join(dict.fromkeys(str(get_args(field.annotation)[0]) for field in kinds))
+
+
+def _other_tables(document: Mapping[str, Any], path: KeyPath) -> str:
+    """Hint at the other tables of its parent for a table without a kind, which may be mistyped."""
+    for step in path[:-1]:
+        document = document.get(step, {})
+    others = [name for name, value in document.items() if name != path[-1] and isinstance(value, Mapping)]
+    return did_you_mean(path[-1], others) or (f"; the other tables are {', '.join(others)}" if others else "")
 
 
 def _short(value: object) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +18,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER, is_machine, parameter_points, 
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, UsageError, WhatifError, did_you_mean
 from whatif.importers.mapping import split_unit
-from whatif.importers.run_columns import size_of_unit
+from whatif.importers.run_columns import size_of_unit, usual_heading
 from whatif.importers.runs_csv import RunSheet, read_run_sheet
 from whatif.importers.text import refuse
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
@@ -32,14 +31,6 @@ from whatif.vocabulary import CATEGORIES
 
 REMARKS: Final = ("source", "note", "repetition")
 """Columns that are neither a parameter nor a result; they are not used."""
-USUAL_HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
-    "rank_count": ("ranks", "processes", "mpi ranks", "mpi processes", "procs", "nprocs", "np", "tasks", "ntasks"),
-    "nodes": ("nodes", "node count", "num nodes", "nnodes"),
-    "iteration_count": ("iterations", "steps", "time steps", "timesteps"),
-    "iteration_time": ("time per iteration", "iteration time", "time per step", "step time"),
-    "total_time": ("time", "total time", "wall time", "walltime", "run time", "runtime", "elapsed", "elapsed time"),
-}
-"""Usual headings by the name of the column in a scenario."""
 _SUM: Final = " + "
 _OF_FILE: Final = " of "
 
@@ -157,12 +148,6 @@ def _parts_of(name: str, program: Program) -> tuple[str, ...] | None:
     return tuple(parts) if all(part in known for part in parts) else None
 
 
-def usual_heading(name: str) -> str:
-    """Name of the column that a usual heading means, such as `rank_count` for `ranks`; empty for other headings."""
-    words = re.sub(r"[\W_]+", " ", name).strip().lower()
-    return next((meant for meant, others in USUAL_HEADINGS.items() if words in others), "")
-
-
 def stated_runs(scenario: Scenario) -> Path | None:
     """Path of the file of runs that a scenario names; None without any."""
     name = scenario.program.loaded.scenario.runs
@@ -240,6 +225,8 @@ class _Reader:
             )
             meant = usual_heading(name)
             hint = f"; did you mean `{meant}`?" if meant else did_you_mean(name, dict.fromkeys(known))
+            if meant == "nodes":
+                hint = "; state the ranks of a node, `ranks_per_node`, and `rank_count`"
             raise self._refused(name, f"neither a parameter nor a result nor a phase of the scenario{hint}")
         return ends[0]
 

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.importers.mapping import split_unit
+from whatif.importers.run_columns import usual_heading
 from whatif.importers.runs_csv import RunSheet, read_run_sheet
 from whatif.importers.text import refuse
 from whatif.schema.toml import KeyPath, parse_document
 from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import toml_value
-from whatif.studies.measured_runs import is_heading, measured_runs, usual_heading
+from whatif.studies.measured_runs import is_heading, measured_runs
 
 _TAKEN: Final = ("rank_count", "ranks_per_node", "iteration_count")
 """Values of the application that are those of its largest run."""

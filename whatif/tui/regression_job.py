@@ -79,14 +79,14 @@ def regression_of_view(view: RunsView, last: str = "", seen: Sequence[str] = ())
         return FitRefusal(str(problem))
 
 
-def write_model(view: RunsView, path: Path, platform: str | None) -> SavedModel:
-    """Write the model of a view, and with a platform a scenario of it in the same folder. Raise `WhatifError`."""
+def write_model(view: RunsView, path: Path, platform: str | None, asks: bool) -> SavedModel:
+    """Write the model of a view, and where `asks` a scenario of it in the same folder. Raise `WhatifError`."""
     from whatif.api.regressions import phase_edits  # noqa: PLC0415 - needed once
 
     found = _regressions(_runs_of(view))
     fit = found.fit(view.formula or found.first_formula)
-    scenario = None if platform is None else path.with_name(f"{path.stem}_question.toml")
-    fit.write(path, scenario, platform=platform)
+    scenario = path.with_name(f"{path.stem}_question.toml") if asks else None
+    fit.write(path, scenario, platform=platform if asks else None)
     return SavedModel(phase_edits(fit.fits[0], path.stem) if scenario is None else (), scenario)
 
 

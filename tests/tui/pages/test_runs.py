@@ -156,7 +156,7 @@ def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):
     state = ExplorerState.start(Session.start(Scenario.open(tmp_path / "own.toml")))
     for formula in ("", "time_per_epoch ~ log(batch_size)"):
         view = replace(VIEW, formula=formula)
-        taken = write_model(view, tmp_path / "model.toml", None)
+        taken = write_model(view, tmp_path / "model.toml", None, False)
         state = EditAll(taken.edits).apply(state)
         fit = regression_of_view(view)
         assert float(state.session.point.terms["time_per_epoch"]) > fit.measured.min()
@@ -165,13 +165,13 @@ def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):
 
 
 def test_where_a_scenario_cannot_find_the_model_one_is_written_that_does(tmp_path):
-    taken = write_model(VIEW, tmp_path / "model.toml", "summit")
+    taken = write_model(VIEW, tmp_path / "model.toml", "summit", True)
     assert taken == ((), tmp_path / "model_question.toml")
     assert Scenario.open(taken.scenario).program
-    assert write_model(VIEW, tmp_path / "model.toml", "summit") == taken
+    assert write_model(VIEW, tmp_path / "model.toml", "summit", True) == taken
     taken.scenario.write_text("# mine\n")
     with pytest.raises(UsageError, match="already exists"):
-        write_model(VIEW, tmp_path / "model.toml", "summit")
+        write_model(VIEW, tmp_path / "model.toml", "summit", True)
 
 
 def test_the_command_line_opens_the_page_with_runs_and_a_formula():

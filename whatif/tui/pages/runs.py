@@ -321,9 +321,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         folders = [folder.resolve() for folder in search_folders(state.session.scenario)]
         within = path.parent.resolve() in folders
         try:
-            taken: SavedModel = await run_once(
-                write_model, view, path, None if within else state.platform_name or "summit"
-            )
+            taken: SavedModel = await run_once(write_model, view, path, state.platform_name, not within)
         except WhatifError as problem:
             self.post_message(ErrorReported(str(problem)))
             return
