@@ -6,11 +6,13 @@ import importlib
 import io
 import os
 import sys
+import traceback
 from typing import Final
 
 import click
 
 from whatif import __version__
+from whatif.cli.echo import echo
 from whatif.cli.lazy_group import LazyGroup
 from whatif.errors import EXIT_USAGE, WhatifError
 from whatif.plugins import Verb, registered_verbs
@@ -80,9 +82,13 @@ def main() -> None:
         code = program.main(standalone_mode=False)
         sys.stdout.flush()
     except WhatifError as error:
+        if os.environ.get("WHATIF_TRACEBACK"):
+            echo(traceback.format_exc(), err=True)
         _fail(str(error), error.exit_code)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        echo(shown.getvalue(), nl=False, err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         _fail(str(error.__cause__ or error) or "interrupted", 130)
@@ -104,5 +110,5 @@ def _silence() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    click.echo(f"whatif: {message}" if "\n" not in message else message, err=True)
+    echo(f"whatif: {message}" if "\n" not in message else message, err=True)
     sys.exit(code)

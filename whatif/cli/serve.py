@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, scenario_options
 from whatif.errors import UsageError
 
@@ -47,7 +48,7 @@ def command(
     with _listener(host, port) as listener:
         url = _url(public_url, host, listener.getsockname()[1])
         if not _is_local(host):
-            click.echo(f"warning: there is no authentication: who reaches {url} acts with your rights", err=True)
+            echo(f"warning: there is no authentication: who reaches {url} acts with your rights", err=True)
         _serve(explorer, scenario, url, listener)
 
 
@@ -101,7 +102,7 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
     class Explorers(Server):
         async def on_startup(self, app: web.Application) -> None:
             everybody = "every user of this machine" if _is_local(host) else "everybody who can reach it"
-            click.echo(f"{url} shows the explorer to {everybody} ({host}, port {port}); Ctrl+C ends it", err=True)
+            echo(f"{url} shows the explorer to {everybody} ({host}, port {port}); Ctrl+C ends it", err=True)
 
         async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
             if origins and request.headers.get("Origin") not in origins:

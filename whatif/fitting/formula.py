@@ -87,7 +87,7 @@ def parse_formula(text: str, columns: Mapping[str, FloatArray | None]) -> Formul
     match = _RESPONSE.fullmatch(left)
     if not tilde or "~" in right or match is None or (match[1] or "") not in LINKS:
         raise UsageError(f"`{text}`: expected `RESPONSE ~ TERMS` or `log(RESPONSE) ~ TERMS`, such as `time ~ x1 * x2`")
-    names = set(re.findall(r"[A-Za-z_]\w*", text)) - {"I", "poly", *FUNCTIONS}
+    names = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)) - {"I", "poly", *FUNCTIONS}
     if len(names - {match[2]}) > MOST_VARIABLES:
         raise UsageError(f"`{text}` explains by {len(names - {match[2]})} columns: at most {MOST_VARIABLES}")
     _check_names(text, sorted(names), columns)

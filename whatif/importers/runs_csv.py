@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.importers.mapping import SheetLayout, filters_of, no_column, position_of, refuse_other_unit, split_unit
+from whatif.importers.reading import reading
 from whatif.importers.run_columns import REPETITION, has_known_unit, run_table, unit_of
 from whatif.importers.sheets import MISSING, SheetRows, looks_like_number, opened, read_rows
 from whatif.importers.text import chunks, pieces, refuse
@@ -68,7 +69,11 @@ class RunSheet:
 
 def read_run_sheet(path: Path) -> RunSheet:
     """All columns of a CSV file, with units left in the headings. Raise `InvalidFileError` for other files."""
-    texts, file = chunks(path), shown_path(path)
+    with reading(path, "CSV"):
+        return _run_sheet(chunks(path), shown_path(path))
+
+
+def _run_sheet(texts: Iterator[str], file: str) -> RunSheet:
     sheet, first, texts = opened(texts, file)
     sheet = _checked(sheet, file)
     wanted = _wanted(sheet, first, None, None, file)
