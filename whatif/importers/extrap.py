@@ -22,7 +22,7 @@ TOOL: Final = "Extra-P"
 REGION: Final = "region"
 UNNAMED_METRIC: Final = "value"
 """The column of a metric that has no name."""
-TEXT: Final = re.compile(r"\A\s*(?:#[^\n]*\s*)*(?:PARAMETER|POINTS|REGION|METRIC|DATA)\b")
+TEXT: Final = re.compile(r"\A\s*(?:#[^\n]*\n\s*)*(?:PARAMETER|POINTS|REGION|METRIC|DATA)\b")
 """Start of a text of Extra-P."""
 
 _TALPAS_SEPARATOR: Final = re.compile(r'([}\]"\w])\s*;\s*"')
