@@ -14,7 +14,7 @@ _HIDDEN: Final = re.compile(
 )
 _COMPUTED: Final = re.compile(r"\s*[=+\-@＝＋－＠](?!\Z)")
 """Beginning of a cell that a spreadsheet computes."""
-_NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*")
+_NUMBER: Final = re.compile(r"\s*[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?\s*+")
 
 
 def visible(text: str, kept: str = "\n\t") -> str:

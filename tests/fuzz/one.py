@@ -17,6 +17,13 @@ with atheris.instrument_imports(include=_WATCHED):
     from whatif.errors import WhatifError
 
 
+WORDS = (
+    "0", "-1", "-0.0", "1e999", "nan", "inf", "99999999999999999999", "4294967296", "2147483648", "1e-320", "1" * 60,
+    "null", "true", "[]", "{}", "''", ",", ";", "|", "\\x09", "\\x0d", "\\x1b", "\\x00", "\\xe2\\x80\\xae", "\\xff",
+)  # fmt: skip
+"""What readers stumble over, for libFuzzer to put in."""
+
+
 def main() -> None:
     """Feed the target until time is over."""
     target = TARGETS[sys.argv.pop(1)]
@@ -24,6 +31,7 @@ def main() -> None:
     seeds, path = folder / "seeds", folder / "input" / target.name
     for part in (seeds, path.parent):
         part.mkdir()
+    (folder / "words").write_text("".join(f'"{word}"\n' for word in WORDS))
     for number, content in enumerate(target.contents()):
         (seeds / str(number)).write_bytes(content)
 
@@ -37,7 +45,7 @@ def main() -> None:
                 raise error.__cause__ from None
 
     warnings.simplefilter("ignore")
-    atheris.Setup([*sys.argv, str(seeds)], read)
+    atheris.Setup([*sys.argv, f"-dict={folder / 'words'}", str(seeds)], read)
     atheris.Fuzz()
 
 

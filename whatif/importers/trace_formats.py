@@ -16,7 +16,7 @@ from whatif.importers.goal_binary import MAGIC
 from whatif.importers.otf2_archive import START, anchor_of, read_otf2
 from whatif.importers.reading import reading
 from whatif.importers.simgrid_actions import index_files, is_actions, read_actions
-from whatif.importers.text import chunks, open_unpacked, refuse
+from whatif.importers.text import UNPACKING_ERRORS, chunks, open_unpacked, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
@@ -120,8 +120,11 @@ def _only_file(path: Path, wanted: Format) -> Path:
 
 
 def _read(path: Path) -> bytes:
-    with open_unpacked(path) as file:
-        return file.read(_HEAD)
+    try:
+        with open_unpacked(path) as file:
+            return file.read(_HEAD)
+    except UNPACKING_ERRORS as error:
+        raise OSError(0, f"the packed file is damaged or cut off: {error}") from None
 
 
 def _file_format(path: Path, head: bytes) -> Format:
