@@ -23,16 +23,17 @@ _TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
 
 def csv_rows(table: Table, out: TextIO, heading: bool = True) -> None:
     """Write CSV, one row per line; headings contain the unit, `time [s]`; for texts see `spreadsheet_cell`."""
-    has_texts = any(column.dimension is None for column in table.columns.values())
     writer = csv.writer(out, lineterminator="\n")
     if heading:
         named = ((name, column.unit) for name, column in table.columns.items())
         writer.writerow([spreadsheet_cell(f"{name} [{unit}]" if unit else name) for name, unit in named])
-    writer.writerows(map(_safe, row) if has_texts else row for row in table.rows())
+    safe = {name: column if column.dimension is not None else _safe(column) for name, column in table.columns.items()}
+    writer.writerows(Table(safe).rows())
 
 
-def _safe(value: Any) -> Any:
-    return spreadsheet_cell(value) if isinstance(value, str) else value
+def _safe(column: Column) -> Column:
+    cells = [spreadsheet_cell(cell) if cell and isinstance(cell, str) else cell for cell in column.values.tolist()]
+    return Column(np.array(cells, dtype=object))
 
 
 def json_rows(table: Table, out: TextIO) -> None:

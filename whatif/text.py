@@ -7,11 +7,13 @@ from typing import Final
 
 # Unicode categories Cc, Cf, Cs, Zl and Zp: controls, marks without a shape such as those of direction, surrogates,
 # separators of lines. As one pattern, which is many times as fast as a look at each character.
-_HIDDEN: Final = re.compile(
-    "[\0-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e"
+_RANGES: Final = (
+    "\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\ud800-\udfff\ufeff\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e007f"
 )
+_HIDDEN: Final = re.compile(f"[\0-\n{_RANGES}]")
+_HIDDEN_IN_LINE: Final = re.compile(f"[\0-\t{_RANGES}]")
 _COMPUTED: Final = re.compile(r"\s*[=+\-@＝＋－＠](?!\Z)")
 """Beginning of a cell that a spreadsheet computes."""
 _NUMBER: Final = re.compile(r"\s*[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?\s*+")
@@ -33,7 +35,7 @@ def _escape(char: str) -> str:
 
 def visible_json(text: str) -> str:
     r"""JSON whose strings hold such characters as `\u202e`: the same document, safe to print."""
-    return _HIDDEN.sub(lambda found: found[0] if found[0] == "\n" else _json_escape(found[0]), text)
+    return _HIDDEN_IN_LINE.sub(lambda found: _json_escape(found[0]), text)
 
 
 def _json_escape(char: str) -> str:

@@ -26,7 +26,7 @@ def reading(path: Path, form: str) -> Iterator[None]:
     except WhatifError:
         raise
     except MemoryError:
-        raise refuse(shown_path(path), f"cannot be read as {form}: it needs more memory than there is") from None
+        raise refuse(shown_path(path), f"cannot be read as {form}: it needs more memory than is available") from None
     except Exception as problem:
         why = f"{type(problem).__name__}: {problem}"[:_MOST_WORDS]
         line = getattr(problem, "lineno", 0)
