@@ -15,8 +15,8 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.table import Column, Table
-from whatif.text import spreadsheet_cell, visible, visible_json
 from whatif.units import ONE, Dimension, format_quantity
+from whatif.visible_text import spreadsheet_cell, visible, visible_json
 
 _TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.paths import ROOT
-from whatif.text import is_visible
+from whatif.visible_text import is_visible
 
 HEAD = """#:schema ../schemas/scenario.schema.json
 # What if?

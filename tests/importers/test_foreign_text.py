@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 
 from tests.fuzz.targets import TARGETS
-from whatif.text import is_visible
+from whatif.visible_text import is_visible
 
 HOSTILE = "\x1b]0;PWNED\x07\u202e\x9b2J"
 DATABASES = {

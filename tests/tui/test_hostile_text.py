@@ -7,7 +7,7 @@ import re
 from tests.driver import drive
 from whatif.core.scenario import Scenario
 from whatif.schema.shipped import shipped_folder
-from whatif.text import is_visible
+from whatif.visible_text import is_visible
 
 HOSTILE = "\x1b]0;PWNED\x07\u202e"
 TOML = r'\u001b]0;PWNED\u0007\u202e"'

@@ -6,7 +6,7 @@ from typing import IO, Any
 
 import click
 
-from whatif.text import visible
+from whatif.visible_text import visible
 
 
 def echo(text: str = "", *, file: IO[Any] | None = None, nl: bool = True, err: bool = False) -> None:

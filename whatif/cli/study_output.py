@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from whatif.errors import UsageError
-from whatif.text import visible
+from whatif.visible_text import visible
 
 _PATIENCE: Final = 1.0
 """Seconds before progress is shown on a terminal."""

@@ -17,8 +17,8 @@ from whatif.core.result import Result
 from whatif.errors import UsageError
 from whatif.table import Column, Table
 from whatif.table_writers import column_rows, csv_rows, markdown_rows
-from whatif.text import visible_json
 from whatif.units import SECOND, Dimension, format_quantity
+from whatif.visible_text import visible_json
 
 if TYPE_CHECKING:
     from whatif.core.sweep_answers import Answers

@@ -16,8 +16,8 @@ import numpy as np
 
 from whatif import units
 from whatif.models.quantities import FloatArray
-from whatif.text import visible
 from whatif.units import Dimension
+from whatif.visible_text import visible
 
 SERIES_STYLES = tuple(f"series-{number}" for number in range(1, 7))
 HEAT_STYLES = tuple(f"heat-{number}" for number in range(12))

@@ -22,7 +22,7 @@ from whatif.plotting.axis_view import axes_of, points_of
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import Description, HeatMap, PlotDescription, PlotStack, StackedBar, shorten
 from whatif.plotting.picture_style import DARK, LIGHT, settings
-from whatif.text import visible
+from whatif.visible_text import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

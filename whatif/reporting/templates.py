@@ -18,7 +18,7 @@ import numpy as np
 from whatif import __version__
 from whatif.errors import UsageError
 from whatif.plotting.picture import check_library, colour_variables
-from whatif.text import visible
+from whatif.visible_text import visible
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from whatif.errors import UsageError
-from whatif.text import visible_toml
+from whatif.visible_text import visible_toml
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 

@@ -8,7 +8,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-from whatif.text import is_visible, visible
+from whatif.visible_text import is_visible, visible
 
 
 class _VisibleLines(LineFilter):

@@ -15,8 +15,8 @@ import tomli
 from whatif.schema.toml_text import toml_text
 from whatif.table import Table, text_column
 from whatif.table_writers import TABLE_WRITERS
-from whatif.text import is_visible, spreadsheet_cell, visible, visible_json
 from whatif.units import ONE
+from whatif.visible_text import is_visible, spreadsheet_cell, visible, visible_json
 
 HOSTILE = "\x1b]0;PWNED\x07a\u202eb\x9b31m\U000e0041"
 SHOWN = r"\x1b]0;PWNED\x07a\u202eb\x9b31m\U000e0041"
