@@ -40,6 +40,7 @@ DAMAGED = {
     "an array of no elements": (
         "gpu", "b.txt", re.sub(r"Array size = \d+", "Array size = 0", STREAM), "b.txt:6:1: size of an array",
     ),
+    "a lone carriage return in a table": ("runs", "r.csv", "n,time [s]\n1\r2,3\n4,5\n", "r.csv:"),
     "a lone carriage return": ("gpu", "g.csv", "GPU,a\rb,c\n", "g.csv:1:1: not CSV"),
 }  # fmt: skip
 

@@ -108,6 +108,8 @@ def _frame(
         return {at: np.empty(0, float if number else object) for at, number in wanted.items()}, lines
     try:
         frame = (_parsed if len(text) > _FEW_CHARACTERS else _parsed_short)(text, sheet, wanted)
+        if any(len(cells) != len(lines) for cells in frame.values()):
+            raise ValueError  # a carriage return within a line ends a row of CSV
     except ValueError:
         _refuse_cells(text, sheet, wanted, lines, file)
         raise refuse(file, "is not a table with one row a line", line) from None
