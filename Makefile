@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= auto
+# Time of each of the 37 readers; each needs some seconds to start.
+FUZZ_SECONDS ?= 4
 
 # Hundreds of processes start in the tests: each would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run check test style fast tests monkey architecture bench docs screenshots clean
+.PHONY: run check test style fast tests monkey fuzz architecture bench docs screenshots clean
 
 run: $(VENV)/.installed
 	$(BIN)/whatif open jacobi2d
@@ -34,6 +36,10 @@ tests: $(VENV)/.installed-test
 
 monkey: $(VENV)/.installed-test
 	WHATIF_MONKEY=5000 $(BIN)/pytest -n 3 tests/tui/test_random_keys.py tests/docs/test_explorer_tasks.py
+
+fuzz: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 architecture: $(VENV)/.installed-test
 	$(BIN)/python docs/architecture_table.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -15,35 +16,48 @@ import numpy as np
 from whatif.errors import UsageError
 from whatif.table import Column, Table
 from whatif.units import ONE, Dimension, format_quantity
+from whatif.visible_text import spreadsheet_cell, visible, visible_json
+
+_TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def csv_rows(table: Table, out: TextIO, heading: bool = True) -> None:
-    """Write CSV, one row per line; headings contain the unit, `time [s]`."""
+    """Write CSV, one row per line; headings contain the unit, `time [s]`; for texts see `spreadsheet_cell`."""
     writer = csv.writer(out, lineterminator="\n")
     if heading:
         named = ((name, column.unit) for name, column in table.columns.items())
-        writer.writerow([f"{name} [{unit}]" if unit else name for name, unit in named])
-    writer.writerows(table.rows())
+        writer.writerow([spreadsheet_cell(f"{name} [{unit}]" if unit else name) for name, unit in named])
+    safe = {name: column if column.dimension is not None else _safe(column) for name, column in table.columns.items()}
+    writer.writerows(Table(safe).rows())
+
+
+def _safe(column: Column) -> Column:
+    cells = [spreadsheet_cell(cell) if cell and isinstance(cell, str) else cell for cell in column.values.tolist()]
+    return Column(np.array(cells, dtype=object))
 
 
 def json_rows(table: Table, out: TextIO) -> None:
     """Write one JSON object with notes, units and rows; null for missing values."""
-    json.dump(table.to_dict(), out, ensure_ascii=False, indent=1)
-    out.write("\n")
+    out.write(visible_json(json.dumps(table.to_dict(), ensure_ascii=False, indent=1)) + "\n")
 
 
 def markdown_rows(table: Table, out: TextIO, heading: bool = True) -> None:
     """Write a Markdown table; each cell has its unit."""
     if heading:
-        out.write(f"| {' | '.join(table.columns)} |\n|{'|'.join([' ---: '] * len(table.columns))}|\n")
+        out.write(f"| {' | '.join(map(_marked_down, table.columns))} |\n")
+        out.write(f"|{'|'.join([' ---: '] * len(table.columns))}|\n")
     for row in shown_rows(table):
-        cells = (cell.replace("|", "\\|") for cell in row)
-        out.write(f"| {' | '.join(cells)} |\n")
+        out.write(f"| {' | '.join(map(_marked_down, row))} |\n")
+
+
+def _marked_down(cell: str) -> str:
+    """Cell of Markdown that is text, neither a further cell nor a tag of HTML."""
+    return _TAG.sub("&lt;", visible(cell, "").replace("|", "\\|"))
 
 
 def html_rows(table: Table, out: TextIO) -> None:
     """Write an HTML table; each cell has its unit, and texts are escaped."""
-    heading = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+    heading = "".join(f"<th>{escape(visible(name, ''))}</th>" for name in table.columns)
     out.write(f"<table>\n<thead><tr>{heading}</tr></thead>\n<tbody>\n")
     for row in shown_rows(table):
         cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
@@ -54,9 +68,10 @@ def html_rows(table: Table, out: TextIO) -> None:
 def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[int]:
     """Write aligned columns and return their widths; rows written with given widths have no heading."""
     rows = list(shown_rows(table))
-    fitting = list(widths) or [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(table.columns)]
+    names = [visible(name, "") for name in table.columns]
+    fitting = list(widths) or [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(names)]
     if not widths:
-        out.write(_line(list(table.columns), fitting))
+        out.write(_line(names, fitting))
     out.writelines(_line(row, fitting) for row in rows)
     return fitting
 
@@ -103,7 +118,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def shown_rows(table: Table) -> Iterator[list[str]]:
-    """Rows of the table as texts with units."""
+    """Rows of the table as visible texts with units."""
     dimensions = [column.dimension for column in table.columns.values()]
     for row in table.rows():
         yield [_cell(value, dimension) for value, dimension in zip(row, dimensions, strict=True)]
@@ -113,7 +128,7 @@ def _cell(value: Any, dimension: Dimension | None) -> str:
     if value is None:
         return "-"
     if isinstance(value, str):
-        return "; ".join(value.splitlines())
+        return visible("; ".join(value.splitlines()), "")
     return format_quantity(value, dimension or ONE, digits=5)
 
 

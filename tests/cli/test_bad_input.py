@@ -9,6 +9,9 @@ import sys
 
 import pytest
 
+from tests.paths import ROOT
+from whatif.visible_text import is_visible
+
 HEAD = """#:schema ../schemas/scenario.schema.json
 # What if?
 platform = "summit"
@@ -54,6 +57,28 @@ def place(text, needle):
     lines = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith(needle)]
     assert len(lines) == 1, needle
     return f"{lines[0]}:1"
+
+
+def test_keys_of_files_are_shown_as_text(whatif_main, tmp_path):
+    (tmp_path / "k.toml").write_text('"\\u001b]0;PWNED\\u0007\\u202e" = 1\n')
+    code, out, err = whatif_main("check", "k.toml")
+    assert (code, out) == (3, "")
+    assert r"k.toml:1:1: \x1b]0;PWNED\x07\u202e: " in err
+    assert is_visible(err.replace("\n", ""))
+
+
+def test_options_are_shown_as_text(whatif_main):
+    code, _, err = whatif_main("run", "jacobi2d", "--\x1b]0;PWNED\x07")
+    assert code == 2
+    assert is_visible(err.replace("\n", ""))
+
+
+def test_the_command_line_prints_messages_in_one_way():
+    """Elsewhere click prints only what controls the terminal: progress and coloured pictures."""
+    controls = re.compile(r'click\.(?:secho|echo)\((?:f?"\\r|terminal_picture\(picture\))')
+    for path in (ROOT / "whatif" / "cli").glob("*.py"):
+        calls = re.findall(r"click\.s?echo\(.*|(?<!\w)print\(.*", path.read_text())
+        assert path.name == "echo.py" or all(map(controls.match, calls)), path
 
 
 def test_the_scenario_of_these_tests_is_good(whatif_main, tmp_path):

@@ -15,6 +15,11 @@ LONG = ["run", "jacobi2d", "--sweep", "platform.node.gpu.dram_bandwidth=1 TB/s .
         "application.rank_count=1 .. 1500 step 1", "--max-points", "10000000", "-o", "long.csv"]  # fmt: skip
 
 
+def run_in_shell(words):
+    command = ["sh", "-c", f"{sys.executable} -m whatif {words}"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize("command", ["list parameters jacobi2d", "run jacobi2d --sweep platform.node.gpu_count=1,2,3"])
 def test_a_reader_that_closes_the_pipe_ends_the_program_quietly(command):
     read, write = os.pipe()
@@ -26,11 +31,9 @@ def test_a_reader_that_closes_the_pipe_ends_the_program_quietly(command):
 
 
 def test_closed_stdout_is_an_error_and_closed_stderr_is_not():
-    done = subprocess.run(["sh", "-c", f"{sys.executable} -m whatif list platforms >&-"], capture_output=True, text=True,
-                          check=False)  # fmt: skip
+    done = run_in_shell("list platforms >&-")
     assert (done.returncode, done.stderr) == (2, "whatif: the output cannot be written: Bad file descriptor\n")
-    done = subprocess.run(["sh", "-c", f"{sys.executable} -m whatif run jacobi2d 2>&-"], capture_output=True, text=True,
-                          check=False)  # fmt: skip
+    done = run_in_shell("run jacobi2d 2>&-")
     assert done.returncode == 0
     assert done.stdout.startswith("total_time")
 

@@ -22,6 +22,8 @@ EXAMPLES: Final = DOCS / "examples"
 CUT: Final = "…"
 _BLOCK: Final = re.compile(r"^```(?P<kind>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _SHOWN: Final = 12
+_PATIENCE: Final = re.compile(r"simulating; the \w+ (?:loop )?is compiled")
+"""Lines that appear on a slow machine only."""
 
 Main = Callable[..., tuple[int, str, str]]
 
@@ -83,7 +85,7 @@ def _printed(typed: str, block: Block, main: Main, folder: Path) -> str:
         code, out, err = main(*words[1:])
         assert code == int(block.options.get("exit", 0)), f"{typed}: exit code {code}\n{err}"
         printed = (out + err).replace(f"{folder}/", "").replace(f"{ROOT}/", "")
-        lines = [line.rstrip() for line in printed.splitlines()]
+        lines = [line.rstrip() for line in printed.splitlines() if not _PATIENCE.match(line)]
     first, last = int(block.options.get("lines", _SHOWN)), int(block.options.get("last", 0))
     left_out = len(lines) > first + last
     return "\n".join([typed, *([*lines[:first], CUT, *lines[len(lines) - last :]] if left_out else lines), ""])

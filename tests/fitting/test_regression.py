@@ -80,6 +80,7 @@ def file(tmp_path):
         ("log(time) ~ 0 + log2(x1):sqrt(x2)", ["log2(x1):sqrt(x2)"]),
         ("time ~ (x1 + x2)**2", ["Intercept", "x1", "x2", "x1:x2"]),
         ("time ~ 1", ["Intercept"]),
+        ("time ~ 0 + I(x1 * 1e-3 + 1.E+3)", ["I(x1 * 0.001 + 1000.0)"]),
     ],
 )
 def test_a_formula_has_the_terms_that_r_gives_it(text, names):
@@ -104,6 +105,8 @@ def test_polynomials_are_orthogonal_and_of_length_one_as_those_of_r(degree):
     ("text", "message"),
     [
         ("time ~ x9", "`x9`: the runs have no such column; the columns are time, x1"),
+        ("time ~ I(log)", "`log`: the runs have no such column"),
+        ("time ~ " + "1" * 100 + " $", "a formula holds no `$`"),
         ("time ~ X1", "`X1`: the runs have no such column; did you mean `x1`"),
         ("time ~ device", "`device` holds texts: keep the runs of one of them with --where device=VALUE"),
         ("time ~ open(x1)", "`open(..)`: no such function; allowed: I, poly, min"),

@@ -11,7 +11,7 @@ from whatif.errors import InvalidFileError
 from whatif.importers.message_files import read_network
 from whatif.importers.run_files import read_runs
 from whatif.importers.text import MOST_TEXT, read_text
-from whatif.importers.trace_formats import read_trace
+from whatif.importers.trace_formats import is_trace, read_trace
 
 NCCL = DATA / "importers" / "network" / "nccl" / "alps_all_reduce_2_nodes.txt"
 OSU = DATA / "importers" / "network" / "cscs" / "mpich_01.txt"
@@ -33,6 +33,14 @@ def packed(source, folder):
 def test_packed_files_are_read_as_plain_ones(read, source, tmp_path):
     plain, found = read(source).to_pandas(), read(packed(source, tmp_path)).to_pandas()
     assert plain.drop(columns="file", errors="ignore").equals(found.drop(columns="file", errors="ignore"))
+
+
+def test_a_packed_trace_that_is_cut_off_is_refused(tmp_path):
+    path = tmp_path / "two.goal"
+    path.write_bytes(b"\x1f\x8b\x08")
+    assert not is_trace(path)
+    with pytest.raises(InvalidFileError, match="damaged or cut off"):
+        read_trace(path)
 
 
 def test_a_packed_trace_is_read(tmp_path):

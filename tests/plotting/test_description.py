@@ -207,8 +207,8 @@ def test_shorten_counts_cells(text, width, expected):
     assert shorten(text, width) == expected
 
 
-def test_control_and_combining_characters_are_one_cell_wide():
-    assert text_cells("a\x1b\u0301日") == ["a", "?", "?", "日", ""]
+def test_control_characters_are_written_out_and_combining_ones_are_one_cell_wide():
+    assert text_cells("a\x1b\u0301日") == ["a", *"\\x1b", "?", "日", ""]
 
 
 def test_width_of_any_character_equals_its_width_in_a_terminal():

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import platforms_option, show_notes
 
 
@@ -25,8 +26,8 @@ def command(files: tuple[str, ...], **options: Any) -> None:
     checks = check(*files, **options)
     for file in checks.files:
         if not file.problems:
-            click.echo(f"{file.name}: ok ({file.kind})")
+            echo(f"{file.name}: ok ({file.kind})")
     for line in checks.moved:
-        click.echo(line)
+        echo(line)
     show_notes(checks.notes)
     checks.raise_for_problems()

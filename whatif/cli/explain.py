@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of, scenario_options, show_notes
 
 
@@ -20,6 +21,6 @@ def command(scenario: str, term: str, overrides: tuple[str, ...], **options: Any
 
     explanation = explain(scenario, term, overrides=overrides_of(overrides), **options)
     for line in explanation.lines():
-        click.echo(line)
+        echo(line)
     show_notes(explanation.notes)
     explanation.raise_if_infeasible()

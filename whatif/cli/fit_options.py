@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.output import Output
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
@@ -51,7 +52,7 @@ source_option = click.option("--source", metavar="TEXT", help="Text of [sources]
 def tell(lines: Iterable[str]) -> None:
     """Write remarks to stderr."""
     for line in lines:
-        click.echo(line, err=True)
+        echo(line, err=True)
 
 
 @dataclass(frozen=True)

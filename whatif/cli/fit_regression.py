@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.fit_options import ModelTarget, format_option, model_options, tell
 from whatif.cli.options import level_of
 from whatif.cli.output import Output
@@ -53,5 +54,5 @@ def command(files: tuple[Path, ...], target: ModelTarget, level: str | None, fil
     target.write(result)
     for number, table in enumerate(result.tables.values()):
         if number:
-            click.echo()
+            echo()
         Output(file_format).print_table(table)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, platforms_option, set_option
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
@@ -111,7 +112,7 @@ def command(input_file: Path, output: Output, save: Path | None, overrides: tupl
     else:
         result.scenario.write(save)
         words = ["whatif", "open", str(save), *_platform_dirs(result, save)]
-        click.echo(f"written: {save}; explore it with `{shlex.join(words)}`", err=True)
+        echo(f"written: {save}; explore it with `{shlex.join(words)}`", err=True)
 
 
 def _require_no_results(output: Output, options: Mapping[str, Any]) -> None:
@@ -135,19 +136,19 @@ def _write(result: HPLPredictions, predictions: Iterable[HPLPrediction], output:
         output.write_toml(result)
         if output.path is not None:
             words = ["--platform", str(output.path), *_platform_dirs(result, output.path)]
-            click.echo(f"use it with `{shlex.join(words)}`", err=True)
+            echo(f"use it with `{shlex.join(words)}`", err=True)
         return
     with output.opened() as out:
         if output.file_format == "hpl":
             for line in result.lines(predictions):
-                click.echo(line, file=out)
+                echo(line, file=out)
         else:
             _write_table(result, predictions, output.file_format, out)
 
 
 def _echo_notes(notes: Iterable[str]) -> None:
     for note in notes:
-        click.echo(note, err=True)
+        echo(note, err=True)
 
 
 def _platform_dirs(result: HPLPredictions, path: Path) -> list[str]:
@@ -159,7 +160,7 @@ def _platform_dirs(result: HPLPredictions, path: Path) -> list[str]:
 @contextmanager
 def meter(count: int) -> Iterator[Callable[[int, float], None]]:
     """Show the finished share of `count` runs on a terminal, and a remark where nothing finishes for a while."""
-    patience = Timer(3.0, lambda: click.echo("simulating; the model is compiled once on a machine", err=True))
+    patience = Timer(3.0, lambda: echo("simulating; the model is compiled once on a machine", err=True))
     patience.daemon = True
     patience.start()
     shown = -1

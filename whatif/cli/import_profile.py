@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import platforms_option, show_notes
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
@@ -40,7 +41,7 @@ def command(
         _show(profile, output)
         return
     if table is None and not has_scenario:
-        click.echo(f"one table of {', '.join(profile.tables)}: choose by --table", err=True)
+        echo(f"one table of {', '.join(profile.tables)}: choose by --table", err=True)
     output.write(profile)
 
 
@@ -58,5 +59,5 @@ def _show(profile: CharacterisedProfile, output: Output) -> None:
     show_notes(profile.notes)
     readable = output.file_format == "table"
     for title, table in profile.tables.items():
-        click.echo(f"\n{title}" if readable else f"\n**{title}**\n")
+        echo(f"\n{title}" if readable else f"\n**{title}**\n")
         output.print_table(worth_showing(table) if readable else table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.limits import LISTED
 
 
@@ -21,4 +22,4 @@ def command(what: str, scenario: str | None, platform: str | None) -> None:
     from whatif.api.scenarios import list_
 
     for row in list_(what, scenario, platform=platform).table().rows():
-        click.echo("\t".join(row))
+        echo("\t".join(row))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import io
+import os
 import sys
+import traceback
 from typing import Any, Final
 
 import click
 
 from whatif import __version__
+from whatif.cli.echo import echo
 from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.process import PipeClosed, end_on_signals, open_streams, silence
 from whatif.errors import EXIT_USAGE, WhatifError
@@ -90,9 +94,13 @@ def main() -> None:
         code = program.main(standalone_mode=False)
         sys.stdout.flush()
     except WhatifError as error:
+        if os.environ.get("WHATIF_TRACEBACK"):
+            echo(traceback.format_exc(), err=True)
         _fail(str(error), error.exit_code)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        echo(shown.getvalue(), nl=False, err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         cause = error.__cause__ or error
@@ -109,5 +117,5 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    click.echo(f"whatif: {message}" if "\n" not in message else message, err=True)
+    echo(f"whatif: {message}" if "\n" not in message else message, err=True)
     sys.exit(code)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of, parse_sets, question_options
 from whatif.errors import UsageError
 
@@ -73,7 +74,7 @@ def command(
     from whatif.tui.app import Explorer
     from whatif.tui.config import read_config
 
-    patience = Timer(1.0, lambda: click.echo("loading... (Ctrl+C cancels)", err=True))
+    patience = Timer(1.0, lambda: echo("loading... (Ctrl+C cancels)", err=True))
     patience.start()
     try:
         explorer = Explorer(opened, read_config(), opening=opening, replay=lines, journal=journal)
@@ -82,7 +83,7 @@ def command(
     explorer.run()
     code = explorer.return_code or 0
     if code > 128:
-        click.echo("ended by a signal; what was not saved is offered when the scenario is opened again", err=True)
+        echo("ended by a signal; what was not saved is offered when the scenario is opened again", err=True)
     sys.exit(code)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar, cast
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.errors import EXPECTED_LEVEL, UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -107,7 +108,7 @@ def overrides_of(texts: Sequence[str]) -> dict[str, str]:
 def show_notes(notes: Iterable[str]) -> None:
     """Print notes to stderr, a line each."""
     for note in notes:
-        click.echo(note, err=True)
+        echo(note, err=True)
 
 
 def parse_sets(overrides: tuple[str, ...]) -> dict[str, str]:

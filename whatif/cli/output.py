@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 import click
 
 from whatif.atomic import atomic_file
+from whatif.cli.echo import echo
 from whatif.cli.options import Command, show_notes
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import PICTURES, TABLE_FORMATS
@@ -106,10 +107,10 @@ class Output:
     def write_toml(self, result: TomlResult) -> None:
         """Write the part, scenario or platform of a result."""
         if self.path is None:
-            click.echo(result.to_toml(), nl=False)
+            echo(result.to_toml(), nl=False)
         else:
             result.write(self.path)
-            click.echo(f"written: {self.path}", err=True)
+            echo(f"written: {self.path}", err=True)
 
     def draw(self, result: Presentable) -> None:
         """Draw the picture of a result into the file, or on the terminal."""

@@ -39,7 +39,7 @@ def _raise_ended(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def open_streams() -> None:
-    """Give closed streams a file: what is written to a closed stdout is an error, stderr is discarded.
+    """Give closed streams a file: output to a closed stdout is an error, stderr is discarded.
 
     Otherwise Python has no stream there, and the next file that is opened would take its number.
     """

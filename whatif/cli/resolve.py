@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of, scenario_options
 
 
@@ -15,4 +16,4 @@ def command(scenario: str, overrides: tuple[str, ...], **options: Any) -> None:
     """Print SCENARIO as one TOML document, with platform, `extends` and overrides merged in."""
     from whatif.api.scenarios import resolve
 
-    click.echo(resolve(scenario, overrides=overrides_of(overrides), **options).to_toml(), nl=False)
+    echo(resolve(scenario, overrides=overrides_of(overrides), **options).to_toml(), nl=False)

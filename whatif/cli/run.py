@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import (
     overrides_of,
     scenario_options,
@@ -81,7 +82,7 @@ def command(
     parts = sweep_parts(scenario, *axes, overrides=overrides_of(overrides), on=on, **options)
     show_notes(parts.notes)
     parts.relation, parts.runs = relative or "value", runs
-    parts.message = lambda text: click.echo(text, err=True)
+    parts.message = lambda text: echo(text, err=True)
     if sys.stderr.isatty():
         parts.progress = _show_progress
     if plot and not parts.request.grid.axes:

@@ -6,6 +6,8 @@ import json
 
 import click
 
+from whatif.cli.echo import echo
+
 
 @click.command("schema")
 @click.argument("kind", type=click.Choice(["platform", "scenario", "study"]))
@@ -13,4 +15,4 @@ def command(kind: str) -> None:
     """Print the JSON Schema of platform, scenario or study files."""
     from whatif.api.scenarios import json_schema
 
-    click.echo(json.dumps(json_schema(kind), indent=2, ensure_ascii=False, sort_keys=True))
+    echo(json.dumps(json_schema(kind), indent=2, ensure_ascii=False, sort_keys=True))

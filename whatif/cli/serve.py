@@ -13,6 +13,7 @@ from typing import Final
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, scenario_options
 from whatif.errors import UsageError
 
@@ -50,7 +51,7 @@ def command(
     with _listener(host, port) as listener:
         url = _url(public_url, host, listener.getsockname()[1])
         if not _is_local(host) and not url.startswith("https:"):
-            click.echo("warning: the link crosses the network unencrypted; an SSH tunnel avoids that", err=True)
+            echo("warning: the link crosses the network unencrypted; an SSH tunnel avoids that", err=True)
         _serve(explorer, scenario, url, listener)
 
 
@@ -107,8 +108,8 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
 
     class Explorers(Server):
         async def on_startup(self, app: web.Application) -> None:
-            click.echo(f"{url}/{token}/", err=True)
-            click.echo(f"shows the explorer to whoever has this link ({host}, port {port}); Ctrl+C ends it", err=True)
+            echo(f"{url}/{token}/", err=True)
+            echo(f"shows the explorer to whoever has this link ({host}, port {port}); Ctrl+C ends it", err=True)
 
         async def _make_app(self) -> web.Application:
             app = web.Application()

@@ -7,6 +7,7 @@ from threading import Timer
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, question_options
 from whatif.cli.output import Output, output_options
 from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, TraceModel
@@ -57,7 +58,7 @@ def command(
 
     if timeline is not None:
         check_timeline(timeline)
-    patience = Timer(3.0, lambda: click.echo("simulating; the event loop is compiled on first use", err=True))
+    patience = Timer(3.0, lambda: echo("simulating; the event loop is compiled on first use", err=True))
     patience.start()
     try:
         found = simulate(
@@ -69,4 +70,4 @@ def command(
     output.write(found)
     if timeline is not None:
         found.write_timeline(timeline)
-        click.echo(f"time line in {timeline}", err=True)
+        echo(f"time line in {timeline}", err=True)

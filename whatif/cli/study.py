@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of, set_option
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
@@ -41,7 +42,7 @@ def command(
 
     if new is not None:
         new_study(new)
-        click.echo(f"written: {new}", err=True)
+        echo(f"written: {new}", err=True)
         return
     if source is None:
         raise UsageError("name a STUDY, or write one with --new FILE")

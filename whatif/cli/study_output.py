@@ -11,6 +11,7 @@ from typing import Final
 import click
 
 from whatif.errors import UsageError
+from whatif.visible_text import visible
 
 _PATIENCE: Final = 1.0
 """Seconds before progress is shown on a terminal."""
@@ -38,7 +39,7 @@ class ProgressLine:
         """Show a text, at most ten times a second, on a terminal only."""
         now = time.monotonic()
         if now >= self._next and sys.stderr.isatty():
-            click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+            click.echo(f"\r\x1b[K{visible(text)}", nl=False, err=True)
             self._next, self._shown = now + 0.1, True
 
     def clear(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, scenario_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.study_output import progress
@@ -40,4 +41,4 @@ def command(
     output.write(found)
     if save is not None:
         found.write(save)
-        click.echo(f"written: {save}", err=True)
+        echo(f"written: {save}", err=True)

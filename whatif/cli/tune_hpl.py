@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.hpl import machine_options, meter
 from whatif.cli.options import parse_sets
 from whatif.cli.output import Output, output_options
@@ -48,7 +49,7 @@ def command(overrides: tuple[str, ...], write_input: Path | None, output: Output
         """Writes remarks and the progress to stderr."""
 
         def note(self, text: str) -> None:
-            click.echo(text, err=True)
+            echo(text, err=True)
 
         def simulating(self, count: int) -> AbstractContextManager[Any]:
             return meter(count)
@@ -65,4 +66,4 @@ def command(overrides: tuple[str, ...], write_input: Path | None, output: Output
     output.print_table(tuning.table())
     if write_input is not None:
         tuning.write_input(write_input)
-        click.echo(f"written: {write_input}", err=True)
+        echo(f"written: {write_input}", err=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of, question_options, show_notes
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
@@ -69,7 +70,7 @@ def _compare(topics: tuple[str, ...], options: dict[str, Any], output: Output) -
     found = comparisons(*topics)
     for topic in found.topics:
         table = _computed(found, topic)
-        click.echo(f"{topic}: {table.notes.get('title', '')}", err=True)
+        echo(f"{topic}: {table.notes.get('title', '')}", err=True)
         output.print_table(table)
     show_notes(found.notes)
     found.raise_if_beyond()

@@ -18,6 +18,7 @@ from whatif.errors import UsageError
 from whatif.table import Column, Table
 from whatif.table_writers import column_rows, csv_rows, markdown_rows
 from whatif.units import SECOND, Dimension, format_quantity
+from whatif.visible_text import visible_json
 
 if TYPE_CHECKING:
     from whatif.core.sweep_answers import Answers
@@ -49,15 +50,19 @@ def write_json(results: Iterable[Result], out: TextIO) -> None:
         "tied": [list(axis.parameters) for axis in first.grid.axes if len(axis.parameters) > 1],
         "units": _units(first),
     }
-    out.write(json.dumps(head, ensure_ascii=False)[:-1] + ', "rows": [')
+    out.write(_json(head)[:-1] + ', "rows": [')
     separator = "\n"
     for result in results:
         for row in _json_rows(result):
-            out.write(separator + json.dumps(row, ensure_ascii=False))
+            out.write(separator + _json(row))
             separator = ",\n"
     answers = sweep.answers().to_dict()["answers"] if isinstance(sweep, Answering) else []
-    words = f', "answers": {json.dumps(answers, ensure_ascii=False)}' if answers else ""
+    words = f', "answers": {_json(answers)}' if answers else ""
     out.write(f"\n]{words}}}\n")
+
+
+def _json(data: Any) -> str:
+    return visible_json(json.dumps(data, ensure_ascii=False))
 
 
 def _units(result: Result) -> dict[str, str]:

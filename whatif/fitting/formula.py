@@ -27,7 +27,9 @@ MOST_VARIABLES: Final = 12
 MOST_TERMS: Final = 200
 MOST_LENGTH: Final = 1000
 LINKS: Final = {"": "identity", "log": "log"}
-_TOKENS: Final = re.compile(r"(?:[A-Za-z_]\w*+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|[-+*/:^(),~\s])*")
+_TOKENS: Final = re.compile(r"(?:[A-Za-z_]\w*+|\d++(?:\.\d*+)?+(?:[eE][+-]?\d++)?+|[-+*/:^(),~\s])*+")
+_NAME: Final = re.compile(rf"(?<![\w.])(?!(?:I|poly|{'|'.join(FUNCTIONS)})\s*\()[A-Za-z_]\w*")
+"""Name of a column: not the exponent of `1e-3`, nor a function that is called."""
 _RESPONSE: Final = re.compile(r"\s*(?:(\w+)\(\s*)?([A-Za-z_]\w*)\s*\)?\s*")
 _CALL: Final = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 _POLYNOMIAL: Final = re.compile(r"([A-Za-z_]\w*)\s*,\s*([1-5])")
@@ -87,7 +89,7 @@ def parse_formula(text: str, columns: Mapping[str, FloatArray | None]) -> Formul
     match = _RESPONSE.fullmatch(left)
     if not tilde or "~" in right or match is None or (match[1] or "") not in LINKS:
         raise UsageError(f"`{text}`: expected `RESPONSE ~ TERMS` or `log(RESPONSE) ~ TERMS`, such as `time ~ x1 * x2`")
-    names = set(re.findall(r"[A-Za-z_]\w*", text)) - {"I", "poly", *FUNCTIONS}
+    names = set(_NAME.findall(text))
     if len(names - {match[2]}) > MOST_VARIABLES:
         raise UsageError(f"`{text}` explains by {len(names - {match[2]})} columns: at most {MOST_VARIABLES}")
     _check_names(text, sorted(names), columns)

@@ -19,7 +19,7 @@ from whatif.importers.rows import row_table
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
-from whatif.units import BYTE, BYTE_PER_SECOND, SECOND, Dimension, parse_quantity
+from whatif.units import BYTE, BYTE_PER_SECOND, SECOND, Dimension, UnitError, parse_quantity
 
 COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "function": None,
@@ -66,7 +66,7 @@ def parse_babelstream(text: str, file: str = "<text>") -> Table:
     Raise `InvalidFileError` for an unknown unit, a row that is cut off or no number, or no table at all.
     """
     lines = text.split("\n")
-    array_size = _array_size(text)
+    array_size = _array_size(text, file)
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
         if match := _TABLE.match(line):
@@ -92,18 +92,31 @@ def _agrees(row: Mapping[str, Any]) -> bool:
     return bool(abs(moved / row["array_size"] - 1) <= 0.02 + 1e-5 / row["minimum_time"])
 
 
-def _array_size(text: str) -> float:
+def _array_size(text: str, file: str) -> float:
     """Size of one array in B, exact if the output states the number of elements, otherwise rounded; NaN if unknown."""
     element_size = _ELEMENT_SIZE.search(text)
     size = float(element_size[1]) if element_size else 4.0 if re.search(r"^Precision: float", text, re.M) else 8.0
     if match := _ELEMENTS.search(text):
-        return float(match[1]) * size
+        return _positive(float(match[1]) * size, match, file)
     match = _ARRAY.search(text)
     if match is None:
         return math.nan
     # Before version 2.0 the size that is printed as MB is in MiB; the bandwidths always were in MB.
     unit = "MiB" if re.search(r"^Version: *[01]\.", text, re.M) else match[2]
-    return parse_quantity(f"{match[1]} {unit}").value
+    try:
+        return _positive(parse_quantity(f"{match[1]} {unit}").value, match, file)
+    except UnitError as error:
+        raise refuse(file, f"size of an array: {error}", _line(match)) from None
+
+
+def _positive(size: float, match: re.Match[str], file: str) -> float:
+    if not 0 < size < math.inf:
+        raise refuse(file, f"size of an array: must be greater than 0 and finite, not {size:g} B", _line(match))
+    return size
+
+
+def _line(match: re.Match[str]) -> int:
+    return match.string.count("\n", 0, match.start()) + 1
 
 
 def _text_rows(

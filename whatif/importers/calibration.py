@@ -53,7 +53,7 @@ HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
 """Default headings by column."""
 TEXTS: Final = ("test", "node", "cpu", "run", "kernel", "machine")
 _SIZES: Final = ("m", "n", "k", "size", "message_size", "busy_cores")
-_UNIT: Final = re.compile(r".*[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*", re.DOTALL)
+_UNIT: Final = re.compile(r".*[(\[]\s*+([^()\[\]]*[^()\[\]\s])\s*+[)\]]\s*+", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from whatif.importers.operations import valid_size
 from whatif.importers.text import refuse
 
 _ARGUMENT = re.compile(r"^\w+ ([\w.]+)(?:\[-?\d+\])*=(.*)$", re.MULTILINE)
-_NUMBER = re.compile(r"-?\d{1,18}(?!\d)", re.ASCII)
+_NUMBER = re.compile(r"(?<!\d)-?\d{1,18}(?!\d)", re.ASCII)
+_BEYOND = 2**31
 
 
 class Arguments(ABC):
@@ -62,6 +63,13 @@ class Arguments(ABC):
         if len(values) != 1:
             raise self.refuse(f"the argument `{names[0]}` is no number")
         return values[0]
+
+    def integer(self, *names: str) -> int:
+        """A rank or a tag, which has 32 bits."""
+        value = self.number(*names)
+        if not -_BEYOND <= value < _BEYOND:
+            raise self.refuse(f"the argument `{names[0]}` has more than 32 bits")
+        return value
 
 
 class TextArguments(Arguments):

@@ -151,8 +151,8 @@ class RankCalls:
     def _described(self, arguments: Arguments, kind: Kind, prefix: str) -> _Message:
         """Kind, peer, size, tag and communicator of a message; `prefix` is `send` or `recv` where there are both."""
         is_send = kind in (Kind.SEND, Kind.ISEND)
-        peer = arguments.number("dest" if is_send else "source")
-        tag = arguments.number(f"{prefix}tag", "tag")
+        peer = arguments.integer("dest" if is_send else "source")
+        tag = arguments.integer(f"{prefix}tag", "tag")
         if peer >= 0 and not (0 if is_send else ANY) <= tag <= LARGEST_TAG:
             raise arguments.refuse(f"the tag {tag} is not possible")
         if (is_send and peer < 0) or peer < ANY:
@@ -218,7 +218,7 @@ class RankCalls:
         communicator = self._communicator(arguments)
         if communicator == ALONE:
             return
-        root = arguments.number("root") if arguments.has("root") else 0
+        root = arguments.integer("root") if arguments.has("root") else 0
         if root < 0:
             raise arguments.refuse("collectives between two communicators cannot be read")
         size = arguments.valid_size(self._contribution(arguments))

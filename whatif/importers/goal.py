@@ -40,8 +40,8 @@ _BATCH: Final = 1_000_000
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _HEAD = re.compile(r"\s*num_ranks\s+\d+")
 _OPERATION = re.compile(
-    r"(?:([A-Za-z]\w*)\s*:\s*)?(?:(send|recv)\s+(\d+)\s*b\s+(to|from)\s+(-1|\d+)(?:\s+tag\s+(-1|\d+))?|calc\s+(\d+))"
-    r"(?:\s+cpu\s+(\d+))?(?:\s+nic\s+(\d+))?",
+    r"(?:([A-Za-z]\w*)\s*:\s*)?(?:(send|recv)\s+(\d+)\s*b\s+(to|from)\s+(-1|\d{1,9})(?:\s+tag\s+(-1|\d{1,18}))?|calc\s+(\d+))"
+    r"(?:\s+cpu\s+(\d{1,9}))?(?:\s+nic\s+(\d{1,9}))?",
     re.ASCII,
 )
 _DEPENDENCY = re.compile(r"([A-Za-z]\w*)\s+(i?requires)\s+([A-Za-z]\w*)", re.ASCII)

@@ -14,6 +14,7 @@ from whatif.importers.gpuroofperf import parse_gpu_rates, parse_kernel_profile
 from whatif.importers.mixbench import parse_mixbench
 from whatif.importers.nsight_compute import parse_nsight_compute
 from whatif.importers.nsight_kernels import kernel_metrics
+from whatif.importers.reading import reading
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
@@ -78,7 +79,8 @@ def _read(path: Path, formats: Formats, others: Formats) -> Table:
         other = _recognised(text, others)
         meant = f"; it looks like {other}, which another verb reads" if other else ""
         raise refuse(file, f"neither {' nor '.join(formats)}{meant}" if text.strip() else "the file is empty")
-    table = formats[name][1](text, file)
+    with reading(path, name):
+        table = formats[name][1](text, file)
     return replace(table, notes={"format": name, **table.notes})
 
 

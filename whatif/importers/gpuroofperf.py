@@ -66,7 +66,7 @@ def parse_gpu_rates(text: str, file: str = "<text>") -> Table:
     positive number.
     """
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    rows = [(number, [cell.strip() for cell in _cells(line)]) for number, line in lines]
+    rows = [(number, [cell.strip() for cell in _cells(file, number, line)]) for number, line in lines]
     if not rows:
         raise refuse(file, "the file is empty")
     headings = _headings(file, rows[0])
@@ -77,8 +77,11 @@ def parse_gpu_rates(text: str, file: str = "<text>") -> Table:
     return row_table(gpus, {"name": None, **_DIMENSIONS}, {"tool": "gpuroofperf", "file": file, "device": device})
 
 
-def _cells(line: str) -> list[str]:
-    return next(csv.reader([line], skipinitialspace=True))
+def _cells(file: str, number: int, line: str) -> list[str]:
+    try:
+        return next(csv.reader([line], skipinitialspace=True))
+    except csv.Error as error:
+        raise refuse(file, f"not CSV: {error}", number) from None
 
 
 def _headings(file: str, row: tuple[int, list[str]]) -> list[str]:

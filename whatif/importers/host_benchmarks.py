@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.importers.babelstream import parse_babelstream
+from whatif.importers.reading import reading
 from whatif.importers.rows import row_table
 from whatif.importers.runs_csv import parse_runs_csv
 from whatif.importers.text import read_text, refuse
@@ -38,7 +39,8 @@ _HEADING: Final = re.compile(r"^(?!#)[^\n]*\bcores\b", re.MULTILINE)
 
 def read_host(path: Path) -> Table:
     """Bandwidths of a file by active cores, with `COLUMNS`; see `parse_host`."""
-    return parse_host(read_text(path), shown_path(path))
+    with reading(path, "STREAM, likwid-bench or CSV"):
+        return parse_host(read_text(path), shown_path(path))
 
 
 def parse_host(text: str, file: str = "<text>") -> Table:

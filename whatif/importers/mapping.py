@@ -42,7 +42,7 @@ TESTS: Final = {
 EXAMPLE: Final = "message_size=size [B],time=time [us]"
 
 _PAIR = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*(?:,(?=\s*[A-Za-z_]\w*\s*=)|$)", re.DOTALL)
-_UNIT = re.compile(r"(.*?)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*", re.DOTALL)
+_UNIT = re.compile(r"(|.*?\S)\s*+[(\[]\s*+([^()\[\]]*[^()\[\]\s])\s*+[)\]]\s*+", re.DOTALL)
 TEXTS: Final = {name for name, dimension in COLUMNS.items() if dimension is None}
 
 

@@ -11,6 +11,7 @@ from whatif.importers.gpu_benchmarks import read_gpu, read_kernels
 from whatif.importers.logs import read_logs
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.message_files import read_networks
+from whatif.importers.reading import reading
 from whatif.importers.rows import joined
 from whatif.importers.run_files import chosen, read_runs
 from whatif.importers.simgrid import is_platform, read_platform
@@ -58,7 +59,8 @@ def read_network_files(files: Files, columns: ColumnNames | None = None, where: 
     """Message times as `read_message_files`, or the parameters of a single SimGrid platform file."""
     paths = listed_paths(files)
     if len(paths) == 1 and is_platform(paths[0]):
-        return read_platform(paths[0])
+        with reading(paths[0], "a platform of SimGrid"):
+            return read_platform(paths[0])
     return read_message_files(paths, columns, where)
 
 
@@ -93,7 +95,12 @@ def read_calibration_files(
 ) -> dict[Path, Table]:
     """Calibrations of kernels and messages by file."""
     names, rows = column_names(columns), row_filter(where)
-    return {path: read_calibration(path, names, rows or {}) for path in paths_in_folders(files)}
+    return {path: _calibration(path, names, rows or {}) for path in paths_in_folders(files)}
+
+
+def _calibration(path: Path, names: Mapping[str, str] | None, rows: Mapping[str, str]) -> Table:
+    with reading(path, "a calibration"):
+        return read_calibration(path, names, rows)
 
 
 def column_names(columns: ColumnNames | None) -> dict[str, str] | None:

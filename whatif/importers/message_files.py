@@ -13,6 +13,7 @@ from whatif.errors import SHOWN_PROBLEMS, InvalidFileError, Problem, UsageError,
 from whatif.importers.mapped_csv import read_columns
 from whatif.importers.mapping import EXAMPLE
 from whatif.importers.numbers import MOST_ROWS
+from whatif.importers.reading import reading
 from whatif.importers.rows import joined
 from whatif.importers.simgrid import is_platform
 from whatif.importers.text import chunks, refuse
@@ -60,12 +61,13 @@ def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Ma
 
     Raise `InvalidFileError` for a file of no known format.
     """
-    reader = _reader(path)
-    if reader is not None:
+    head = _head(path)
+    found = next((known for known in FORMATS if known.mark.search(head)), None)
+    if found is not None:
         if where:
             raise UsageError(f"{shown_path(path)}: rows can be chosen by column in CSV files only")
-        return reader(path)
-    head = _head(path)
+        with reading(path, found.name):
+            return _reader(found)(path)
     if not head.strip():
         raise refuse(shown_path(path), "no measurements in this file: it is empty")
     if is_platform(path):
@@ -73,7 +75,8 @@ def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Ma
         raise refuse(shown_path(path), f"XML: {message}")
     if mapping is None and not _has_own_names(head):
         raise refuse(shown_path(path), _unknown())
-    return read_columns(path, mapping, where)
+    with reading(path, "CSV"):
+        return read_columns(path, mapping, where)
 
 
 def read_networks(
@@ -121,11 +124,7 @@ def _head(path: Path) -> str:
     return next(chunks(path, HEAD_SIZE), "")
 
 
-def _reader(path: Path) -> Callable[[Path], Table] | None:
-    head = _head(path)
-    found = next((known for known in FORMATS if known.mark.search(head)), None)
-    if found is None:
-        return None
+def _reader(found: Format) -> Callable[[Path], Table]:
     module, function = found.reader.split(".")
     reader: Callable[[Path], Table] = getattr(import_module(f"whatif.importers.{module}"), function)
     return reader

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from whatif.importers.json_text import parse_json, shaped
+from whatif.importers.reading import reading
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.schema.toml_text import toml_text
@@ -42,7 +43,11 @@ _PLAIN: Final = ("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "relu", "
 
 def read_model_config(path: Path) -> dict[str, Any]:
     """Values of a transformer, from a configuration file. Raise `InvalidFileError` for one that lacks its shape."""
-    file = shown_path(path)
+    with reading(path, "a configuration of a transformer"):
+        return _read(path, shown_path(path))
+
+
+def _read(path: Path, file: str) -> dict[str, Any]:
     config = shaped(parse_json(read_text(path, _LARGEST), file), dict[str, Any], file)
     text = config.get("text_config")
     if isinstance(text, dict):

@@ -100,7 +100,7 @@ def _read_line(section: Section, line: str) -> Section:
         return section.having(command=command[1].strip())
     if not line.startswith("#"):
         return section
-    if title := _TITLE.fullmatch(line):
+    if title := _TITLE.fullmatch(" ".join(line.split())):
         return _titled(section, title[1], title[2] or "")
     if buffers := _BUFFERS.match(line):
         return section.having(buffers=_buffers(buffers[1].lower(), buffers[2].lower()))

@@ -14,6 +14,7 @@ from whatif.importers.json_text import parse_json
 from whatif.importers.mapping import SheetLayout, filters_of
 from whatif.importers.numbers import MOST_ROWS
 from whatif.importers.nvidia_smi import is_nvidia_smi, read_nvidia_smi
+from whatif.importers.reading import reading
 from whatif.importers.rows import joined
 from whatif.importers.run_columns import run_table
 from whatif.importers.runs_csv import named_columns, read_runs_csv
@@ -38,7 +39,10 @@ def read_runs(
     and `where` name columns by their headings or, in files that are no CSV, by the names they have here; `long` is for
     CSV files (see `parse_runs_csv`). Raise `UsageError` for files whose columns differ.
     """
-    tables = [_read(path, columns, where, long) for path in paths]
+    tables = []
+    for path in paths:
+        with reading(path, "measured runs"):
+            tables.append(_read(path, columns, where, long))
     if not tables:
         raise UsageError("no files of runs here")
     if sum(map(len, tables)) > MOST_ROWS:

@@ -22,6 +22,7 @@ from whatif.importers.mapping import (
     refuse_other_unit,
     split_unit,
 )
+from whatif.importers.reading import reading
 from whatif.importers.run_columns import REPETITION, has_known_unit, run_table, unit_of
 from whatif.importers.sheets import SheetRows, opened, read_rows
 from whatif.importers.text import chunks, pieces, refuse
@@ -79,7 +80,11 @@ class RunSheet:
 
 def read_run_sheet(path: Path) -> RunSheet:
     """All columns of a CSV file, with units left in the headings. Raise `InvalidFileError` for other files."""
-    texts, file = chunks(path), shown_path(path)
+    with reading(path, "CSV"):
+        return _run_sheet(chunks(path), shown_path(path))
+
+
+def _run_sheet(texts: Iterator[str], file: str) -> RunSheet:
     sheet, first, texts = opened(texts, file)
     sheet = _checked(sheet, file)
     wanted = _wanted(sheet, first, None, None, {}, file)

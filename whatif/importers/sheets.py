@@ -175,7 +175,10 @@ def _frame(
     parse = _parsed if len(text) > _FEW_CHARACTERS else _parsed_short
     for kinds in (wanted, dict.fromkeys(wanted, False)):
         with suppress(ValueError):
-            return parse(text, sheet, kinds), lines
+            frame = parse(text, sheet, kinds)
+            # A carriage return within a line ends a row of CSV.
+            if all(len(cells) == len(lines) for cells in frame.values()):
+                return frame, lines
     raise refuse(file, "is not a table with one row a line", line)
 
 

@@ -28,6 +28,10 @@ LONGEST_VALUE: Final = 16 * 2**20
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_SIZE: Final = 100
 _ROWS_AT_A_TIME: Final = 100_000
+# A column of a row takes two or three steps; the tables of a profile are read a few times over.
+_STEPS: Final = 10_000_000
+_STEPS_A_BYTE: Final = 100
+_STEPS_AT_A_TIME: Final = 100_000
 _REPORTS: Final = (".nsys-rep", ".qdrep", ".qdstrm")
 
 
@@ -43,6 +47,8 @@ class Database:
 
     def columns(self, table: str) -> frozenset[str]:
         """Names of the columns of a table, empty for a missing table."""
+        if table not in self.tables:
+            return frozenset()  # also of a view, whose rows are the work of code in the file
         rows = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
         return frozenset(str(row[0]) for row in rows)
 
@@ -140,6 +146,7 @@ def open_database(path: Path, expected: str = "") -> Iterator[Database]:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
             connection.text_factory = _decoded
+            connection.set_progress_handler(_Patience(path.stat().st_size), _STEPS_AT_A_TIME)
             # A damaged page is found when it is loaded; no function is called from within the file's own schema.
             connection.executescript(
                 "PRAGMA query_only = ON; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;"
@@ -151,7 +158,21 @@ def open_database(path: Path, expected: str = "") -> Iterator[Database]:
         raise refuse(name, f"the database is damaged or cut off: {_message(error)}{_lost(path, head)}{more}") from None
 
 
+class _Patience:
+    """Ends a query that takes more steps of SQLite's machine than any table of a file of this size."""
+
+    def __init__(self, size: int) -> None:
+        self._left = (_STEPS + _STEPS_A_BYTE * size) // _STEPS_AT_A_TIME
+
+    def __call__(self) -> bool:
+        """Whether the query is to be interrupted."""
+        self._left -= 1
+        return self._left < 0
+
+
 def _message(error: Exception) -> str:
+    if str(error) == "interrupted":
+        return "its tables take more time than those of a profile of this size"
     if isinstance(error, UnicodeDecodeError):
         return error.object.decode("utf-8", "replace")
     return str(error)

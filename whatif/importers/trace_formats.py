@@ -14,8 +14,9 @@ from whatif.importers.dumpi_binary import BINARY_START
 from whatif.importers.goal import is_goal, read_goal
 from whatif.importers.goal_binary import MAGIC
 from whatif.importers.otf2_archive import START, anchor_of, read_otf2
+from whatif.importers.reading import reading
 from whatif.importers.simgrid_actions import index_files, is_actions, read_actions
-from whatif.importers.text import chunks, open_unpacked, refuse
+from whatif.importers.text import UNPACKING_ERRORS, chunks, open_unpacked, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
@@ -52,16 +53,18 @@ def read_trace(path: Path, flop_rate: float | None = None) -> Trace:
         found = trace_format(path)
     except OSError as error:
         raise refuse(name, f"cannot be read: {error.strerror}") from None
-    match found:
-        case "dumpi":
-            return read_dumpi(path)
-        case "simgrid":
-            return read_actions(path, flop_rate)
-        case "goal":
-            return read_goal(_only_file(path, "goal"))
-        case "otf2":
-            return read_otf2(path)
-    raise refuse(name, f"no trace: {_what_it_is(path)}; {_KNOWN}")
+    if not found:
+        raise refuse(name, f"no trace: {_what_it_is(path)}; {_KNOWN}")
+    with reading(path, f"a trace ({found})"):
+        return _read_as(found, path, flop_rate)
+
+
+def _read_as(found: Format, path: Path, flop_rate: float | None) -> Trace:
+    if found == "dumpi":
+        return read_dumpi(path)
+    if found == "simgrid":
+        return read_actions(path, flop_rate)
+    return read_goal(_only_file(path, "goal")) if found == "goal" else read_otf2(path)
 
 
 def trace_format(path: Path) -> Format:
@@ -117,8 +120,11 @@ def _only_file(path: Path, wanted: Format) -> Path:
 
 
 def _read(path: Path) -> bytes:
-    with open_unpacked(path) as file:
-        return file.read(_HEAD)
+    try:
+        with open_unpacked(path) as file:
+            return file.read(_HEAD)
+    except UNPACKING_ERRORS as error:
+        raise OSError(0, f"the packed file is damaged or cut off: {error}") from None
 
 
 def _file_format(path: Path, head: bytes) -> Format:

@@ -23,6 +23,7 @@ from typing import Final, TypeVar
 
 from whatif.errors import InvalidFileError, Problem
 from whatif.importers.numbers import is_number
+from whatif.importers.reading import reading
 from whatif.importers.text import read_text
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, Mapping, RowSwap
 from whatif.schema.toml import shown_path
@@ -108,7 +109,8 @@ class HPLInput:
 
 def read_hpl_input(path: Path) -> HPLInput:
     """Values of the HPL.dat at a path, of at most 1 MiB; see `parse_hpl_input`."""
-    return parse_hpl_input(read_text(path, LARGEST_INPUT), shown_path(path))
+    with reading(path, "HPL.dat"):
+        return parse_hpl_input(read_text(path, LARGEST_INPUT), shown_path(path))
 
 
 def parse_hpl_input(text: str, file: str = "HPL.dat") -> HPLInput:

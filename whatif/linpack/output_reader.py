@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple
 
 from whatif.errors import UsageError
 from whatif.importers.numbers import is_number
+from whatif.importers.reading import reading
 from whatif.importers.text import read_text, refuse
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.configuration import Mapping as RankMapping
@@ -128,7 +129,8 @@ def decoded_variant(code: str) -> dict[str, Any]:
 
 def read_hpl_output(path: Path) -> list[HPLRun]:
     """Runs of an output of HPL of at most 64 MiB; see `parse_hpl_output`."""
-    return parse_hpl_output(read_text(path), shown_path(path))
+    with reading(path, "an output of HPL"):
+        return parse_hpl_output(read_text(path), shown_path(path))
 
 
 def parse_hpl_output(text: str, file: str = "<text>") -> list[HPLRun]:

@@ -17,6 +17,7 @@ import numpy as np
 from whatif import units
 from whatif.models.quantities import FloatArray
 from whatif.units import Dimension
+from whatif.visible_text import visible
 
 SERIES_STYLES = tuple(f"series-{number}" for number in range(1, 7))
 HEAT_STYLES = tuple(f"heat-{number}" for number in range(12))
@@ -199,11 +200,11 @@ class StackedBar:
 
 
 def text_cells(text: str) -> list[str]:
-    """Screen cells of a text; a wide character is followed by an empty cell, unprintable ones become `?`."""
+    """Screen cells of a visible text; a wide character is followed by an empty cell, one of unknown width is `?`."""
     if text.isascii() and text.isprintable():
         return list(text)
     cells: list[str] = []
-    for char in text:
+    for char in visible(text, ""):
         if " " <= char <= "~":
             cells.append(char)
         elif unicodedata.category(char)[0] not in "LNPS" or char > "\uffdc" or _DISPUTED.match(char):

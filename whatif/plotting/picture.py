@@ -22,6 +22,7 @@ from whatif.plotting.axis_view import axes_of, points_of
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import Description, HeatMap, PlotDescription, PlotStack, StackedBar, shorten
 from whatif.plotting.picture_style import DARK, LIGHT, settings
+from whatif.visible_text import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +76,7 @@ def inline_svg(description: Drawable, name: str) -> str:
     colours = {colour: f"var(--{style})" for style, colour in LIGHT.items()}
     stated = f'(: |=")({"|".join(colours)})'
     text = re.sub(stated, lambda found: found[1] + colours[found[2]], text)
-    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(name)}" ', 1)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(visible(name))}" ', 1)
 
 
 def colour_variables(*, dark: bool) -> str:

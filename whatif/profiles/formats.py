@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from whatif.errors import InvalidFileError
+from whatif.importers.reading import reading
 from whatif.importers.sqlite import head_of, is_sqlite, open_database, other_format, refused
 from whatif.importers.text import refuse
 from whatif.profiles.kineto import is_kineto, read_head, read_kineto
@@ -26,6 +27,11 @@ def read_profile(path: Path) -> Profile:
 
     Raise `InvalidFileError` for any other file, and for one that cannot be read.
     """
+    with reading(path, "a profile"):
+        return _read(path)
+
+
+def _read(path: Path) -> Profile:
     if is_sqlite(path):
         return _read_database(path)
     text = read_head(path).decode("utf-8", "replace")

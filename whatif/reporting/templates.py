@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 from whatif import __version__
 from whatif.errors import UsageError
 from whatif.plotting.picture import check_library, colour_variables
+from whatif.visible_text import visible
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -55,16 +55,6 @@ def rendered(template: str, parts: Mapping[str, Any]) -> str:
 def _finalized(item: Any) -> Any:
     """Text with visible control characters; markup and numbers as they are."""
     return visible(item) if type(item) is str else item
-
-
-def visible(text: str) -> str:
-    """Text whose control characters, also those that reverse the direction, are written as `\\x1b`."""
-    return "".join(_visible(char) for char in text)
-
-
-def _visible(char: str) -> str:
-    is_control = unicodedata.category(char) in ("Cc", "Cf", "Cs") and char != "\n"
-    return char.encode("unicode_escape").decode() if is_control else char
 
 
 def _breakable(text: str) -> Markup:

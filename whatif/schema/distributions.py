@@ -22,7 +22,7 @@ from whatif.units import NUMBER, ONE, Quantity, UnitError, parse_quantity, parse
 Kind = Literal["normal", "lognormal", "uniform", "triangular", "empirical"]
 MOST_VALUES: Final = 1000
 _CALL: Final = re.compile(rf"\s*({'|'.join(get_args(Kind))})\s*\((.*)\)\s*", re.DOTALL)
-_ERROR: Final = re.compile(r"\s*(.+?)\s*(?:\+-|±|\+/-)\s*(.+?)\s*", re.DOTALL)
+_ERROR: Final = re.compile(r"\s*+(.+?)(?:\+-|±|\+/-)\s*+(.+)", re.DOTALL)
 _COUNTS: Final = {"normal": 2, "lognormal": 2, "uniform": 2, "triangular": 3}
 
 
@@ -95,7 +95,7 @@ def parse_distribution(text: str, quantity: Callable[[str], Quantity]) -> tuple[
     match = _CALL.fullmatch(text)
     if match is None:
         value, error = _ERROR.fullmatch(text).groups()  # type: ignore[union-attr]
-        kind, words = "normal", [value, error]
+        kind, words = "normal", [value.strip(), error.strip()]
     else:
         kind, words = match[1], [word.strip() for word in match[2].split(",")]
     if len(words) != _COUNTS.get(kind, len(words)) or not all(words) or len(words) > MOST_VALUES:

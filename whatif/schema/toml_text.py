@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from whatif.errors import UsageError
+from whatif.visible_text import visible_toml
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -43,5 +44,5 @@ def toml_value(value: Any) -> str:
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, float) and not math.isfinite(value):
         raise UsageError(f"{value} cannot be written to a file: numbers must be finite")
-    # JSON's texts, numbers and booleans are TOML's; DEL is the one character TOML wants escaped as well.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # JSON's texts, numbers and booleans are TOML's, which wants DEL escaped as well.
+    return visible_toml(json.dumps(value, ensure_ascii=False))

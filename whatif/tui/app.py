@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import on, work
 from textual.binding import Binding, BindingType
+from textual.filter import LineFilter
 from textual.reactive import Reactive
 from textual.theme import Theme
 
@@ -34,6 +35,7 @@ from whatif.tui.screens.pick_list import PickList
 from whatif.tui.signals import on_end
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
+from whatif.tui.visible_lines import VISIBLE_LINES
 from whatif.tui.worker import run_once
 
 LOOK_SECONDS: Final = 0.7
@@ -99,6 +101,10 @@ class Explorer(FileCommands):
     def available_themes(self) -> dict[str, Theme]:
         """Textual's themes and ours."""
         return super().available_themes | _OUR_THEMES
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Textual's filters, and the one that lets no control character of a file reach the terminal."""
+        return [*super().get_line_filters(), VISIBLE_LINES]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The colours of curves, for themes that have none of their own."""
