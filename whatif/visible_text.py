@@ -44,8 +44,14 @@ def _json_escape(char: str) -> str:
 
 
 def visible_toml(text: str) -> str:
-    r"""TOML whose strings hold such characters as `\u202e`."""
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}" if found[0] <= "\uffff" else _escape(found[0]), text)
+    r"""TOML whose strings hold such characters as `\u202e`; surrogates, which TOML cannot hold, stay."""
+    return _HIDDEN.sub(lambda found: _toml_escape(found[0]), text)
+
+
+def _toml_escape(char: str) -> str:
+    if "\ud800" <= char <= "\udfff":
+        return char
+    return f"\\u{ord(char):04x}" if char <= "\uffff" else _escape(char)
 
 
 def spreadsheet_cell(text: str) -> str:

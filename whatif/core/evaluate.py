@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -141,7 +142,7 @@ def evaluate(
                 changed.add(name)
         possible = _possible(program, values)
         found = Evaluation(program, values, possible, frozenset(swept or ()), seconds, refusals)
-        return _without_infinities(found)
+        return _without_overflows(_without_infinities(found))
 
 
 def _differs(array: FloatArray, before: FloatArray | None) -> bool:
@@ -179,5 +180,23 @@ def _without_infinities(evaluation: Evaluation) -> Evaluation:
         if texts is not None:
             possible = np.where(texts == "", 1.0 if evaluation.possible is None else evaluation.possible, 0.0)
             refusals = {**evaluation.refusals, f"{phase.term} without a finite time": texts}
+            evaluation = replace(evaluation, possible=possible, refusals=refusals)
+    return evaluation
+
+
+def _has_infinity(array: FloatArray) -> bool:
+    return math.isinf(array.item()) if array.size == 1 else bool(np.isinf(array).any())
+
+
+def _without_overflows(evaluation: Evaluation) -> Evaluation:
+    """Evaluation whose points with an infinite result, for no other reason, are infeasible."""
+    for name, term in evaluation.program.columns.items():
+        if not _has_infinity(evaluation.values[term]):
+            continue
+        infinite = np.isinf(evaluation.masked(evaluation.values[term]))
+        if infinite.any():
+            texts = np.where(infinite, np.array(f"{name} is beyond the largest number", dtype=object), "")
+            possible = np.where(infinite, 0.0, 1.0 if evaluation.possible is None else evaluation.possible)
+            refusals = {**evaluation.refusals, f"{term} beyond the largest number": texts}
             evaluation = replace(evaluation, possible=possible, refusals=refusals)
     return evaluation

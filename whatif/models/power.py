@@ -105,8 +105,8 @@ def total_energy(
 
 @model("P = E / T", "definition")
 def mean_power(total_energy: Joules, total_time: Seconds) -> Watts:
-    """Mean power of a run in W; NaN if the run takes no time. Elementwise."""
-    return np.where(total_time > 0, total_energy / np.where(total_time > 0, total_time, 1.0), np.nan)
+    """Mean power of a run in W; 0 if the run takes no time. Elementwise."""
+    return np.where(total_time > 0, total_energy / np.where(total_time > 0, total_time, 1.0), 0.0)
 
 
 @model("C = E · intensity", "definition; operation only, without the manufacture of the machine")
