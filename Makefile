@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 4
 # Hundreds of processes start in the tests: each would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run check test style fast tests monkey fuzz architecture bench docs screenshots clean
+.PHONY: run check test style fast tests monkey fuzz architecture bench docs screenshots release clean
 
 run: $(VENV)/.installed
 	$(BIN)/whatif open jacobi2d
@@ -58,12 +58,17 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[simulation]'
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	@touch $@ $(VENV)/.installed
+
+# Wheel and sdist, checked in environments of their own; see release.sh.
+release: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
+	PYTHON=$(BIN)/python sh release.sh
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

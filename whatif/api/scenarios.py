@@ -77,6 +77,11 @@ def list_(what: str, scenario: AnyScenario | None = None, *, platform: AnyPlatfo
     return PresentableTable(SHIPPED[what]())
 
 
+def names_of_shipped(kind: str) -> tuple[str, ...]:
+    """Names of the shipped `platforms`, `scenarios` or `studies`, without reading their files."""
+    return shipped_names(kind)
+
+
 def resolve(
     scenario: AnyScenario,
     *,

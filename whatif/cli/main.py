@@ -44,6 +44,7 @@ _HELP: Final[dict[str, str]] = {
     "list": "List platforms, scenarios, or the parameters of a scenario.",
     "schema": "Print the JSON Schema of scenario, platform or study files.",
     "resolve": "Print a scenario with its platform merged in.",
+    "shell": "Print the completion script of a shell, or the man page.",
 }
 _MODULES: Final = {"import": "import_files"}
 """`import` is a word of Python and cannot name a module."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from whatif.cli.echo import echo
 from whatif.errors import EXPECTED_LEVEL, UsageError
@@ -15,8 +16,23 @@ from whatif.errors import EXPECTED_LEVEL, UsageError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+def _shipped(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Completion by the names of shipped files, and by files."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+        from whatif.api.scenarios import names_of_shipped
+
+        names = [CompletionItem(name) for name in names_of_shipped(kind) if name.startswith(typed)]
+        return [*names, CompletionItem(typed, type="file")]
+
+    return complete
+
+
 platform_option = click.option(
-    "--platform", metavar="NAME", help="Platform to use instead of the scenario's: a name or a file."
+    "--platform",
+    metavar="NAME",
+    shell_complete=_shipped("platforms"),
+    help="Platform to use instead of the scenario's: a name or a file.",
 )
 platforms_option = click.option(
     "--platform-dir",
@@ -42,7 +58,7 @@ def question_options(command: Command) -> Command:
 
 def scenario_options(command: Command) -> Command:
     """SCENARIO with `--platform`, `--platform-dir` and `--set`."""
-    return click.argument("scenario")(question_options(command))
+    return click.argument("scenario", shell_complete=_shipped("scenarios"))(question_options(command))
 
 
 def uncertainty_options(command: Command) -> Command:
