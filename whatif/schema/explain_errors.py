@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -51,6 +51,8 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
         return _choice_message(error, context)
     if kind == "union_tag_not_found":
         return f"missing key `kind`; one of {_tags(model, document, path)}{_other_tables(document, path)}"
+    if kind == "missing" and (choices := _choices(model, document, path)):
+        return f"missing key; one of {', '.join(choices)}"
     if kind in _PLAIN:
         shown = "" if kind == "missing" else f"`{_short(error['input'])}` "
         return shown + _PLAIN[kind]
@@ -69,6 +71,13 @@ def _choice_message(error: Mapping[str, Any], context: Mapping[str, Any]) -> str
 def _tags(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> str:
     kinds = [option.model_fields["kind"] for option in _models_at(model, document, path, by_kind=False)]
     return ", ".join(dict.fromkeys(str(get_args(field.annotation)[0]) for field in kinds))
+
+
+def _choices(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> list[str]:
+    """Values that a key can have, if they are fixed."""
+    fields = [option.model_fields.get(path[-1]) for option in _models_at(model, document, path[:-1])]
+    fixed = [field.annotation for field in fields if field is not None and get_origin(field.annotation) is Literal]
+    return list(dict.fromkeys(str(value) for annotation in fixed for value in get_args(annotation)))
 
 
 def _other_tables(document: Mapping[str, Any], path: KeyPath) -> str:
