@@ -99,7 +99,7 @@ def either(condition: Node, then: Node, otherwise: Node) -> Node:
 
 
 def _by_kind(branches: Sequence[Node], tables: Definitions) -> Node:
-    """Union of tables, of which `kind` selects one; a table without it may have the keys of all of them."""
+    """Union of tables: `kind` selects one, and a table without it may have the keys of all."""
     kinds = kinds_of(branches, tables)
     stated = [kind for kind in kinds if kind is not None]
     selected = [if_kind(kind, {"$ref": f"{REFERENCE}{kinds[kind]}"}) for kind in stated]
