@@ -181,11 +181,13 @@ class QuantityField:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         example = "8 B" if self.dimension is None else _EXAMPLES.get(self.dimension, f"3 {self.dimension}")
-        shown: dict[str, Any] = {"examples": [int(example) if example.isdigit() else example, "= expression"]}
-        if self.dimension in (units.ONE, None):
-            bounds = self.domain.json_bounds() if self.dimension else {}
-            return {**shown, "type": ["integer" if self.domain.whole else "number", "string"], **bounds}
-        # The second value is what editors show for a number without unit: it is not a number, so it allows none.
+        shown = {"examples": [int(example) if example.isdigit() else example, "= expression"]}
+        if self.dimension is None:
+            return {**shown, "type": ["number", "string"]}
+        if self.dimension == units.ONE:
+            number = "integer" if self.domain.whole else "number"
+            return {**shown, "type": [number, "string"], "if": {"type": number}, "then": self.domain.json_bounds()}
+        # Editors show both values for a number without unit; the second one is no number, so it allows none.
         only = {"enum": [0, f"a text with unit, such as `{example}`"]}
         return {**shown, "type": ["string", "number"], "if": {"type": "number"}, "then": only}
 
