@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import takewhile
-from operator import getitem
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_origin
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from whatif.errors import InvalidFileError, Problem, did_you_mean
-from whatif.schema.explain_errors import message_of, path_of, types_at
+from whatif.schema.explain_errors import message_of, path_of
 from whatif.schema.parts import extended_tables, part_layer, part_model, without_extends
+from whatif.schema.phase_text import PHASES
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import without_removed
 from whatif.schema.scenario_spec import ScenarioSpec
@@ -283,9 +282,7 @@ def validate(model: type[Model], layers: Layers) -> Model:
         errors = error.errors(include_url=False)
         lacking = [path_of(layers.merged, item) for item in errors if item["type"] == "missing"]
         problems = [
-            _nothing_to_change(layers, item, lacking)
-            or _no_such_name(layers, model, item)
-            or _located(layers, model, item)
+            _nothing_to_change(layers, item, lacking) or _no_such_phase(layers, item) or _located(layers, model, item)
             for item in errors
         ]
         raise InvalidFileError(sorted(set(problems), key=lambda p: (p.file, p.line, p.column, p.key))) from None
@@ -304,21 +301,17 @@ def _nothing_to_change(layers: Layers, error: Any, lacking: Sequence[KeyPath]) -
     return layers.problem(table, f"{name} has no such table; a new one also needs {needed}")
 
 
-def _no_such_name(layers: Layers, model: type[BaseModel], error: Any) -> Problem | None:
-    """Problem of an override in a table of a name that no file states, such as a phase; None for other errors."""
-    whole = path_of(layers.merged, error)
-    path = whole[:-1] if error["type"] == "missing" else whole
-    named = any(get_origin(option) is dict for option in types_at(model, layers.merged, path[:-1]))
-    if error["type"] not in ("missing", "union_tag_not_found") or not named:
+def _no_such_phase(layers: Layers, error: Any) -> Problem | None:
+    """Problem of an override in a phase that no file states; None for other errors."""
+    path = path_of(layers.merged, error)
+    if error["type"] != "union_tag_not_found" or path[:-1] != PHASES:
         return None
-    stated = [layer for layer in layers.items if layer.defines(path)]
-    tables: Mapping[str, Any] = reduce(getitem, path[:-1], layers.merged)
-    known = [name for name in tables if name != path[-1]]
-    # An override has no text; with a `kind` it adds a table on purpose.
-    if any(layer.document.text for layer in stated) or "kind" in tables[path[-1]] or not known:
+    known = [name for name in layers.merged["application"]["phases"] if name != path[-1]]
+    # An override has no text.
+    if not known or any(layer.document.text for layer in layers.items if layer.defines(path)):
         return None
-    hint = did_you_mean(path[-1], known) or f"; {path[-2]}: {', '.join(known)}"
-    return layers.problem(path, f"no {path[-2].removesuffix('s')} `{path[-1]}`{hint}")
+    hint = did_you_mean(path[-1], known) or f"; phases: {', '.join(known)}"
+    return layers.problem(path, f"no phase `{path[-1]}`{hint}")
 
 
 def _located(layers: Layers, model: type[BaseModel], error: Any) -> Problem:
