@@ -51,10 +51,8 @@ class MachineParts:
         if not is_name(name):
             raise UsageError(f"`{name}`: the name of a machine holds only letters, digits, `_`, `.` and `-`")
         self._check(folders)
-        text = _HEAD.format(name=name, format=FORMAT_LINE, base=BASE, quoted=toml_value(BASE)) + toml_text(
-            self._tables(name)
-        )
-        document = parse_document(text, f"{name}.toml")
+        head = _HEAD.format(name=name, format=FORMAT_LINE, base=BASE, quoted=toml_value(BASE))
+        document = parse_document(head + toml_text(self._tables(name)), f"{name}.toml")
         load_platform_document(document, folders)
         return document
 

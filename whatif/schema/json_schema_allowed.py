@@ -67,7 +67,8 @@ class _Rewriter:
         if len(stated) == 1:
             whole = stated[0]
         elif all("$ref" in branch for branch in stated):
-            self.unions[f"{name}_by_kind"] = stated
+            if self.unions.setdefault(f"{name}_by_kind", stated) != stated:
+                raise ValueError(f"two different unions at keys `{name}`")
             whole = {"$ref": f"{REFERENCE}{name}_by_kind"}
         else:
             whole = _one_of_types(stated)
