@@ -72,7 +72,8 @@ def library_page() -> str:
 def keys_page(kind: str) -> str:
     """Every key of a kind of file by table, with unit, range, default and meaning."""
     others = {table: name for name, table in FILES.items() if name != kind}
-    sections = [f"# Keys of a {kind} file", ""]
+    format_key = "Every file may state its [format](../file_format.md): `format = 1`."
+    sections = [f"# Keys of a {kind} file", "", format_key, ""]
     for table, paths in _tables(FILES[kind], {}).items():
         where = ", ".join(f"`[{path}]`" for path in paths[:4]) + (", .." if len(paths) > 4 else "")
         sections += [f"## {table.__name__}" if paths[0] else "## Top level", "", where, "", _summary(table), ""]

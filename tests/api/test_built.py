@@ -54,11 +54,11 @@ def test_built_platforms_work_in_worker_processes(ours):
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ({"node": {"gpu": {"dram_bandwidth": "3 TB"}}}, "ours:5:1: node.gpu.dram_bandwidth: `3 TB` is in B"),
+        ({"node": {"gpu": {"dram_bandwidth": "3 TB"}}}, "ours:6:1: node.gpu.dram_bandwidth: `3 TB` is in B"),
         ({"node": {"gpu": {"dram_bandwidth": None}}}, "ours: node.gpu.dram_bandwidth: None is no value of a file"),
-        ({"nodes": {}, "node_count": "many"}, "ours:3:1: node_count: "),
+        ({"nodes": {}, "node_count": "many"}, "ours:4:1: node_count: "),
         ({"node_cuont": 3}, "node_cuont"),
-        ({"nodes": {}}, "ours:4:1: nodes: "),
+        ({"nodes": {}}, "ours:5:1: nodes: "),
         ({"extends": "sumit"}, "did you mean `summit`"),
         ({"node": {"gpu": {"dram_bandwidth": object}}}, "expected a text, number, boolean, list or table"),
     ],
@@ -70,7 +70,7 @@ def test_errors_of_built_platforms_are_those_of_files(tables, message):
 
 
 def test_errors_without_a_name_say_python():
-    with pytest.raises(whatif.WhatifError, match=r"^<python>:1:1: extends: "):
+    with pytest.raises(whatif.WhatifError, match=r"^<python>:2:1: extends: "):
         whatif.Platform.of(extends="nope")
     with pytest.raises(whatif.WhatifError, match=r"^<python>:"):
         _ = whatif.Scenario.of(application={"name": "nap"}, platform="summit").program

@@ -14,7 +14,7 @@ from whatif.errors import InvalidFileError, Problem
 from whatif.schema.load import load_platform_document, open_document
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, KeyPath, dotted, parse_document
-from whatif.schema.toml_text import toml_text
+from whatif.schema.toml_text import file_text
 
 BUILT: Final = "<python>"
 """Name of a platform built without one, which error messages show in the place of a file."""
@@ -87,7 +87,7 @@ class Platform:
 
 def built_document(tables: Mapping[str, Any], name: str) -> Document:
     """Document of nested tables; raise `InvalidFileError` for a value that a file could not state."""
-    return parse_document(toml_text(_plain(tables, (), name)), name)
+    return parse_document(file_text(_plain(tables, (), name)), name)
 
 
 def _plain(value: Any, at: KeyPath, name: str) -> Any:

@@ -12,7 +12,7 @@ from whatif.fitting.grid import GridFit
 from whatif.fitting.grid_advice import unidentified
 from whatif.fitting.grid_runs import RATES, GridRuns
 from whatif.fitting.grid_tables import rate_or_time
-from whatif.schema.toml_text import toml_text
+from whatif.schema.toml_text import file_text
 
 UNLIMITED: Final = 1e18
 """Cells a second that take no time, written for a rate at its bound."""
@@ -77,7 +77,7 @@ def _known(fit: GridFit, places: list[int]) -> dict[str, Any] | None:
 def part_text(fit: GridFit, case: str, source: str) -> str:
     """The part file of one case, and how a scenario uses it."""
     lead = "# A scenario in this folder uses it in a phase: `extends` names it, and `halo_cell_count` is its own H.\n"
-    return lead + toml_text(model_part(fit, case, source))
+    return lead + file_text(model_part(fit, case, source))
 
 
 def scenario_text(model: str, target: GridRuns, platform: str, defaults: Mapping[str, int]) -> str:
@@ -94,4 +94,4 @@ def scenario_text(model: str, target: GridRuns, platform: str, defaults: Mapping
     if np.isfinite(target.ranks_per_node[0]):
         application["ranks_per_node"] = int(target.ranks_per_node[0])
     lead = f"# How long does {model} take on {counts['processes']} processes?\n"
-    return lead + toml_text({"platform": platform, "application": application})
+    return lead + file_text({"platform": platform, "application": application})

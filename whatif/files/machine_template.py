@@ -11,7 +11,7 @@ from whatif.errors import UsageError, did_you_mean
 from whatif.schema.load import load_platform_document, open_document
 from whatif.schema.parts import parts_of
 from whatif.schema.shipped import is_name, shipped_names
-from whatif.schema.toml import Document, parse_document
+from whatif.schema.toml import FORMAT_LINE, Document, parse_document
 from whatif.schema.toml_text import toml_text, toml_value
 
 BASE: Final = "generic_cpu"
@@ -20,6 +20,7 @@ _HEAD: Final = """\
 # {name}: a machine of its own, put together from parts. What is not stated here is that of the parts, and of
 # `{base}`: most of it is assumed, as every result says that rests on it. `whatif explain` names each value;
 # `whatif measure` and `whatif fit` replace values by measured ones.
+{format}
 extends = {quoted}
 """
 _LINK: Final = "pcie4-x16"
@@ -50,8 +51,8 @@ class MachineParts:
         if not is_name(name):
             raise UsageError(f"`{name}`: the name of a machine holds only letters, digits, `_`, `.` and `-`")
         self._check(folders)
-        text = _HEAD.format(name=name, base=BASE, quoted=toml_value(BASE)) + toml_text(self._tables(name))
-        document = parse_document(text, f"{name}.toml")
+        head = _HEAD.format(name=name, format=FORMAT_LINE, base=BASE, quoted=toml_value(BASE))
+        document = parse_document(head + toml_text(self._tables(name)), f"{name}.toml")
         load_platform_document(document, folders)
         return document
 

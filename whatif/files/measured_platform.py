@@ -22,7 +22,7 @@ from whatif.measuring.study import Measurements
 from whatif.plotting.presentable import Presentable
 from whatif.schema.platform_spec import Grade
 from whatif.schema.shipped import is_file
-from whatif.schema.toml import Document, parse_document
+from whatif.schema.toml import FORMAT_LINE, Document, parse_document
 from whatif.schema.toml_text import toml_value
 from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, Dimension, counted, format_quantity
@@ -91,7 +91,7 @@ def check_target(path: Path) -> None:
 def _beginning(found: Measurements, path: Path) -> Document:
     machine = found.machine
     said = f"{machine.host}: {counted(machine.socket_count, 'socket')}, {machine.processor}; measured {found.date}."
-    lines = [MARK, f"extends = {toml_value(BASE)}", f"name = {toml_value(path.stem)}"]
+    lines = [MARK, FORMAT_LINE, f"extends = {toml_value(BASE)}", f"name = {toml_value(path.stem)}"]
     lines += [f"description = {toml_value(said)}", *gpu_tables(found), ""]
     return parse_document("\n".join(lines), str(path), path.parent)
 

@@ -13,7 +13,7 @@ from whatif.errors import UsageError
 from whatif.files.run_machine import RunCounts
 from whatif.fitting.least_squares import RunsFit
 from whatif.schema.scenario_spec import RESERVED
-from whatif.schema.toml_text import toml_text
+from whatif.schema.toml_text import file_text
 from whatif.units import SECOND, parse_unit
 from whatif.vocabulary import CATEGORIES
 
@@ -49,7 +49,7 @@ def model_text(fit: RunsFit, source: str) -> str:
         "fits": {"coefficients": _record(fit, units, values)},
         "data": _data(fit),
     }
-    return f"# {formula.text}, fitted to {len(fit.measured)} runs: a phase `extends` this file.\n{toml_text(document)}"
+    return f"# {formula.text}, fitted to {len(fit.measured)} runs: a phase `extends` this file.\n{file_text(document)}"
 
 
 def _unit(fit: RunsFit, name: str) -> str:
@@ -116,7 +116,7 @@ def scenario_text(fit: RunsFit, model: str, platform: str, counts: RunCounts) ->
         },
         "sweep": _sweep(fit, table, counts),
     }
-    return f"# What does {response} become beyond the runs it was measured in?\n{toml_text(tables)}"
+    return f"# What does {response} become beyond the runs it was measured in?\n{file_text(tables)}"
 
 
 def _sweep(fit: RunsFit, table: str, counts: RunCounts) -> dict[str, dict[str, str]]:

@@ -18,7 +18,7 @@ from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.parameters import covers, provenance
 from whatif.schema.platform_spec import Grade, PlatformSpec
 from whatif.schema.shipped import is_file, shipped_folder
-from whatif.schema.toml import Document, KeyPath, parse_document, read_document, walk
+from whatif.schema.toml import FORMAT_LINE, Document, KeyPath, parse_document, read_document, walk
 from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import toml_value
 from whatif.table import Table
@@ -262,7 +262,7 @@ def present(path: Path, extends: str | None) -> Document:
         raise UsageError(
             f"{path}: no such file; a new one must extend a platform (--extends) for all that was not measured"
         )
-    text = f"extends = {toml_value(extends)}\nname = {toml_value(path.stem.replace('_', ' '))}\n"
+    text = f"{FORMAT_LINE}\nextends = {toml_value(extends)}\nname = {toml_value(path.stem.replace('_', ' '))}\n"
     return parse_document(text, str(path), path.parent)
 
 

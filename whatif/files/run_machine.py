@@ -11,7 +11,7 @@ import numpy as np
 
 from whatif.importers.run_columns import usual_heading
 from whatif.models.quantities import FloatArray
-from whatif.schema.toml_text import toml_text
+from whatif.schema.toml_text import file_text
 from whatif.table import Table
 from whatif.units import ONE
 
@@ -35,7 +35,7 @@ def machine_text(runs: str) -> str:
         "network": {"inter_node": {"short_limit": "512 B", "eager_limit": "8 KiB"}},
         "sources": {"*": {"grade": "assumed", "source": _UNKNOWN}},
     }
-    return f"# The machine of {runs}; the runs tell no power, price, device or network.\n{toml_text(document)}"
+    return f"# The machine of {runs}; the runs tell no power, price, device or network.\n{file_text(document)}"
 
 
 @dataclass(frozen=True)

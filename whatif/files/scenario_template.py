@@ -11,7 +11,7 @@ from whatif.schema.load import load_platform
 from whatif.schema.motifs import application_of, motif_named, phase_file
 from whatif.schema.phase_edits import PhaseEdit, edited
 from whatif.schema.platform_spec import PlatformSpec
-from whatif.schema.toml import Document, KeyPath, parse_document
+from whatif.schema.toml import FORMAT_LINE, Document, KeyPath, parse_document
 from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import toml_value
 
@@ -24,6 +24,7 @@ _HEAD: Final = """\
 #
 # `whatif open FILE` explores it, `whatif check FILE` reports mistakes; a quantity is text with a unit.
 
+{format}
 platform = {platform}
 
 [application]
@@ -81,7 +82,8 @@ def template(
     node = machine.node
     device = "GPU" if node.gpu is not None else "core" if node.cpu is not None else ""
     ranks = f", one for each {device}" if device else "\nranks_per_node = 16"
-    head = _HEAD.format(name=toml_value(name), platform=toml_value(platform), ranks=ranks, count=_rank_count(machine))
+    stated = {"name": toml_value(name), "platform": toml_value(platform), "count": _rank_count(machine)}
+    head = _HEAD.format(**stated, format=FORMAT_LINE, ranks=ranks)
     if not phases:
         return f"{head}\n{_GRID_AND_HALO}\n{_KERNEL if device else _MEASURED}"
     document = _as_told(parse_document(head, f"{name}.toml", folder), phases, tuple(folders))

@@ -12,7 +12,7 @@ from whatif.errors import UsageError
 from whatif.schema.network import Distance
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, parse_document, shown_path
-from whatif.schema.toml_text import toml_text
+from whatif.schema.toml_text import file_text, toml_text
 from whatif.vocabulary import MESSAGE_MODELS
 
 _PREFERRED: Final = tuple(dict.fromkeys(("max_rate", "injection", "postal", *MESSAGE_MODELS)))
@@ -34,7 +34,7 @@ def trace_scenario(path: Path, platform: Platform, model: str = "") -> Document:
         "application": _application(path, machine, model),
         "sweep": _SWEEP,
     }
-    text = f"# What does {path.name} take on {machine.name}?\n{toml_text(tables)}"
+    text = f"# What does {path.name} take on {machine.name}?\n{file_text(tables)}"
     return parse_document(text, shown_path(free_name(path)), path.parent)
 
 

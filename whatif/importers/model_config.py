@@ -10,7 +10,7 @@ from whatif.importers.json_text import parse_json, shaped
 from whatif.importers.reading import reading
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
-from whatif.schema.toml_text import toml_text
+from whatif.schema.toml_text import file_text
 
 _LARGEST: Final = 2**20
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -61,7 +61,7 @@ def _read(path: Path, file: str) -> dict[str, Any]:
 def model_part(values: Mapping[str, Any], path: Path) -> str:
     """Text of the part of a transformer."""
     sources = {"*": {"grade": "datasheet", "source": f"configuration file {path.name}"}}
-    return toml_text({"part": "transformer", **values, "sources": sources})
+    return file_text({"part": "transformer", **values, "sources": sources})
 
 
 def _number(config: Mapping[str, Any], key: str, file: str) -> int | None:

@@ -16,7 +16,7 @@ from whatif.linpack.simulation.configuration import Configuration
 from whatif.schema.load import load_platform
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, parse_document
-from whatif.schema.toml_text import toml_text
+from whatif.schema.toml_text import file_text
 
 Binding = Literal["by_core", "by_socket"]
 PanelPlace = Literal["device", "host"]
@@ -98,7 +98,7 @@ def _document(
         "noise": placement.noise,
         "seed": placement.seed,
     }
-    text = toml_text({"platform": platform, "application": application})
+    text = file_text({"platform": platform, "application": application})
     return parse_document(f"# How long does HPL take on {machine}?\n{text}", f"HPL on {platform}")
 
 

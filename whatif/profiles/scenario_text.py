@@ -19,6 +19,7 @@ from whatif.profiles.formats import read_profile
 from whatif.profiles.operation_replay import overlapped_times, total_time
 from whatif.profiles.profile_data import COPY, FILL, KERNEL, Profile
 from whatif.schema.platform_spec import PlatformSpec
+from whatif.schema.toml import FORMAT_LINE
 from whatif.schema.toml_text import toml_value
 from whatif.table import Table
 from whatif.units import SECOND, format_quantity
@@ -94,7 +95,7 @@ def _head(operations: Table, platform: str) -> Iterator[str]:
     notes = (f"{key} {text}" for key, text in operations.notes.items() if key != "warnings")
     yield f"# From a profile: {_one_line(', '.join(notes))}"
     yield "# One iteration is the whole profiled run."
-    yield f"\nplatform = {toml_value(platform)}\n"
+    yield f"\n{FORMAT_LINE}\nplatform = {toml_value(platform)}\n"
 
 
 def _transfers(operations: Table) -> Iterator[_Phase]:

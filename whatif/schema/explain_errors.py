@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -12,7 +12,6 @@ from whatif.errors import did_you_mean
 from whatif.schema.toml import KeyPath
 
 _PLAIN = {
-    "missing": "missing key",
     "string_type": "must be a text in quotes",
     "bool_type": "must be true or false",
     "int_type": "must be a number",
@@ -21,6 +20,7 @@ _PLAIN = {
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",
     "list_type": "must be a list",
+    "string_pattern_mismatch": "must start with a letter and hold only letters, digits and `_`",
 }
 
 
@@ -49,14 +49,15 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
         return f"`{path[-1]}`: unknown key{did_you_mean(path[-1], known) or _listed(known)}"
     if kind in ("literal_error", "union_tag_invalid"):
         return _choice_message(error, context)
+    if kind == "missing":
+        return _missing_message("missing key", _choices(model, document, path))
     if kind == "union_tag_not_found":
-        return f"missing key `kind`; one of {_tags(model, document, path)}{_other_tables(document, path)}"
-    if kind in _PLAIN:
-        shown = "" if kind == "missing" else f"`{_short(error['input'])}` "
-        return shown + _PLAIN[kind]
-    if kind == "string_pattern_mismatch":
-        return f"`{_short(error['input'])}` must start with a letter and hold only letters, digits and `_`"
-    return str(error["msg"])
+        return _missing_message("missing key `kind`", _tags(model, document, path)) + _other_tables(document, path)
+    return f"`{_short(error['input'])}` {_PLAIN[kind]}" if kind in _PLAIN else str(error["msg"])
+
+
+def _missing_message(words: str, choices: list[str]) -> str:
+    return f"{words}; one of {', '.join(choices)}" if choices else words
 
 
 def _choice_message(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
@@ -66,9 +67,16 @@ def _choice_message(error: Mapping[str, Any], context: Mapping[str, Any]) -> str
     return f"`{_short(value)}` is not one of {', '.join(choices)}{did_you_mean(str(value), choices)}"
 
 
-def _tags(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> str:
+def _tags(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> list[str]:
     kinds = [option.model_fields["kind"] for option in _models_at(model, document, path, by_kind=False)]
-    return ", ".join(dict.fromkeys(str(get_args(field.annotation)[0]) for field in kinds))
+    return list(dict.fromkeys(str(get_args(field.annotation)[0]) for field in kinds))
+
+
+def _choices(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> list[str]:
+    """Values that a key can have, if they are fixed."""
+    fields = [option.model_fields.get(path[-1]) for option in _models_at(model, document, path[:-1])]
+    fixed = [field.annotation for field in fields if field is not None and get_origin(field.annotation) is Literal]
+    return list(dict.fromkeys(str(value) for annotation in fixed for value in get_args(annotation)))
 
 
 def _other_tables(document: Mapping[str, Any], path: KeyPath) -> str:

@@ -51,6 +51,11 @@ class Domain:
             inside = inside & (value > self.minimum)
         return inside & (value % 1 == 0) & (value <= LARGEST_INTEGER) if self.whole else inside
 
+    def json_bounds(self) -> dict[str, float]:
+        """Interval as keywords of JSON Schema."""
+        low = {"exclusiveMinimum" if self.above_minimum else "minimum": self.minimum}
+        return {key: bound for key, bound in {**low, "maximum": self.maximum}.items() if abs(bound) != math.inf}
+
     def describe(self, dimension: Dimension) -> str:
         """Description such as `a whole number of at least 1`, `greater than 0 B/s` or `between 0 and 1`."""
         low, high = (format_quantity(bound, dimension) for bound in (self.minimum, self.maximum))
@@ -175,9 +180,16 @@ class QuantityField:
             raise PydanticCustomError("quantity", "{reason}", {"reason": str(error)}) from None
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        kinds = ["number", "string"] if self.dimension in (units.ONE, None) else ["string", "number"]
         example = "8 B" if self.dimension is None else _EXAMPLES.get(self.dimension, f"3 {self.dimension}")
-        return {"type": kinds, "examples": [int(example) if example.isdigit() else example, "= expression"]}
+        shown = {"examples": [int(example) if example.isdigit() else example, "= expression"]}
+        if self.dimension is None:
+            return {**shown, "type": ["number", "string"]}
+        if self.dimension == units.ONE:
+            number = "integer" if self.domain.whole else "number"
+            return {**shown, "type": [number, "string"], "if": {"type": number}, "then": self.domain.json_bounds()}
+        # Editors show both values for a number without unit; the second one is no number, so it allows none.
+        only = {"enum": [0, f"a text with unit, such as `{example}`"]}
+        return {**shown, "type": ["string", "number"], "if": {"type": "number"}, "then": only}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.schema.explain_errors import message_of, path_of
 from whatif.schema.parts import extended_tables, part_layer, part_model, without_extends
+from whatif.schema.phase_text import PHASES
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import without_removed
 from whatif.schema.scenario_spec import ScenarioSpec
@@ -280,7 +281,10 @@ def validate(model: type[Model], layers: Layers) -> Model:
     except ValidationError as error:
         errors = error.errors(include_url=False)
         lacking = [path_of(layers.merged, item) for item in errors if item["type"] == "missing"]
-        problems = [_nothing_to_change(layers, item, lacking) or _located(layers, model, item) for item in errors]
+        problems = [
+            _nothing_to_change(layers, item, lacking) or _no_such_phase(layers, item) or _located(layers, model, item)
+            for item in errors
+        ]
         raise InvalidFileError(sorted(set(problems), key=lambda p: (p.file, p.line, p.column, p.key))) from None
 
 
@@ -295,6 +299,19 @@ def _nothing_to_change(layers: Layers, error: Any, lacking: Sequence[KeyPath]) -
     keys = sorted({item[-1] for item in lacking if item[:-1] == table})
     needed = ", ".join(keys[:3]) + ", .." * (len(keys) > 3)
     return layers.problem(table, f"{name} has no such table; a new one also needs {needed}")
+
+
+def _no_such_phase(layers: Layers, error: Any) -> Problem | None:
+    """Problem of an override in a phase that no file states; None for other errors."""
+    path = path_of(layers.merged, error)
+    if error["type"] != "union_tag_not_found" or path[:-1] != PHASES:
+        return None
+    known = [name for name in layers.merged["application"]["phases"] if name != path[-1]]
+    # An override has no text.
+    if not known or any(layer.document.text for layer in layers.items if layer.defines(path)):
+        return None
+    hint = did_you_mean(path[-1], known) or f"; phases: {', '.join(known)}"
+    return layers.problem(path, f"no phase `{path[-1]}`{hint}")
 
 
 def _located(layers: Layers, model: type[BaseModel], error: Any) -> Problem:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import tomli
 
@@ -16,6 +16,9 @@ from whatif.schema.locate import positions
 
 MAXIMUM_FILE_SIZE = 1_000_000
 MAXIMUM_DEPTH = 20
+FORMAT: Final = 1
+"""Format of the files that this version reads; a file without `format` has the first."""
+FORMAT_LINE: Final = f"format = {FORMAT}"
 KeyPath = tuple[str, ...]
 _OF_PARTS = ("part", "sources", "fits", "data")
 
@@ -106,7 +109,19 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
     deep = _too_deep(data)
     if deep is not None:
         raise InvalidFileError([document.problem(deep[:1], f"tables are nested more than {MAXIMUM_DEPTH} deep")])
+    wrong = _wrong_format(data.pop("format", FORMAT))
+    if wrong:
+        raise InvalidFileError([document.problem(("format",), wrong)])
     return document
+
+
+def _wrong_format(stated: object) -> str:
+    """Error message for a `format` that is not read; empty for one that is."""
+    if not isinstance(stated, int) or isinstance(stated, bool):
+        return f"must be a whole number: `{FORMAT_LINE}`"
+    if stated > FORMAT:
+        return f"this whatif reads format {FORMAT}; the file states format {stated}, which a newer whatif reads"
+    return "" if stated >= 1 else f"`{stated}` is not a format; the first is 1"
 
 
 def _too_deep(data: dict[str, Any]) -> KeyPath | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from whatif.errors import UsageError
+from whatif.schema.toml import FORMAT
 from whatif.visible_text import visible_toml
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -17,6 +18,11 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def toml_text(data: Mapping[str, Any]) -> str:
     """TOML text of a document of texts, numbers, booleans, lists and tables."""
     return "\n".join(_table(data, ())).strip() + "\n"
+
+
+def file_text(data: Mapping[str, Any]) -> str:
+    """TOML text of a whole file, which states its format."""
+    return toml_text({"format": FORMAT, **data})
 
 
 def _table(data: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:

@@ -1,0 +1,139 @@
+"""Allowed keys and values of a JSON Schema, rewritten so that one mistake is one error.
+
+pydantic's unions fail as a whole: an editor shows an error for each branch, and none at the key. Here `kind` selects
+the branch, and types that a value may have are one list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+Node = dict[str, Any]
+Definitions = Mapping[str, Node]
+REFERENCE: Final = "#/$defs/"
+_MAPS: Final = ("properties", "patternProperties")
+_WORDS: Final = ("title", "description", "examples")
+
+
+def rewritten(schema: Node, removal: str | None, dropped: Sequence[str]) -> Node:
+    """Schema with unions told apart by `kind`, and without the keywords in `dropped`.
+
+    `removal` is the text that removes an inherited value, allowed in place of null; None for files without one.
+    """
+    rewriter = _Rewriter(removal, ("default", "discriminator", "$defs", *dropped))
+    tables = {name: rewriter.node(table, name) for name, table in schema["$defs"].items()}
+    root = rewriter.node(schema, "")
+    # The unions refer to the tables, and that of tables without a `kind` contains their keys.
+    unions = {name: _by_kind(kinds, tables) for name, kinds in rewriter.unions.items()}
+    return {**root, "$defs": {**tables, **unions}}
+
+
+def kinds_of(branches: Sequence[Node], tables: Definitions) -> dict[str | None, str]:
+    """Names of the tables of a union by their `kind`; None is the kind of a table without the key."""
+    names = [branch["$ref"].removeprefix(REFERENCE) for branch in branches]
+    return {tables[name]["properties"].get("kind", {}).get("const"): name for name in names}
+
+
+def if_kind(kind: str, then: Node) -> Node:
+    """Schema that applies to tables of a kind."""
+    return {"if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}, "then": then}
+
+
+class _Rewriter:
+    """Walk over the schema, with the unions that it finds, by name."""
+
+    def __init__(self, removal: str | None, dropped: tuple[str, ...]) -> None:
+        self._removal, self._dropped = removal, dropped
+        self.unions: dict[str, list[Node]] = {}
+
+    def node(self, node: Node, name: str) -> Node:
+        """Schema of the value of a key, which names the union."""
+        found = {key: self._keyword(key, value, name) for key, value in node.items() if key not in self._dropped}
+        if "patternProperties" in found:
+            found["additionalProperties"] = False
+        branches: list[Node] | None = found.pop("anyOf", None) or found.pop("oneOf", None)
+        return found if branches is None else {**self._union(branches, name), **found}
+
+    def _keyword(self, key: str, value: Any, name: str) -> Any:
+        if key in _MAPS:
+            return {item: self.node(below, item if key == "properties" else name) for item, below in value.items()}
+        if key in ("anyOf", "oneOf"):
+            return [self.node(branch, name) for branch in value]
+        return self.node(value, name) if key in ("items", "additionalProperties") and isinstance(value, dict) else value
+
+    def _union(self, branches: list[Node], name: str) -> Node:
+        stated = [branch for branch in branches if branch != {"type": "null"}]
+        if len(stated) == 1:
+            whole = stated[0]
+        elif all("$ref" in branch for branch in stated):
+            if self.unions.setdefault(f"{name}_by_kind", stated) != stated:
+                raise ValueError(f"two different unions at keys `{name}`")
+            whole = {"$ref": f"{REFERENCE}{name}_by_kind"}
+        else:
+            whole = _one_of_types(stated)
+        return whole if stated == branches or self._removal is None else _or_text(whole, self._removal)
+
+
+def _one_of_types(branches: Sequence[Node]) -> Node:
+    """Values of several types: a keyword such as `minItems` applies to values of its type only."""
+    types = [branch["type"] for branch in branches]
+    kinds = [item for item in types if item != "integer" or "number" not in types]
+    return {**{key: value for branch in branches for key, value in branch.items()}, "type": kinds}
+
+
+def _or_text(whole: Node, text: str) -> Node:
+    """Values of a schema, or a text."""
+    if "enum" in whole:
+        return {**whole, "enum": [*whole["enum"], text]}
+    if "string" in whole.get("type", ()):
+        return whole
+    return either({"const": text}, {}, whole)
+
+
+def either(condition: Node, then: Node, otherwise: Node) -> Node:
+    """Schema `then` for values of a condition, else `otherwise`.
+
+    The `anyOf` allows everything: editors that do not read conditions complete keys and show help from it.
+    """
+    return {"anyOf": [*filter(None, (then, otherwise)), {}], "if": condition, "then": then, "else": otherwise}
+
+
+def _by_kind(branches: Sequence[Node], tables: Definitions) -> Node:
+    """Union of tables: `kind` selects one, and a table without it may have the keys of all."""
+    kinds = kinds_of(branches, tables)
+    stated = [kind for kind in kinds if kind is not None]
+    selected = [if_kind(kind, {"$ref": f"{REFERENCE}{kinds[kind]}"}) for kind in stated]
+    keys = _keys_of_all(list(kinds.values()), tables)
+    if None in kinds:
+        keys["properties"] |= tables[kinds[None]]["properties"]
+    return {
+        "type": "object",
+        "properties": {"kind": {"enum": stated}},
+        "anyOf": [*branches, {}],
+        "allOf": [*selected, {"if": {"required": ["kind"]}, "else": keys}],
+    }
+
+
+def _keys_of_all(names: Sequence[str], tables: Definitions) -> Node:
+    """Table with the keys of several tables; the values of a key are those of any of them."""
+    stated = [tables[name]["properties"] for name in names]
+    keys = dict.fromkeys(key for properties in stated for key in properties if key != "kind")
+    values = {key: [properties[key] for properties in stated if key in properties] for key in keys}
+    found = {key: _any_of([_without_help(value) for value in of_key], tables) for key, of_key in values.items()}
+    return {"properties": found, "additionalProperties": False}
+
+
+def _without_help(value: Node) -> Node:
+    return {word: item for word, item in value.items() if word not in _WORDS}
+
+
+def _any_of(values: Sequence[Node], tables: Definitions) -> Node:
+    """Values of any of the schemas; unchecked if they have nothing in common."""
+    if all(value == values[0] for value in values):
+        return values[0]
+    if all("enum" in value for value in values):
+        return {"enum": list(dict.fromkeys(item for value in values for item in value["enum"]))}
+    if all("$ref" in value for value in values):
+        return _keys_of_all([value["$ref"].removeprefix(REFERENCE) for value in values], tables)
+    return {}
