@@ -22,7 +22,7 @@ EXAMPLES: Final = DOCS / "examples"
 CUT: Final = "…"
 _BLOCK: Final = re.compile(r"^```(?P<kind>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _SHOWN: Final = 12
-_PATIENCE: Final = re.compile(r"simulating; the \w+ (?:loop )?is compiled")
+_PATIENCE: Final = re.compile(r"simulating; the loops are compiled")
 """Lines that appear on a slow machine only."""
 
 Main = Callable[..., tuple[int, str, str]]

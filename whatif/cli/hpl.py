@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Timer
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -15,6 +14,7 @@ import click
 from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, platforms_option, set_option
 from whatif.cli.output import Output, output_options
+from whatif.cli.patience import start_patience
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -160,9 +160,7 @@ def _platform_dirs(result: HPLPredictions, path: Path) -> list[str]:
 @contextmanager
 def meter(count: int) -> Iterator[Callable[[int, float], None]]:
     """Show the finished share of `count` runs on a terminal, and a remark where nothing finishes for a while."""
-    patience = Timer(3.0, lambda: echo("simulating; the model is compiled once on a machine", err=True))
-    patience.daemon = True
-    patience.start()
+    patience = start_patience()
     shown = -1
 
     def progress(number: int, share: float) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from threading import Timer
 
 import click
 
 from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, question_options
 from whatif.cli.output import Output, output_options
+from whatif.cli.patience import start_patience
 from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, TraceModel
 
 
@@ -58,8 +58,7 @@ def command(
 
     if timeline is not None:
         check_timeline(timeline)
-    patience = Timer(3.0, lambda: echo("simulating; the event loop is compiled on first use", err=True))
-    patience.start()
+    patience = start_patience()
     try:
         found = simulate(
             scenario, platform=platform, platform_dirs=platform_dirs, overrides=parse_sets(overrides), model=model,
