@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from whatif.cli import patience
+
 WHATIF = [sys.executable, "-m", "whatif"]
 LONG = ["run", "jacobi2d", "--sweep", "platform.node.gpu.dram_bandwidth=1 TB/s .. 3 TB/s linear 3000", "--sweep",
         "application.rank_count=1 .. 1500 step 1", "--max-points", "10000000", "-o", "long.csv"]  # fmt: skip
@@ -63,3 +65,11 @@ def test_signals_keep_what_is_computed_and_leave_no_hidden_file(tmp_path, number
 
 def test_an_ignored_signal_stays_ignored(tmp_path):
     assert ended(tmp_path, signal.SIGHUP, prefix=("nohup",))[0] == 143
+
+
+@pytest.mark.parametrize(("found", "words"), [(None, "pip install 'whatif[simulation]'"), (object(), "compiled once")])
+def test_a_simulation_that_takes_long_says_why(found, words, monkeypatch, capsys):
+    monkeypatch.setattr(patience, "find_spec", lambda name: found)
+    monkeypatch.setattr(patience, "_SECONDS", 0.0)
+    patience.start_patience().join()
+    assert words in capsys.readouterr().err
