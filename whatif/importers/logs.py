@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -15,8 +14,8 @@ from pydantic import Field, model_validator
 
 from whatif.errors import InvalidFileError, UsageError, did_you_mean
 from whatif.importers.cell_numbers import numbers_of
+from whatif.importers.expressions import checked, shipped_expression, user_expression
 from whatif.importers.run_columns import has_known_unit, run_table
-from whatif.importers.safe_patterns import LONGEST, compiled
 from whatif.importers.text import chunks, refuse
 from whatif.schema.fields import StrictTable
 from whatif.schema.load import validate
@@ -25,7 +24,9 @@ from whatif.table import Table
 
 MOST_LOGS: Final = 100_000
 """Files read together."""
-_FOLDER: Final = files("whatif.importers") / "log_patterns"
+LONGEST: Final = 500
+"""Letters of a line that are searched."""
+_FOLDER: Final = Path(str(files("whatif.importers") / "log_patterns"))
 Row = dict[str, str]
 """Texts of one run by column."""
 
@@ -76,7 +77,7 @@ class Pattern:
 
     name: str
     spec: LogPattern
-    expressions: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    expressions: Mapping[str, Any] = field(default_factory=dict)
     """By their path in the file, such as `columns.time.line`."""
 
     @classmethod
@@ -89,10 +90,11 @@ class Pattern:
             texts |= {f"columns.{name}.{key}": getattr(column, key) for key in ("line", "file_name", "since")}
             if unknown := next((other for other in column.product if other not in spec.columns), ""):
                 raise InvalidFileError([document.problem(("columns", name, "product"), f"no column `{unknown}`")])
-        found: dict[str, re.Pattern[str]] = {}
+        compiled = shipped_expression if path.parent == _FOLDER else user_expression
+        found: dict[str, Any] = {}
         for at, text in texts.items():
             try:
-                found |= {at: compiled(text, groups=int(at.startswith("columns.")))} if text else {}
+                found |= {at: checked(compiled(text), text, int(at.startswith("columns.")))} if text else {}
             except ValueError as error:
                 raise InvalidFileError([document.problem(tuple(at.split(".")), str(error))]) from None
         return cls(path.stem, spec, found)
@@ -183,7 +185,7 @@ def pattern_of(name: str) -> Pattern:
     if name not in (known := shipped_patterns()):
         hint = did_you_mean(name, known)
         raise UsageError(f"--pattern {name}: no such pattern{hint}; {', '.join(known)}, or a file NAME.toml")
-    return Pattern.read(Path(str(_FOLDER / f"{name}.toml")))
+    return Pattern.read(_FOLDER / f"{name}.toml")
 
 
 def read_logs(paths: Sequence[Path], pattern: str | None = None) -> Table:
