@@ -425,6 +425,7 @@ def test_at_every_size_columns_are_whole(name, sizes):
                 await pilot.pause()
             await pilot.resize_terminal(*size[::-1])
             await pilot.resize_terminal(*size)
+            await pilot.pause()
             assert len(main_screen.lines()) == size[1]
 
     watch(check, ComparePage(), opened(name), sizes[0])
