@@ -333,3 +333,41 @@ def test_infeasible_run_is_refused_with_its_line(tmp_path):
     path.write_text("rank_count,iteration_time [ms]\n4,5\n8,6\n70000,7\n")
     with pytest.raises(whatif.WhatifError, match=":4:1: infeasible: the ranks need more nodes"):
         whatif.calibrate("minife", runs=path)
+
+
+@pytest.fixture(scope="module")
+def calibrated_minife(tmp_path_factory):
+    path = tmp_path_factory.mktemp("calibrated") / "minife_lassen.toml"
+    whatif.calibrate("minife").write(path)
+    return path
+
+
+@pytest.mark.parametrize(("ranks", "outside"), [(2, False), (32, False), (1, True), (64, True)])
+def test_a_number_of_ranks_outside_of_the_runs_is_an_extrapolation(calibrated_minife, ranks, outside):
+    notes = whatif.run(calibrated_minife, overrides={"application.rank_count": ranks}).notes
+    note = f"warning: calibration: numbers of ranks of {ranks} lie outside the 2 to 32 of its runs"
+    assert (note in notes) == outside
+
+
+def test_large_added_times_and_growth_of_one_machine_are_noted(calibrated_minife):
+    here, elsewhere = (
+        whatif.run(calibrated_minife, platform=name, overrides={"application.rank_count": 512})
+        for name in ("lassen", "perlmutter")
+    )
+    growth = "runs on lassen alone do not tell whether the added growth with the nodes is of its network"
+    growth = f"warning: calibration: {growth}"
+    assert growth in elsewhere.notes
+    assert growth not in here.notes
+    share = float(elsewhere["terms.correction"] / elsewhere["iteration_time"])
+    assert share > 0.2
+    assert f"warning: {share:.0%} of the iteration is time that calibration adds without a model" in elsewhere.notes
+
+
+def test_measured_times_in_a_wrong_unit_are_suspected(tmp_path):
+    runs = (ROOT / "scenarios" / "minife_runs.csv").read_text(encoding="utf-8")
+    (tmp_path / "wrong.csv").write_text(runs.replace("iteration_time [us]", "iteration_time [ms]"), encoding="utf-8")
+    wrong = {"runs": tmp_path / "wrong.csv"}
+    for found in (whatif.validate("minife", **wrong), whatif.calibrate("minife", **wrong)):
+        (line,) = [line for line in found.summary() if "unit of its column" in line]
+        assert "iteration_time: measured is 1,0" in line
+    assert not [line for line in whatif.validate("minife").summary() if "unit" in line]

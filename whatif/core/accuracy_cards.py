@@ -21,6 +21,8 @@ CALIBRATED: Final = "calibrated"
 """Model of phases with a correction."""
 _KINDS: Final = {"measured_kernel": "measured_kernel", "collective": "collective", "gemm": "gemm"}
 """Kinds of phases with one model."""
+_ALIKE: Final = {"roofline_l2": "roofline"}
+"""Models with the card of another one, as too few runs have them."""
 
 
 @lru_cache(maxsize=1)
@@ -39,8 +41,8 @@ def model_of(program: Program, phase: PhaseTerm) -> str:
 
 def _stated_model(program: Program, phase: PhaseTerm) -> str:
     stated = program.loaded.scenario.application.phases.get(phase.phase)
-    kind = getattr(stated, "kind", "")
-    return _KINDS.get(kind, str(getattr(stated, "model", "")))
+    kind, model = getattr(stated, "kind", ""), str(getattr(stated, "model", ""))
+    return _KINDS.get(kind, _ALIKE.get(model, model))
 
 
 def platform_names(program: Program) -> tuple[str, ...]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from whatif.core.accuracy_cards import accuracy_notes
+from collections.abc import Iterator
+
+from whatif.core.accuracy_cards import accuracy_notes, own_card, platform_names
 from whatif.core.rule_notes import rule_notes
 from whatif.core.term import Program
 from whatif.units import counted
 
 _PLATFORMS = "calibration.platforms."
 _CORRECTIONS = "calibration."
+_GROWTH = "calibration.application.doubling_time"
 
 
 def model_notes(program: Program) -> tuple[str, ...]:
@@ -39,4 +42,14 @@ def calibration_notes(program: Program) -> tuple[str, ...]:
     if elsewhere := sorted(name for name in others if any(path.startswith(f"{_PLATFORMS}{name}.") for path in known)):
         platform = program.loaded.scenario.platform.name
         notes.append(f"calibration: the corrections of {', '.join(elsewhere)} are not used on {platform}")
-    return tuple(notes)
+    return (*notes, *_growth_notes(program))
+
+
+def _growth_notes(program: Program) -> Iterator[str]:
+    """Added growth that is carried from the only platform with runs, where its cause is not known."""
+    card = own_card(program, "iteration")
+    if _GROWTH not in program.reached or card is None or len(card.platforms) != 1:
+        return
+    if card.platforms[0] not in platform_names(program):
+        runs = f"runs on {card.platforms[0]} alone"
+        yield f"warning: calibration: {runs} do not tell whether the added growth with the nodes is of its network"

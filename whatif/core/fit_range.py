@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation
 from whatif.core.term import Program, Reference, Term
+from whatif.models.corrections import corrected_message_time, correction_time
 from whatif.models.library_steps import by_domain_count, library_steps_time, long_tree_time
 from whatif.models.measured_collectives import TimesBySize, tabulated_time
 from whatif.models.protocol import by_protocol
 from whatif.models.quantities import FloatArray
-from whatif.units import BYTE, Dimension, Quantity, format_quantity
+from whatif.units import BYTE, ONE, Dimension, Quantity, format_quantity
 
 Points = NDArray[np.bool_] | np.bool_
+_CALIBRATION: Final = "calibration"
+_RANKS: Final = "rank_count"
 _WORDS: Final = {
     "message_size": "sizes",
     "process_count": "process counts",
@@ -44,6 +47,7 @@ class FittedRange:
 def fitted_ranges(program: Program) -> Iterator[FittedRange]:
     """Ranges in which times of messages and copies, and regressions, were fitted, as far as files state them."""
     by_size = [term for term in program.terms.values() if term.function is by_protocol]
+    yield from _calibrated_range(program)
     chosen = {item for term in by_size for item in term.inputs.values() if item in program.terms}
     for term in program.terms.values():
         if term.function is by_protocol:
@@ -56,6 +60,16 @@ def fitted_ranges(program: Program) -> Iterator[FittedRange]:
             yield from _ranges_of(program, term.name, [term], keys=2)
         elif term.name not in chosen and term.function is not long_tree_time:
             yield from _ranges_of(program, term.name, [term], keys=1)
+
+
+def _calibrated_range(program: Program) -> Iterator[FittedRange]:
+    """Numbers of ranks of the runs that determined the corrections of messages and of added times."""
+    corrected = (term for term in program.terms.values() if term.function in (correction_time, corrected_message_time))
+    paths = [str(item) for term in corrected for item in term.inputs.values() if str(item).startswith(_CALIBRATION)]
+    fits = [fit for path in paths if (fit := program.parameters[path].fitted) is not None]
+    if bounds := [fit.ranges[_RANKS] for fit in fits if _RANKS in fit.ranges]:
+        low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
+        yield FittedRange(_CALIBRATION, _CALIBRATION, _RANKS, f"application.{_RANKS}", ONE, low, high)
 
 
 def _tabulated_range(term: Term) -> FittedRange:
@@ -121,4 +135,6 @@ def _words(item: FittedRange, beyond: FloatArray) -> str:
     reach = least if least == most else f"{least} to {most}"
     phase = item.term.partition(".")[0]
     known = "was measured at" if item.table.endswith(".measured") else "was fitted to"
+    if phase == _CALIBRATION:
+        return f"{phase}: {words} of {reach} {lie} outside the {low} to {high} of its runs"
     return f"{phase}: {words} of {reach} {lie} outside the {low} to {high} that {item.table} {known}"

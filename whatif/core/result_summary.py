@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
 
 from whatif.axes import Grid
+from whatif.core.phases.correction import CORRECTION
 from whatif.core.result import Result
 from whatif.schema.parameters import worst
+
+_LARGE_SHARE: Final = 0.2
+"""Share of added time from which on it is noted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,8 @@ class Tally:
     """Columns with values outside of their bands."""
     shortage: str = ""
     """What a single infeasible point lacks, in words."""
+    added: float = 0.0
+    """Largest share of the iteration that a calibration adds."""
 
     @property
     def refusal(self) -> str:
@@ -37,11 +46,16 @@ class Tally:
         """Tally of one result."""
         lost = 0.0 if result.bands is None else (1 - result.bands.answered) * result.grid.size
         remarks = tuple(result.extrapolated), (result.grade,), lost, result.outside, result.shortage
-        return cls(result.grid.size, result.infeasible, result.reasons, *remarks)
+        return cls(result.grid.size, result.infeasible, result.reasons, *remarks, _added_share(result))
 
     def notes(self, grid: Grid) -> tuple[str, ...]:
         """Remarks on the results over a grid; raise an error with the reason if no point is feasible."""
         notes = [f"warning: {line}" for line in self.extrapolated]
+        if self.added > _LARGE_SHARE:
+            reach = "up to " if grid.size > 1 else ""
+            notes.append(
+                f"warning: {reach}{self.added:.0%} of the iteration is time that calibration adds without a model"
+            )
         if self.unanswered:
             notes.append(f"warning: {self.unanswered / grid.size:.1%} of the samples have no answer and do not count")
         if self.outside:
@@ -63,7 +77,17 @@ class Tally:
             self.unanswered + other.unanswered,
             _each_once(self.outside, other.outside),
             self.shortage or other.shortage,
+            max(self.added, other.added),
         )
+
+
+def _added_share(result: Result) -> float:
+    """Largest share of the correction in the time of an iteration; 0 without any."""
+    added = result.terms.get(CORRECTION)
+    if added is None:
+        return 0.0
+    with np.errstate(all="ignore"):
+        return float(np.nanmax(added / result.columns["iteration_time"], initial=0.0))
 
 
 def _each_once(texts: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:

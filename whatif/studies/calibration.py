@@ -174,7 +174,8 @@ class Calibration(StudyResult):
             lines.append(line)
         if not self.held_out:
             lines.append("no held-out errors: too few runs with different parameters")
-        return tuple(lines) if self.corrections else ("no correction lowers the error at held-out runs",)
+        found = lines if self.corrections else ["no correction lowers the error at held-out runs"]
+        return (*found, *self.before.unit_warnings())
 
 
 def calibrate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, Self
@@ -25,6 +25,9 @@ ErrorRows = Literal["run", "result"]
 """Rows of the table of errors: one for each measured result of each run, or one for each result."""
 _WIDTHS: Final = ({"category"}, {"run"})
 _IN_SAMPLE: Final = "the corrections were fitted to these runs, so that their errors are no held-out ones"
+
+_OFF: Final = 20.0
+"""Ratio of measured and predicted from which on a wrong unit is likely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +140,17 @@ class ModelErrors(StudyResult):
         return Table({short.get(name, name): column for name, column in columns.items()}, table.notes)
 
     def summary(self) -> tuple[str, ...]:
-        """Mean absolute error and bias of each result."""
-        return tuple(item.text for item in self.accuracy)
+        """Mean absolute error and bias of each result, and a hint at a wrong unit."""
+        return (*(item.text for item in self.accuracy), *self.unit_warnings())
+
+    def unit_warnings(self) -> Iterator[str]:
+        """Results whose measured values are many times the predicted ones, or a small part of them."""
+        for result in self.runs.results:
+            with np.errstate(all="ignore"):
+                ratio = float(np.nanmedian(result.values / self.predicted[result.name]))
+            if ratio > _OFF or ratio < 1 / _OFF:
+                times = f"{ratio:,.0f}" if ratio > 1 else f"{ratio:.2g}"
+                yield f"warning: {result.name}: measured is {times} times predicted; is the unit of its column right?"
 
     @property
     def accuracy_cards(self) -> dict[str, AccuracyCard]:
