@@ -110,6 +110,20 @@ def test_nsight_compute_kernels_become_phases_that_run():
         ("(anonymous namespace)::k-1(int)", "k_1"),
         ("_Z12unpackKernelPdS_S_i", "unpackKernel"),
         ("_ZN6Kokkos4Impl33cuda_parallel_launch_local_memoryINS0_1EEEvT_", "cuda_parallel_launch_local_memory"),
+        (
+            "_ZN6Kokkos4Impl33cuda_parallel_launch_local_memoryINS0_11ParallelForI9IntegrateNS_11RangePolicyIJNS3_17"
+            "TagFinalIntegrateEEEENS_4CudaEEEEEvT_",
+            "FinalIntegrate",
+        ),
+        (
+            "_ZN6Kokkos4Impl36cuda_parallel_launch_constant_memoryINS0_11ParallelForI7ForceLJNS_11RangePolicyIJEEE",
+            "ForceLJ",
+        ),
+        (
+            "void Kokkos::Impl::cuda_parallel_launch_local_memory<Kokkos::Impl::ParallelFor<Heat::Step, "
+            "Kokkos::RangePolicy<Kokkos::Cuda>>>(T1)",
+            "Heat",
+        ),
         ("<<<>>>\n[x", "kernel"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.importers.kernel_phases import phase_names
+from whatif.importers.kernel_names import phase_names
 from whatif.models.roofline import DOMINANT_RATES, attainable_rate, plain_rate
 from whatif.schema.gpu import GPU
 from whatif.schema.load import load_part

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from whatif.errors import UsageError
+from whatif.importers.kernel_names import phase_names
 from whatif.table import Table
 from whatif.units import BYTE, FLOP, ONE, SECOND, Dimension, format_quantity
 
@@ -30,8 +31,6 @@ of `profiled_launch_count` launches, or the mean of one `launch`. NaN for a numb
 `dominant_operation` is empty if `operations` were not.
 """
 DOMINANT_OPERATIONS: Final = ("fp_32", "fp_64", "integer")
-
-_MANGLED = re.compile(r"_ZN?[KVr]*(?=\d)")
 
 
 def kernels_toml(table: Table) -> str:
@@ -73,7 +72,7 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
         for parameter in ("operation_efficiency", "compute_fraction", "load_store_fraction")
         if row[parameter] is not None
     ]
-    lines.append("launch_count = 1")
+    lines.append("launch_count = 1                # in one iteration: launches of the profile / its iterations")
     if row.get("measured_factor") is not None:
         lines.append(f"measured_factor = {row['measured_factor']:.6g}  # limited by {row['binding']}")
     if row.get("launch_time") is not None:
@@ -91,33 +90,3 @@ def _number(value: float) -> str:
 
 def _one_line(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f]+", " ", text)
-
-
-def phase_names(kernels: Iterable[str]) -> Iterator[str]:
-    """Names of phases for kernels: without namespaces and arguments, numbered where they repeat."""
-    used: set[str] = set()
-    for kernel in kernels:
-        base = _phase_name(kernel)
-        name, number = base, 1
-        while name in used:
-            number += 1
-            name = f"{base}_{number}"
-        used.add(name)
-        yield name
-
-
-def _phase_name(kernel: str) -> str:
-    """`matvec` for `void a::matvec<int>(double*)`, `stencil` for `_Z7stencilPdS_i`; `kernel` where nothing is left."""
-    plain = re.sub(r"\(anonymous namespace\)::|<unnamed>::", "", kernel)
-    mangled = _mangled_name(plain)
-    found = mangled or re.split(r"[<(\[]", plain, maxsplit=1)[0].strip().split(" ")[-1].split("::")[-1]
-    return re.sub(r"^[^A-Za-z]+", "", re.sub(r"\W+", "_", found, flags=re.ASCII)) or "kernel"
-
-
-def _mangled_name(kernel: str) -> str:
-    """The last part of a mangled name: each part is its length and its letters."""
-    match = _MANGLED.match(kernel)
-    rest, name = (kernel[match.end() :], "") if match else ("", "")
-    while length := re.match(r"\d{1,4}", rest):
-        name, rest = rest[length.end() :][: int(length[0])], rest[length.end() + int(length[0]) :]
-    return name
