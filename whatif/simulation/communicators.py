@@ -41,9 +41,11 @@ def check_collectives(trace: Trace) -> frozenset[int]:
     sizes: dict[int, FloatArray] = {}
     callers: dict[int, list[Numbers]] = {}
     uneven = set()
-    for number, program in enumerate(trace.programs):
-        ranks = np.flatnonzero(trace.program_of == number)
-        for communicator, own, size in _calls(program) if ranks.size else ():
+    order = np.argsort(trace.program_of, kind="stable")
+    bounds = np.searchsorted(trace.program_of[order], np.arange(len(trace.programs) + 1)).tolist()
+    for number in np.flatnonzero(calling_programs(trace)).tolist():
+        ranks = order[bounds[number] : bounds[number + 1]]
+        for communicator, own, size in _calls(trace.programs[number]) if ranks.size else ():
             rank, expected = calls.setdefault(communicator, (int(ranks[0]), own))
             if not np.array_equal(own, expected):
                 raise UsageError(_difference(communicator, (rank, expected), (int(ranks[0]), own)))
@@ -61,6 +63,16 @@ def check_collectives(trace: Trace) -> frozenset[int]:
         )
         _refuse(roots[~np.isin(roots, members)], f"is a root outside of communicator {communicator}")
     return frozenset(uneven)
+
+
+def calling_programs(trace: Trace) -> NDArray[np.bool_]:
+    """[program]: whether it calls collectives."""
+    if not trace.programs:
+        return np.zeros(0, dtype=np.bool_)
+    called = np.cumsum(IS_COLLECTIVE[np.concatenate([program.kind for program in trace.programs])])
+    ends = np.cumsum([len(program) for program in trace.programs])
+    found: NDArray[np.bool_] = np.diff(np.append(0, called)[ends], prepend=0) > 0
+    return found
 
 
 def _refuse(ranks: Numbers, reason: str) -> None:
