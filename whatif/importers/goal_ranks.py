@@ -45,7 +45,7 @@ class RankLines:
 
 
 def read_ranks(text: str, rank_count: int) -> RankLines | None:
-    """The ranks of a text; None unless it holds whole ranks in plain form, of which nothing is wrong."""
+    """The ranks of a text; None unless it holds whole ranks in plain form without errors."""
     data = text.encode("ascii", "replace")
     if not data.endswith(b"\n") or data.translate(None, _ALLOWED):
         return None
@@ -127,7 +127,7 @@ class _Operations:
         self.peer[chosen] = self._numbers(at + 3, self.rank_count - 1, kind == Kind.RECEIVE)
 
     def _numbers(self, words: IntArray, most: int, may_be_any: bool) -> IntArray:
-        """Numbers, of which those of receives may be any."""
+        """Numbers; those of receives may be any."""
         is_any = self.words.is_word(words, b"-1") & may_be_any
         found = np.full(len(words), ANY, dtype=np.int64)
         found[~is_any] = self.words.numbers(words[~is_any], most)

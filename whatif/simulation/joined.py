@@ -71,7 +71,7 @@ def _of_single_ranks(
     width: Callable[[RankProgram, Collectives], int],
     most: int,
 ) -> Iterator[Group]:
-    """Groups of ranks each of which has its own program."""
+    """Groups of ranks that have programs of their own."""
     programs: list[RankProgram] = []
     collectives: list[Collectives] = []
     first, total, kind = 0, 0, None
