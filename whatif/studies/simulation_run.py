@@ -191,7 +191,7 @@ def _check_equal_charges(evaluation: Evaluation, phases: Sequence[str]) -> None:
 def _remarks(program: Program, traced: str) -> tuple[str, ...]:
     """Parts of a scenario that are not simulated."""
     application = program.loaded.scenario.application
-    warnings = trace_file(program, traced).trace.notes.get("warnings", "").splitlines() if traced else []
+    warnings = trace_file(program, traced).facts.warnings if traced else ()
     remarks = {
         **dict.fromkeys(warnings, True),
         f"Computations are as traced: application.phases.{traced}.computation_factor scales them.": bool(traced),
@@ -212,7 +212,7 @@ def _traced(program: Program, evaluation: Evaluation, phase: str) -> tuple[Sched
     rank_count = round(_number(evaluation, "application.rank_count"))
     factor = _number(evaluation, f"application.phases.{phase}.computation_factor")
     file = trace_file(program, phase)
-    return file.schedule(rank_count, factor), all(item.sequential for item in file.trace.programs)
+    return file.schedule(rank_count, factor), file.facts.is_sequential
 
 
 def _number(evaluation: Evaluation, name: str) -> float:

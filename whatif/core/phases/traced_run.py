@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from whatif.simulation.rank_programs import Trace
 from whatif.simulation.schedule import Schedule, Step
 from whatif.vocabulary import DISTANCES
 
+MOST_KEPT: Final = 2_000_000
+"""Operations of a trace that stays in memory beside its schedule, for other numbers of ranks."""
 Parts = Annotated[FloatArray, units.SECOND, Core("part")]
 
 
@@ -54,6 +56,11 @@ class TraceFile:
         """Content of the file; raise `InvalidFileError`."""
         return _trace(self)
 
+    @property
+    def facts(self) -> TraceFacts:
+        """Facts about the content, which outlive it; raise `InvalidFileError`."""
+        return _facts(self)
+
     def for_ranks(self, rank_count: int) -> Trace:
         """Trace extrapolated to a number of ranks; raise `UsageError` if it is not regular."""
         return _for_ranks(self, rank_count)
@@ -67,9 +74,26 @@ class TraceFile:
         return replace(schedule, size=schedule.size * factor)
 
 
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    """Facts about a trace that need no memory."""
+
+    rank_count: int
+    is_sequential: bool
+    """Whether each rank calls one operation after another."""
+    warnings: tuple[str, ...]
+
+
 @lru_cache(maxsize=4)
 def _trace(file: TraceFile) -> Trace:
     return read_trace(file.path)
+
+
+@lru_cache(maxsize=16)
+def _facts(file: TraceFile) -> TraceFacts:
+    trace = file.trace
+    warnings = trace.notes.get("warnings", "").splitlines()
+    return TraceFacts(trace.rank_count, all(program.sequential for program in trace.programs), tuple(warnings))
 
 
 @lru_cache(maxsize=8)
@@ -80,7 +104,12 @@ def _for_ranks(file: TraceFile, rank_count: int) -> Trace:
 
 @lru_cache(maxsize=2)
 def _schedule(file: TraceFile, rank_count: int) -> Schedule:
-    return lower(file.for_ranks(rank_count))
+    _facts(file)
+    schedule = lower(file.for_ranks(rank_count))
+    if len(schedule.step) > MOST_KEPT:
+        _trace.cache_clear()
+        _for_ranks.cache_clear()
+    return schedule
 
 
 @model("T = T_computation + T_communication on the critical path", SOURCE)
