@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,10 +34,10 @@ class Collectives:
     signature: Numbers
     """[collective]: its index in `signatures`."""
     signatures: NDArray[np.int64]
-    """[signature, 3]: kind, communicator and root."""
+    """[signature, 4]: kind, communicator, root, and the place of the algorithm among those of the kind."""
 
 
-NO_COLLECTIVES: Final = Collectives(_NONE, _NONE, np.zeros((0, 3), dtype=np.int64))
+NO_COLLECTIVES: Final = Collectives(_NONE, _NONE, np.zeros((0, 4), dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,34 +50,43 @@ class Group:
     ranks: Numbers
 
 
-def groups(trace: Trace, width: Callable[[RankProgram, Collectives], int], most: int) -> Iterator[Group]:
-    """Groups with all ranks of a trace, of a total `width` of at most `most` each if no single program is wider."""
+Width = Callable[[RankProgram, Collectives], int]
+Choose = Callable[[RankProgram, Numbers], Numbers]
+
+
+def groups(trace: Trace, choose: Choose, width: Width, most: int) -> Iterator[Group]:
+    """Groups with all ranks of a trace, of a total `width` of at most `most` each if no single program is wider.
+
+    `choose` gives the places of the algorithms of the collectives of a program.
+    """
     users = np.bincount(trace.program_of, minlength=len(trace.programs))
+    single = np.flatnonzero(users[trace.program_of] == 1)
     calls = calling_programs(trace)
     for number in np.flatnonzero(users > 1):
-        program = unrolled(trace.programs[number])
-        collectives = _collectives(program) if calls[number] else NO_COLLECTIVES
+        program, collectives = _prepared(trace.programs[number], calls[number], choose)
         ranks = np.flatnonzero(trace.program_of == number)
         step = max(1, most // max(width(program, collectives), 1))
         for first in range(0, len(ranks), step):
             yield Group([program], [collectives], ranks[first : first + step])
-    yield from _of_single_ranks(trace, np.flatnonzero(users[trace.program_of] == 1), calls, width, most)
+    prepared = (
+        _prepared(trace.programs[number], calls[number], choose) for number in trace.program_of[single].tolist()
+    )
+    yield from _of_single_ranks(single, prepared, width, most)
+
+
+def _prepared(program: RankProgram, calls: bool, choose: Choose) -> tuple[RankProgram, Collectives]:
+    program = unrolled(program)
+    return program, _collectives(program, choose) if calls else NO_COLLECTIVES
 
 
 def _of_single_ranks(
-    trace: Trace,
-    ranks: Numbers,
-    calls: NDArray[np.bool_],
-    width: Callable[[RankProgram, Collectives], int],
-    most: int,
+    ranks: Numbers, prepared: Iterable[tuple[RankProgram, Collectives]], width: Width, most: int
 ) -> Iterator[Group]:
     """Groups of ranks that have programs of their own."""
     programs: list[RankProgram] = []
     collectives: list[Collectives] = []
     first, total, kind = 0, 0, None
-    for place, number in enumerate(trace.program_of[ranks].tolist()):
-        program = unrolled(trace.programs[number])
-        own = _collectives(program) if calls[number] else NO_COLLECTIVES
+    for place, (program, own) in enumerate(prepared):
         needed, own_kind = width(program, own), _kind(program, own)
         if programs and (kind != own_kind or total + needed > most):
             yield Group(programs, collectives, ranks[first:place])
@@ -95,9 +104,10 @@ def _kind(program: RankProgram, collectives: Collectives) -> tuple[object, ...]:
     return program.sequential, program.relative, *columns, collectives.signatures.tobytes()
 
 
-def _collectives(program: RankProgram) -> Collectives:
+def _collectives(program: RankProgram, choose: Choose) -> Collectives:
     places = np.flatnonzero(IS_COLLECTIVE[program.kind])
-    columns = np.stack([program.kind[places], program.tag[places], program.peer[places]], axis=1).astype(np.int64)
+    named = (program.kind[places], program.tag[places], program.peer[places], choose(program, places))
+    columns = np.stack(named, axis=1).astype(np.int64)
     signatures, signature = np.unique(columns, axis=0, return_inverse=True)
     return Collectives(places, signature.ravel(), signatures)
 

@@ -17,11 +17,19 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.simulation.collective_expansion import Algorithm, Expansion, expand, slot_count
-from whatif.simulation.collective_schedules import chosen
-from whatif.simulation.communicators import IS_COLLECTIVE, Numbers, check_collectives, members_of, places_in
+from whatif.simulation.collective_schedules import ALGORITHMS
+from whatif.simulation.communicators import (
+    IS_COLLECTIVE,
+    CheckedCalls,
+    Numbers,
+    check_collectives,
+    members_of,
+    places_in,
+)
 from whatif.simulation.joined import RETURNS_AT_ONCE, Code, Collectives, Dependencies, groups, joined
 from whatif.simulation.rank_programs import Kind, RankProgram, Trace, executed_count
 from whatif.simulation.schedule import Schedule, Step
+from whatif.simulation.selection import Selection, selection_of
 
 MOST_OPERATIONS: Final = 2**27
 """Operations of a schedule above which it is refused: it would need more than 6 GB."""
@@ -31,8 +39,10 @@ _STEP[[Kind.COMPUTE, Kind.SEND, Kind.ISEND]] = Step.COMPUTE, Step.SEND, Step.SEN
 _STEP[[Kind.RECEIVE, Kind.IRECEIVE]] = Step.RECEIVE
 
 
-def lower(trace: Trace, algorithms: Mapping[Kind, str] | None = None, reduction_time: float = 0.0) -> Schedule:
-    """The schedule of a trace; `algorithms` names those of collectives (see `collectives.ALGORITHMS`).
+def lower(
+    trace: Trace, algorithms: Mapping[Kind, str] | Selection | None = None, reduction_time: float = 0.0
+) -> Schedule:
+    """The schedule of a trace; `algorithms` names or selects those of collectives (see `collectives.ALGORITHMS`).
 
     `reduction_time` is the time in s in which a rank combines a received byte of a reduction with its own.
     Messages of collectives have tags < -1, one for each call of each communicator; where its ranks give different
@@ -40,12 +50,13 @@ def lower(trace: Trace, algorithms: Mapping[Kind, str] | None = None, reduction_
     a dependency outside the program, a collective that some rank of its communicator does not call or calls with
     another root, an unknown algorithm, a collective in a graph, more than `MOST_OPERATIONS` operations.
     """
-    context = _Context(trace, chosen(algorithms), check_collectives(trace), reduction_time)
+    selection = algorithms if isinstance(algorithms, Selection) else selection_of(algorithms or {})
+    context = _Context(trace, selection, check_collectives(trace), reduction_time)
     executed = np.array([executed_count(program) for program in trace.programs], dtype=np.int64)
     _refuse_too_many(int(executed[trace.program_of].sum()))
     parts: list[_Part] = []
     count = 0
-    for group in groups(trace, partial(_width, context), _BATCH):
+    for group in groups(trace, partial(_choices, context), partial(_width, context), _BATCH):
         parts.append(_part(context, joined(trace, group)))
         count += int(parts[-1].op_count.sum())
         _refuse_too_many(count)
@@ -68,9 +79,8 @@ Edges = tuple[NDArray[np.int32], NDArray[np.int32]]
 @dataclass(frozen=True, slots=True, eq=False)
 class _Context:
     trace: Trace
-    algorithms: Mapping[Kind, Algorithm]
-    uneven: frozenset[int]
-    """Communicators with ranks that give different sizes to a collective."""
+    selection: Selection
+    calls: CheckedCalls
     reduction_time: float
     """s/B; 0 for no arithmetic."""
 
@@ -98,8 +108,22 @@ def _width(context: _Context, program: RankProgram, collectives: Collectives) ->
     return len(program) + int(slots[collectives.signature].sum()) + int(slots.sum())
 
 
-def _slots(context: _Context, kind: int, communicator: int, _root: int) -> int:
-    return slot_count(context.algorithms[Kind(kind)], len(members_of(context.trace, int(communicator))))
+def _slots(context: _Context, kind: int, communicator: int, _root: int, choice: int) -> int:
+    return slot_count(_algorithm(kind, choice), len(members_of(context.trace, int(communicator))))
+
+
+def _algorithm(kind: int, choice: int) -> Algorithm:
+    return list(ALGORITHMS[Kind(kind)].values())[choice]
+
+
+def _choices(context: _Context, program: RankProgram, places: Numbers) -> Numbers:
+    """Place of the algorithm of each collective; all ranks decide by the largest size that one of them gives."""
+    found, communicators = np.zeros(len(places), dtype=np.int64), program.tag[places]
+    for communicator in np.unique(communicators):
+        own = communicators == communicator
+        count, sizes = len(members_of(context.trace, int(communicator))), context.calls.largest[int(communicator)]
+        found[own] = context.selection.places(program.kind[places[own]], sizes, count)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,10 +140,10 @@ class _Table:
 
 def _table(context: _Context, code: Code) -> _Table:
     expansions = []
-    for kind, communicator, root in code.collectives.signatures:
+    for kind, communicator, root, choice in code.collectives.signatures:
         members = members_of(context.trace, int(communicator))
         places = places_in(members, np.append(code.ranks, root))
-        algorithm, combines = context.algorithms[Kind(kind)], context.reduction_time > 0
+        algorithm, combines = _algorithm(kind, choice), context.reduction_time > 0
         one = expand(algorithm, places[:-1], len(members), int(places[-1]), combines)
         expansions.append((one, members[one.peer]))
     length = np.stack([np.diff(one.start) for one, _ in expansions])
@@ -226,7 +250,7 @@ def _insert(
 def _make_room(context: _Context, code: Code, layout: _Layout, columns: Columns) -> None:
     """Receives of any size where the ranks of a communicator give different ones: none knows that of its peer."""
     uneven, places = np.zeros(len(code.kind), dtype=np.bool_), code.collectives.places
-    uneven[places] = np.isin(code.communicator[places], list(context.uneven))
+    uneven[places] = np.isin(code.communicator[places], list(context.calls.uneven))
     columns["size"][uneven[layout.called] & (columns["step"] == Step.RECEIVE)] = np.inf
 
 

@@ -113,10 +113,16 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
     return Simulation(schedule, places, machine, spans, phase, replayed, platform, _remarks(program, traced))
 
 
-def simulate_source(source: ScenarioSource, iteration_count: int = 1, show: SimulationTable = "ranks") -> Simulation:
+def simulate_source(
+    source: ScenarioSource,
+    iteration_count: int = 1,
+    show: SimulationTable = "ranks",
+    collectives: Sequence[str] = (),
+) -> Simulation:
     """Simulation of a scenario or trace; communication is simulated unless an override states another model.
 
-    Raise `UsageError` for a profile, an unknown table, and several iterations of a trace.
+    `collectives` are algorithms of those of a trace. Raise `UsageError` for a profile, an unknown table, several
+    iterations of a trace, and `collectives` without a trace.
     """
     scenario = source.scenario
     if source.kind == "profile":
@@ -127,10 +133,20 @@ def simulate_source(source: ScenarioSource, iteration_count: int = 1, show: Simu
         raise UsageError(f"iterations: {iteration_count}: expected at least 1")
     if traced_phase(scenario.program) and iteration_count > 1:
         raise UsageError("iterations: only for scenarios; a trace is simulated as it was recorded")
+    if collectives:
+        scenario = _with_collectives(scenario, collectives)
     if _COMMUNICATION not in scenario.overrides:
         scenario = with_simulated_messages(scenario)
     program = scenario.program
     return replace(simulate(program, evaluation_without_messages(program), iteration_count), show=show)
+
+
+def _with_collectives(scenario: Scenario, collectives: Sequence[str]) -> Scenario:
+    """The scenario with algorithms of the collectives of its trace."""
+    phase = traced_phase(scenario.program)
+    if not phase:
+        raise UsageError("collectives: only for traces; the phases of a scenario state their `algorithm`")
+    return scenario.with_overrides({f"application.phases.{phase}.collectives": ", ".join(collectives)})
 
 
 def with_simulated_messages(scenario: Scenario) -> Scenario:
