@@ -26,8 +26,8 @@ Dependencies = tuple[Numbers, Numbers]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Collectives:
-    """Collectives of a program."""
+class CollectiveCalls:
+    """CollectiveCalls of a program."""
 
     places: Numbers
     """[collective]: its index in the program."""
@@ -37,7 +37,7 @@ class Collectives:
     """[signature, 4]: kind, communicator, root, and the place of the algorithm among those of the kind."""
 
 
-NO_COLLECTIVES: Final = Collectives(_NONE, _NONE, np.zeros((0, 4), dtype=np.int64))
+NO_COLLECTIVES: Final = CollectiveCalls(_NONE, _NONE, np.zeros((0, 4), dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,12 +45,12 @@ class Group:
     """Ranks whose programs are alike enough to be lowered together: one program for all, or one for each."""
 
     programs: Sequence[RankProgram]
-    collectives: Sequence[Collectives]
+    collectives: Sequence[CollectiveCalls]
     """Those of each program; all have the same signatures."""
     ranks: Numbers
 
 
-Width = Callable[[RankProgram, Collectives], int]
+Width = Callable[[RankProgram, CollectiveCalls], int]
 Choose = Callable[[RankProgram, Numbers], Numbers]
 
 
@@ -74,17 +74,17 @@ def groups(trace: Trace, choose: Choose, width: Width, most: int) -> Iterator[Gr
     yield from _of_single_ranks(single, prepared, width, most)
 
 
-def _prepared(program: RankProgram, calls: bool, choose: Choose) -> tuple[RankProgram, Collectives]:
+def _prepared(program: RankProgram, calls: bool, choose: Choose) -> tuple[RankProgram, CollectiveCalls]:
     program = unrolled(program)
     return program, _collectives(program, choose) if calls else NO_COLLECTIVES
 
 
 def _of_single_ranks(
-    ranks: Numbers, prepared: Iterable[tuple[RankProgram, Collectives]], width: Width, most: int
+    ranks: Numbers, prepared: Iterable[tuple[RankProgram, CollectiveCalls]], width: Width, most: int
 ) -> Iterator[Group]:
     """Groups of ranks that have programs of their own."""
     programs: list[RankProgram] = []
-    collectives: list[Collectives] = []
+    collectives: list[CollectiveCalls] = []
     first, total, kind = 0, 0, None
     for place, (program, own) in enumerate(prepared):
         needed, own_kind = width(program, own), _kind(program, own)
@@ -98,18 +98,18 @@ def _of_single_ranks(
         yield Group(programs, collectives, ranks[first:])
 
 
-def _kind(program: RankProgram, collectives: Collectives) -> tuple[object, ...]:
+def _kind(program: RankProgram, collectives: CollectiveCalls) -> tuple[object, ...]:
     """What is equal for all programs of a group."""
     columns = (program.processor is None, program.started is None)
     return program.sequential, program.relative, *columns, collectives.signatures.tobytes()
 
 
-def _collectives(program: RankProgram, choose: Choose) -> Collectives:
+def _collectives(program: RankProgram, choose: Choose) -> CollectiveCalls:
     places = np.flatnonzero(IS_COLLECTIVE[program.kind])
     named = (program.kind[places], program.tag[places], program.peer[places], choose(program, places))
     columns = np.stack(named, axis=1).astype(np.int64)
     signatures, signature = np.unique(columns, axis=0, return_inverse=True)
-    return Collectives(places, signature.ravel(), signatures)
+    return CollectiveCalls(places, signature.ravel(), signatures)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +132,7 @@ class Code:
     processor: NDArray[np.uint8] | None
     after: Dependencies
     after_started: Dependencies
-    collectives: Collectives
+    collectives: CollectiveCalls
     """Of all ranks: `places` are calls."""
     sequential: bool
 
@@ -231,14 +231,14 @@ class _Calls:
             self.refuse(at, lambda _: f" ({name}): its peer is {peer[at[0]]}, but {ranks}")
 
 
-def _joined_collectives(group: Group, calls: _Calls) -> Collectives:
+def _joined_collectives(group: Group, calls: _Calls) -> CollectiveCalls:
     signatures, times = group.collectives[0].signatures, len(group.ranks) // len(group.programs)
     if not signatures.size:
         return NO_COLLECTIVES
     first = np.repeat(calls.first, np.tile([len(own.places) for own in group.collectives], times))
     places = np.tile(np.concatenate([own.places for own in group.collectives]), times) + first
     signature = np.tile(np.concatenate([own.signature for own in group.collectives]), times)
-    return Collectives(places, signature, signatures)
+    return CollectiveCalls(places, signature, signatures)
 
 
 def _with_reserved_tags(

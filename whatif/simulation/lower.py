@@ -26,7 +26,7 @@ from whatif.simulation.communicators import (
     members_of,
     places_in,
 )
-from whatif.simulation.joined import RETURNS_AT_ONCE, Code, Collectives, Dependencies, groups, joined
+from whatif.simulation.joined import RETURNS_AT_ONCE, Code, CollectiveCalls, Dependencies, groups, joined
 from whatif.simulation.rank_programs import Kind, RankProgram, Trace, executed_count
 from whatif.simulation.schedule import Schedule, Step
 from whatif.simulation.selection import Selection, selection_of
@@ -100,7 +100,7 @@ class _Part:
     """`next` of `Schedule`, counted from the beginning of the rank."""
 
 
-def _width(context: _Context, program: RankProgram, collectives: Collectives) -> int:
+def _width(context: _Context, program: RankProgram, collectives: CollectiveCalls) -> int:
     """Operations of a rank in intermediate arrays."""
     if not collectives.places.size:
         return max(len(program), 1)

@@ -35,7 +35,7 @@ from whatif.simulation.selection import FIRST_ALGORITHMS, Selection, parse_selec
 from whatif.vocabulary import DISTANCES
 
 MOST_KEPT: Final = 2_000_000
-"""Operations of a trace that stays in memory beside its schedule, for other numbers of ranks."""
+"""Operations of a trace that stays in memory with its schedule, for other numbers of ranks."""
 Parts = Annotated[FloatArray, units.SECOND, Core("part")]
 
 
