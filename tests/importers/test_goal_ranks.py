@@ -133,3 +133,12 @@ def test_a_rank_stated_in_two_pieces_is_refused(tmp_path, monkeypatch):
     path.write_text("num_ranks 3\n" + "".join(one.format(rank) for rank in (0, 1, 0)))
     with pytest.raises(InvalidFileError, match=r"twice\.goal:8:1: rank 0 is stated twice"):
         read_goal(path)
+
+
+@pytest.mark.parametrize("size", [32, 2**20])
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", " // the end", "\nrank"])
+def test_files_that_end_without_a_line_end_are_read(tmp_path, monkeypatch, end, size):
+    monkeypatch.setattr(goal, "chunks", partial(chunks, size=size))
+    path = tmp_path / "end.goal"
+    path.write_text("num_ranks 2\n" + PLAIN.rstrip() + end)
+    assert outcome(read_goal, path) == line_by_line(lambda path: outcome(read_goal, path), path)

@@ -95,7 +95,7 @@ def _ended_by_ranks(texts: Iterable[str]) -> Iterator[str]:
     """A text in other pieces, which end where a rank does if it is not too long."""
     rest = ""
     for text in texts:
-        end = text.index("\n", text.rindex("\n}") + 1) + 1 if "\n}" in text else 0
+        end = text.find("\n", text.rfind("\n}") + 1) + 1 if "\n}" in text else 0
         if end or len(rest) > _LONGEST_RANK:
             yield rest + text[:end]
             rest = text[end:]
