@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +19,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
-from whatif.transformers.plan_search import search_plans
+from whatif.transformers.plan_search import PlanSearch, search_plans
 from whatif.validation.tables import rows_of
 from whatif.validation.training_steps import kinds, training_scenario
 
@@ -71,10 +71,17 @@ def _is_comparable(row: dict[str, str]) -> bool:
     return dense and row["precision"] == "bf16" and row["platform"] in _GPUS and row["context_size"] == "1"
 
 
+def plan_search(gpu_count: int) -> Callable[[], PlanSearch]:
+    """Search of all plans of a 405B model."""
+    overrides = {"platform.node_count": 4096, "application.rank_count": gpu_count}
+    scenario = Scenario(parse_document(_PLANS, "plans"), "dgx_h100", overrides)
+    return lambda: search_plans(scenario)
+
+
 def _plans() -> Row:
-    scenario = Scenario(parse_document(_PLANS, "plans"), "dgx_h100", {"platform.node_count": 4096})
-    seconds = median_seconds(lambda: search_plans(scenario), 3)
-    count = search_plans(scenario).candidates
+    search = plan_search(16_384)
+    seconds = median_seconds(search, 3)
+    count = search().candidates
     return Row(f"{count:,} plans of a 405B model on 16,384 GPUs", f"{seconds:.2f} s")
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import whatif
 from tests.paths import DATA as TEST_DATA
 from whatif.cli.simulate import command as simulate_verb
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
-from whatif.errors import WhatifError
+from whatif.errors import UsageError, WhatifError
 from whatif.limits import VALIDATION_TOPICS
 from whatif.studies.simulation_run import simulate
 from whatif.validation.tables import TABLES
@@ -126,3 +127,21 @@ def test_every_topic_agrees_with_the_independent_results() -> None:
     printed, counted = counts.columns["K_inter"].values, counts.columns["counted_K_inter"].values
     rows = zip(counts.columns["application"].values, counts.columns["machine"].values, printed == counted, strict=True)
     assert {row[:2] for row in rows if not row[2]} == {("Jacobi2D", "Bridges"), ("MiniFE", "Summit")}
+
+
+def test_collectives_of_a_trace_are_chosen_by_hand_and_by_a_library(tmp_path: Path) -> None:
+    """An allreduce of 1 MiB on 8 ranks: log2(8) exchanges of all of it, or 2 x 7 rounds of an eighth."""
+    path = tmp_path / "eight.txt"
+    path.write_text("".join(f"{rank} init\n{rank} allreduce 1048576 0\n" for rank in range(8)))
+    sizes = {"recursive_doubling": 8 * 3 * 2**20, "ring": 8 * 14 * 2**17, "rabenseifner": 8 * 14 * 2**17}
+    for name, size in sizes.items():
+        table = whatif.simulate(path, platform="lassen", collectives=[f"allreduce={name}"]).table("messages")
+        assert table.to_pandas()["message_size"].sum() == size
+    by_hand = ran(str(path), "--platform", "lassen", "--collective", "allreduce=rabenseifner")
+    assert ran(str(path), "--platform", "lassen", "--collective", "mpich") == by_hand
+    assert ran(str(path), "--platform", "lassen") != by_hand
+
+
+def test_collectives_are_an_option_of_traces_only() -> None:
+    with pytest.raises(UsageError, match="collectives: only for traces"):
+        whatif.simulate("jacobi2d", collectives=["mpich"])

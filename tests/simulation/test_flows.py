@@ -16,8 +16,12 @@ from whatif.simulation.schedule import Costs, Places, Schedule
 from whatif.simulation.sharing import Routes, max_min, routes_from_lists
 from whatif.simulation.topology import Topology, dragonfly, fat_tree, star, torus
 from whatif.validation.shared_links import (
+    BANDWIDTH,
     HEADER,
+    LATENCY,
+    LOOPBACK,
     Call,
+    as_seen_by_the_ranks,
     iteration,
     linear,
     machine_of_row,
@@ -29,6 +33,10 @@ from whatif.validation.shared_links import (
 from whatif.validation.tables import rows_of
 
 ROWS = rows_of("simgrid_flows.csv")
+
+
+def row_name(row: dict[str, str]) -> str:
+    return "-".join(list(row.values())[1:9])
 
 
 def places_of(rank_count: int, ranks_per_node: int) -> Places:
@@ -43,9 +51,18 @@ def costs_of(flight: np.ndarray, gap: np.ndarray | None = None, **others: object
     return Costs(**{**fields, "receive_overhead": none, "receive_gap": none, **limits, **others})
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(list(row.values())[1:9]))
+@pytest.mark.parametrize("row", ROWS, ids=row_name)
 def test_every_row_of_simgrid_is_reproduced(row):
     assert_allclose(simulated_time(row), float(row["sim_total_s"]), rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=row_name)
+def test_a_latency_counts_once_whether_links_or_the_message_model_state_it(row):
+    schedule, (places, costs, links) = schedule_of_row(row), machine_of_row(row)
+    stated = replace(costs, flight=linear(0.0, 1 / LOOPBACK, (2 * LATENCY, 0.0)))
+    without = star(links.node_count, BANDWIDTH, 0.0)
+    replayed = replay_flows(schedule, places, stated, without, compiled_loop=False)
+    assert_allclose(as_seen_by_the_ranks(schedule, replayed), float(row["sim_total_s"]), rtol=1e-9, atol=0)
 
 
 def test_a_node_takes_its_latency_and_the_bytes_that_leave_it_over_its_bandwidth():

@@ -17,6 +17,7 @@ from whatif.errors import UsageError
 from whatif.models import collectives as closed_forms
 from whatif.simulation.collective_schedules import ALGORITHMS
 from whatif.simulation.folding import fold, share
+from whatif.simulation.joined import joined
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import ANY, Kind, Loop, Trace, executed_count, unrolled
 from whatif.simulation.replay import replay
@@ -110,6 +111,18 @@ def test_many_ranks_of_one_program_are_lowered_in_pieces_to_the_same_schedule(mo
     expected = lower(whole)
     monkeypatch.setattr("whatif.simulation.lower._BATCH", 10)
     assert_same(lower(whole), expected)
+
+
+def test_ranks_with_programs_of_their_own_are_lowered_together_to_the_same_schedule(monkeypatch: pytest.MonkeyPatch):
+    whole = halo((4, 3))
+    assert len(whole.programs) == 12
+    parts = []
+    monkeypatch.setattr("whatif.simulation.lower.joined", lambda *given: parts.append(given) or joined(*given))
+    expected = lower(whole)
+    assert len(parts) == 1
+    monkeypatch.setattr("whatif.simulation.lower._BATCH", 10)
+    assert_same(lower(whole), expected)
+    assert len(parts) == 1 + 12
 
 
 # Collectives.

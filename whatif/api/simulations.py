@@ -24,13 +24,15 @@ def simulate(
     ranks: int | None = None,
     iterations: int = 1,
     show: SimulationTable = "ranks",
+    collectives: Sequence[str] = (),
 ) -> Simulation:
     """Simulation of a scenario, or of a trace (DUMPI, SimGrid, GOAL, OTF2), message by message on a platform.
 
     `model` charges the messages of a trace (default: the most accurate one that the platform has parameters for);
-    phases of a scenario name their own. `ranks` extrapolates a regular trace. `iterations` repeats the phases of a
-    scenario. `show` names the table: `ranks`, `messages`, `path` (critical path) or `slopes`; `table(NAME)` gives the
-    others.
+    phases of a scenario name their own. `collectives` are algorithms of those of a trace: a library whose rules select
+    them (`"mpich"`), and single ones (`"allreduce=ring"`). `ranks` extrapolates a regular trace. `iterations` repeats
+    the phases of a scenario. `show` names the table: `ranks`, `messages`, `path` (critical path) or `slopes`;
+    `table(NAME)` gives the others.
 
     Raise `UsageError` for an option without effect, and if no phase sends messages; `InfeasiblePointError` for an
     infeasible point, a deadlock, and messages that do not match.
@@ -44,7 +46,7 @@ def simulate(
     """
     stated = dict(overrides or {}) | ({} if ranks is None else {"application.rank_count": ranks})
     opened = open_source(scenario, platform=platform, platform_dirs=platform_dirs, overrides=stated, model=model)
-    return simulate_source(opened, iterations, show)
+    return simulate_source(opened, iterations, show, collectives)
 
 
 def import_trace(

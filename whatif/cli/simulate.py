@@ -21,6 +21,14 @@ from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, 
     type=click.Choice(TRACE_MODELS),
     help="Model of the messages of a trace; default: the most accurate one that the platform has parameters for.",
 )
+@click.option(
+    "--collective",
+    "collectives",
+    multiple=True,
+    metavar="LIBRARY|OPERATION=ALGORITHM",
+    help="Algorithms of the collectives of a trace: by the rules of a library (mpich), or of one operation"
+    " (allreduce=ring); may be repeated.",
+)
 @click.option("--ranks", type=click.IntRange(1), help="Number of ranks; a trace must be regular to be extrapolated.")
 @click.option("--iterations", type=click.IntRange(1), default=1, show_default=True, help="Iterations of a scenario.")
 @click.option(
@@ -43,6 +51,7 @@ def command(
     platform_dirs: tuple[Path, ...],
     overrides: tuple[str, ...],
     model: TraceModel | None,
+    collectives: tuple[str, ...],
     ranks: int | None,
     iterations: int,
     show: SimulationTable,
@@ -62,7 +71,7 @@ def command(
     try:
         found = simulate(
             scenario, platform=platform, platform_dirs=platform_dirs, overrides=parse_sets(overrides), model=model,
-            ranks=ranks, iterations=iterations, show=show,
+            ranks=ranks, iterations=iterations, show=show, collectives=collectives,
         )  # fmt: skip
     finally:
         patience.cancel()

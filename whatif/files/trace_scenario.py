@@ -40,7 +40,7 @@ def trace_scenario(path: Path, platform: Platform, model: str = "") -> Document:
 
 def _application(path: Path, machine: PlatformSpec, model: str) -> dict[str, Any]:
     phase = {"kind": "trace", "file": path.name, "model": model or _best(machine.network.inter_node)}
-    head = {"name": path.stem, "rank_count": TraceFile.at(path).trace.rank_count, **ranks_per_node(machine)}
+    head = {"name": path.stem, "rank_count": TraceFile.at(path).facts.rank_count, **ranks_per_node(machine)}
     return {**head, "iteration_count": 1, "phases": {"trace": phase}}
 
 

@@ -15,14 +15,16 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.errors import InvalidFileError, did_you_mean
 from whatif.importers.goal_binary import MAGIC, read_goal_binary
+from whatif.importers.goal_ranks import RankLines, read_ranks
 from whatif.importers.graphs import Batch, programs
 from whatif.importers.operations import (
     LARGEST_SIZE,
@@ -37,6 +39,8 @@ from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace
 
 _BATCH: Final = 1_000_000
+_LONGEST_RANK: Final = 2**24
+"""Characters of ranks that are read at once."""
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _HEAD = re.compile(r"\s*num_ranks\s+\d+")
 _OPERATION = re.compile(
@@ -87,8 +91,25 @@ def parse_goal(text: str, file: str = "<text>") -> Trace:
     return _Text(file).trace(pieces(text))
 
 
+def _ended_by_ranks(texts: Iterable[str]) -> Iterator[str]:
+    """A text in other pieces, which end where a rank does if it is not too long."""
+    rest = ""
+    for text in texts:
+        end = text.find("\n", text.rfind("\n}") + 1) + 1 if "\n}" in text else 0
+        if end or len(rest) > _LONGEST_RANK:
+            yield rest + text[:end]
+            rest = text[end:]
+        else:
+            rest += text
+    yield rest
+
+
+def _extend(column: array[Any], values: NDArray[Any]) -> None:
+    column.frombytes(values.astype(column.typecode, copy=False).tobytes())
+
+
 class _Text:
-    """A schedule in text form that is read line by line."""
+    """A schedule in text form: whole ranks at once where that is possible, else line by line."""
 
     def __init__(self, file: str) -> None:
         self.file, self.line = file, 0
@@ -110,10 +131,10 @@ class _Text:
 
     def trace(self, texts: Iterable[str]) -> Trace:
         """Trace of a text in pieces; programs are built for some ranks at a time."""
-        for text in texts:
-            for row, is_whole in rows(text):
-                self.line += 1
-                self._row(row, is_whole)
+        for text in _ended_by_ranks(texts):
+            ranks = self._after_head(text)
+            if not self._whole_ranks(ranks):
+                self._single_lines(ranks)
         self._finish()
         if self.adapter:
             self.warnings.append(f"{self.file}: {self.adapter + 1} network adapters of a rank are taken as one")
@@ -123,6 +144,45 @@ class _Text:
         return Trace(
             found, numbers, call_names=dict(self.calls), notes={key: text for key, text in notes.items() if text}
         )
+
+    def _after_head(self, text: str) -> str:
+        """What follows the lines before the first rank, which are read."""
+        at = 0 if self.rank_count else text.find("\nrank") + 1
+        self._single_lines(text[:at])
+        return text[at:]
+
+    def _whole_ranks(self, text: str) -> bool:
+        """Read all lines at once where they hold whole ranks in plain form; say whether they do."""
+        if self.rank is not None or self.in_comment or not self.rank_count:
+            return False
+        found = read_ranks(text, self.rank_count)
+        if found is None or len({*found.ranks}) < len(found.ranks) or not self.programs.keys().isdisjoint(found.ranks):
+            return False
+        self._take(found)
+        return True
+
+    def _take(self, found: RankLines) -> None:
+        base = len(self.kind)
+        self.line += found.line_count
+        self.ranks += found.ranks
+        self.programs.update(dict.fromkeys(found.ranks))
+        self.adapter = max(self.adapter, found.adapter)
+        for verb, kind in (("send", Kind.SEND), ("recv", Kind.RECEIVE), ("calc", Kind.COMPUTE)):
+            if count := int(np.count_nonzero(found.kind == kind)):
+                self.calls[verb] += count
+        _extend(self.start, found.ends + base)
+        for name in ("kind", "peer", "size", "tag", "processor"):
+            _extend(getattr(self, name), getattr(found, name))
+        for edges, pairs in ((self.after, found.after), (self.after_started, found.after_started)):
+            _extend(edges[0], pairs[0] + base)
+            _extend(edges[1], pairs[1] + base)
+        if len(self.kind) >= _BATCH:
+            self._make_programs()
+
+    def _single_lines(self, text: str) -> None:
+        for row, is_whole in rows(text):
+            self.line += 1
+            self._row(row, is_whole)
 
     def _row(self, row: str, is_whole: bool) -> None:
         text = self._without_comments(row).strip() if self.in_comment or "/" in row else row.strip()

@@ -159,7 +159,8 @@ class Links(StrictTable):
     bandwidth: BytesPerSecond
     """Bandwidth of one link in each direction."""
     latency: Seconds = 0.0
-    """Per-hop latency (link and switch), added to the end-to-end latency."""
+    """Per-hop latency (link and switch), added to the end-to-end latency of the message model: 0 where that was
+    measured across the network, which has these hops in it."""
     routing: Literal["static", "adaptive"] = "static"
     """static: each pair of nodes has one route; adaptive: messages spread evenly over links that lead the same way, in
     a dragonfly with detours where these are faster. Simulated links are always static."""

@@ -18,7 +18,7 @@ import numpy as np
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
 from whatif.simulation.collective_expansion import Algorithm, Members, Rounds
-from whatif.simulation.rank_programs import COLLECTIVES, Kind
+from whatif.simulation.rank_programs import Kind
 
 
 def _powers(process_count: int) -> Members:
@@ -107,11 +107,27 @@ def reducing(algorithm: Algorithm) -> Algorithm:
 
 def scatter_ring_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
     """Rounds of a long broadcast: the message is scattered in P blocks, which are then passed around a ring."""
-    (scatter,) = binomial_scatter(member, process_count, root)
-    share = 1 / process_count
+    parts = [*binomial_scatter(member, process_count, root), *ring_blocks(member, process_count, root)]
+    return _of_blocks(parts, process_count)
+
+
+def scatter_bruck_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """Rounds of a broadcast of medium size: the message is scattered in P blocks, which are gathered by Bruck's way."""
+    parts = [*binomial_scatter(member, process_count, root), *bruck_allgather(member, process_count, root)]
+    return _of_blocks(parts, process_count)
+
+
+def rabenseifner_reduce(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """A reduction that is scattered, and the gather of its blocks."""
+    parts = [*recursive_halving(member, process_count, root), *binomial_gather(member, process_count, root)]
+    return _of_blocks(parts, process_count)
+
+
+def _of_blocks(parts: Iterable[Rounds], process_count: int) -> list[Rounds]:
+    """Rounds with shares of one of P blocks as shares of the whole."""
+    block = 1 / process_count
     return [
-        Rounds(scatter.source, scatter.source_share * share, scatter.target, scatter.target_share * share),
-        _around(member, process_count, process_count - 1, share),
+        replace(part, source_share=part.source_share * block, target_share=part.target_share * block) for part in parts
     ]
 
 
@@ -252,11 +268,13 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
     Kind.BROADCAST: {
         "binomial_tree": binomial_broadcast,
         "scatter_ring_allgather": scatter_ring_allgather,
+        "scatter_bruck_allgather": scatter_bruck_allgather,
         "linear": linear_from_root,
         "one_by_one": one_by_one(linear_from_root),
     },
     Kind.REDUCE: {
         "binomial_tree": binomial_reduce,
+        "rabenseifner": rabenseifner_reduce,
         "linear": reducing(linear_to_root),
         "one_by_one": reducing(one_by_one(linear_to_root)),
     },
@@ -288,16 +306,9 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
 """By kind and name; the first of a kind is its default."""
 
 
-def chosen(algorithms: Mapping[Kind, str] | None) -> dict[Kind, Algorithm]:
-    """The algorithm of every collective. UsageError: a name that its kind does not have."""
-    names = dict(algorithms or {})
-    return {kind: _named(kind, names.get(kind)) for kind in sorted(COLLECTIVES)}
-
-
-def _named(kind: Kind, name: str | None) -> Algorithm:
+def algorithm_of(kind: Kind, name: str) -> Algorithm:
+    """Algorithm of a collective. UsageError: a name that its kind does not have."""
     known = ALGORITHMS[kind]
-    if name is None:
-        return next(iter(known.values()))
     if name not in known:
         raise UsageError(f"no algorithm `{name}` for {_word(kind)}{did_you_mean(name, known)}: {_listed(known)}")
     return known[name]

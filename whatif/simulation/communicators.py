@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,8 +35,18 @@ def places_in(members: Numbers, ranks: Numbers) -> Numbers:
     return places
 
 
-def check_collectives(trace: Trace) -> frozenset[int]:
-    """Communicators with a collective in which the sizes of the ranks differ, as MPI_Allgatherv allows.
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckedCalls:
+    """Sizes of the collectives of a trace."""
+
+    uneven: frozenset[int]
+    """Communicators with a collective in which the sizes of the ranks differ, as MPI_Allgatherv allows."""
+    largest: Mapping[int, FloatArray]
+    """[call] the largest size of any rank, by communicator."""
+
+
+def check_collectives(trace: Trace) -> CheckedCalls:
+    """Sizes of the collectives of a trace.
 
     Raise `UsageError` with the ranks and the first call if ranks of a communicator call other collectives or roots.
     """
@@ -41,15 +54,18 @@ def check_collectives(trace: Trace) -> frozenset[int]:
     sizes: dict[int, FloatArray] = {}
     callers: dict[int, list[Numbers]] = {}
     uneven = set()
-    for number, program in enumerate(trace.programs):
-        ranks = np.flatnonzero(trace.program_of == number)
-        for communicator, own, size in _calls(program) if ranks.size else ():
+    order = np.argsort(trace.program_of, kind="stable")
+    bounds = np.searchsorted(trace.program_of[order], np.arange(len(trace.programs) + 1)).tolist()
+    for number in np.flatnonzero(calling_programs(trace)).tolist():
+        ranks = order[bounds[number] : bounds[number + 1]]
+        for communicator, own, size in _calls(trace.programs[number]) if ranks.size else ():
             rank, expected = calls.setdefault(communicator, (int(ranks[0]), own))
             if not np.array_equal(own, expected):
                 raise UsageError(_difference(communicator, (rank, expected), (int(ranks[0]), own)))
             callers.setdefault(communicator, []).append(ranks)
             if not np.array_equal(sizes.setdefault(communicator, size), size):
                 uneven.add(communicator)
+                sizes[communicator] = np.maximum(sizes[communicator], size)
     for communicator, lists in callers.items():
         members = members_of(trace, communicator)
         belongs, called = (np.zeros(max(trace.rank_count, int(members.max(initial=0)) + 1), np.bool_) for _ in range(2))
@@ -60,7 +76,17 @@ def check_collectives(trace: Trace) -> frozenset[int]:
             np.flatnonzero(called & ~belongs), f"calls collectives of communicator {communicator}, but is not in it"
         )
         _refuse(roots[~np.isin(roots, members)], f"is a root outside of communicator {communicator}")
-    return frozenset(uneven)
+    return CheckedCalls(frozenset(uneven), sizes)
+
+
+def calling_programs(trace: Trace) -> NDArray[np.bool_]:
+    """[program]: whether it calls collectives."""
+    if not trace.programs:
+        return np.zeros(0, dtype=np.bool_)
+    called = np.cumsum(IS_COLLECTIVE[np.concatenate([program.kind for program in trace.programs])])
+    ends = np.cumsum([len(program) for program in trace.programs])
+    found: NDArray[np.bool_] = np.diff(np.append(0, called)[ends], prepend=0) > 0
+    return found
 
 
 def _refuse(ranks: Numbers, reason: str) -> None:

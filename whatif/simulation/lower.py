@@ -7,8 +7,9 @@ and of those it waits for. The dependencies of a graph are taken as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -16,26 +17,32 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.simulation.collective_expansion import Algorithm, Expansion, expand, slot_count
-from whatif.simulation.collective_schedules import chosen
-from whatif.simulation.communicators import IS_COLLECTIVE, Numbers, check_collectives, members_of, places_in
-from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace, executed_count, unrolled
+from whatif.simulation.collective_schedules import ALGORITHMS
+from whatif.simulation.communicators import (
+    IS_COLLECTIVE,
+    CheckedCalls,
+    Numbers,
+    check_collectives,
+    members_of,
+    places_in,
+)
+from whatif.simulation.joined import RETURNS_AT_ONCE, Code, CollectiveCalls, Dependencies, groups, joined
+from whatif.simulation.rank_programs import Kind, RankProgram, Trace, executed_count
 from whatif.simulation.schedule import Schedule, Step
+from whatif.simulation.selection import Selection, selection_of
 
 MOST_OPERATIONS: Final = 2**27
 """Operations of a schedule above which it is refused: it would need more than 6 GB."""
 _BATCH = 2**20
-_TAGS = 2**31 - 2
 _STEP = np.full(len(Kind), Step.JOIN, dtype=np.uint8)
 _STEP[[Kind.COMPUTE, Kind.SEND, Kind.ISEND]] = Step.COMPUTE, Step.SEND, Step.SEND
 _STEP[[Kind.RECEIVE, Kind.IRECEIVE]] = Step.RECEIVE
-_SENDS = [Kind.SEND, Kind.ISEND]
-_RECEIVES = [Kind.RECEIVE, Kind.IRECEIVE]
-_RETURNS_AT_ONCE = np.isin(np.arange(len(Kind)), [Kind.ISEND, Kind.IRECEIVE])
-_IS_MESSAGE = np.isin(np.arange(len(Kind)), [*_SENDS, *_RECEIVES])
 
 
-def lower(trace: Trace, algorithms: Mapping[Kind, str] | None = None, reduction_time: float = 0.0) -> Schedule:
-    """The schedule of a trace; `algorithms` names those of collectives (see `collectives.ALGORITHMS`).
+def lower(
+    trace: Trace, algorithms: Mapping[Kind, str] | Selection | None = None, reduction_time: float = 0.0
+) -> Schedule:
+    """The schedule of a trace; `algorithms` names or selects those of collectives (see `collectives.ALGORITHMS`).
 
     `reduction_time` is the time in s in which a rank combines a received byte of a reduction with its own.
     Messages of collectives have tags < -1, one for each call of each communicator; where its ranks give different
@@ -43,16 +50,16 @@ def lower(trace: Trace, algorithms: Mapping[Kind, str] | None = None, reduction_
     a dependency outside the program, a collective that some rank of its communicator does not call or calls with
     another root, an unknown algorithm, a collective in a graph, more than `MOST_OPERATIONS` operations.
     """
-    context = _Context(trace, chosen(algorithms), check_collectives(trace), reduction_time)
+    selection = algorithms if isinstance(algorithms, Selection) else selection_of(algorithms or {})
+    context = _Context(trace, selection, check_collectives(trace), reduction_time)
+    executed = np.array([executed_count(program) for program in trace.programs], dtype=np.int64)
+    _refuse_too_many(int(executed[trace.program_of].sum()))
     parts: list[_Part] = []
     count = 0
-    for number, program in enumerate(trace.programs):
-        ranks = np.flatnonzero(trace.program_of == number)
-        _refuse_too_many(count + len(ranks) * executed_count(program))
-        for part in _lowered(context, unrolled(program), ranks) if len(ranks) else ():
-            parts.append(part)
-            count += int(part.op_count.sum())
-            _refuse_too_many(count)
+    for group in groups(trace, partial(_choices, context), partial(_width, context), _BATCH):
+        parts.append(_part(context, joined(trace, group)))
+        count += int(parts[-1].op_count.sum())
+        _refuse_too_many(count)
     return _assembled(parts, trace.rank_count)
 
 
@@ -72,32 +79,10 @@ Edges = tuple[NDArray[np.int32], NDArray[np.int32]]
 @dataclass(frozen=True, slots=True, eq=False)
 class _Context:
     trace: Trace
-    algorithms: Mapping[Kind, Algorithm]
-    uneven: frozenset[int]
-    """Communicators with ranks that give different sizes to a collective."""
+    selection: Selection
+    calls: CheckedCalls
     reduction_time: float
     """s/B; 0 for no arithmetic."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Code:
-    """A program without loops, and the columns that are equal for all ranks that run it."""
-
-    program: RankProgram
-    tag: NDArray[np.int32]
-    """Tags; those of collectives are reserved."""
-    owner: Numbers
-    """[wait]: the operation that waits."""
-    waited: Numbers
-    """[wait]: the operation that it waits for."""
-    started_owner: Numbers
-    started: Numbers
-    places: Numbers
-    """[collective]: its index in the program."""
-    signature: Numbers
-    """[collective]: its index in `signatures`."""
-    signatures: NDArray[np.int64]
-    """[signature, 3]: kind, communicator and root."""
 
 
 @dataclass(slots=True, eq=False)
@@ -115,81 +100,35 @@ class _Part:
     """`next` of `Schedule`, counted from the beginning of the rank."""
 
 
-def _lowered(context: _Context, program: RankProgram, ranks: Numbers) -> Iterator[_Part]:
-    """The ranks of one program, as many at a time as keep intermediate arrays small."""
-    code = _code(context.trace, program, int(ranks[0]))
-    _check_peers(program, ranks, context.trace.rank_count)
-    slots = np.array([_slots(context, *signature) for signature in code.signatures], dtype=np.int64)
-    widest = len(program) + int(slots[code.signature].sum()) + int(slots.sum())
-    step = max(1, _BATCH // max(widest, 1))
-    for first in range(0, len(ranks), step):
-        yield _part(context, code, ranks[first : first + step])
+def _width(context: _Context, program: RankProgram, collectives: CollectiveCalls) -> int:
+    """Operations of a rank in intermediate arrays."""
+    if not collectives.places.size:
+        return max(len(program), 1)
+    slots = np.array([_slots(context, *signature) for signature in collectives.signatures], dtype=np.int64)
+    return len(program) + int(slots[collectives.signature].sum()) + int(slots.sum())
 
 
-def _slots(context: _Context, kind: int, communicator: int, _root: int) -> int:
-    return slot_count(context.algorithms[Kind(kind)], len(members_of(context.trace, int(communicator))))
+def _slots(context: _Context, kind: int, communicator: int, _root: int, choice: int) -> int:
+    return slot_count(_algorithm(kind, choice), len(members_of(context.trace, int(communicator))))
 
 
-def _code(trace: Trace, program: RankProgram, rank: int) -> _Code:
-    places = np.flatnonzero(IS_COLLECTIVE[program.kind])
-    if places.size and not program.sequential:
-        raise UsageError(f"rank {rank}, operation {places[0]}: a program that is a graph has no collectives")
-    columns = np.stack([program.kind[places], program.tag[places], program.peer[places]], axis=1).astype(np.int64)
-    signatures, signature = np.unique(columns, axis=0, return_inverse=True)
-    owner, waited = _dependencies(program.wait_start, program.waits, rank)
-    if program.sequential:
-        # Blocking operations have ended before.
-        pending = _RETURNS_AT_ONCE[program.kind[waited]]
-        owner, waited = owner[pending], waited[pending]
-    started_owner = started = np.zeros(0, dtype=np.int64)
-    if program.started_start is not None and program.started is not None:
-        started_owner, started = _dependencies(program.started_start, program.started, rank)
-    tag = _with_reserved_tags(trace, program, places)
-    return _Code(program, tag, owner, waited, started_owner, started, places, signature.ravel(), signatures)
+def _algorithm(kind: int, choice: int) -> Algorithm:
+    return list(ALGORITHMS[Kind(kind)].values())[choice]
 
 
-def _dependencies(start: Numbers, distances: NDArray[np.int32], rank: int) -> tuple[Numbers, Numbers]:
-    """Dependencies: the operations on both sides [dependency]."""
-    owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    target = owner - distances
-    wrong = np.flatnonzero((target < 0) | (target >= len(start) - 1) | (distances == 0))
-    if wrong.size:
-        raise UsageError(f"rank {rank}, operation {owner[wrong[0]]}: it waits for operation {target[wrong[0]]}")
-    return owner, target
-
-
-def _with_reserved_tags(trace: Trace, program: RankProgram, places: Numbers) -> NDArray[np.int32]:
-    """The tags of a program, where the n-th collective of communicator c has -2 - (n · communicators + c)."""
-    if not places.size:
-        return program.tag
-    tag = program.tag.copy()
-    communicators = program.tag[places]
+def _choices(context: _Context, program: RankProgram, places: Numbers) -> Numbers:
+    """Place of the algorithm of each collective; all ranks decide by the largest size that one of them gives."""
+    found, communicators = np.zeros(len(places), dtype=np.int64), program.tag[places]
     for communicator in np.unique(communicators):
-        calls = places[communicators == communicator]
-        number = np.arange(len(calls)) * max(len(trace.communicators), 1) + int(communicator)
-        tag[calls] = -2 - number % _TAGS
-    return tag
-
-
-def _check_peers(program: RankProgram, ranks: Numbers, rank_count: int) -> None:
-    receives = np.isin(program.kind, _RECEIVES)
-    wrong = (program.peer < 0) | (program.peer >= rank_count)
-    if program.relative:
-        wrong = abs(program.peer.astype(np.int64)) >= rank_count
-    elif receives.any():
-        wrong &= ~(receives & (program.peer == ANY))
-    wrong &= _IS_MESSAGE[program.kind]
-    if wrong.any():
-        place = int(np.flatnonzero(wrong)[0])
-        name, peer = Kind(program.kind[place]).name, program.peer[place]
-        raise UsageError(
-            f"rank {ranks[0]}, operation {place} ({name}): its peer is {peer}, but the ranks are 0 to {rank_count - 1}"
-        )
+        own = communicators == communicator
+        count, sizes = len(members_of(context.trace, int(communicator))), context.calls.largest[int(communicator)]
+        found[own] = context.selection.places(program.kind[places[own]], sizes, count)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """The expansions of all signatures of a program for some ranks, one behind the other."""
+    """The expansions of all signatures of a group for its ranks, one behind the other."""
 
     start: NDArray[np.int64]
     """[signature, rank]"""
@@ -199,12 +138,12 @@ class _Table:
     """Its peers are ranks of the world; `start` is unused."""
 
 
-def _table(context: _Context, code: _Code, ranks: Numbers) -> _Table:
+def _table(context: _Context, code: Code) -> _Table:
     expansions = []
-    for kind, communicator, root in code.signatures:
+    for kind, communicator, root, choice in code.collectives.signatures:
         members = members_of(context.trace, int(communicator))
-        places = places_in(members, np.append(ranks, root))
-        algorithm, combines = context.algorithms[Kind(kind)], context.reduction_time > 0
+        places = places_in(members, np.append(code.ranks, root))
+        algorithm, combines = _algorithm(kind, choice), context.reduction_time > 0
         one = expand(algorithm, places[:-1], len(members), int(places[-1]), combines)
         expansions.append((one, members[one.peer]))
     length = np.stack([np.diff(one.start) for one, _ in expansions])
@@ -222,89 +161,82 @@ def _table(context: _Context, code: _Code, ranks: Numbers) -> _Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layout:
-    """Places of the calls of ranks with the same program in their schedule."""
+    """Places of the calls of ranks in their schedule."""
 
     begin: NDArray[np.int32]
-    """[rank · call + 1]: where the operations of each call begin."""
+    """[call + 1]: where the operations of each call begin."""
     called: NDArray[np.int32]
-    """[op]: the rank · call that it belongs to."""
-    row: NDArray[np.int32]
-    """[op]: which of the ranks."""
+    """[op]: the call that it belongs to."""
     origin: NDArray[np.int32]
-    """[op]: which operation of the program."""
+    """[op]: which operation of the program of its rank."""
     op_count: Numbers
     """[rank]"""
     first: NDArray[np.int32]
     """[op]: where its rank begins."""
 
 
-def _layout(code: _Code, rank_count: int, table: _Table | None) -> _Layout:
-    count = len(code.program)
-    width = np.ones((rank_count, count), dtype=np.int32)
+def _layout(code: Code, table: _Table | None) -> _Layout:
+    width = np.ones(len(code.kind), dtype=np.int32)
     if table is not None:
-        _refuse_too_many(width.size + int(table.length[code.signature].sum()))
-        width[:, code.places] = table.length[code.signature].T
+        places, signature = code.collectives.places, code.collectives.signature
+        lengths = table.length[signature, code.row[places]]
+        _refuse_too_many(width.size + int(lengths.sum()))
+        width[places] = lengths
     begin = np.zeros(width.size + 1, dtype=np.int32)
     np.cumsum(width, out=begin[1:])
-    called = np.repeat(np.arange(width.size, dtype=np.int32), width.ravel())
-    row = called // np.int32(max(count, 1))
-    op_count = width.sum(axis=1, dtype=np.int64)
-    first = np.repeat(begin[np.arange(rank_count) * count], op_count)
-    return _Layout(begin, called, row, called - row * np.int32(count), op_count, first)
+    called = np.repeat(np.arange(width.size, dtype=np.int32), width)
+    first_call = np.concatenate([[0], np.cumsum(code.count)])
+    op_count = np.diff(begin[first_call]).astype(np.int64)
+    origin = called - np.repeat(first_call[:-1].astype(np.int32), op_count)
+    return _Layout(begin, called, origin, op_count, np.repeat(begin[first_call[:-1]], op_count))
 
 
-def _part(context: _Context, code: _Code, ranks: Numbers) -> _Part:
-    """The operations of some ranks that run the same program."""
-    table = _table(context, code, ranks) if code.places.size else None
-    layout = _layout(code, len(ranks), table)
+def _part(context: _Context, code: Code) -> _Part:
+    """The operations of the ranks of a group."""
+    table = _table(context, code) if code.collectives.places.size else None
+    layout = _layout(code, table)
     columns = _columns(code, layout)
-    kind = columns["origin_kind"]
-    if code.program.relative:
-        own = np.where(_IS_MESSAGE[kind], ranks[layout.row] + columns["peer"], columns["peer"])
-        columns["peer"] = np.where(_IS_MESSAGE[kind], own % context.trace.rank_count, own).astype(np.int32)
-    blocking = ~_RETURNS_AT_ONCE[kind]
-    edges = [_waits(code.owner, code.waited, layout)]
+    blocking = ~RETURNS_AT_ONCE[columns["origin_kind"]]
+    edges = [_waits(code.after, layout)]
     if table is not None:
         edges.append(_insert(context, code, layout, table, columns, blocking))
-        _make_room(context, code, columns)
-    if code.program.sequential:
+        _make_room(context, code, layout, columns)
+    if code.sequential:
         edges.append(_in_order(blocking, layout.first))
-    return _connected(ranks, columns, layout, edges, _waits(code.started_owner, code.started, layout))
+    return _connected(code.ranks, columns, layout, edges, _waits(code.after_started, layout))
 
 
-def _columns(code: _Code, layout: _Layout) -> Columns:
+def _columns(code: Code, layout: _Layout) -> Columns:
     """The columns of a schedule, where the operations of a collective are still copies of it."""
-    program, origin = code.program, layout.origin
-    kind = program.kind[origin]
+    called = layout.called
+    kind = code.kind[called]
     columns: Columns = {
         "step": _STEP[kind],
-        "peer": program.peer[origin],
-        "size": program.size[origin],
-        "tag": code.tag[origin],
-        "origin": origin,
+        "peer": code.peer[called],
+        "size": code.size[called],
+        "tag": code.tag[called],
+        "origin": layout.origin,
         "origin_kind": kind,
     }
-    if program.processor is not None:
-        columns["processor"] = program.processor[origin]
+    if code.processor is not None:
+        columns["processor"] = code.processor[called]
     return columns
 
 
-def _waits(owner: Numbers, waited: Numbers, layout: _Layout) -> Edges:
-    """(from, to) of the dependencies of every rank."""
-    count = (len(layout.begin) - 1) // max(len(layout.op_count), 1)
-    base = np.arange(len(layout.op_count))[:, np.newaxis] * count
-    return layout.begin[base + waited + 1].ravel() - np.int32(1), layout.begin[base + owner].ravel()
+def _waits(after: Dependencies, layout: _Layout) -> Edges:
+    """(from, to) of dependencies of calls: the last operation of one, the first of the other."""
+    owner, waited = after
+    return layout.begin[waited + 1] - np.int32(1), layout.begin[owner]
 
 
 def _insert(
-    context: _Context, code: _Code, layout: _Layout, table: _Table, columns: Columns, blocking: NDArray[np.bool_]
+    context: _Context, code: Code, layout: _Layout, table: _Table, columns: Columns, blocking: NDArray[np.bool_]
 ) -> Edges:
     """Write the operations of collectives into the columns; return (from, to) of the dependencies of their joins."""
     inside = np.flatnonzero(IS_COLLECTIVE[columns["origin_kind"]])
-    signature = np.zeros(len(code.program), dtype=np.int64)
-    signature[code.places] = code.signature
-    start = table.start[signature[layout.origin[inside]], layout.row[inside]]
-    rows = start + inside - layout.begin[layout.called[inside]]
+    signature, called = np.zeros(len(code.kind), dtype=np.int64), layout.called[inside]
+    signature[code.collectives.places] = code.collectives.signature
+    rows = table.start[signature[called], code.row[called]] + inside - layout.begin[called]
     columns["peer"][inside] = table.rows.peer[rows]
     columns["step"][inside] = steps = table.rows.step[rows]
     columns["size"][inside] *= table.rows.share[rows] * np.where(steps == Step.COMPUTE, context.reduction_time, 1.0)
@@ -315,11 +247,11 @@ def _insert(
     return (to - back - 1).astype(np.int32), to.astype(np.int32)
 
 
-def _make_room(context: _Context, code: _Code, columns: Columns) -> None:
+def _make_room(context: _Context, code: Code, layout: _Layout, columns: Columns) -> None:
     """Receives of any size where the ranks of a communicator give different ones: none knows that of its peer."""
-    uneven = np.zeros(len(code.program), dtype=np.bool_)
-    uneven[code.places] = np.isin(code.program.tag[code.places], list(context.uneven))
-    columns["size"][uneven[columns["origin"]] & (columns["step"] == Step.RECEIVE)] = np.inf
+    uneven, places = np.zeros(len(code.kind), dtype=np.bool_), code.collectives.places
+    uneven[places] = np.isin(code.communicator[places], list(context.calls.uneven))
+    columns["size"][uneven[layout.called] & (columns["step"] == Step.RECEIVE)] = np.inf
 
 
 def _in_order(blocking: NDArray[np.bool_], first: NDArray[np.int32]) -> Edges:

@@ -74,6 +74,7 @@ def replay(schedule: Schedule, places: Places, costs: Costs, progress: Progress 
     except CompilerError:
         state = _final_state(schedule, places, costs, ticks, progress, compiled=False)
     simulated = _result(state, ticks)
+    del state  # as large as the schedule, the checks need room too
     check_completion(schedule, simulated)
     return simulated
 

@@ -113,10 +113,16 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
     return Simulation(schedule, places, machine, spans, phase, replayed, platform, _remarks(program, traced))
 
 
-def simulate_source(source: ScenarioSource, iteration_count: int = 1, show: SimulationTable = "ranks") -> Simulation:
+def simulate_source(
+    source: ScenarioSource,
+    iteration_count: int = 1,
+    show: SimulationTable = "ranks",
+    collectives: Sequence[str] = (),
+) -> Simulation:
     """Simulation of a scenario or trace; communication is simulated unless an override states another model.
 
-    Raise `UsageError` for a profile, an unknown table, and several iterations of a trace.
+    `collectives` are algorithms of those of a trace. Raise `UsageError` for a profile, an unknown table, several
+    iterations of a trace, and `collectives` without a trace.
     """
     scenario = source.scenario
     if source.kind == "profile":
@@ -127,10 +133,20 @@ def simulate_source(source: ScenarioSource, iteration_count: int = 1, show: Simu
         raise UsageError(f"iterations: {iteration_count}: expected at least 1")
     if traced_phase(scenario.program) and iteration_count > 1:
         raise UsageError("iterations: only for scenarios; a trace is simulated as it was recorded")
+    if collectives:
+        scenario = _with_collectives(scenario, collectives)
     if _COMMUNICATION not in scenario.overrides:
         scenario = with_simulated_messages(scenario)
     program = scenario.program
     return replace(simulate(program, evaluation_without_messages(program), iteration_count), show=show)
+
+
+def _with_collectives(scenario: Scenario, collectives: Sequence[str]) -> Scenario:
+    """The scenario with algorithms of the collectives of its trace."""
+    phase = traced_phase(scenario.program)
+    if not phase:
+        raise UsageError("collectives: only for traces; the phases of a scenario state their `algorithm`")
+    return scenario.with_overrides({f"application.phases.{phase}.collectives": ", ".join(collectives)})
 
 
 def with_simulated_messages(scenario: Scenario) -> Scenario:
@@ -191,7 +207,7 @@ def _check_equal_charges(evaluation: Evaluation, phases: Sequence[str]) -> None:
 def _remarks(program: Program, traced: str) -> tuple[str, ...]:
     """Parts of a scenario that are not simulated."""
     application = program.loaded.scenario.application
-    warnings = trace_file(program, traced).trace.notes.get("warnings", "").splitlines() if traced else []
+    warnings = trace_file(program, traced).facts.warnings if traced else ()
     remarks = {
         **dict.fromkeys(warnings, True),
         f"Computations are as traced: application.phases.{traced}.computation_factor scales them.": bool(traced),
@@ -212,7 +228,7 @@ def _traced(program: Program, evaluation: Evaluation, phase: str) -> tuple[Sched
     rank_count = round(_number(evaluation, "application.rank_count"))
     factor = _number(evaluation, f"application.phases.{phase}.computation_factor")
     file = trace_file(program, phase)
-    return file.schedule(rank_count, factor), all(item.sequential for item in file.trace.programs)
+    return file.schedule(rank_count, factor), file.facts.is_sequential
 
 
 def _number(evaluation: Evaluation, name: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from whatif.core.message_simulation import (
     wire_machine,
 )
 from whatif.core.term import PhaseTerm, Reference
+from whatif.errors import UsageError
 from whatif.importers.trace_formats import read_trace, trace_files
 from whatif.models.decomposition import MOST_RANKS, is_count
 from whatif.models.k_model import effective_process_count, k_factor
@@ -30,8 +31,11 @@ from whatif.simulation.extrapolate import extrapolate
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import Trace
 from whatif.simulation.schedule import Schedule, Step
+from whatif.simulation.selection import FIRST_ALGORITHMS, Selection, parse_selection
 from whatif.vocabulary import DISTANCES
 
+MOST_KEPT: Final = 2_000_000
+"""Operations of a trace that stays in memory with its schedule, for other numbers of ranks."""
 Parts = Annotated[FloatArray, units.SECOND, Core("part")]
 
 
@@ -42,6 +46,8 @@ class TraceFile:
     path: Path
     stamps: tuple[tuple[int, int], ...]
     """Time of the last change in ns, and size in B, of each of its files."""
+    collectives: Selection = FIRST_ALGORITHMS
+    """Algorithms of its collectives."""
 
     @classmethod
     def at(cls, path: Path) -> TraceFile:
@@ -52,11 +58,16 @@ class TraceFile:
     @property
     def trace(self) -> Trace:
         """Content of the file; raise `InvalidFileError`."""
-        return _trace(self)
+        return _trace(replace(self, collectives=FIRST_ALGORITHMS))
+
+    @property
+    def facts(self) -> TraceFacts:
+        """Facts about the content, which outlive it; raise `InvalidFileError`."""
+        return _facts(replace(self, collectives=FIRST_ALGORITHMS))
 
     def for_ranks(self, rank_count: int) -> Trace:
         """Trace extrapolated to a number of ranks; raise `UsageError` if it is not regular."""
-        return _for_ranks(self, rank_count)
+        return _for_ranks(replace(self, collectives=FIRST_ALGORITHMS), rank_count)
 
     def schedule(self, rank_count: int, computation_factor: float = 1.0) -> Schedule:
         """Operations of a number of ranks, with traced computation times scaled by a factor."""
@@ -67,9 +78,26 @@ class TraceFile:
         return replace(schedule, size=schedule.size * factor)
 
 
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    """Facts about a trace that need no memory."""
+
+    rank_count: int
+    is_sequential: bool
+    """Whether each rank calls one operation after another."""
+    warnings: tuple[str, ...]
+
+
 @lru_cache(maxsize=4)
 def _trace(file: TraceFile) -> Trace:
     return read_trace(file.path)
+
+
+@lru_cache(maxsize=16)
+def _facts(file: TraceFile) -> TraceFacts:
+    trace = file.trace
+    warnings = trace.notes.get("warnings", "").splitlines()
+    return TraceFacts(trace.rank_count, all(program.sequential for program in trace.programs), tuple(warnings))
 
 
 @lru_cache(maxsize=8)
@@ -80,7 +108,12 @@ def _for_ranks(file: TraceFile, rank_count: int) -> Trace:
 
 @lru_cache(maxsize=2)
 def _schedule(file: TraceFile, rank_count: int) -> Schedule:
-    return lower(file.for_ranks(rank_count))
+    _ = file.facts
+    schedule = lower(file.for_ranks(rank_count), file.collectives)
+    if len(schedule.step) > MOST_KEPT:
+        _trace.cache_clear()
+        _for_ranks.cache_clear()
+    return schedule
 
 
 @model("T = T_computation + T_communication on the critical path", SOURCE)
@@ -141,7 +174,7 @@ def traced_k(rank_count: Count, ranks_per_node: Count, process_count: Count, *, 
 
 def wire_trace(context: Context, name: str, phase: TracePhase) -> list[PhaseTerm]:
     """Terms of a trace phase: computation and communication on its critical path."""
-    wiring, file = context.wiring, _file(context, f"application.phases.{name}.file", phase.file)
+    wiring, file = context.wiring, _file(context, f"application.phases.{name}", phase)
     sharing: dict[str, Reference] = {distance: context.sharing(distance) for distance in DISTANCES}
     if phase.model == "k_model":
         counted: dict[str, Reference] = {
@@ -168,14 +201,21 @@ def wire_trace(context: Context, name: str, phase: TracePhase) -> list[PhaseTerm
     ]
 
 
-def _file(context: Context, path: str, name: str) -> TraceFile:
+def _file(context: Context, path: str, phase: TracePhase) -> TraceFile:
     """Trace in the folder of the scenario."""
-    folder = scenario_folder(context.wiring)
+    folder, name = scenario_folder(context.wiring), phase.file
+    try:
+        collectives = parse_selection(phase.collectives)
+    except UsageError as error:
+        context.wiring.problem(f"{path}.collectives", str(error))
+        context.wiring.raise_problems()
+        raise
+    path = f"{path}.file"
     if folder is None or Path(name).name != name or name in ("", ".", ".."):
         context.wiring.problem(path, "expected the name of a file or folder next to the scenario")
         context.wiring.raise_problems()
     try:
-        return TraceFile.at((folder or Path()) / name)
+        return replace(TraceFile.at((folder or Path()) / name), collectives=collectives)
     except OSError as error:
         context.wiring.problem(path, f"`{name}` cannot be read: {error.strerror}")
         context.wiring.raise_problems()
