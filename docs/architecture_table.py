@@ -25,7 +25,7 @@ from whatif.cli.main import VERBS, program
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = ROOT / "whatif"
 DOCUMENT: Final = ROOT / "docs" / "architecture.md"
-FRONT_ENDS: Final = ("open", "serve")
+FRONT_ENDS: Final = ("open", "serve", "shell")
 BEGIN, END = "<!-- measured -->\n", "<!-- end of measured -->\n"
 _RENAMED: Final = {"list": "list_", "schema": "json_schema"}
 """Verbs whose name is a built-in or too general for a function."""

@@ -11,8 +11,8 @@ import pytest
 import whatif
 from whatif.cli.main import program
 
-FRONT_ENDS = {"open", "serve"}
-"""Verbs that start the explorer."""
+FRONT_ENDS = {"open", "serve", "shell"}
+"""Verbs that start the explorer, and that of the shell."""
 FUNCTIONS = {
     "list": ("list_",),
     "run": ("run", "sweep", "sweep_parts"),
