@@ -5,7 +5,7 @@ import pytest
 import whatif
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
-from whatif.errors import UsageError
+from whatif.errors import InvalidFileError, UsageError
 from whatif.schema.relative import absolute, is_relative
 from whatif.tui.commands import Edit, EditAll
 from whatif.tui.performing import queued
@@ -128,3 +128,16 @@ def test_edits_of_the_explorer_are_relative_to_the_edited_value_and_never_merged
     assert queued((Edit(GPUS, "x2"),), Edit(GPUS, "x2")) == (Edit(GPUS, "x2"), Edit(GPUS, "x2"))
     both = EditAll(((GPUS, "x2"), (MEMORY, "1 TB/s"))).apply(twice)
     assert both.session.scenario.overrides == {GPUS: "48", MEMORY: "1 TB/s"}
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("rank_count", "did you mean `application.rank_count`?"),
+        ("gpu_count", "did you mean `platform.node.gpu_count`?"),
+        ("nosuch", "known keys: accuracy, application"),
+    ],
+)
+def test_the_last_word_of_a_path_is_completed(path, hint):
+    with pytest.raises(InvalidFileError, match=re.escape(f"`{path}`: unknown key; {hint}")):
+        _ = whatif.run("jacobi2d", overrides={path: 8})

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from whatif.errors import did_you_mean
-from whatif.schema.toml import KeyPath
+from whatif.schema.toml import KeyPath, dotted, walk
 
 _PLAIN = {
     "string_type": "must be a text in quotes",
@@ -46,7 +46,8 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         known = known_keys(model, document, path[:-1])
-        return f"`{path[-1]}`: unknown key{did_you_mean(path[-1], known) or _listed(known)}"
+        hint = did_you_mean(path[-1], known) or (_whole_path(document, path[0]) if len(path) == 1 else "")
+        return f"`{path[-1]}`: unknown key{hint or _listed(known)}"
     if kind in ("literal_error", "union_tag_invalid"):
         return _choice_message(error, context)
     if kind == "missing":
@@ -54,6 +55,12 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
     if kind == "union_tag_not_found":
         return _missing_message("missing key `kind`", _tags(model, document, path)) + _other_tables(document, path)
     return f"`{_short(error['input'])}` {_PLAIN[kind]}" if kind in _PLAIN else str(error["msg"])
+
+
+def _whole_path(document: Mapping[str, Any], name: str) -> str:
+    """Hint at the values of a name further down, such as `application.rank_count`; empty without any."""
+    found = [dotted(path) for path, _ in walk(document) if len(path) > 1 and path[-1] == name]
+    return f"; did you mean {' or '.join(f'`{path}`' for path in found[:3])}?" if found else ""
 
 
 def _missing_message(words: str, choices: list[str]) -> str:
