@@ -1,5 +1,7 @@
 """Values relative to the present one: `x2`, `/2`, `+10 %`, `200 %`."""
 
+import re
+
 import pytest
 
 import whatif
