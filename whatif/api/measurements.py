@@ -106,7 +106,7 @@ def import_model(file: str | Path) -> ImportedModel:
 def import_network(files: Files, *, columns: ColumnNames | None = None, where: RowFilter = ()) -> ImportedTable:
     """Message times of OSU, IMB, Netgauge, nccl-tests, SimGrid and CSV files, or the parameters of a SimGrid platform.
 
-    A folder stands for its files. `columns` names the headings of CSV files (`message_size=size [B],time=time [us]`);
+    A folder means all its files. `columns` names the headings of CSV files (`message_size=size [B],time=time [us]`);
     `where` keeps the rows of CSV files with given values (`["nodes=2"]`). Sizes are in B, times in s. Raise
     `InvalidFileError` for unreadable files, `UsageError` for columns that do not fit.
 
