@@ -71,7 +71,7 @@ class TermExplanation(Presentable):
         return Table.of_rows(columns, list(_rows(self.tree, 0, self.depth)))
 
     def raise_if_infeasible(self) -> None:
-        """Raise `InfeasiblePointError` where the point is infeasible."""
+        """Raise `InfeasiblePointError` if the point is infeasible."""
         if self.reasons:
             raise InfeasiblePointError(f"infeasible: {'; '.join(self.reasons)}")
 

@@ -31,7 +31,7 @@ class Tally:
     outside: tuple[str, ...] = ()
     """Columns with values outside of their bands."""
     shortage: str = ""
-    """What a single infeasible point lacks, in words."""
+    """Shortage at a single infeasible point, in words."""
     added: float = 0.0
     """Largest share of the iteration that a calibration adds."""
 
