@@ -191,7 +191,7 @@ def _patterns(change: PlatformChange, data: Mapping[str, Any]) -> list[str]:
 
 
 def target_platform(path: Path | None, extends: str | None) -> PlatformSpec | None:
-    """The platform that a file holds or that a new file would extend; None where neither is named.
+    """The platform that a file holds or that a new file would extend; None if neither is named.
 
     Raise `UsageError` for a file that cannot be written, so that it is reported before a fit.
     """

@@ -199,7 +199,7 @@ def _arrow(values: NDArray[Any]) -> Any:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; a name that no file can have is none."""
+    """Whether a path is a folder; False for an impossible file name."""
     try:
         return path.is_dir()
     except OSError:
