@@ -71,7 +71,7 @@ def fit_kernel(table: Table, kernel: str, model: str | None = None, noise: str |
     or N-2, since N-0 has no scatter, and N-2 if the times span a decade or more, since with N-1 only the long calls
     would count.
     Coefficients are never below zero. Raise `UsageError` for a missing column, fewer calls than
-    `FEWEST_POINTS` or than a model has terms, sizes that are all equal, and times that cannot be.
+    `FEWEST_POINTS` or than a model has terms, sizes that are all equal, and impossible times.
     """
     if model is not None and model not in MODELS:
         raise UsageError(f"unknown model `{model}`; there are {', '.join(MODELS)}")

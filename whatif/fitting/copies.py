@@ -34,7 +34,7 @@ class Copies:
     message_size: FloatArray
     time: FloatArray
     mixed: str = ""
-    """Differences of files that should agree; empty where they do."""
+    """Differences of files that should agree; empty if they do."""
 
     @property
     def way(self) -> str:

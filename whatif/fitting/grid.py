@@ -188,7 +188,7 @@ def fit_grid(
 
     `equal`: the squares of Eq. 5 (P T_w / I), of T_c / I and of the rest of T_t, as the paper has them; `relative`: of
     the same, each over its fitted value, for scatter that grows with the time. `reduction` adds K_r (Eq. 6). With
-    `draws` the standard errors and intervals are those of so many fits to runs drawn again within their case. `cases`
+    `draws` the standard errors and intervals are those of that many fits to runs drawn again within their case. `cases`
     are further ones, that were never run.
     Source: Sharif et al., section II.B.
     """

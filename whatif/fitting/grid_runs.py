@@ -145,7 +145,7 @@ class Columns:
         return len(self.names)
 
     def symbol(self, at: int) -> str:
-        """`K_w`, or `K_w of Harvey` where there are several."""
+        """`K_w`, or `K_w of Harvey` if there are several."""
         several = self.names.count("cell_rate") > 1 and self.names[at] == "cell_rate"
         return (
             f"{SYMBOLS[self.names[at]]} of {self.cases[at] or 'runs without a case'}"
@@ -300,7 +300,7 @@ def _numbers(column: Any, name: str) -> FloatArray:
 
 
 def _refuse(name: str, values: FloatArray) -> None:
-    """Raise `UsageError` for what no run can have; a time may be missing where another one is there."""
+    """Raise `UsageError` for what no run can have; a time may be missing if the run has another one."""
     time, least = name.endswith("_time"), 0.0 if name.endswith(("_time", "halo_cells")) else 1.0
     missing = ~np.isfinite(values)
     if missing.any() and not (time and np.isnan(values[missing]).all()):

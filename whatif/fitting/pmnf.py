@@ -41,7 +41,7 @@ LEAST_PART: Final = 5e-4
 FAR: Final = 8.0
 """Factor beyond the largest value of a variable up to which models of positive responses are above 0."""
 _EXACT: Final = 1e-10
-"""Errors in percent below which fits are alike: rounding."""
+"""Error in percent below which fits count as equal: rounding."""
 _SAME: Final = 1e-6
 
 

@@ -149,7 +149,7 @@ def _prefix(x: Any, y: Any, weights: Any, groups: Any) -> tuple[FloatArray, Floa
 
 
 def _cuts(count: int) -> IntArray:
-    """Places before the first, between and after the last of so many x, at most `MOST_CUTS` of them."""
+    """Candidate cuts before, between and after `count` values of x, at most `MOST_CUTS` intervals."""
     return np.unique(np.linspace(0, count, min(count, MOST_CUTS) + 1).round().astype(np.intp))
 
 
