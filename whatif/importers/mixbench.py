@@ -58,7 +58,7 @@ def parse_mixbench(text: str, file: str = "<text>") -> Table:
     """One row a precision and operational intensity, with `COLUMNS`; runs in one file on the same device are joined.
 
     Notes: `version`, `device`, and the specification's `datasheet.peak_single_rate` and `datasheet.dram_bandwidth`.
-    A precision that the device cannot do (no time, an infinite rate) has no rows. Raise `InvalidFileError` where
+    A precision that the device cannot do (no time, an infinite rate) has no rows. Raise `InvalidFileError` if
     there is no table, or a row is cut off or no number.
     """
     lines = text.split("\n")

@@ -65,7 +65,7 @@ def model_part(values: Mapping[str, Any], path: Path) -> str:
 
 
 def _number(config: Mapping[str, Any], key: str, file: str) -> int | None:
-    """Number under one of its names; None where the file has none, or null."""
+    """Number under one of its names; None if the file has no such name, or null."""
     for name in _KEYS[key]:
         value = config.get(name)
         if value is not None:

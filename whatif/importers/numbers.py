@@ -251,7 +251,7 @@ def valid_measurements(
 ) -> Table:
     """Measurements with valid sizes and times; others are left out with a warning.
 
-    A time must be a positive number, a message size a number that is not negative. Raise `InvalidFileError` where
+    A time must be a positive number, a message size a number that is not negative. Raise `InvalidFileError` if
     nothing is left.
     """
     time, size = np.asarray(columns["time"]), np.asarray(columns["message_size"])

@@ -45,7 +45,7 @@ def anchor_of(path: Path) -> Path | None:
 def read_otf2(path: Path) -> Trace:
     """Trace of an archive, given by its anchor file or the folder with it.
 
-    Raise `InvalidFileError` where it is damaged, or the events of a rank or the package `otf2` are missing.
+    Raise `InvalidFileError` if it is damaged, or the events of a rank or the package `otf2` are missing.
     """
     anchor = anchor_of(path)
     if anchor is None:

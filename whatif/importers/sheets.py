@@ -144,7 +144,7 @@ def read_rows(
 ) -> SheetRows:
     """Wanted columns by position, numbers or texts, of the rows that match all filters.
 
-    A column of numbers with a cell that is none, in a row that matches, is left as texts: `SheetRows.wrong`.
+    A column of numbers with another cell in a matching row is left as texts: `SheetRows.wrong`.
     """
     part, line = SheetRows(sheet, file), sheet.line + 1
     for piece in texts:
@@ -259,7 +259,7 @@ def _without_cut_row(
 
 
 def _remedy(cells: Sequence[str], sheet: SheetLayout) -> str:
-    """What a row with another number of cells may mean."""
+    """Possible causes of a row with another number of cells."""
     if not any(is_number(cell) for cell in cells):
         return f": this {NOT_A_TABLE}"
     if sheet.separator == " ":
