@@ -40,7 +40,7 @@ class GPUs:
     pcie: tuple[int, int] = (0, 0)
     """Generation and lanes of PCI Express; 0 where they are not known."""
     source: str = ""
-    """Program that said so."""
+    """Program that reported it."""
     warnings: tuple[str, ...] = ()
 
 
