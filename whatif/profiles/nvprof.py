@@ -69,7 +69,7 @@ SUMMARY_COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "minimum_time": SECOND,
     "maximum_time": SECOND,
 }
-"""Columns of a summary, `time` being the mean of `repetition_count` copies. What a file does not say is NaN, or an
+"""Columns of a summary, `time` being the mean of `repetition_count` copies. Missing values are NaN, or an
 empty text."""
 MOST_COPIES: Final = 5_000_000
 """Copies of one profile that are read."""
