@@ -218,7 +218,7 @@ def stated(found: Study) -> Section:
 
 
 def calibration(found: Study) -> Section:
-    """Section on what runs say of each application, and where predictions lie outside measured ranges."""
+    """Section on the measured runs of each application, and predictions outside their ranges."""
     rows = list(_named(remarks(found.jobs.adjustments)))
     rows += [("outside measured ranges", note.removeprefix(_WARNING))
              for note in found.remarks if note.startswith(_WARNING)]  # fmt: skip
