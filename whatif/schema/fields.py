@@ -68,7 +68,7 @@ class Domain:
 
 
 def _no_base(text: str) -> str:
-    """Error message for a value relative to one that is not there; empty for other texts."""
+    """Error message for a value relative to a missing one; empty for other texts."""
     from whatif.schema.relative import is_relative
 
     return f"`{text}` has no present value to change; state a value" if is_relative(text) else ""
