@@ -111,7 +111,7 @@ def _grid(programs: list[RankProgram]) -> _Grid:
 
 
 def _factorisations(number: int, most: int = MOST_DIMENSIONS) -> Iterator[Extents]:
-    """All extents of grids of so many ranks, at least 2 in each of several dimensions."""
+    """All extents of grids of a number of ranks, at least 2 in each of several dimensions."""
     yield (number,)
     if most > 1:
         for factor in divisors(number)[1:-1]:
