@@ -33,7 +33,7 @@ class GridPart:
     plane: int
     plane_count: int
     plane_name: str
-    """`x = 3`, for boxes a cell, `x = 400`; empty where the grid is one plane."""
+    """`x = 3`, for boxes a cell, `x = 400`; empty if the grid is one plane."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ def halo_phase(program: Program, name: str) -> HaloPhase:
 def halo_pattern(program: Program, evaluation: Evaluation, phase: str) -> Pattern:
     """Pattern of the messages of a halo phase at one point, from which they are counted.
 
-    Raise `UsageError` where the phase is no halo phase, `InfeasiblePointError` where the point cannot exist.
+    Raise `UsageError` if the phase is no halo phase, `InfeasiblePointError` if the point is infeasible.
     """
     halo_phase(program, phase)
     if reasons := evaluation.reasons():
@@ -94,7 +94,7 @@ def placement_picture(
 
     Rows and columns run along the last two dimensions; `plane` is the index in the others, limited to their
     range; without it, it is where the busiest node is. Of a larger grid the picture is a window around this node;
-    the boxes of a bisection are sampled at as many cells as there is room for. Raise what `halo_pattern` raises,
+    the boxes of a bisection are sampled at as many cells as fit. Raise what `halo_pattern` raises,
     and `WhatifError` for more than `MOST_RANKS_SHOWN` ranks.
     """
     pattern = halo_pattern(program, evaluation, phase)
@@ -151,7 +151,7 @@ class _View:
     centre: int
 
     def plane_of(self, centre_plane: int, count: int) -> int:
-        """The plane to draw, of so many."""
+        """Number of the plane to draw, and number of planes."""
         return centre_plane if self.plane is None else min(max(self.plane, 0), count - 1)
 
     def named(self, places: Sequence[int]) -> str:

@@ -24,7 +24,7 @@ _EXPECTED: Final = 0.1
 """Relative scatter that is assumed of a single run."""
 RANKS: Final = "application.rank_count"
 _LARGE: Final = 2.0
-"""Factor of the runs from which a study warns."""
+"""Least factor of measured runs that a study warns of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ def file_of_runs(study: StudyFile, application: str, scenario: Scenario) -> Path
 
 
 def _calibration(scenario: Scenario, path: Path) -> Calibration | None:
-    """Corrections that the runs support; None where there are too few, or none lowers the error."""
+    """Corrections that the runs support; None if there are too few, or none lowers the error."""
     try:
         found = calibrate(scenario, path, of_application=True)
     except UsageError:
@@ -215,7 +215,7 @@ def adjustments(study: StudyFile) -> dict[str, Adjustment]:
 
 
 def remarks(found: Mapping[str, Adjustment]) -> Iterator[str]:
-    """What runs say of each application."""
+    """Accuracy of each application on its measured runs."""
     for name, item in found.items():
         if item.is_calibrated:
             yield f"{name}: calibrated with {item.origin}: {item.note}"
