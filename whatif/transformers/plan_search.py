@@ -47,7 +47,7 @@ class PlanSearch(Presentable):
     binds: str = ""
     """The longest phases of the fastest plan, and how full it makes the memory."""
     worth: tuple[str, ...] = ()
-    """What changes of the machine are worth, each with the best plan for it."""
+    """Gains of changes of the machine, each with the best plan for it."""
 
     def table(self) -> Table:
         """One row a plan; `pareto` marks those on the Pareto front."""
