@@ -31,7 +31,7 @@ class KeysInOrder(App[None]):
     """Holds keys back until the one before was handled.
 
     Textual sends a key to whatever has the focus at once. Keys that come together, as in a burst of a remote terminal,
-    would all go to the window in sight before the first of them has opened another one.
+    would all go to the visible window before the first of them has opened another one.
     """
 
     def __init__(self) -> None:

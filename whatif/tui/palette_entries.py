@@ -1,4 +1,4 @@
-"""What the palette finds: commands, pages, parameters, phases, results, platforms and scenario files."""
+"""Entries of the palette: commands, pages, parameters, phases, results, platforms and scenario files."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def best(entries: Iterable[Entry], query: str, most: int = 50) -> list[Entry]:
 
 
 def commands(screen: MainScreen) -> Iterator[Entry]:
-    """What keys can do; moving a cursor is for keys alone, and pages have entries of their own."""
+    """Entries for keys, except those that move a cursor; pages have their own entries."""
     owners: tuple[tuple[App[Any] | Widget, Iterable[BindingType]], ...] = (
         (screen.app, screen.app.BINDINGS),
         (screen, screen.key_list),

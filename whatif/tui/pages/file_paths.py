@@ -1,4 +1,4 @@
-"""Where the files of a person are, and where those that a page writes go."""
+"""Folders of the user's files and of files that a page writes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def file_names(text: str) -> tuple[str, ...]:
 
 
 def missing_paths(text: str) -> str:
-    """What is wrong with the paths that are named; empty where all of them are there."""
+    """Error in the named paths; empty if all of them exist."""
     # `Path.exists` raises for a name that is too long.
     missing = [str(path) for path in paths_of(file_names(text)) if not os.path.exists(path)]  # noqa: PTH110
     return f"no such file or folder: {', '.join(missing)}" if missing else ""

@@ -59,7 +59,7 @@ class PickRows(LineList):
     STYLES = "pick"
 
     class Pointed(Message):
-        """The cursor came to a row, or the row below it is another one."""
+        """The cursor came to a row, or the row below it changed."""
 
     class Clicked(Message):
         """A row was clicked."""
@@ -143,7 +143,7 @@ class PickList(ModalScreen[str | None]):
 
     @property
     def list(self) -> PickRows:
-        """The rows in sight."""
+        """The visible rows."""
         return self.query_one(PickRows)
 
     def on_mount(self) -> None:

@@ -26,7 +26,7 @@ class LegendEntry(NamedTuple):
 
 
 def percent(share: float) -> str:
-    """Write a fraction as whole percent; what is there but small is `<1%`, never `0%`."""
+    """Write a fraction as whole percent; a small positive one is `<1%`, never `0%`."""
     return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 

@@ -30,7 +30,7 @@ class ElasticityBars(CursorList):
 
     @property
     def item(self) -> Elasticity | None:
-        """What the cursor is on."""
+        """Item under the cursor."""
         return self._items[self.cursor] if self._items else None
 
     def show(self, items: Sequence[Elasticity], *, timed: bool = True) -> None:

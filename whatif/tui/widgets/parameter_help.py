@@ -1,4 +1,4 @@
-"""What the selected parameter is: description, unit, allowed values, where its value comes from."""
+"""Help of the selected parameter: description, unit, allowed values, source of its value."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _table(session: Session, path: str) -> tuple[Part, ...]:
 
 
 def _meaning(parameter: Parameter) -> tuple[Part, ...]:
-    """What it is and which values it may take."""
+    """Description and allowed values."""
     description = " ".join(parameter.description.split()) or parameter.path.rpartition(".")[2].replace("_", " ")
     return ((description, ""), ("  ", ""), (parameter.allowed, MUTED))
 
