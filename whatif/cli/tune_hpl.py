@@ -41,7 +41,7 @@ def command(overrides: tuple[str, ...], write_input: Path | None, output: Output
     """Search N, NB, P x Q, broadcast, swap and look-ahead of HPL for the highest rate that the memory allows.
 
     Candidates are simulated on small matrices first, the better ones on larger ones, the best at full size; then single
-    parameters of the best are changed as long as that helps. Prints the ten best, also when interrupted.
+    parameters of the best are varied while the rate improves. Prints the ten best, also when interrupted.
     """
     from whatif.api.linpack import TuningInterrupted, TuningObserver, require_folder, tune_hpl
 

@@ -4,8 +4,8 @@ A process probes for its panel before and after it gathers rows, before and afte
 after every block of columns. If the panel has arrived, the process receives it and passes it on, which may block it
 until the next process probes. Rows therefore wait for columns and columns for rows. Every process is simulated until it
 has to wait for another one, and again when that one has caught up. The result of a probe is known once the panel was
-sent, or once its sender's clock is later. If all processes wait, the panel of the earliest one has not been sent, since all
-other events happen later.
+sent, or once its sender's clock is later. If all processes wait, the panel of the earliest one has not been sent, since
+all other events happen later.
 """
 
 from __future__ import annotations
