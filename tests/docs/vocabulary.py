@@ -7,7 +7,6 @@ and may only fall; a package that reaches 0 stays there. `--show PACKAGE` lists 
 from __future__ import annotations
 
 import ast
-import itertools
 import json
 import re
 import sys
@@ -67,7 +66,7 @@ _WORDS: Final = {
 }
 """The word to write, and the pattern of those to avoid."""
 _PATTERNS: Final = {word: re.compile(pattern, re.IGNORECASE) for word, pattern in _WORDS.items()}
-_PARAPHRASE: Final = re.compile(r"What (?!if)")
+_PARAPHRASE: Final = re.compile(r"(?:What(?! if)|Of|Those|Where|How (?:many|much|often|far|well))\b")
 """Beginning of a docstring that paraphrases a thing instead of naming it."""
 _CODE: Final = re.compile(r"^( *)```.*?^\1```$|`[^`\n]*`|\]\([^)\n]*\)|^    .*?$", re.MULTILINE | re.DOTALL)
 """Code and addresses in Markdown."""
@@ -98,7 +97,7 @@ def in_prose(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line, word and better word of each place in a page, without code; of a changelog only in its unreleased part."""
     text = path.read_text(encoding="utf-8")
     if path.name == "CHANGELOG.md":
-        text = text[: next(itertools.islice(_RELEASES.finditer(text), 1, 2)).start()]
+        text = "".join(_RELEASES.split(text)[:2])
     yield from avoided(1, _CODE.sub(lambda found: "\n" * found[0].count("\n"), text))
 
 

@@ -62,7 +62,7 @@ class TermExplanation(Presentable):
         return tuple(lines(self.tree, self.depth))
 
     def table(self) -> Table:
-        """One row a node: its depth, the argument that it supplies, name, value, share of the iteration, grade, source
+        """One row per node: its depth, the argument it supplies, name, value, share of the iteration, grade, source
         and equation."""
         columns = {
             "depth": ONE, "argument": None, "name": None, "value": None, "share": ONE, "grade": None, "source": None,

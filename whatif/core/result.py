@@ -100,7 +100,7 @@ class Result(Presentable):
         return tuple(text for text in dict.fromkeys(self.reason.ravel().tolist()) if text)
 
     def table(self) -> Table:
-        """One row a point: swept parameters, columns, phase times (`terms.NAME`), reason if it is infeasible, the
+        """One row per point: swept parameters, columns, phase times (`terms.NAME`), reason if it is infeasible, the
         lowest grade of its inputs, and the phases outside the range they were fitted in."""
         columns = {path: self._coordinate(path) for path in self.grid.parameters()}
         for name in (*self.columns, *(f"terms.{phase}" for phase in self.terms)):

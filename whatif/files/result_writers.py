@@ -82,7 +82,7 @@ def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def write_csv(results: Iterable[Result], out: TextIO) -> None:
-    """One row a point in base units; the header names the unit, `total_time [s]`; `impossible` is a reason or empty."""
+    """One row per point in base units; the header has the unit, `total_time [s]`; `impossible` is a reason or empty."""
     for number, result in enumerate(results):
         csv_rows(result.table(), out, heading=number == 0)
 

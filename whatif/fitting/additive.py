@@ -25,7 +25,7 @@ class Additive:
     """A sum of smooth functions, one of each variable, fitted to the runs of a regression."""
 
     fit: FloatArray
-    """Of shape (runs,), in the unit of the response."""
+    """Shape (runs,), in the unit of the response."""
     residual_standard_error: float
     """In the unit that the terms give: of the response, or of its logarithm."""
     freedom: float

@@ -44,7 +44,7 @@ class KernelFit:
     noise: str
     """One of `NOISES`."""
     fits: tuple[Fit, ...]
-    """Of `kernels.KERNEL`, of its `deviation` unless the noise is N-0, and of `offloaded` for M'."""
+    """Fits of `kernels.KERNEL`, of its `deviation` unless the noise is N-0, and of `offloaded` for M'."""
     processors: Processors | None
     """Processors of model M_H, else None."""
     comparison: Table

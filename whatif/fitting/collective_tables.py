@@ -124,7 +124,7 @@ def _table(
 
 
 def table_of_tables(tables: list[CollectiveTable]) -> Table:
-    """One row a table: what it holds, and the scatter of repetitions."""
+    """One row per table: what it holds, and the scatter of repetitions."""
     columns = {"operation": None, "library": None, "ranks": ONE, "ranks_per_node": ONE, "sizes": ONE}
     columns |= {"smallest": BYTE, "largest": BYTE, "least_time": SECOND, "scatter": ONE}
     cells = [

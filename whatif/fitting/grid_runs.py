@@ -63,7 +63,7 @@ class GridRuns:
     processes: FloatArray
     iterations: FloatArray
     halo_cells: FloatArray
-    """Of one process; 0 if not stated."""
+    """Halo cells of one process; 0 if not stated."""
     share: FloatArray
     """Share of the halo that leaves the node; 1 if the ranks on a node are not stated."""
     ranks_per_node: FloatArray
@@ -112,17 +112,17 @@ class LinearRows:
     """The linear form: `values = terms . coefficients`, one row a measured time of a run."""
 
     terms: FloatArray
-    """Of shape (rows, columns)."""
+    """Shape (rows, columns)."""
     values: FloatArray
-    """Of shape (rows,): P T_w / I, T_c / I, T_t - T_w - T_c, in s."""
+    """Shape (rows,): P T_w / I, T_c / I, T_t - T_w - T_c, in s."""
     floor: FloatArray
-    """Of shape (rows,): what the value is known to at best, in s."""
+    """Shape (rows,): what the value is known to at best, in s."""
     factor: FloatArray
-    """Of shape (rows,): what a value counts in the total time."""
+    """Shape (rows,): what a value counts in the total time."""
     kind: NDArray[Any]
-    """Of shape (rows,): what was measured, `computation`, `communication`, `setup` or `total`."""
+    """Shape (rows,): what was measured, `computation`, `communication`, `setup` or `total`."""
     run: NDArray[np.intp]
-    """Of shape (rows,): the run."""
+    """Shape (rows,): the run."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Processors:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Of the factors, from the drift; NaN where it is not known."""
+        """Standard errors of the factors, from the drift; NaN where it is not known."""
         return self.drift / np.sqrt(self.run_counts)
 
     @property

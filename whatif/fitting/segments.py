@@ -32,13 +32,13 @@ class Segments:
     """Lines `y = intercept + slope x` over consecutive ranges of x."""
 
     breaks: FloatArray
-    """Of shape (segments - 1,): the largest x of each segment but the last."""
+    """Shape (segments - 1,): the largest x of each segment but the last."""
     next_values: FloatArray
-    """Of shape (segments - 1,): the smallest x of the segment that follows."""
+    """Shape (segments - 1,): the smallest x of the segment that follows."""
     intercepts: FloatArray
-    """Of shape (groups, segments)."""
+    """Shape (groups, segments)."""
     slopes: FloatArray
-    """Of shape (groups, segments)."""
+    """Shape (groups, segments)."""
     rest: float
     """Weighted sum of squared residuals."""
     criterion: float

@@ -149,7 +149,7 @@ class DataSheet(NamedTuple):
             table[DGEMM_LIMITS, [TILE_EXTENT, MULTIPROCESSORS]] = extent, count * share
 
     def in_words(self, kernels: Sequence[str]) -> tuple[str, ...]:
-        """How kernels without a calibration are charged: a sentence for each way."""
+        """Cost models of kernels without a calibration, one sentence each."""
         products = [name for name in kernels if name in ("dgemm", "dtrsm")]
         moving = [name for name in kernels if name in _BYTES]
         ways = {
@@ -221,4 +221,4 @@ def datasheet_of(parameters: Mapping[str, Any]) -> DataSheet:
 
 
 NO_DATASHEET: Final = DataSheet("", (), "")
-"""No device is described."""
+"""Data sheet without a device."""

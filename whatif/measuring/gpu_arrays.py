@@ -23,7 +23,7 @@ class Arrays(Protocol):
 
     device_count: int
     precisions: tuple[str, ...]
-    """Those of products of matrices."""
+    """Precisions of the matrix products."""
 
     def ones(self, shape: tuple[int, ...], precision: str, device: int | None) -> Any:
         """Ones on a device; None: in page-locked memory of the host."""

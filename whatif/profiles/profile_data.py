@@ -201,7 +201,7 @@ def matched(keys: NDArray[Any], known: NDArray[Any], values: NDArray[np.float64]
 def copy_memories(
     direction: NDArray[Any], source: NDArray[Any], target: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Of copies between two `MEMORY_KINDS`: the memory of the host's side, and 1 where a symbol is touched."""
+    """Memory of the host's side of copies between two `MEMORY_KINDS`, and 1 where a symbol is touched."""
     memory = plain_memory(np.where(direction == READ, source, target))
     memory[(direction == INSIDE) | (direction == PEER)] = "device"
     return memory, np.maximum(touches_symbol(source), touches_symbol(target))

@@ -127,7 +127,7 @@ def _count(found: Study, machine: str, application: str, key: str) -> float:
 
 
 def acceptance(found: Study) -> tuple[tuple[str, str], ...]:
-    """How the commitment of each application is measured in acceptance."""
+    """Acceptance test of the commitment of each application."""
     items = []
     for name, part in found.file.spec.mix.items():
         iterations = number(_count(found, PRESENT, name, "iteration_count"))

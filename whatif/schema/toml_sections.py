@@ -214,7 +214,7 @@ def _with_line(text: str, line: str, newline: str) -> str:
 
 
 def place_of(sections: list[TextSection], table: KeyPath) -> int:
-    """Where a new table belongs: before the tables in it, else after its siblings, else in the usual order."""
+    """Place of a new table: before the tables in it, else after its siblings, else in the usual order."""
     inside = [at for at, section in enumerate(sections) if section.path[: len(table)] == table]
     if inside:
         return inside[0]

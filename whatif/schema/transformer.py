@@ -77,7 +77,7 @@ class Transformer(StrictTable):
 
 
 class TrainingPlan(StrictTable):
-    """How a transformer is trained: batches, parallelism, precision, memory, and what overlaps."""
+    """Training plan of a transformer: batches, parallelism, precision, memory and overlaps."""
 
     sequence_length: Count
     """Tokens of a sequence."""
@@ -155,7 +155,7 @@ class TrainingPlan(StrictTable):
 
 
 class ServingPlan(StrictTable):
-    """How a transformer is served: requests, parallelism, precision, memory, and overheads of the engine."""
+    """Serving plan of a transformer: requests, parallelism, precision, memory, and overheads of the engine."""
 
     input_length: Count
     """Tokens of a prompt, mean."""

@@ -36,7 +36,7 @@ class Round(NamedTuple):
     share: float
     """Size of the largest one as a share of the buffer."""
     repeats: float = 1.0
-    """How often the round occurs."""
+    """Number of times that the round occurs."""
     waits: float = 1.0
     """1 if all ranks start a round together, 0 if they drift apart, as around a ring, where neighbours never change."""
     combining: float = 0.0

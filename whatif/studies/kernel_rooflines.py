@@ -51,7 +51,7 @@ class KernelPoint:
     time: float
     """In s of one iteration."""
     share: float
-    """Of the iteration's time; 0 where that is 0."""
+    """Share of the iteration's time; 0 if that is 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,6 +233,6 @@ def _raster(
 
 
 def _at(boxes: Boxes, chosen: NDArray[np.int64], dimension: int, cell: int) -> NDArray[np.int64]:
-    """Of the chosen boxes, those that hold a cell along a dimension."""
+    """Chosen boxes that hold a cell along a dimension."""
     begin, end = boxes[chosen, dimension, 0], boxes[chosen, dimension, 1]
     return np.asarray(chosen[(begin <= cell) & (cell < end)])

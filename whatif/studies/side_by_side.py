@@ -65,7 +65,7 @@ class SideBySide(StudyResult):
         return results + [(path, tuple(map(_text, pair))) for path, pair in self.values.items()]
 
     def summary(self) -> tuple[str, ...]:
-        """How many values differ."""
+        """Number of differing values."""
         count = len(self.values)
         return (f"{count or 'no'} value{'s' * (count != 1)} differ{'s' * (count == 1)}",)
 

@@ -18,7 +18,7 @@ class GroupCollective(NamedTuple):
     ranks: float
     """Ranks of the group."""
     in_domain: float
-    """Those of them in one link domain."""
+    """Ranks of the group in one link domain."""
     size: float
     """Bytes of the buffer."""
     time: float

@@ -21,7 +21,7 @@ _REPORT_SECONDS: Final = 0.2
 
 
 class JobStage(Enum):
-    """How far a job is."""
+    """Progress of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"

@@ -32,7 +32,7 @@ class Uncertainty:
     point: Bands
     sweep: Bands
     value_count: int
-    """How many values are uncertain at the point."""
+    """Number of uncertain values at the point."""
 
     def remark(self) -> str:
         """Basis of the bands: samples and uncertain values."""

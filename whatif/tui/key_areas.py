@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 
 class KeyArea(IntEnum):
-    """Where a key belongs, in the order in which keys are shown."""
+    """Areas of keys, in the order in which keys are shown."""
 
     PAGE = 0
     FOCUS = 1

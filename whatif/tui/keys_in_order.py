@@ -16,7 +16,7 @@ T = TypeVar("T")
 _SEARCH: Final = CommandPalette._GATHER_COMMANDS_GROUP
 _LOOK_SECONDS: Final = 0.01
 _LOST_SECONDS: Final = 1.0
-"""When a message is taken for lost: a widget that is removed takes those along that it has not handled."""
+"""Time after which a message counts as lost: a removed widget drops those not yet handled."""
 
 
 class _Passed(Message):

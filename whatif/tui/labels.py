@@ -1,4 +1,4 @@
-"""How numbers and grades are put in words and colours, the same in every widget."""
+"""Words and colours of numbers and grades, the same in every widget."""
 
 from __future__ import annotations
 

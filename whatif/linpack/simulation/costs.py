@@ -78,7 +78,7 @@ def with_noise(time: float, deviation: float, random: Any) -> float:
 
 
 def matrix_row(kernels: FloatArray, rows: float, columns: float, depth: float) -> int:
-    """Where the coefficients of dgemm(M = rows, N = columns, K = depth) stand: 0 as it is, 2 offloaded."""
+    """Row of the coefficients of dgemm(M = rows, N = columns, K = depth): 0 on the processor, 2 offloaded."""
     offloaded = (
         rows >= kernels[DGEMM_LIMITS, LEAST_M]
         and columns >= kernels[DGEMM_LIMITS, LEAST_N]

@@ -113,7 +113,7 @@ class HPLOutcome:
 
     configuration: Configuration
     time: float
-    """When the last process had solved the system, in s."""
+    """Time at which the last process had solved the system, in s."""
     components: dict[str, FloatArray]
     """[process row, process column] of each part: s. They overlap, as HPL's do: pivots are part of the factorisation,
     swaps and waiting for a broadcast part of the update."""

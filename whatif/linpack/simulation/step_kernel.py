@@ -321,7 +321,7 @@ def swap_column(
 
 
 def latest(times: FloatArray) -> float:
-    """When the last process is done."""
+    """End time of the last process."""
     found = 0.0
     for process in range(times.shape[0]):
         found = max(found, times[process, CLOCK])

@@ -70,7 +70,7 @@ class Outcome:
     limit: str
     """Limit that binds the number of nodes, without uncertainty."""
     throughput: FloatArray
-    """Of the mix, relative to the present machine."""
+    """Throughput of the mix, relative to the present machine."""
     merit: FloatArray
     throughputs: FloatArray
     """By application, relative to the present machine."""

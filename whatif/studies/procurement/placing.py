@@ -43,7 +43,7 @@ class Adjustment:
     note: str = ""
     """Corrections and factor from the runs, and the machines that they apply to."""
     outside: str = ""
-    """How the job is outside the runs, such as with more ranks; empty if it is not."""
+    """Extrapolation of the job beyond the runs, such as more ranks; empty without one."""
 
     @property
     def is_calibrated(self) -> bool:
@@ -194,7 +194,7 @@ def _factor(scenario: Scenario, runs: MeasuredRuns, corrections: Mapping[str, An
 
 
 def _outside(scenario: Scenario, runs: MeasuredRuns) -> str:
-    """How the ranks of a job are outside those of its runs; empty if they are not."""
+    """Extrapolation of the ranks of a job beyond those of its runs; empty without one."""
     ranks, counts = scenario.program.parameters[RANKS].value, runs.axis.parameters.get(RANKS)
     if counts is None or not isinstance(ranks, float) or counts.min() <= ranks <= counts.max():
         return ""

@@ -41,7 +41,7 @@ class PriceList:
     kept: float = 1.0
     """Share of the stated prices that remains after the discount."""
     origin: str = ""
-    """Where the price comes from, if not from the study."""
+    """Origin of the price, if not the study."""
 
     @property
     def steps(self) -> tuple[tuple[float, FloatArray], ...]:

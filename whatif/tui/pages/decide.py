@@ -153,7 +153,7 @@ class DecidePage(DecisionPage[DecideView]):
         self.screen.refresh_bindings()
 
     def _begins(self, found: Decision | None) -> str:
-        """Where the bars begin, if not at 0."""
+        """Start of the bars, if not 0."""
         bars = self.query_one(ChartBars)
         if found is None or not isinstance(found.picture, BarChart) or not (bars.display and bars.begins):
             return ""

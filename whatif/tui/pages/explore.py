@@ -241,7 +241,7 @@ def drawn_column(state: ExplorerState) -> str:
 
 
 def _accuracy(state: ExplorerState) -> Iterable[str]:
-    """How far predictions were from runs; other phases were never compared with any."""
+    """Error of predictions at runs, and phases without a comparison."""
     if any(edit.word not in ("move", "rename") for edit in edits_of(state.session.scenario.document)):
         return ("phases edited, never compared with a run",)
     return accuracy_notes(state.session.program)

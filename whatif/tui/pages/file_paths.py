@@ -20,7 +20,7 @@ def own_folder(state: ExplorerState) -> Path:
 
 
 def search_folders(scenario: Scenario) -> tuple[Path, ...]:
-    """Where platforms are looked for, but those that are shipped."""
+    """Folders to search for platforms, without the shipped ones."""
     folder = scenario.document.folder
     return (*([] if folder is None else [folder]), *scenario.folders)
 

@@ -49,9 +49,9 @@ from whatif.vocabulary import MODEL_LABELS
 _SHORT, _SLIGHT = 26, 14
 """Heights below which frames are hidden in favour of the residuals, and all but the picture."""
 _MODEL: Final = re.compile(r"network\.\w+\.(?P<model>\w+)\.")
-"""How a warning begins that is of one model only."""
+"""Beginning of a warning about one model only."""
 _WARNINGS: Final = 3
-"""Those that are shown; the first ones are of the files."""
+"""Number of warnings shown; those of the files come first."""
 
 
 @dataclass(frozen=True, slots=True)

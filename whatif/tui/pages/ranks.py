@@ -127,7 +127,7 @@ class RanksPage(Page[RanksView]):
         self._rank: int | None = None
         self._half = "both"
         self._stop = 0
-        """Where on the critical path the chosen rank is."""
+        """Place of the chosen rank on the critical path."""
 
     def compose(self) -> ComposeResult:
         """The picture or the table of the ranks, what their time is spent on, and a few words."""
@@ -254,7 +254,7 @@ class RanksPage(Page[RanksView]):
 
     @property
     def _in_sight(self) -> int:
-        """How many ranks are visible."""
+        """Number of visible ranks."""
         summary = self._summary
         return lanes_in_sight(len(summary.node) if summary is not None else 1, *self.query_one(RankBars).size)
 

@@ -37,7 +37,7 @@ _NARROW, _SHORT, _SLIGHT = 100, 26, 12
 """Width below which there is one column; heights below which frames are hidden, then all but the picture."""
 _WARNINGS: Final = 4
 _STARS: Final = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
-"""As R prints them."""
+"""Marks of significance, as in R."""
 
 
 @dataclass(frozen=True, slots=True)

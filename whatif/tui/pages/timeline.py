@@ -26,7 +26,7 @@ _COUNT = "application.iteration_count"
 
 
 class TimelinePage(Page[PageView]):
-    """When each phase of an iteration begins and ends; a table of the same, and a few words."""
+    """Begin and end of each phase of an iteration, as a picture or a table, with a summary."""
 
     NAME: ClassVar[str] = "timeline"
     KEYS: ClassVar[tuple[PageKey, ...]] = (

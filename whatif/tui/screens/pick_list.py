@@ -38,7 +38,7 @@ def matching(rows: Sequence[Row], text: str) -> list[Row]:
 
 
 def _rank(name: str, word: str) -> int:
-    """How well a word fits a name: 0 for the whole name, 4 for not at all."""
+    """Rank of a match of a word in a name: 0 for the whole name, 4 without a match."""
     if word not in name:
         return 4
     begins = any(part.startswith(word) for part in name.replace("_", "-").split("-"))

@@ -1,4 +1,4 @@
-"""Where the time goes: a stacked bar with its legend. All but the widget are pure functions."""
+"""Breakdown of the time: a stacked bar with its legend. All but the widget are pure functions."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class ChartBars(CursorList):
 
     @property
     def begins(self) -> float:
-        """Where the axis begins, in base units: at 0, or where steps would be too short to be seen."""
+        """Start of the axis, in base units: 0, or larger if steps would be too short to be visible."""
         return self._range[0]
 
     def show(self, chart: BarChart) -> None:
@@ -111,7 +111,7 @@ def _is_drawn(row: BarRow) -> bool:
 
 
 def axis_of(rows: Sequence[BarRow]) -> tuple[float, float]:
-    """Where the axis of some bars begins and ends.
+    """Start and end of the axis of some bars.
 
     From 0, unless steps that begin elsewhere all lie far from it: then from a little before them.
     """

@@ -95,7 +95,7 @@ class TableView(LineList):
 
     @property
     def row_count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self._rows.cells)
 
     def pointed(self, before: int) -> None:

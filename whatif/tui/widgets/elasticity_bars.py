@@ -16,7 +16,7 @@ _SIDES = {True: (" faster ", " slower "), False: (" less ", " more ")}
 
 
 class ElasticityBars(CursorList):
-    """How strongly a result follows each value: the longer the bar, the more."""
+    """Elasticities of a result in each parameter, as bars."""
 
     TITLES: ClassVar[int] = 1
 

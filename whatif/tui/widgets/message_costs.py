@@ -76,7 +76,7 @@ def curve_label(curve: Curve, detail: Detail = Detail.ALL) -> str:
 
 
 def curves_shown(curves: MessageCurves, phase: PhaseMessages | None) -> list[Curve]:
-    """Of all curves those worth telling apart: every model across nodes, and that of the phase on the node."""
+    """Curves that differ visibly: every model across nodes, and that of the phase on the node."""
     model = phase.model if phase is not None else "postal"
     by_key = {(curve.distance, curve.model): curve for curve in curves.curves}
     # The model of the phase comes first: it lies on top.
@@ -116,7 +116,7 @@ def fitting_picture(
 
 
 def _legend_lines(picture: PlotDescription, width: int) -> int:
-    """How many lines the legend of a plot takes: the y axis with its unit, then each curve behind a sample."""
+    """Number of lines of the legend of a plot: the y axis with its unit, then each curve behind a sample."""
     lines, used = 1, len(f"{picture.y.label} (us)".strip())
     for line in picture.lines:
         size = len(f"   ━━ {line.label}")
@@ -157,7 +157,7 @@ def distinct(x: FloatArray, y: FloatArray) -> NDArray[np.intp]:
 
 
 def _limits(curves: MessageCurves) -> tuple[Marker, ...]:
-    """Where the protocol changes on the way to another node."""
+    """Limits of the protocols of messages to another node."""
     named = [
         (name, limit)
         for item in curves.limits

@@ -49,7 +49,7 @@ def _meaning(parameter: Parameter) -> tuple[Part, ...]:
 
 
 def _origin(parameter: Parameter, state: ExplorerState) -> tuple[Part, ...]:
-    """Where its value comes from and how far to trust it; of an edited value, what it was."""
+    """Source and grade of its value; for an edited value, the previous one."""
     before = state.parameter_before(parameter.path)
     if before is not None:
         word = "edited" if parameter.path in state.session.scenario.overrides else "changed"

@@ -94,7 +94,7 @@ def placement_runs(placed: Placed, width: int, height: int, *, letters: bool = F
 
 
 def _cropped(placed: Placed, columns: int, rows: int) -> Placed:
-    """As much as there is room for, until another part has been computed for a screen that became smaller."""
+    """Part that fits, until another part has been computed for a screen that became smaller."""
     picture, window = placed.picture, np.s_[:rows, :columns]
     part = replace(picture.part, ranks=picture.part.ranks[window])
     maps = {name: getattr(picture, name)[window] for name in ("nodes", "sockets", "busiest")}

@@ -50,7 +50,7 @@ RANKS: Final = Kinds(GROUPS, ("", "series-3", "series-1", "series-5", "series-2"
 
 
 class _Frame(NamedTuple):
-    """How the lines of a picture are given out."""
+    """Lines of a picture by lane."""
 
     lanes: range
     """Visible ones, as places in `Lanes`."""
@@ -72,7 +72,7 @@ class _Frame(NamedTuple):
 
 
 def lanes_in_sight(lane_count: int, width: int, height: int) -> int:
-    """How many ranks there are lines for."""
+    """Number of ranks that fit into the lines."""
     return min(lane_count, max(1, height - sum(_words(width, height))))
 
 

@@ -73,7 +73,7 @@ class Roof(NamedTuple):
     x: tuple[float, float]
     y: tuple[float, float]
     ridge: float = math.nan
-    """Where a flat roof meets that of the device memory."""
+    """Intensity at which a flat roof meets that of the device memory."""
 
     @property
     def flat(self) -> bool:
@@ -301,7 +301,7 @@ class _Drawing:
                     break
 
     def _along(self, roof: Roof) -> Iterator[tuple[int, int]]:
-        """Where the words can stand on a flat roof, from the right to the left; else just above or below it."""
+        """Free places for words on a flat roof, from the right to the left; else just above or below it."""
         row, first = self.place(roof.x[0], roof.y[0])
         last = self.area.left + self.area.columns - len(roof.words)
         for start in range(last, first + 2, -1):
@@ -311,7 +311,7 @@ class _Drawing:
                 yield other, last
 
     def _next_to(self, roof: Roof) -> Iterator[tuple[int, int]]:
-        """Where the words can stand below a slope, or above that of the cache, on cells that are empty."""
+        """Free places for words below a slope, or above that of the cache."""
         size, above = len(roof.words), roof.style == ROOF_STYLES["l2"]
         top, floor = self.area.top + self.area.rows // 3, self.area.top + self.area.rows - 1
         for row in reversed(range(top, floor)):

@@ -36,7 +36,7 @@ class DerivationRow(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """How deep it is, from 0."""
+        """Depth of the row, from 0."""
         return len(self.key) - 1
 
     @property
