@@ -215,7 +215,7 @@ def write_platform(path: Path, change: PlatformChange, extends: str | None = Non
     """Update a platform file, or make one that extends another platform; return its text.
 
     The new text is loaded first and must have the changed values. Raise `UsageError` or `InvalidFileError`
-    for a file that is no platform, for a new one that extends nothing, and where it cannot be written; then nothing
+    for a file that is not a platform, for a new one that extends nothing, and where it cannot be written; then nothing
     is changed.
     """
     document = present(path, extends)

@@ -59,7 +59,7 @@ def kernel_name(name: str) -> str:
     """Kernel of a name; raise `UsageError` for an unknown one."""
     if name.lower() not in KERNEL_NAMES:
         raise UsageError(
-            f"`{name}` is no kernel of HPL{did_you_mean(name.lower(), KERNEL_NAMES)}: {', '.join(KERNEL_NAMES)}"
+            f"`{name}` is not a kernel of HPL{did_you_mean(name.lower(), KERNEL_NAMES)}: {', '.join(KERNEL_NAMES)}"
         )
     return name.lower()
 

@@ -180,7 +180,7 @@ def _columns_of(factor: str, columns: Mapping[str, FloatArray | None]) -> Iterat
     except ExpressionError as error:
         raise UsageError(f"`{factor}`: {error}") from None
     if isinstance(tree, Quantity) and tree.value != 1:
-        raise UsageError(f"`{factor}`: a number is no term; scale a column as `I({factor} * x)`")
+        raise UsageError(f"`{factor}`: a number is not a term; scale a column as `I({factor} * x)`")
     yield factor, text
 
 

@@ -40,7 +40,7 @@ class Numbers:
     words: tuple[str, ...] = ()
     """Words in the place of numbers, such as TIMEOUT, one for each such cell."""
     wrong: tuple[int, str] | None = None
-    """Position of the first cell that is no number, and what is wrong with it."""
+    """Position of the first cell that is not a number, and what is wrong with it."""
     durations: bool = False
     """Whether cells are durations, so that the column is a time."""
     decimal_commas: bool = False

@@ -61,7 +61,7 @@ class Arguments(ABC):
         """A whole number."""
         values = self.numbers(*names)
         if len(values) != 1:
-            raise self.refuse(f"the argument `{names[0]}` is no number")
+            raise self.refuse(f"the argument `{names[0]}` is not a number")
         return values[0]
 
     def integer(self, *names: str) -> int:

@@ -70,7 +70,7 @@ def _number(config: Mapping[str, Any], key: str, file: str) -> int | None:
         value = config.get(name)
         if value is not None:
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**40:
-                raise refuse(file, f"`{str(value)[:40]}` is no count", key=name)
+                raise refuse(file, f"`{str(value)[:40]}` is not a count", key=name)
             return value
     return None
 

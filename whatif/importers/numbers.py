@@ -174,7 +174,7 @@ class RowReader:
         return number
 
     def _refuse_damaged(self, section: Section, text: str, line: int) -> None:
-        """Refuse a line that has the shape of a row of its section, but a word that is no number."""
+        """Refuse a line that has the shape of a row of its section, but a word that is not a number."""
         if not section.columns or not text.lstrip()[:1].isdigit():
             return
         words = text.split()

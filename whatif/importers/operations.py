@@ -105,7 +105,7 @@ def rows(text: str) -> Iterator[tuple[str, bool]]:
 def valid_size(file: str, line: int, what: str, size: float) -> float:
     """A size in B; raise `InvalidFileError` if it is negative, no number, or beyond `LARGEST_SIZE`."""
     if not 0 <= size <= LARGEST_SIZE:
-        problem = "is negative" if size < 0 else "is no number" if math.isnan(size) else "is larger than 2^60 B"
+        problem = "is negative" if size < 0 else "is not a number" if math.isnan(size) else "is larger than 2^60 B"
         raise refuse(file, f"{what}: a size of {size:.6g} B {problem}", line)
     return size
 

@@ -2,7 +2,7 @@
 
 MPI ranks compute between the calls of MPI, which themselves take no time; messages, collectives and communicators are
 those that were recorded, with the sources and sizes that receives had in the end. Other threads are left out.
-Read with the `otf2` package, which is no part of a plain installation. Source: OTF2 3, `otf2.reader`.
+Read with the `otf2` package, which is not a part of a plain installation. Source: OTF2 3, `otf2.reader`.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class SheetRows:
     warnings: list[str] = field(default_factory=list)
     count: int = 0
     wrong: dict[int, InvalidFileError] = field(default_factory=dict)
-    """First cell that is no number, of the columns of numbers that are left as texts."""
+    """First cell that is not a number, of the columns of numbers that are left as texts."""
     durations: set[int] = field(default_factory=set)
     """Columns of durations, in seconds where their headings have no unit."""
     words: dict[int, list[str]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class SheetRows:
         self.count += len(lines)
 
     def refuse_wrong(self, positions: Iterable[int]) -> None:
-        """Raise `InvalidFileError` for a cell that is no number in some columns."""
+        """Raise `InvalidFileError` for a cell that is not a number in some columns."""
         for at in positions:
             if at in self.wrong:
                 raise self.wrong[at]
@@ -166,7 +166,7 @@ def read_rows(
 def _frame(
     text: str, sheet: SheetLayout, wanted: Mapping[int, bool], line: int, file: str, warnings: list[str]
 ) -> tuple[Cells, NDArray[np.int64]]:
-    """The wanted columns of some lines, with the line of each row: numbers, or all texts where a cell is no number."""
+    """The wanted columns of some lines, with the line of each row: numbers, or all texts if a cell is not a number."""
     lines = _lines_of_rows(text, line)
     if text.count(sheet.separator) != len(lines) * (len(sheet.names) - 1) or '"' in text:
         text, lines = _without_cut_row(text, sheet, lines, file, warnings)

@@ -87,7 +87,7 @@ class Database:
             try:
                 block = np.fromiter(values, dtype=np.int64).reshape(-1, width)
             except (TypeError, ValueError, OverflowError):
-                raise refuse(self.name, f"the table `{table}` holds a value that is no whole number") from None
+                raise refuse(self.name, f"the table `{table}` holds a value that is not a whole number") from None
             if not len(block):
                 return
             count += len(block)
@@ -132,7 +132,7 @@ def is_sqlite(path: Path) -> bool:
 def open_database(path: Path, expected: str = "") -> Iterator[Database]:
     """SQLite file opened for reading; `expected` names the kind of file and the command that writes it.
 
-    Raise `InvalidFileError` with the reason for a file that is no database, is empty, encrypted, cut off or damaged,
+    Raise `InvalidFileError` with the reason for a file that is not a database, is empty, encrypted, cut off or damaged,
     here or while it is read.
     """
     name = shown_path(path)

@@ -179,7 +179,7 @@ class HPLPredictions(Presentable):
         if missed and len(self._known) == self.input.configuration_count:
             code, n, nb, p, q = next(key for key in self.measured if key in missed)
             example = f"such as {code} N {n} NB {nb} P {p} Q {q}"
-            found.append(f"warning: {len(missed)} of the measured runs are no combination of HPL.dat, {example}")
+            found.append(f"warning: {len(missed)} of the measured runs are not a combination of HPL.dat, {example}")
         if self.measured and len(self._known) == self.input.configuration_count:
             errors = errors_of(self._known)
             found += [] if errors is None else errors.lines()

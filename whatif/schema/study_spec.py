@@ -79,7 +79,7 @@ class Machine(StrictTable):
             raise PydanticCustomError("price", "{message}", {"message": message, "key": stated[1]})
         for count in self.node_prices or {}:
             if not count.isdigit() or int(count) < 1:
-                message = f"`{count}` is no number of nodes"
+                message = f"`{count}` is not a number of nodes"
                 raise PydanticCustomError("price", "{message}", {"message": message, "key": "node_prices"})
         return self
 
@@ -200,7 +200,9 @@ class StudySpec(StrictTable):
             for machine in part.on:
                 if machine not in machines:
                     known = ", ".join(machines)
-                    raise _error(f"mix.{name}.on.{machine}", f"`{machine}` is no machine of the study; known: {known}")
+                    raise _error(
+                        f"mix.{name}.on.{machine}", f"`{machine}` is not a machine of the study: {known}"
+                    )
         return self
 
     @property

@@ -201,7 +201,7 @@ def _new_extents(traced: Extents, rank_count: int, dimensions: Sequence[int] | N
     if dimensions is not None:
         if len(dimensions) != len(traced) or prod(dimensions) != rank_count or min(dimensions) < 1:
             raise UsageError(
-                f"{_written(dimensions)} is no grid of {rank_count} ranks with the {len(traced)} dimensions of the "
+                f"{_written(dimensions)} is not a grid of {rank_count} ranks with the {len(traced)} dimensions of the "
                 f"traced one ({_written(traced)})"
             )
         return tuple(dimensions)

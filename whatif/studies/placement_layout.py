@@ -64,13 +64,13 @@ def halo_phase(program: Program, name: str) -> HaloPhase:
         return phase
     halos = [key for key, other in phases.items() if isinstance(other, HaloPhase)]
     known = f"; halo phases: {', '.join(halos)}" if halos else "; this application has none"
-    raise UsageError(f"`{name}` is no halo phase{did_you_mean(name, halos) or known}")
+    raise UsageError(f"`{name}` is not a halo phase{did_you_mean(name, halos) or known}")
 
 
 def halo_pattern(program: Program, evaluation: Evaluation, phase: str) -> Pattern:
     """Pattern of the messages of a halo phase at one point, from which they are counted.
 
-    Raise `UsageError` if the phase is no halo phase, `InfeasiblePointError` if the point is infeasible.
+    Raise `UsageError` if the phase is not a halo phase, `InfeasiblePointError` if the point is infeasible.
     """
     halo_phase(program, phase)
     if reasons := evaluation.reasons():

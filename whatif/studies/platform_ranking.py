@@ -65,7 +65,7 @@ def _weight(weight: str | float) -> float:
     try:
         return float(weight)
     except ValueError:
-        raise UsageError(f"--weight: `{weight}` is no number") from None
+        raise UsageError(f"--weight: `{weight}` is not a number") from None
 
 
 def _sizes(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:

@@ -130,7 +130,7 @@ def parse_target(text: str, program: Program) -> Target:
     if match["bound"].endswith("%"):
         share = parse_share(match["bound"])
         if share is None:
-            raise UsageError(f"target `{text}`: `{match['bound']}` is no share")
+            raise UsageError(f"target `{text}`: `{match['bound']}` is not a share")
         now = float(evaluate(program).numbers(term))
         if not math.isfinite(now):
             raise InfeasiblePointError(f"infeasible: target `{text}`: {match['result']} has no number at present")

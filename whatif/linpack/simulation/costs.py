@@ -208,7 +208,7 @@ def deliver(sender: float, receiver: float, size: float, pieces: FloatArray, far
 def exchange(
     a: float, b: float, from_a: float, from_b: float, pieces: FloatArray, far: int, gap: float, random: Any
 ) -> Any:
-    """HPL_sdrv: a message each way, the receives posted first; a size of 0 is no message. The clocks afterwards."""
+    """HPL_sdrv: a message each way, the receives posted first; a size of 0 is not a message. The clocks afterwards."""
     sent_a, at_b, taken_b = a, b, 0.0
     sent_b, at_a, taken_a = b, a, 0.0
     if from_a > 0:

@@ -112,7 +112,7 @@ class PickRows(LineList):
 class PickList(ModalScreen[str | None]):
     """Rows of name and description to pick from; the result is a name, or None after escape.
 
-    Typing filters the rows. With `free`, a text that is no row may be accepted as it is. `about` is shown for rows
+    Typing filters the rows. With `free`, a text that is not a row may be accepted as it is. `about` is shown for rows
     without a description.
     """
 
