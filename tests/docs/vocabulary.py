@@ -63,6 +63,7 @@ _WORDS: Final = {
     "least": r"\bfrom which on\b",
     "rename": r"\bcolumns? otherwise\b",
     "infinity": r"\bno end\b",
+    "is not a": r"(?<!there )\bis no (?:column|count|file|kind|number|row|share|size|table|term|value|word)\b",
 }
 """The word to write, and the pattern of those to avoid."""
 _PATTERNS: Final = {word: re.compile(pattern, re.IGNORECASE) for word, pattern in _WORDS.items()}

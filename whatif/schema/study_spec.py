@@ -200,9 +200,7 @@ class StudySpec(StrictTable):
             for machine in part.on:
                 if machine not in machines:
                     known = ", ".join(machines)
-                    raise _error(
-                        f"mix.{name}.on.{machine}", f"`{machine}` is not a machine of the study: {known}"
-                    )
+                    raise _error(f"mix.{name}.on.{machine}", f"`{machine}` is not a machine of the study: {known}")
         return self
 
     @property

@@ -42,7 +42,7 @@ def problem_of(path, **options):
         ('[bids.present]\nplatform = "summit"', "", "", "bids.present", "give the bid another name"),
         (ONE, "", '[mix.mix]\nscenario = "a.toml"', "mix.mix", "give this one another name"),
         (ONE, "", '[mix.c]\nscenario = "no_such"', "mix.c.scenario", "no such file or shipped name"),
-        (ONE, "", '[mix.c]\nscenario = "a.toml"\n[mix.c.on.seven]\nx = 1', "mix.c.on.seven", "not a machine of the study"),
+        (ONE, "", '[mix.c]\nscenario = "a.toml"\n[mix.c.on.seven]\nx = 1', "mix.c.on.seven", "not a machine of"),
         (ONE, "", '[mix.c]\nscenario = "minife"\nruns = "none.csv"', "", "no such file"),
     ],
 )  # fmt: skip
