@@ -14,7 +14,7 @@ from whatif.core.result import Result
 from whatif.schema.parameters import worst
 
 _LARGE_SHARE: Final = 0.2
-"""Share of added time from which on it is noted."""
+"""Least share of added time that is noted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _WIDTHS: Final = ({"category"}, {"run"})
 _IN_SAMPLE: Final = "the corrections were fitted to these runs, so that their errors are not held-out ones"
 
 _OFF: Final = 20.0
-"""Ratio of measured and predicted from which on a wrong unit is likely."""
+"""Least ratio of measured and predicted at which a wrong unit is likely."""
 
 
 @dataclass(frozen=True, slots=True)
