@@ -146,7 +146,7 @@ class _Text:
         )
 
     def _after_head(self, text: str) -> str:
-        """What follows the lines before the first rank, which are read."""
+        """Text from the first rank on, after reading the lines before it."""
         at = 0 if self.rank_count else text.find("\nrank") + 1
         self._single_lines(text[:at])
         return text[at:]
