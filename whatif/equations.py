@@ -54,7 +54,7 @@ class _Reader:
         self.text, self.at = text, 0
 
     def take(self, pattern: str | re.Pattern[str]) -> str:
-        """Text at the present place that matches, which is passed; empty where it does not match."""
+        """Text at the present place that matches, which is passed; empty if it does not match."""
         found = re.compile(pattern).match(self.text, self.at)
         self.at = found.end() if found else self.at
         return found[0] if found else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 SHOWN_PROBLEMS = 50
 EXPECTED_LEVEL = "expected a level above 0 % and below 100 %, such as 95%"
 _BEGINNING = 3
-"""Letters from which on the beginning of a word finds it."""
+"""Least number of first letters that find a word."""
 
 EXIT_USAGE = 2
 EXIT_INVALID_FILE = 3

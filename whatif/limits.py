@@ -25,7 +25,7 @@ VALIDATION_TOPICS: Final = (
 TOPIC_GROUPS: Final = {"transformers": ("training", "serving", "first_tokens")}
 """Names of groups of comparisons."""
 LONG_TOPICS: Final = ("hpl", "top500")
-"""Those that take minutes, which are asked for by name."""
+"""Topics that take minutes, validated only by name."""
 LISTED: Final = ("platforms", "parts", "scenarios", "studies", "parameters")
 """Kinds of names that `whatif list` shows."""
 REGRESSION_TABLES: Final = (

@@ -147,13 +147,13 @@ FORMATS_BY_SUFFIX: Final = {
 def format_of(path: Path | None, stated: str | None, formats: Collection[str]) -> str:
     """Format of a table: the stated one, else that of the file name, else `table`.
 
-    Raise `UsageError` for a name that stands for another format, or for none of `formats`.
+    Raise `UsageError` for a name of another format, or of none of `formats`.
     """
     if path is None:
         return stated or "table"
     named = FORMATS_BY_SUFFIX.get(path.suffix.lower())
     if stated is not None and named not in (None, stated):
-        raise UsageError(f"{path}: `{path.suffix}` stands for the format {named}, not for {stated}")
+        raise UsageError(f"{path}: `{path.suffix}` is the format {named}, not {stated}")
     if stated is None and named not in formats:
         known = ", ".join(suffix for suffix, name in FORMATS_BY_SUFFIX.items() if name in formats)
         raise UsageError(f"{path}: cannot tell the format from `{path.suffix}`: use {known}, or --format")

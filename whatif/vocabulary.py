@@ -68,7 +68,7 @@ LIBRARY_ALGORITHMS: Final[Mapping[CollectiveOperation, tuple[str, ...]]] = {
 IN_NETWORK: Final = frozenset({"switch_reduction", "switch_multicast"})
 """Algorithms in which the switches of the network take part."""
 Library = Literal["mpi", "nccl"]
-"""Libraries of collectives; nccl stands for those of GPUs."""
+"""Libraries of collectives; nccl is any library of GPUs."""
 TraceModel = Literal[MessageModel, "k_model"]
 TRACE_MODELS: Final[tuple[TraceModel, ...]] = get_args(TraceModel)
 """Models of the messages of a trace."""

@@ -55,7 +55,7 @@ def test_built_platforms_work_in_worker_processes(ours):
     ("tables", "message"),
     [
         ({"node": {"gpu": {"dram_bandwidth": "3 TB"}}}, "ours:6:1: node.gpu.dram_bandwidth: `3 TB` is in B"),
-        ({"node": {"gpu": {"dram_bandwidth": None}}}, "ours: node.gpu.dram_bandwidth: None is no value of a file"),
+        ({"node": {"gpu": {"dram_bandwidth": None}}}, "ours: node.gpu.dram_bandwidth: None is not a value of a file"),
         ({"nodes": {}, "node_count": "many"}, "ours:4:1: node_count: "),
         ({"node_cuont": 3}, "node_cuont"),
         ({"nodes": {}}, "ours:5:1: nodes: "),

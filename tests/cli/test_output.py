@@ -37,7 +37,7 @@ def test_file_holds_the_table_that_is_printed(whatif_main, tmp_path, words, suff
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((*VERBS["compare"], "-o", "x.csv", "--format", "json"), "`.csv` stands for the format csv, not for json"),
+        ((*VERBS["compare"], "-o", "x.csv", "--format", "json"), "`.csv` is the format csv, not json"),
         ((*VERBS["compare"], "-o", "x.svg", "--format", "csv"), "--format csv: no effect on the picture x.svg"),
         ((*VERBS["budget"], "-o", "x.svg"), "x.svg: this result has no picture"),
         ((*VERBS["scale"], "--plot", "-o", "x.svg"), "--plot draws on the terminal"),

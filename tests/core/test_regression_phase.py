@@ -136,7 +136,7 @@ def test_variables_must_be_those_of_the_fit(folder, old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('x1 = "x1", ', 'x1 = "x9", ', "`x9` is no variable of `units`"),
+        ('x1 = "x1", ', 'x1 = "x9", ', "`x9` is not a variable of `units`"),
         ('x1 = "x1", ', 'x1 = "open(x1)", ', "unknown function `open`; allowed: "),
         ("x1 = 20.0, ", "", "`x1` has no coefficient of its name"),
         ('"GB"', '"Gb"', "did you mean Gbit or GB?"),

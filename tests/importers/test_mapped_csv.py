@@ -127,7 +127,7 @@ def test_a_value_replaces_a_missing_column():
             "has the unit us, but the column's heading is",
         ),
         ("size (B),time (ms)\n8,1\n", "message_size=size [kB],time=time", "heading is `size (B)`"),
-        (SMALL, "message_size=size,time=time,pairs=4", "`pairs` is no column of measurements"),
+        (SMALL, "message_size=size,time=time,pairs=4", "`pairs` is not a column of measurements"),
         (SMALL, "message_size=size,time=time,test=Which Test", "no column `Which Test`"),
         ("t (s),t (s)\n1,2\n", "message_size=8 B,time=t", "`t` is the heading of 2 columns"),
         (SMALL, "message_size=3 us,time=time", "must be in B"),

@@ -84,9 +84,9 @@ def test_kinds_of_blocks_and_attention(tmp_path, config, values):
         ("", "not JSON"),
         ("[1]", "Input should be a valid dictionary"),
         ("{}", "no configuration of a transformer: no num_hidden_layers, hidden_size"),
-        ('{"num_hidden_layers": -1}', "`-1` is no count"),
-        ('{"num_hidden_layers": true}', "`True` is no count"),
-        ('{"hidden_size": 1e400}', "`inf` is no count"),
+        ('{"num_hidden_layers": -1}', "`-1` is not a count"),
+        ('{"num_hidden_layers": true}', "`True` is not a count"),
+        ('{"hidden_size": 1e400}', "`inf` is not a count"),
         ("[" * 100_000, "not JSON"),
     ],
 )

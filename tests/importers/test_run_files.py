@@ -549,7 +549,7 @@ def test_logs_and_sheets_are_distinguished_by_their_headings(tmp_path, text, is_
 
 
 def test_errors_name_the_line_and_column_of_a_wrong_cell_of_a_log():
-    with pytest.raises(InvalidFileError, match="f:3:1: timestamp: `yesterday` is no time such as"):
+    with pytest.raises(InvalidFileError, match="f:3:1: timestamp: `yesterday` is not a time such as"):
         parse_nvidia_smi(QUERY.replace("2026/03/01 12:00:01.350", "yesterday"), "f")
     warnings = parse_nvidia_smi(QUERY.replace("68.50 W", "68.50 kW"), "f").notes["warnings"]
     assert "f:2: `power.draw [W]` is read as texts: `68.50 kW` is not a number" in warnings

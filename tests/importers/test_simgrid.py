@@ -46,7 +46,7 @@ def test_other_simgrid_operations_keep_their_name_and_duration():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0,abc\n", "f.csv:2:1: `MPI_Recv,8,1.0,abc` is no row"),
+        ("MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0,abc\n", "f.csv:2:1: `MPI_Recv,8,1.0,abc` is not a row"),
         ("MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0\nMPI_Send,8,2.0,1e-6\n", "f.csv:2:1"),
         ("", "no measurements in this file"),
     ],
@@ -88,7 +88,7 @@ def test_a_simgrid_platform_gives_its_piecewise_parameters():
     ("text", "message"),
     [
         (PLATFORM.replace('"https://simgrid.org/simgrid.dtd"', '"x" [<!ENTITY a "b">]'), "p.xml:2:1"),
-        (PLATFORM.replace("</zone>", ""), "is no XML"),
+        (PLATFORM.replace("</zone>", ""), "is not XML"),
         (PLATFORM.replace("0:0.47", "0:x"), "`x` is not a number"),
         (PLATFORM.replace("0:0.47", "0.47"), "`0.47` must be `message_size:factor`"),
         (PLATFORM.replace("12.5GBps", "12.5us"), "must be in B/s"),

@@ -403,10 +403,10 @@ def test_an_index_file_names_what_is_missing(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 init\n0 sned 1 0 5\n", ":2:1: `sned` is no action; did you mean `send`"),
+        ("0 init\n0 sned 1 0 5\n", ":2:1: `sned` is not an action; did you mean `send`"),
         ("0 send 1 0\n1 init\n", ":1:1: `send`: 2 values: the 3. is missing"),
-        ("0 send 1 0 x\n1 init\n", "`x` is no number"),
-        ("0 send 1 0 nan\n1 init\n", "`nan` is no number"),
+        ("0 send 1 0 x\n1 init\n", "`x` is not a number"),
+        ("0 send 1 0 nan\n1 init\n", "`nan` is not a number"),
         ("0 send 1 0 -5\n1 init\n", "a size of -5 B is negative"),
         ("0 send 1 0 1e20\n1 init\n", "larger than 2^60"),
         ("0 init 1\n0 send 1 0 2e17 0\n1 init\n", "larger than 2^60"),
@@ -415,7 +415,7 @@ def test_an_index_file_names_what_is_missing(tmp_path):
         ("0 bcast 5 2\n1 init\n", "the root 2 is not one of the 2 ranks"),
         ("0 init\n2 init\n", "rank 1 of 3"),
         ("0 init\n0 comm_size 4\n", "4 ranks, but only 1 have actions"),
-        ("0 compute -1\n", "-1 is no amount of work"),
+        ("0 compute -1\n", "-1 is not an amount of work"),
         ("9999999 init\n", "10,000,000 ranks"),
         ("p0 recv p1\n", "no action"),
         ("", "no action"),
@@ -537,7 +537,7 @@ def test_every_schedule_has_the_operations_of_its_text():
         ("num_ranks 1\nrank 1 {\n}\n", "where num_ranks is 1"),
         (
             "num_ranks 1\nrank 0 {\nsned 5b to 0\n}\n",
-            ":3:1: `sned 5b to 0` is no statement of GOAL; did you mean `send`",
+            ":3:1: `sned 5b to 0` is not a statement of GOAL; did you mean `send`",
         ),
         ("num_ranks 1\nrank 0 {\nsend 5b from 0\n}\n", "write `to`"),
         ("num_ranks 1\nrank 0 {\nsend 5b to -1\n}\n", "rank 0 names rank -1"),

@@ -190,7 +190,7 @@ def test_search_takes_the_grids_of_the_nodes_that_remain():
         ("dahu", {"hosts": "nod15"}, "did you mean `node15`"),
         ("dahu", {"hosts": "node1, node1"}, "a node is named twice"),
         ("dahu", {"without_slowest": 32}, "there are 32 nodes"),
-        ("generic_cpu", {"without_slowest": 1}, "its nodes are alike"),
+        ("generic_cpu", {"without_slowest": 1}, "its nodes are identical"),
         ("dahu", {"spread": "node=2%"}, "no effect without --cluster"),
         ("dahu", {"cluster": 28, "spread": "nodes=2%"}, "did you mean `node`"),
         ("dahu", {"cluster": 28, "spread": "node=much"}, "--spread node=much: expected LEVEL=SHARE"),

@@ -122,7 +122,7 @@ WR11C2R4        2000   120     2     4               0.24              2.22e+01
     assert_allclose(row["error"], row["time"] / mean - 1, rtol=1e-12, atol=0)
     assert (row["measured_recursive_factorisation_time"], row["measured_row_swap_time"]) == (0.11, 0.03)
     assert row["measured_update_time"] is None
-    assert "1 of the measured runs are no combination of HPL.dat, such as WR11C2R4 N 2000" in error
+    assert "1 of the measured runs are not a combination of HPL.dat, such as WR11C2R4 N 2000" in error
     assert row["row_swap_time"] < row["update_time"] < row["time"]
 
     printed = hpl(*arguments)[1]

@@ -75,7 +75,7 @@ def test_long_runs_on_processors_are_sampled_without_look_ahead_only(depth, samp
 
 def test_sampling_is_refused_where_processors_differ_or_calls_deviate():
     configuration = Configuration(64_000, 64, 8, 8)
-    with pytest.raises(UsageError, match="needs processors that are alike, and no noise"):
+    with pytest.raises(UsageError, match="needs identical processors and no noise"):
         runs_of("dahu", configuration, "sampled").run(configuration, 0)
 
 

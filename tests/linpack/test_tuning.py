@@ -172,9 +172,9 @@ def test_a_file_of_another_question_is_refused_and_left_as_it_is(whatif_main, tm
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"my notes\n", "1:1: no file of `whatif tune`"),
-        (b"my notes", "1:1: no file of `whatif tune`"),
-        (b"[" * 100_000, "1:1: no file of `whatif tune`"),
+        (b"my notes\n", "1:1: not a file of `whatif tune`"),
+        (b"my notes", "1:1: not a file of `whatif tune`"),
+        (b"[" * 100_000, "1:1: not a file of `whatif tune`"),
         (bytes(range(256)), "binary"),
         (b'WHOLE{"time": 1.0}\n', "not a run of HPL"),
         (b"WHOLELASTNaN}\n", "the time is not a number above 0"),

@@ -217,7 +217,7 @@ def test_printed_quantities_have_typographic_signs():
         ),
         (("run", "jacobi2d"), ["one iteration", "stencil", "time (ms)"]),
         (("sensitivity", "jacobi2d"), ["elasticity of iteration_time", "platform.node.gpu.dram_bandwidth"]),
-        (("sensitivity", "jacobi2d", "--show", "ladder"), ["as it stands", "platform.network.inter_node"]),
+        (("sensitivity", "jacobi2d", "--show", "ladder"), ["present", "platform.network.inter_node"]),
         (("diff", "minimd", "--platform", "summit"), ["from Lassen to Summit", "platform.node.gpu_count"]),
     ],
 )

@@ -110,7 +110,7 @@ def test_irregular_traces_are_refused_with_the_rank_and_the_operation(small: Tra
 
 def test_extents_that_do_not_fit_are_refused():
     with pytest.raises(
-        UsageError, match=r"5 x 5 is no grid of 24 ranks with the 2 dimensions of the traced one \(4 x 3"
+        UsageError, match=r"5 x 5 is not a grid of 24 ranks with the 2 dimensions of the traced one \(4 x 3"
     ):
         extrapolate(GRID, 24, (5, 5))
 

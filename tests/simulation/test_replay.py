@@ -378,7 +378,7 @@ DEADLOCKS = {
         [[(SEND, 1, 64, 0, [])], [(RECEIVE, 0, 8, 0, [])]],
         ["receive of 8 B from rank 0", "gets a message of 64 B"],
     ),
-    "a size that is no number": ([[(COMPUTE, 0, np.nan, 0, [])]], ["rank 0, operation 0 (compute)", "nan s"]),
+    "a size that is not a number": ([[(COMPUTE, 0, np.nan, 0, [])]], ["rank 0, operation 0 (compute)", "nan s"]),
     "a time in the wrong unit": ([[(COMPUTE, 0, 1e12, 0, [])]], ["would take", "years", "1000000000000 s"]),
     "a rank that does not exist": ([[(SEND, 4, 8, 0, [])]], ["send of 8 B to rank 4", "the ranks are 0 to 0"]),
 }

@@ -427,5 +427,5 @@ def test_too_many_messages_are_refused():
         rounds.linear_alltoall_times(300, 8.0, placed(300), loggops_costs(**LOGGOPS), arrival[:300])
     with pytest.raises(UsageError, match="at least one block"):
         rounds.pipeline_times(8, 8.0, placed(8), SAME_POSTAL, block_count=0)
-    with pytest.raises(UsageError, match="rank 8 is no root"):
+    with pytest.raises(UsageError, match="rank 8 is not a root"):
         rounds.broadcast_times(8, 8.0, placed(8), SAME_POSTAL, root=8)

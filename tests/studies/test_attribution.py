@@ -147,7 +147,7 @@ def test_the_verb_draws_a_waterfall_that_ends_at_the_other_time(whatif_main):
         (["jacobi2d", "--platform", "a", "--platform", "b", "--platform", "c"], "at most twice"),
         (["jacobi2d", "minife", "--result", "terms.stencil"], "`terms.stencil`: no such result"),
         pytest.param(
-            ["HEAD:a.toml", "jacobi2d"], "HEAD:a.toml: `HEAD` is no revision of this repository", marks=needs_git
+            ["HEAD:a.toml", "jacobi2d"], "HEAD:a.toml: `HEAD` is not a revision of this repository", marks=needs_git
         ),
     ],
 )
@@ -198,7 +198,7 @@ def test_a_path_is_that_of_the_present_folder(whatif_main, repository, monkeypat
 @pytest.mark.parametrize(
     ("name", "code", "message"),
     [
-        ("nope:scenarios/mine.toml", 2, "`nope` is no revision of this repository"),
+        ("nope:scenarios/mine.toml", 2, "`nope` is not a revision of this repository"),
         ("HEAD:scenarios/other.toml", 2, "no `scenarios/other.toml` in HEAD"),
         ("HEAD:../mine.toml", 2, "the path must be below this folder"),
         ("HEAD:scenarios/broken.toml", 3, "HEAD:scenarios/broken.toml:2:1: application.rank_cuont"),

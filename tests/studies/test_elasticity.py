@@ -118,7 +118,7 @@ def test_a_kernel_bound_by_one_roof_follows_that_roof_alone():
     pack = found("jacobi2d", "terms.pack")
     assert_allclose(pack["application.phases.pack.operations"].elasticity, 1, rtol=1e-12, atol=0)
     assert pack[BANDWIDTH].elasticity == 0
-    # Twice the launches, twice the time: one doubling a doubling. The halved launch is no whole number.
+    # Twice the launches, twice the time: one doubling a doubling. The halved launch is not a whole number.
     launches = pack["application.phases.pack.launch_count"]
     assert_allclose(launches.elasticity, 1, rtol=1e-15, atol=0)
     assert launches.change == "x2"

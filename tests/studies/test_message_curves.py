@@ -214,9 +214,9 @@ def test_the_k_of_the_curves_is_that_of_the_selected_phase():
 
 
 def test_a_phase_that_is_no_halo_is_refused_with_those_that_are():
-    with pytest.raises(UsageError, match="`force` is no halo phase; halo phases: exchange, reverse_exchange"):
+    with pytest.raises(UsageError, match="`force` is not a halo phase; halo phases: exchange, reverse_exchange"):
         curves_of("minimd", phase="force")
-    with pytest.raises(UsageError, match="`exchang` is no halo phase; did you mean `exchange`"):
+    with pytest.raises(UsageError, match="`exchang` is not a halo phase; did you mean `exchange`"):
         curves_of("minimd", phase="exchang")
 
 

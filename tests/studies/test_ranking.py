@@ -146,7 +146,7 @@ def test_the_verb_prints_a_row_a_machine(whatif_main):
     ("options", "code", "message"),
     [
         (["--weight", "minife"], 2, "--weight minife: expected SCENARIO=VALUE"),
-        (["--weight", "minife=much"], 2, "`much` is no number"),
+        (["--weight", "minife=much"], 2, "`much` is not a number"),
         (["--reference", "minife=3 GB"], 2, "that of minife must be in s, as total_time is"),
         (["--result", "transfer_time"], 2, "on summit: transfer_time is 0 s there, which has no speedup"),
         (["--result", "transfer_time", "--reference", "minife=1 s"], 4, "no machine has an answer"),

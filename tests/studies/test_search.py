@@ -144,7 +144,7 @@ def test_points_without_a_number_are_no_answers():
     (found,), _ = searched(scenario, [f"{X}=1 .. 9"], [], Objective("total_time"), points=1500)
     assert_allclose(found.then["total_time"], 1.0, rtol=0, atol=1e-3)
     assert found.points <= 1500
-    # Without a number as it stands, the scale is that of the numbers that are found.
+    # Without a number at present, the scale is that of the numbers that are found.
     large = question_of("10 ** 20 * (1 + (x - 7) ** 2) + 0 * sqrt(x - 5)", x=2.0)
     (found,), _ = searched(large, [f"{X}=6 .. 9"], [], Objective("total_time"), points=200)
     assert_allclose(found.values[X], 7.0, rtol=1e-2, atol=0)

@@ -124,7 +124,7 @@ def test_the_verb_prints_the_value_or_the_longest_phases(whatif_main):
     assert "at best it is 1.181 ms" in err
     assert "longest phases: matvec_inner 491 us" in err
     code, out, err = whatif_main("seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 1 s")
-    assert (code, err.splitlines()[-1]) == (0, "iteration_time <= 1 s is met as it stands")
+    assert (code, err.splitlines()[-1]) == (0, "iteration_time <= 1 s is already met")
     code, _, err = whatif_main(
         "seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 4 ms", "--points", "60", "--seed", "3"
     )
@@ -137,14 +137,14 @@ def test_the_verb_prints_the_value_or_the_longest_phases(whatif_main):
         (BANDWIDTH, "iteration_time <= 4 GB", "iteration_time is in s; `4 GB` is not"),
         (BANDWIDTH, "iteration_time = 4 ms", "expected RESULT <= TIME"),
         (BANDWIDTH, "iteration_tine <= 4 ms", "did you mean `iteration_time`"),
-        (BANDWIDTH, "iteration_time <= e %", "`e %` is no share"),
+        (BANDWIDTH, "iteration_time <= e %", "`e %` is not a share"),
         (BANDWIDTH, "terms.halo <= 1 us", f"`{BANDWIDTH}` has no effect on terms.halo"),
         ("platform.node.gpu.dram_bandwidht", "iteration_time <= 4 ms", f"did you mean `{BANDWIDTH}`"),
         ("platform.name", "iteration_time <= 4 ms", "no result depends on this text"),
         (f"{BANDWIDTH}=1 s .. 2 s", "iteration_time <= 4 ms", "`1 s` is in s"),
         (f"{BANDWIDTH}=4 TB/s .. 2 TB/s", "iteration_time <= 4 ms", "LOW must be below HIGH in 4 TB/s .. 2 TB/s"),
         (f"{BANDWIDTH}=1 GB/s", "iteration_time <= 4 ms", "expected PATH, or PATH=LOW .. HIGH"),
-        (f"{BANDWIDTH}== 3 .. 4 GB/s", "iteration_time <= 4 ms", "is no number"),
+        (f"{BANDWIDTH}== 3 .. 4 GB/s", "iteration_time <= 4 ms", "is not a number"),
     ],
 )
 def test_invalid_options_are_refused(whatif_main, vary, target, message):

@@ -251,7 +251,7 @@ def test_a_deleted_file_is_told_and_written_again(mine):
     async def check(driver):
         await driver.edit(RANKS, "256")
         mine.unlink()
-        await driver.until(lambda: "no longer there" in driver.status.full)
+        await driver.until(lambda: "no longer exists" in driver.status.full)
         await driver.press("w")
         assert "rank_count = 256            # half a rack" in mine.read_text()
 

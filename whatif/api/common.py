@@ -72,7 +72,7 @@ def sampling_of(
     level: Share | None = None,
     spreads: Mapping[str, Share] | None = None,
 ) -> Sampling | None:
-    """Sampling of uncertain values; None where neither samples nor spreads are given.
+    """Sampling of uncertain values; None if neither samples nor spreads are given.
 
     Spreads alone are sampled 1024 times. Raise `UsageError` for a seed or level without samples, which has no effect,
     and for a share that is not one.

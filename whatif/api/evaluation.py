@@ -33,7 +33,7 @@ def run(
 ) -> Result:
     """Results of a scenario at one point: times in s, energy in J, and the times of its phases as `terms.NAME`.
 
-    `samples` draws the uncertain values so many times, with a random `seed`: results get a band that holds `level`
+    `samples` is the number of draws of uncertain values, with a random `seed`: results get a band that holds `level`
     of the samples (0.9 by default). `spreads` gives values without a distribution one by their grade, such as
     `{"assumed": "20%"}`. The other parameters are those of `load`.
 

@@ -258,7 +258,7 @@ def fit_kernel(
     `kernel` names the kernel of files that do not; `model` is M-0, M-1, M-2, M' or M_H-.. with a factor for each
     processor, `noise` N-0, N-1, N-2 or N' (default: by BIC); `distance` is that of messages (default: inter-node).
     `without` and `average` leave nodes out, or replace them by the mean of the others; `synthetic` draws a machine of
-    so many nodes with `seed`. Raise `UsageError` for calibrations and options that do not fit together.
+    that many nodes with `seed`. Raise `UsageError` for calibrations and options that do not fit together.
 
     >>> import whatif
     >>> fit = whatif.fit_kernel("tests/data/kernels/dahu_dgemm_calibration.csv")
@@ -275,7 +275,7 @@ def fit_kernel(
 
 
 def output_platform(output: str | Path | None, extends: str | None = None) -> PlatformSpec | None:
-    """The platform that a file holds or that a new file would extend; None where neither is named.
+    """The platform that a file holds or that a new file would extend; None if neither is named.
 
     Raise `UsageError` for a file that `FittedPlatform.write` would refuse, so that it is reported before a fit.
     """

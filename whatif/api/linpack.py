@@ -73,9 +73,9 @@ def hpl(
     first combination.
 
     `hosts` names the nodes to use in order, or a file with these names; `without_slowest` leaves out the slowest nodes;
-    `cluster` draws a machine of so many nodes with relative spreads by level: `spread="node=2%, processor=1%, day=1%,
+    `cluster` draws a machine of that many nodes with relative spreads by level: `spread="node=2%, processor=1%, day=1%,
     call=3%"` (default: those of the platform; day and call need `noise`, and a day is drawn for each replicate and
-    node); `without_uplinks` removes so many links upwards of every lowest switch of a fat tree.
+    node); `without_uplinks` removes that many uplinks of every lowest switch of a fat tree.
 
     Raise `InvalidFileError` for a wrong file and for sizes that the machine has no room for, `UsageError` for more
     than `max_points` combinations, for overrides of what HPL.dat states, and for nodes that the machine does not have.

@@ -28,7 +28,7 @@ from whatif.table import Table
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ImportedTable(PresentableTable):
-    """Measurements, a row each, with the notes of their files."""
+    """Measurements, one per row, with the notes of their files."""
 
     files: tuple[Path, ...] = ()
     """The files and folders that were read."""
@@ -106,7 +106,7 @@ def import_model(file: str | Path) -> ImportedModel:
 def import_network(files: Files, *, columns: ColumnNames | None = None, where: RowFilter = ()) -> ImportedTable:
     """Message times of OSU, IMB, Netgauge, nccl-tests, SimGrid and CSV files, or the parameters of a SimGrid platform.
 
-    A folder stands for its files. `columns` names the headings of CSV files (`message_size=size [B],time=time [us]`);
+    A folder means all its files. `columns` names the headings of CSV files (`message_size=size [B],time=time [us]`);
     `where` keeps the rows of CSV files with given values (`["nodes=2"]`). Sizes are in B, times in s. Raise
     `InvalidFileError` for unreadable files, `UsageError` for columns that do not fit.
 
@@ -167,7 +167,7 @@ def import_kernels(files: Files, *, gpu: str | None = None) -> ImportedKernels:
 def import_runs(
     files: Files, *, columns: ColumnNames | None = None, where: RowFilter = (), long: str | None = None
 ) -> ImportedTable:
-    """Measured runs, a row each, from CSV, Extra-P, Caliper, Thicket or nvidia-smi files.
+    """Measured runs, one per row, from CSV, Extra-P, Caliper, Thicket or nvidia-smi files.
 
     `columns` chooses and names columns (`time=Wall time [ms],ranks=Ranks`), `where` keeps rows with given values
     (`["gpu=V100"]`); `long` is METRIC=VALUE, the headings of CSV files with a row for each metric. Values are in base
@@ -184,7 +184,7 @@ def import_runs(
 def import_logs(
     files: Files, *, pattern: str | None = None, columns: ColumnNames | None = None, where: RowFilter = ()
 ) -> ImportedTable:
-    """Measured runs, a row each, from the output of an application in files and folders.
+    """Measured runs, one per row, from the output of an application in files and folders.
 
     `pattern` names a pattern that is shipped (`lammps`, `gromacs`, ..) or a file `NAME.toml` with regular expressions;
     without it the application is recognised by content. `columns` and `where` are those of `import_runs`. Raise

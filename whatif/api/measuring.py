@@ -22,7 +22,7 @@ def measure(
     BLAS (default: that of scipy), `launcher` the command that starts ranks of MPI (default: `mpirun -n 2`, if mpi4py
     is installed). In ranks of MPI that a launcher has started, their messages and collectives are measured, and all but
     the first end with exit code 0. GPUs are measured by torch or cupy, if one is installed. `progress` receives
-    a line on what is measured. Raise `UsageError` where nothing can be measured, and for a file that `whatif measure`
+    a line on what is measured. Raise `UsageError` if nothing can be measured, and for a file that `whatif measure`
     did not write.
 
     >>> import whatif

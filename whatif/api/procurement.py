@@ -66,7 +66,7 @@ def study_scenario(source: AnyStudy, overrides: Overrides | None = None) -> Scen
 def save_study(source: AnyStudy, overrides: Overrides, path: str | Path) -> None:
     """Write a study with overrides into its own file or another one; comments and order stay.
 
-    The new file must be usable where it is. Raise `InvalidFileError` if a file that it names is not there, `UsageError`
+    The new file must be usable where it is. Raise `InvalidFileError` if a file that it names is missing, `UsageError`
     if it cannot be written.
     """
     document = open_study(source).document

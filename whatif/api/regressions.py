@@ -65,12 +65,12 @@ class Regressions:
     def __init__(self, runs: ImportedTable) -> None:
         self.runs = runs
         self.fit = lru_cache(maxsize=32)(self._fit)
-        """Regression of a formula. Raise `UsageError` where the runs allow none."""
+        """Regression of a formula. Raise `UsageError` if the runs allow none."""
         self._left_out = lru_cache(maxsize=32)(self._cross_validated)
 
     @cached_property
     def first_formula(self) -> str:
-        """Formula to begin with. Raise `UsageError` where no column varies."""
+        """Formula to begin with. Raise `UsageError` if no column varies."""
         formula = formula_edits.first_formula(self.runs.values)
         if not formula:
             names = self.runs.values.notes.get("file", "the runs")

@@ -103,7 +103,7 @@ def fit_grid(
 
     `files` are read as by `import_runs`, with columns cells, processes, iterations, total_time and others.
     `reduction` fits K_r, `weighting` is relative or equal, `level` (default 0.95) that of the intervals; `bootstrap`
-    takes errors from so many fits to runs drawn again with `seed`. `targets` are runs to predict,
+    takes errors from that many fits to runs drawn again with `seed`. `targets` are runs to predict,
     `cells=272e6,processes=768`; `advice` finds the run that narrows the target's interval most, among those of `vary`.
     `points` shows the runs. Raise `UsageError` for missing columns and for options without effect.
 

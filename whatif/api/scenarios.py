@@ -155,7 +155,7 @@ def calibrate(
     """Corrections that measured runs support, with 95 % intervals: chosen by their error at held-out runs.
 
     `corrections` names kinds to use whatever that error: `kernels`, `messages`, `sharing`, `congestion`, `overhead`.
-    Corrections of the application hold on every platform, those of a platform on it alone. `to_toml` and `write` of the
+    Corrections of the application apply on every platform, those of a platform only there. `to_toml` and `write` of the
     result give the scenario with a `[calibration]`. The other parameters are those of `validate`.
 
     Raise `InvalidFileError` for runs that do not fit the scenario, `UsageError` for unknown corrections, those that no

@@ -74,7 +74,7 @@ def break_even(
 
     `equal_to` is a platform, or a text `PATH=VALUE`; `vary` as in `seek`, one parameter that is a number, or two: a
     curve over the second one. Parameters of the platform vary on the scenario's own platform only. `crossings` are in
-    base units; `leaders()` has the name with the smaller result if there is none, as `obstacle()` has in words.
+    base units; `leaders()` has the name with the smaller result without one, as `obstacle()` states in words.
     Raise `UsageError` for unknown names, choices, and parameters without effect on the result.
 
     >>> import whatif

@@ -24,7 +24,7 @@ def command(scenario: str, overrides: tuple[str, ...], output: Output, **options
     and added times.
 
     -o FILE.toml writes the scenario with them as `[calibration]`; its comments and other values stay. Corrections of
-    the application hold on every platform, those of a platform on it alone.
+    the application apply on every platform, those of a platform only there.
     """
     from whatif.api.scenarios import calibrate
 

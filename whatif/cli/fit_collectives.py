@@ -23,7 +23,7 @@ from whatif.cli.fit_options import PlatformTarget, columns_option, datasheet_opt
 @columns_option
 @where_option
 def command(files: tuple[Path, ...], target: PlatformTarget, platform: str | None, **options: Any) -> None:
-    """Fit starts and gaps of messages to times of collectives of GPUs, or keep times of MPI as tables.
+    """Fit starts and gaps of messages to times of GPU collectives, or keep times of MPI collectives as tables.
 
     Predictions at the largest number of ranks of each operation are checked with a fit to the smaller ones.
     """

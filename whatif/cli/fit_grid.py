@@ -46,7 +46,7 @@ def command(
     file_format: str,
     **options: Any,
 ) -> None:
-    """Fit K_w, K_b and the overheads of a structured-grid program (Sharif et al.) to runs of it.
+    """Fit K_w, K_b and the overheads of a structured-grid program (Sharif et al.) to its runs.
 
     FILES have the columns cells, processes, iterations and total_time (or C, P, I, T_t), and optionally halo_cells (H),
     computation_time (T_w), communication_time (T_c), case, ranks_per_node and inter_node_halo_cells.

@@ -36,7 +36,9 @@ where_option = click.option(
     "--where", multiple=True, metavar="HEADING=VALUE", help="Keep only rows where column HEADING equals VALUE."
 )
 long_option = click.option(
-    "--long", metavar="METRIC=VALUE", help="Headings of metric names and of their values, in CSV files with a row each."
+    "--long",
+    metavar="METRIC=VALUE",
+    help="Headings of metric names and of their values, in CSV files with one row per metric.",
 )
 distance_option = click.option(
     "--distance",

@@ -23,7 +23,7 @@ from whatif.limits import REGRESSION_TABLES
 @click.option("--folds", type=int, metavar="K", help="Cross-validate with K folds.")
 @click.option("--repeat", type=click.IntRange(1, 1000), help="Number of cross-validations.  [default: 1]")
 @click.option("--held-out", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Runs to predict.")
-@click.option("--hold-out", type=int, metavar="N", help="Predict N randomly drawn runs by the others.")
+@click.option("--hold-out", type=int, metavar="N", help="Predict N randomly drawn runs from the others.")
 @click.option("--level", help="Confidence level of the intervals.  [default: 95%]")
 @click.option(
     "--interval",

@@ -20,7 +20,7 @@ from whatif.limits import SCALING_TABLES
 @long_option
 @click.option("--predict", multiple=True, metavar="NAME=VALUE,..", help="Predict at this count, e.g. nodes=64.")
 @click.option(
-    "--series", default="", metavar="COLUMN,..", help="Columns that tell series apart.  [default: file and texts]"
+    "--series", default="", metavar="COLUMN,..", help="Columns that distinguish series.  [default: file and texts]"
 )
 @click.option("--level", help="Confidence level of the intervals.  [default: 95%]")
 @click.option("--show", type=click.Choice(SCALING_TABLES), help="Table to print.  [default: prediction, else held-out]")

@@ -67,7 +67,7 @@ def machine_options(command: Command) -> Command:
             type=click.IntRange(0),
             default=0,
             metavar="K",
-            help="Remove K of the links upwards of every lowest switch of a fat tree.",
+            help="Remove K uplinks of every lowest-level switch of a fat tree.",
         ),
     )
     for option in reversed(options):
@@ -78,7 +78,7 @@ def machine_options(command: Command) -> Command:
 @click.command("hpl")
 @click.argument("input_file", metavar="HPL.dat", type=click.Path(path_type=Path))
 @machine_options
-@click.option("--noise", is_flag=True, help="Let every kernel call deviate, as the platform states.")
+@click.option("--noise", is_flag=True, help="Draw the time of every kernel call, as the platform states.")
 @click.option("--network-noise", is_flag=True, help="Draw the time of every message from its modes.")
 @click.option("--replicates", type=click.IntRange(1, 10_000), help="Runs of each combination; default with noise: 10.")
 @click.option("--seed", type=click.IntRange(0, 2**53), help="Random seed of the first replicate; default: 0.")

@@ -40,7 +40,7 @@ def network(files: tuple[Path, ...], output: Output, columns: str | None, where:
 @files_argument
 @output_options(picture=False)
 def gpu(files: tuple[Path, ...], output: Output) -> None:
-    """Print the measured rates and bandwidths of GPUs; files of several tools one at a time."""
+    """Print the measured rates and bandwidths of GPUs from files of one tool."""
     from whatif.api.measurements import import_gpu
 
     output.write(import_gpu(files))
@@ -64,8 +64,8 @@ def transfer(files: tuple[Path, ...], output: Output) -> None:
 def kernels(files: tuple[Path, ...], gpu: str | None, output: Output) -> None:
     """Print the kernels of profiles as `[application.phases]` of a scenario, or as a table.
 
-    Where a profile has measured times, they are compared with the roofs of its GPU, and anchor the phases: times on
-    other GPUs are in the ratio of the roofs that bind.
+    Measured times in a profile are compared with the roofs of its GPU, and anchor the phases: times on
+    other GPUs scale with the binding roofs.
     """
     from whatif.api.measurements import import_kernels
 
@@ -81,7 +81,7 @@ def kernels(files: tuple[Path, ...], gpu: str | None, output: Output) -> None:
 def runs(
     files: tuple[Path, ...], output: Output, columns: str | None, where: tuple[str, ...], long: str | None
 ) -> None:
-    """Print the runs in files and folders, a row each, as `whatif fit` reads them; headings have units."""
+    """Print the runs in files and folders, one per row, as `whatif fit` reads them; headings have units."""
     from whatif.api.measurements import import_runs
 
     output.write(import_runs(files, columns=columns, where=where, long=long))
@@ -96,7 +96,7 @@ def runs(
 def logs(
     files: tuple[Path, ...], pattern: str | None, output: Output, columns: str | None, where: tuple[str, ...]
 ) -> None:
-    """Print the runs in the output of an application, a row each, as `whatif fit` reads them with -o RUNS.csv.
+    """Print the runs in the output of an application, one per row, as `whatif fit` reads them with -o RUNS.csv.
 
     Patterns: cloverleaf, gromacs, hpcg, hpl, lammps, mlperf, opensbli, or a file (docs/runs.md).
     """

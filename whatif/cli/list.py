@@ -12,7 +12,7 @@ from whatif.limits import LISTED
 @click.argument("what", type=click.Choice(LISTED))
 @click.argument("scenario", required=False)
 @click.option(
-    "--platform", metavar="NAME|FILE", help="Parameters on this platform; without SCENARIO those of it alone."
+    "--platform", metavar="NAME|FILE", help="Parameters on this platform; without SCENARIO only those of the platform."
 )
 def command(what: str, scenario: str | None, platform: str | None) -> None:
     """List the shipped files, or every parameter of SCENARIO (jacobi2d) with value, use, grade and source.

@@ -24,7 +24,7 @@ _HELP: Final[dict[str, str]] = {
     "serve": "Show the explorer in a browser.",
     "run": "Evaluate a scenario, or sweep its parameters.",
     "simulate": "Simulate a trace, or a scenario, message by message.",
-    "tune": "Search the parameters of HPL, or the decomposition of a grid.",
+    "tune": "Search parameters of HPL, grid layouts, or plans of transformers.",
     "measure": "Measure this machine and write it as a platform.",
     "fit": "Fit a platform to measurements, or a model to your own runs.",
     "import": "Read files of measurements and profiles of other programs.",

@@ -19,13 +19,13 @@ from whatif.cli.study_output import progress
 @click.option("--blas", type=click.Path(dir_okay=False), metavar="FILE",
               help="BLAS that your programs use, such as libblas.so.3.  [default: that of scipy]")  # fmt: skip
 @click.option("--launcher", metavar="COMMAND",
-              help="Command that starts the ranks of MPI that are measured.  [default: mpirun -n 2]")  # fmt: skip
+              help="Command that starts the measured MPI ranks.  [default: mpirun -n 2]")  # fmt: skip
 @format_option
 def command(output: Path | None, file_format: str, **options: Any) -> None:
     """Measure this machine: memory, caches, flop rates, the kernels of HPL, messages and collectives of MPI, GPUs.
 
-    Do it on an idle machine. The values are written with their sources, dates and standard errors; what cannot be
-    measured is marked as assumed.
+    Run it on an idle machine. The values are written with their sources, dates and standard errors; values
+    that cannot be measured are marked as assumed.
     """
     from whatif.api.measuring import measure
 

@@ -14,7 +14,7 @@ from whatif.cli.options import platform_option, platforms_option, show_notes
 @click.command("new")
 @click.argument("name", metavar="NAME")
 @platform_option
-@click.option("--gpu", metavar="PART", help="GPU of a machine of its own: a part that `whatif list parts` names.")
+@click.option("--gpu", metavar="PART", help="GPU of a new machine: a part from `whatif list parts`.")
 @click.option("--gpus-per-node", type=click.IntRange(1), metavar="N", help="GPUs of a node.  [default: 1]")
 @click.option("--processor", metavar="PART", help="Processor of the machine.  [default: a generic one]")
 @click.option("--sockets-per-node", type=click.IntRange(1), metavar="N", help="Processors of a node.  [default: 1]")
@@ -28,7 +28,7 @@ from whatif.cli.options import platform_option, platforms_option, show_notes
 )
 @platforms_option
 def command(name: str, **options: Any) -> None:
-    """Write the scenario NAME.toml, and with parts its machine NAME_machine.toml; files that exist are not touched.
+    """Write the scenario NAME.toml, and with parts its machine NAME_machine.toml; no file is overwritten.
 
     The machine is a --platform (default: summit), or parts: a GPU, a processor, a network. Motifs: allreduce, cg,
     gemm, stencil and others (docs/builder.md).

@@ -10,5 +10,8 @@ on_option = click.option(
          "address of a scheduler, `tcp://HOST:8786`.",
 )  # fmt: skip
 workers_option = click.option(
-    "--workers", type=click.IntRange(1, 4096), metavar="N", help="With --on: number of workers, by default one a core."
+    "--workers",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help="With --on: number of workers, by default one per core.",
 )

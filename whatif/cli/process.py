@@ -14,7 +14,7 @@ _ENDING: Final = ("SIGTERM", "SIGHUP")
 
 
 class Ended(KeyboardInterrupt):
-    """Signal that quits the program as Ctrl+C does: files being written are removed or kept to go on with."""
+    """Signal that quits the program as Ctrl+C does: files being written are removed or kept to resume from."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"ended by {signal.Signals(number).name}")

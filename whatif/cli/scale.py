@@ -29,11 +29,11 @@ def command(
 ) -> None:  # fmt: skip
     """Plan the scaling of SCENARIO on full nodes: strong scaling of its whole grid, weak scaling of a rank's cells.
 
-    With T the time of an iteration on P ranks and P_b the fewest ranks that have an answer: strong scaling has the
+    With T the time of an iteration on P ranks and P_b the fewest feasible ranks: strong scaling has the
     speedup T(P_b) / T(P) and the efficiency T(P_b) P_b / (T(P) P), weak scaling the efficiency T(P_b) / T(P). The
     isoefficiency (Grama, Gupta and Kumar 1993) is the growth of the cells W of the whole grid with P that keeps
     --efficiency. Memory is that of a device, and grows with the cells of its ranks. Node-hours are nodes times the
-    total time of the job. Exits with 4 if no number of nodes has an answer.
+    total time of the job. Exits with 4 if no number of nodes is feasible.
     """
     from whatif.api.decisions import scale
 

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
               help="Bound of a result or parameter: `iteration_time <= 5 ms`, `terms.halo <= 80 %` of the present "
               "value, or >=.")  # fmt: skip
 @click.option("--minimise", metavar="RESULT", help="Result, phase (terms.NAME) or parameter to minimise.")
-@click.option("--maximise", metavar="RESULT", help="One to maximise; by default the values change as little as "
-              "possible.")  # fmt: skip
-@click.option("--equal-to", metavar="PLATFORM", help="Platform, or PATH=VALUE, with which the result of the scenario "
-              "is the same: for one parameter, or as a curve over a second one.")  # fmt: skip
+@click.option("--maximise", metavar="RESULT", help="Result, phase or parameter to maximise; by default the values "
+              "change as little as possible.")  # fmt: skip
+@click.option("--equal-to", metavar="PLATFORM", help="Find where the result equals that on PLATFORM or with PATH=VALUE:"
+              " values of one parameter, or a curve over a second one.")  # fmt: skip
 @click.option("--result", help="Result that --equal-to compares.  [default: iteration_time]")
 @click.option("--pareto", "objectives", metavar="RESULT,..",
               help="Objectives of a Pareto front, to minimise or, as `max RESULT`, to maximise.")  # fmt: skip

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @scenario_options
 @click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
 @click.option("--show", type=click.Choice(["tornado", "ladder", "sobol"]), default="tornado", show_default=True,
-              help="Elasticities of all parameters; bottlenecks, the worst first; or Sobol' indices of the uncertain "
+              help="Elasticities of all parameters; bottlenecks in order; or Sobol' indices of the uncertain "
                    "values.")  # fmt: skip
 @uncertainty_options
 @click.option("--all", "everything", is_flag=True, help="Include parameters without effect.")

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 @click.command("study")
 @click.argument("source", required=False, metavar="STUDY")
 @click.option("--new", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write a commented study to begin with; a file that exists is not touched.")  # fmt: skip
+              help="Write a commented example study; an existing file is not overwritten.")  # fmt: skip
 @click.option("--show", type=click.Choice(["bids", "jobs", "commitments", "turns", "changes", "options", "questions"]),
               default="bids", show_default=True,
-              help="Bids; jobs of every application; values to commit to; where the ranking changes; with which "
-              "changes a bid wins; the options that the study names; questions to the vendors.")  # fmt: skip
+              help="Bids; jobs of every application; values to commit to; turning points of the ranking; changes "
+              "with which a bid wins; options of the study; questions to the vendors.")  # fmt: skip
 @click.option("--sweep", metavar="PATH=SPEC",
               help="Values of one parameter of the study, e.g. limits.power='2 MW .. 4 MW linear 9'.")  # fmt: skip
 @set_option

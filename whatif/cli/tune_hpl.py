@@ -28,7 +28,7 @@ from whatif.cli.parallel_options import on_option, workers_option
 @click.option("--swaps", metavar="NAME,..", help="binary_exchange, spread_roll, mix; default: all.")
 @click.option("--depths", metavar="DEPTH,..", default="0, 1", show_default=True, help="Panels of look-ahead.")
 @click.option("--candidates", type=click.IntRange(1, 100_000), default=200, show_default=True,
-              help="Combinations to simulate, drawn at random where there are more.")  # fmt: skip
+              help="Combinations to simulate, drawn at random if there are more.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**53), default=0, show_default=True, help="Random seed.")
 @click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Keep every run in this file; the same search continues from it.")  # fmt: skip
@@ -41,7 +41,7 @@ def command(overrides: tuple[str, ...], write_input: Path | None, output: Output
     """Search N, NB, P x Q, broadcast, swap and look-ahead of HPL for the highest rate that the memory allows.
 
     Candidates are simulated on small matrices first, the better ones on larger ones, the best at full size; then single
-    parameters of the best are changed as long as that helps. Prints the ten best, also when interrupted.
+    parameters of the best are varied while the rate improves. Prints the ten best, also when interrupted.
     """
     from whatif.api.linpack import TuningInterrupted, TuningObserver, require_folder, tune_hpl
 

@@ -20,7 +20,9 @@ from whatif.cli.output import Output, output_options
     show_default=True,
     help="Number of fastest plans, and of those on the Pareto front.",
 )
-@click.option("--worth", is_flag=True, help="Report what more memory, bandwidth, links, GPUs a domain and ports bring.")
+@click.option(
+    "--worth", is_flag=True, help="Report the gain from more memory, bandwidth, links, ports and GPUs per domain."
+)
 @output_options(picture=False)
 def command(scenario: str, overrides: tuple[str, ...], output: Output, **options: Any) -> None:
     """Search the plan of SCENARIO, of training or serving, for the fastest one that fits the memory.

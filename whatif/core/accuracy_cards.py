@@ -84,7 +84,7 @@ def _elsewhere(own: AccuracyCard, model: AccuracyCard) -> AccuracyCard:
 
 
 def accuracy_notes(program: Program) -> Iterator[str]:
-    """How far predictions were from runs of the scenario, or that there are none to compare with."""
+    """Notes on the error of predictions at runs of the scenario, or on missing runs."""
     own = own_card(program, "iteration")
     parts = {name: card for name, card in program.loaded.scenario.accuracy.items() if name != "iteration"}
     if own is not None:

@@ -150,7 +150,7 @@ def _at_end(space: ResultSpace, index: tuple[int, ...]) -> str:
 
 
 def _margin(space: ResultSpace, index: tuple[int, ...], second: int) -> str:
-    """How far the optimum is ahead of the second best point; on a continuous axis, where the result is level."""
+    """Lead of the optimum over the second best point; on a continuous axis, the range of equal results."""
     if not space.discrete:
         return _level(space, index[0]) if len(space.axes) == 1 else ""
     other = np.unravel_index(second, space.values.shape)

@@ -62,7 +62,7 @@ class TermExplanation(Presentable):
         return tuple(lines(self.tree, self.depth))
 
     def table(self) -> Table:
-        """One row a node: its depth, the argument that it supplies, name, value, share of the iteration, grade, source
+        """One row per node: its depth, the argument it supplies, name, value, share of the iteration, grade, source
         and equation."""
         columns = {
             "depth": ONE, "argument": None, "name": None, "value": None, "share": ONE, "grade": None, "source": None,
@@ -71,7 +71,7 @@ class TermExplanation(Presentable):
         return Table.of_rows(columns, list(_rows(self.tree, 0, self.depth)))
 
     def raise_if_infeasible(self) -> None:
-        """Raise `InfeasiblePointError` where the point is infeasible."""
+        """Raise `InfeasiblePointError` if the point is infeasible."""
         if self.reasons:
             raise InfeasiblePointError(f"infeasible: {'; '.join(self.reasons)}")
 

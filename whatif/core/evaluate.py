@@ -59,7 +59,7 @@ class Evaluation:
         return np.broadcast_to(self.masked(self.values[term]), shape)
 
     def reason(self) -> Texts | None:
-        """First reason why each point is infeasible, empty at feasible points; None where all points are feasible."""
+        """First reason why each point is infeasible, empty at feasible points; None if all points are feasible."""
         result: Texts | None = None
         for constraint in self.program.constraints:
             failed = ~(self.values[constraint.term] > 0)
@@ -71,7 +71,7 @@ class Evaluation:
         return result
 
     def shortage(self) -> str:
-        """What a single point lacks, as `2048 needed, 576 available`; empty for several points and other reasons."""
+        """Shortage at a single point, as `2048 needed, 576 available`; empty for several points and other reasons."""
         failed = [item.term for item in self.program.constraints if not np.all(self.values[item.term] > 0)]
         inputs = self.program.terms[failed[0]].inputs if failed else {}
         kinds = (
@@ -160,7 +160,7 @@ def _called(program: Program, term: Term, values: Values) -> tuple[FloatArray, T
 
 
 def _possible(program: Program, values: Values) -> FloatArray | None:
-    """1 where all constraints hold, else 0; None where they hold everywhere."""
+    """1 where all constraints hold, else 0; None if they hold everywhere."""
     result: FloatArray | None = None
     for constraint in program.constraints:
         fulfilled = values[constraint.term]

@@ -53,7 +53,7 @@ def timeline(program: Program, evaluation: Evaluation) -> Timeline:
     starts before the earlier one ends, by the time that is hidden (`fraction` of the shorter one), and
     has a second lane where any is. Phases that the file lists between the two wait until both are over: the model
     hides nothing behind them. So exactly the stated time is saved, and the last end is the iteration's time. Phases
-    without time have bars without length. Raise `InfeasiblePointError` where the point has no answer.
+    without time have bars without length. Raise `InfeasiblePointError` if the point has no answer.
     """
     result = possible_result(evaluation)
     times = {name: float(time) for name, time in result.terms.items()}

@@ -12,7 +12,7 @@ _RANKS = "placement.ranks_per_node"
 
 
 def kernel_notes(program: Program) -> Iterator[str]:
-    """Remarks on the ranks of a node and on the kernels of a program; none where kernels run on GPUs."""
+    """Remarks on the ranks of a node and on the kernels of a program; empty if kernels run on GPUs."""
     scenario = program.loaded.scenario
     if scenario.on_gpus:
         return

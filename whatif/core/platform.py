@@ -101,7 +101,7 @@ def _plain(value: Any, at: KeyPath, name: str) -> Any:
         return plain.name if isinstance(plain, Platform) else str(plain)
     if not isinstance(plain, str | bool | int | float):
         hint = "leave the key out" if plain is None else "expected a text, number, boolean, list or table"
-        raise InvalidFileError([Problem(name, 0, 0, dotted(at), f"{plain!r} is no value of a file: {hint}")])
+        raise InvalidFileError([Problem(name, 0, 0, dotted(at), f"{plain!r} is not a value of a file: {hint}")])
     return plain
 
 

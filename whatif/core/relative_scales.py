@@ -78,7 +78,7 @@ def relative_map(
 ) -> HeatMap:
     """Heat map of a column as a ratio to other values of it, a single one or one for each point, which have a name.
 
-    Raise `UsageError` where the scale has no meaning.
+    Raise `UsageError` if the scale has no meaning.
     """
     if relation == "value":
         return plot

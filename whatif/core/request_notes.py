@@ -49,7 +49,7 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
 
 
 def _message_notes(program: Program) -> Iterator[str]:
-    """Path of the messages between GPUs, and parameters that stand for others."""
+    """Path of the messages between GPUs, and parameters that replace others."""
     application = program.loaded.scenario.application
     sending = any(isinstance(phase, HaloPhase | CollectivePhase) for phase in application.phases.values())
     buffers = Context(Wiring(program.loaded, program.parameters)).buffers if sending else "host"

@@ -44,7 +44,7 @@ CHUNK_POINTS: Final = 65_536
 
 
 def why_not(forbidden: Texts | None, numbers: FloatArray) -> Texts:
-    """Reason why each number is missing: an infeasible point, or an infinite time; empty where it is not."""
+    """Reason why each number is missing: an infeasible point, or an infinite time; empty if it is not."""
     reason = np.broadcast_to("" if forbidden is None else forbidden, numbers.shape).astype(object)
     reason[~np.isfinite(numbers) & (reason == "")] = NO_NUMBER
     return reason
@@ -55,7 +55,7 @@ class Result(Presentable):
     """Columns and phase times over a grid; every array broadcasts to the grid's shape.
 
     `grades` are the lowest grades of the values that the results depend on; `forbidden` are the reasons of infeasible
-    points, empty at feasible ones, None where all are feasible; `extrapolated` are inputs outside their fitted range
+    points, empty at feasible ones, None if all are feasible; `extrapolated` are inputs outside their fitted range
     (`PHASE: ..`), and where.
     """
 
@@ -75,7 +75,7 @@ class Result(Presentable):
     elsewhere: str = ""
     """Lowest grade of the whole grid if this is a part of one, else empty."""
     shortage: str = ""
-    """What a single infeasible point lacks, in words."""
+    """Shortage at a single infeasible point, in words."""
 
     @cached_property
     def grade(self) -> str:
@@ -84,7 +84,7 @@ class Result(Presentable):
 
     @cached_property
     def reason(self) -> Texts:
-        """Reason why each point of the grid has no result, empty where it has one."""
+        """Reason why each point of the grid has no result, empty if it has one."""
         return why_not(self.forbidden, self.grid.spread(self.columns["total_time"]))
 
     @property
@@ -100,7 +100,7 @@ class Result(Presentable):
         return tuple(text for text in dict.fromkeys(self.reason.ravel().tolist()) if text)
 
     def table(self) -> Table:
-        """One row a point: swept parameters, columns, phase times (`terms.NAME`), reason if it is infeasible, the
+        """One row per point: swept parameters, columns, phase times (`terms.NAME`), reason if it is infeasible, the
         lowest grade of its inputs, and the phases outside the range they were fitted in."""
         columns = {path: self._coordinate(path) for path in self.grid.parameters()}
         for name in (*self.columns, *(f"terms.{phase}" for phase in self.terms)):

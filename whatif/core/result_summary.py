@@ -14,7 +14,7 @@ from whatif.core.result import Result
 from whatif.schema.parameters import worst
 
 _LARGE_SHARE: Final = 0.2
-"""Share of added time from which on it is noted."""
+"""Least share of added time that is noted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Tally:
     outside: tuple[str, ...] = ()
     """Columns with values outside of their bands."""
     shortage: str = ""
-    """What a single infeasible point lacks, in words."""
+    """Shortage at a single infeasible point, in words."""
     added: float = 0.0
     """Largest share of the iteration that a calibration adds."""
 

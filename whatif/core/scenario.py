@@ -60,7 +60,7 @@ class Scenario:
     ) -> Scenario:
         """Scenario of nested tables with the keys and values of a scenario file, from a mapping, keywords or both.
 
-        `platform` is a name, the path of a file, a `Platform`, or a table as in a file; `name` stands for the file in
+        `platform` is a name, the path of a file, a `Platform`, or a table as in a file; `name` is the file name in
         tables and messages. The values are checked when the scenario is first used: `InvalidFileError`.
 
         >>> import whatif
@@ -177,7 +177,7 @@ class Scenario:
     def with_phase(self, edit: PhaseEdit) -> Scenario:
         """Scenario after an edit of its phases; overrides follow a renamed phase and go with a deleted one.
 
-        Raise `UsageError` or `InvalidFileError` for an edit that cannot be.
+        Raise `UsageError` or `InvalidFileError` for an impossible edit.
         """
         document = edited(self.document, edit, self.folders)
         return Scenario(document, self.platform, edit.overrides(self.overrides), self.folders, self.built)

@@ -150,7 +150,7 @@ class Session:
     def edit(self, path: str, text: str) -> Session:
         """The session with another value, which may be relative to the present one, such as `x2`.
 
-        Raise `WhatifError` where the value is not allowed.
+        Raise `WhatifError` if the value is not allowed.
         """
         if self._unstated(path) or (text.strip() == NONE and self._removable(path)):
             return self.with_scenario(self.scenario.with_overrides({path: text}))
@@ -173,7 +173,7 @@ class Session:
         return path not in known and is_known(ScenarioSpec, self.program.loaded.layers, tuple(path.split(".")))
 
     def _removable(self, path: str) -> bool:
-        """Whether `none` removes the value of a path, and is none of its choices."""
+        """Whether `none` removes the value of a path, and is not one of its choices."""
         return removes(ScenarioSpec, self.program.loaded.layers, tuple(path.split(".")))
 
     def absolute(self, path: str, text: str) -> str:
@@ -195,7 +195,7 @@ class Session:
             return False
 
     def _original(self, path: str) -> Parameter | None:
-        """The parameter as the file has it; None where it has not, or where another platform takes its place."""
+        """The parameter as the file has it; None if it has not, or where another platform takes its place."""
         original = self.scenario.original
         if original is None or (self.scenario.platform is not None and path.startswith(f"{PLATFORM_PARAMETER}.")):
             return None

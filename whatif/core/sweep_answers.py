@@ -45,7 +45,7 @@ class Answers(Presentable):
         return next((answer for answer in self.answers if answer.kind == "optimum"), None)
 
     def table(self) -> Table:
-        """One row an answer: kind, places, result and sentence."""
+        """One row per answer: kind, places, result and sentence."""
         names = dict.fromkeys(name for answer in self.answers for name in answer.at)
         places = {name: Column(np.array([answer.at.get(name) for answer in self.answers], object)) for name in names}
         values = Column(np.array([answer.value for answer in self.answers], np.float64))

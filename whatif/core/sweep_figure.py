@@ -71,7 +71,7 @@ def heat_map(
 ) -> HeatMap:
     """A sweep of two parameters as a map of the column `y`, the first parameter across and the second one up.
 
-    Further axes stay at their first place. `here` is the present point on both axes, None where it is on neither.
+    Further axes stay at their first place. `here` is the present point on both axes, None if it is on neither.
     """
     first, second = result.grid.axes[:2]
     values, (x, up) = _over_two_axes(result.grid.spread(array_of(result, y))), here or (None, None)

@@ -26,7 +26,7 @@ Reference = str | Quantity
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """Unit and core axes of an argument or result, from the annotation; None where anything is accepted."""
+    """Unit and core axes of an argument or result, from the annotation; None if anything is accepted."""
 
     dimension: Dimension | None
     core: tuple[str, ...] | None

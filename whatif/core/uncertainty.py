@@ -1,6 +1,6 @@
 """Uncertain values: samples of their distributions as one more axis of the grid, and the bands of results.
 
-Samples are those of a scrambled Sobol' sequence (Owen 1998), of which quantiles converge faster than of random ones.
+Samples are those of a scrambled Sobol' sequence (Owen 1998), whose quantiles converge faster than random ones.
 Values of one fit are correlated by a Gaussian copula, which is exact for normal distributions.
 """
 

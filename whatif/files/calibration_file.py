@@ -88,7 +88,7 @@ def scenario_text(scenario: Scenario, entries: Mapping[KeyPath, Any], replaced: 
 def runs_entry(runs: Path, path: Path | None) -> dict[KeyPath, Any]:
     """Name of the file of runs, which is copied into the folder of a scenario's file.
 
-    Raise `UsageError` where another file has its name there.
+    Raise `UsageError` if another file has its name there.
     """
     if path is None:
         return {}

@@ -31,7 +31,7 @@ class DataSet:
     """Parts of the grid of one request; `known` are the complete ones."""
 
     def __init__(self, folder: Path, request: EvaluationRequest, points: int) -> None:
-        """Open a data set to continue, or create it, with at most so many points a part.
+        """Open a data set to continue, or create it, with at most `points` points per part.
 
         Raise `UsageError` for a folder of other inputs or files, or one that cannot be written.
         """

@@ -1,4 +1,4 @@
-"""The editor of the person: its command line, and the file and line of a parameter."""
+"""Text editor of the user: its command line, and the file and line of a parameter."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FilePlace:
 
 
 def editor_command(environment: Mapping[str, str], place: FilePlace) -> list[str]:
-    """Command that opens a file at a line in $VISUAL, else in $EDITOR; raise `UsageError` where neither is set."""
+    """Command that opens a file at a line in $VISUAL, else in $EDITOR; raise `UsageError` if neither is set."""
     name = "VISUAL" if environment.get("VISUAL", "").strip() else "EDITOR"
     text = environment.get(name, "").strip()
     if not text:
@@ -51,7 +51,7 @@ def editor_command(environment: Mapping[str, str], place: FilePlace) -> list[str
 
 
 def place_of(path: str, loaded: Loaded, scenario: Path) -> FilePlace | None:
-    """Line that states a parameter, or the nearest table around it, in the files of the person; else the `scenario`.
+    """Line that states a parameter, or the nearest table around it, in the files of the user; else the `scenario`.
 
     Files that came with the program are left out, as a scenario states other values for them; None if there are no
     others.

@@ -49,7 +49,7 @@ class FittedCollectives(FittedPlatform[CollectivesFit]):
     """Fitted collectives."""
 
     def table(self, *, in_words: bool = False) -> Table:
-        """One row a parameter; or one row a table of times where nothing is fitted."""
+        """One row per parameter; or one row per table of times where nothing is fitted."""
         return super().table(in_words=in_words) if self.fits else table_of_tables(list(self.detail.tables))
 
 

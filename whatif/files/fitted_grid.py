@@ -57,7 +57,7 @@ class FittedGrid(FittedModel):
         )
 
     def _case(self, case: str | None) -> str:
-        """The case whose K_w is written. Raise `UsageError` where it is unclear or has no run."""
+        """The case whose K_w is written. Raise `UsageError` if it is unclear or has no run."""
         cases = self.study.fit.runs.cases
         named = [str(name) for runs in self.study.targets[:1] for name in runs.case.tolist()]
         if case is not None and named not in ([], [case]):

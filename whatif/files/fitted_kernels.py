@@ -39,7 +39,7 @@ class ProcessorChoice:
 
     @property
     def option(self) -> str:
-        """The first stated option that needs calibrated processors; empty where none is stated."""
+        """The first stated option that needs calibrated processors; empty if none is stated."""
         stated = {"--without": self.without, "--average": self.average, "--synthetic": self.synthetic is not None}
         return next((name for name, value in stated.items() if value), "")
 
@@ -144,7 +144,7 @@ class _ChosenProcessors:
 
 
 def _chosen_processors(found: Processors | None, choice: ProcessorChoice) -> _ChosenProcessors | None:
-    """Factors of the processors after a choice; None where no processors were calibrated."""
+    """Factors of the processors after a choice; None if no processors were calibrated."""
     if found is None:
         if choice.option:
             raise UsageError(f"{choice.option}: no processors were calibrated (M_H of dgemm)")

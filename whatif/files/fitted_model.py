@@ -56,7 +56,7 @@ class ScenarioTarget:
 
     @property
     def ranks_per_node(self) -> dict[str, int]:
-        """Key `ranks_per_node` of the application, where the platform has no default and the runs tell none."""
+        """Key `ranks_per_node` of the application, if neither the platform nor the runs state it."""
         return {"ranks_per_node": 1} if self.machine else ranks_per_node(load_platform(self.platform)[0])
 
     @classmethod

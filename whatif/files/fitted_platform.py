@@ -37,7 +37,7 @@ class FittedPlatform(Presentable, Generic[Detail]):
     notes: tuple[str, ...] = ()
 
     def table(self, *, in_words: bool = False) -> Table:
-        """One row a parameter: value, standard error, number of points, and their relative scatter.
+        """One row per parameter: value, standard error, number of points, and their relative scatter.
 
         Values are in base units; `in_words` writes them as texts with units.
         """

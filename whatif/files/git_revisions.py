@@ -33,7 +33,7 @@ def checked_out(text: str) -> Iterator[Path]:
     """
     revision, _, path = text.partition(":")
     commit = _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], text,
-                  f"`{revision}` is no revision of this repository").decode().strip()  # fmt: skip
+                  f"`{revision}` is not a revision of this repository").decode().strip()  # fmt: skip
     wanted = PurePosixPath(path)
     if wanted.is_absolute() or ".." in wanted.parts:
         raise UsageError(f"{text}: the path must be below this folder")

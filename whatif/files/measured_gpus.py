@@ -43,7 +43,7 @@ def part_of(gpus: GPUs) -> str | None:
 
 
 def gpu_changes(found: Measurements) -> Iterator[PlatformChange]:
-    """Number, data sheet, links and measured rates; none where there is neither a data sheet nor a measured rate."""
+    """Number, data sheet, links and measured rates; empty without a data sheet and measured rates."""
     gpus = found.machine.gpus
     if gpus is None or not describable(found):
         return
@@ -68,7 +68,7 @@ def describable(found: Measurements) -> bool:
 
 
 def gpu_warnings(found: Measurements) -> Iterator[str]:
-    """What the file does not have of the GPUs."""
+    """Values of the GPUs that the file lacks."""
     if (gpus := found.machine.gpus) is None:
         return
     yield from gpus.warnings

@@ -31,7 +31,9 @@ def model_text(fit: RunsFit, source: str) -> str:
             "the runs lie on the model exactly: there is no scatter to estimate its errors from; not written"
         )
     if "residual" in formula.variables:
-        raise UsageError("`residual` is the scatter in a model file: name the column otherwise, --columns x=residual")
+        raise UsageError(
+            "column name `residual` is reserved for the scatter in a model file; rename it with --columns x=residual"
+        )
     keys = [term.key for term in formula.terms]
     values = dict(zip(keys, map(float, fit.coefficients), strict=True))
     units = {name: _unit(fit, name) for name in formula.variables}

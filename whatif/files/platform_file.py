@@ -191,7 +191,7 @@ def _patterns(change: PlatformChange, data: Mapping[str, Any]) -> list[str]:
 
 
 def target_platform(path: Path | None, extends: str | None) -> PlatformSpec | None:
-    """The platform that a file holds or that a new file would extend; None where neither is named.
+    """The platform that a file holds or that a new file would extend; None if neither is named.
 
     Raise `UsageError` for a file that cannot be written, so that it is reported before a fit.
     """
@@ -215,7 +215,7 @@ def write_platform(path: Path, change: PlatformChange, extends: str | None = Non
     """Update a platform file, or make one that extends another platform; return its text.
 
     The new text is loaded first and must have the changed values. Raise `UsageError` or `InvalidFileError`
-    for a file that is no platform, for a new one that extends nothing, and where it cannot be written; then nothing
+    for a file that is not a platform, for a new one that extends nothing, and where it cannot be written; then nothing
     is changed.
     """
     document = present(path, extends)

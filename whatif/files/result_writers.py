@@ -82,7 +82,7 @@ def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def write_csv(results: Iterable[Result], out: TextIO) -> None:
-    """One row a point in base units; the header names the unit, `total_time [s]`; `impossible` is a reason or empty."""
+    """One row per point in base units; the header has the unit, `total_time [s]`; `impossible` is a reason or empty."""
     for number, result in enumerate(results):
         csv_rows(result.table(), out, heading=number == 0)
 
@@ -199,7 +199,7 @@ def _arrow(values: NDArray[Any]) -> Any:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; a name that no file can have is none."""
+    """Whether a path is a folder; False for an impossible file name."""
     try:
         return path.is_dir()
     except OSError:

@@ -51,7 +51,7 @@ class KeptLines:
         lines = text.split("\n")
         stored = _object(lines[0]).get("question")
         if not isinstance(stored, dict):
-            raise refuse(name, f"no file of `{program}`; it is left as it is: name another", 1)
+            raise refuse(name, f"not a file of `{program}`, not overwritten; choose another file", 1)
         other = next((key for key in {**inputs, **stored} if stored.get(key) != inputs.get(key)), None)
         if other is not None:
             was = f"{other} was {_short(stored.get(other))} and is {_short(inputs.get(other))}"

@@ -48,7 +48,7 @@ def trace_phases(path: Path, machine: PlatformSpec, folder: Path | None) -> str:
     """Tables of the phase that replays a trace, and of its ranks. Raise `UsageError` for one in another folder."""
     path = path.resolve()
     if folder is None or path.parent != folder.resolve():
-        place = "its scenario, which is no file" if folder is None else f"the scenario, {shown_path(folder)}"
+        place = "its scenario, which is not a file" if folder is None else f"the scenario, {shown_path(folder)}"
         raise UsageError(f"{shown_path(path)}: a trace is read from the folder of {place}: copy it there")
     return toml_text({"application": _application(path, machine, "")})
 

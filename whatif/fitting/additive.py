@@ -25,7 +25,7 @@ class Additive:
     """A sum of smooth functions, one of each variable, fitted to the runs of a regression."""
 
     fit: FloatArray
-    """Of shape (runs,), in the unit of the response."""
+    """Shape (runs,), in the unit of the response."""
     residual_standard_error: float
     """In the unit that the terms give: of the response, or of its logarithm."""
     freedom: float
@@ -41,7 +41,7 @@ def additive(fit: RunsFit) -> Additive:
     """Penalised cubic splines of the variables of a regression, without interactions.
 
     One penalty for all, of 17 that are tried, with the least generalised cross-validation error
-    `n RSS / (n - freedom)²`. Raise `UsageError` where no variable has four values, and for too few runs.
+    `n RSS / (n - freedom)²`. Raise `UsageError` if no variable has four values, and for too few runs.
     """
     from statsmodels.gam.api import BSplines, GLMGam
     from statsmodels.tools.sm_exceptions import PerfectSeparationError

@@ -44,7 +44,7 @@ class KernelFit:
     noise: str
     """One of `NOISES`."""
     fits: tuple[Fit, ...]
-    """Of `kernels.KERNEL`, of its `deviation` unless the noise is N-0, and of `offloaded` for M'."""
+    """Fits of `kernels.KERNEL`, of its `deviation` unless the noise is N-0, and of `offloaded` for M'."""
     processors: Processors | None
     """Processors of model M_H, else None."""
     comparison: Table
@@ -59,7 +59,7 @@ def kernel_name(name: str) -> str:
     """Kernel of a name; raise `UsageError` for an unknown one."""
     if name.lower() not in KERNEL_NAMES:
         raise UsageError(
-            f"`{name}` is no kernel of HPL{did_you_mean(name.lower(), KERNEL_NAMES)}: {', '.join(KERNEL_NAMES)}"
+            f"`{name}` is not a kernel of HPL{did_you_mean(name.lower(), KERNEL_NAMES)}: {', '.join(KERNEL_NAMES)}"
         )
     return name.lower()
 
@@ -71,7 +71,7 @@ def fit_kernel(table: Table, kernel: str, model: str | None = None, noise: str |
     or N-2, since N-0 has no scatter, and N-2 if the times span a decade or more, since with N-1 only the long calls
     would count.
     Coefficients are never below zero. Raise `UsageError` for a missing column, fewer calls than
-    `FEWEST_POINTS` or than a model has terms, sizes that are all equal, and times that cannot be.
+    `FEWEST_POINTS` or than a model has terms, sizes that are all equal, and impossible times.
     """
     if model is not None and model not in MODELS:
         raise UsageError(f"unknown model `{model}`; there are {', '.join(MODELS)}")

@@ -85,7 +85,7 @@ def candidates(samples: Samples) -> Iterator[Candidate]:
 def _fitted(
     samples: Samples, model: str, noise: Noise, names: tuple[str, ...], thresholds: Mapping[str, float]
 ) -> Candidate | None:
-    """A model fitted to calls; None where these are too few for it."""
+    """A model fitted to calls; None if these are too few for it."""
     count, per_processor = len(samples.time), model.startswith(PER_PROCESSOR)
     if (model[-1] == "'" and not thresholds) or count <= 2 * len(names):
         return None
@@ -177,7 +177,7 @@ def _inside(samples: Samples, thresholds: Mapping[str, float]) -> NDArray[np.boo
 
 
 def _thresholds(samples: Samples) -> dict[str, float]:
-    """Least M, N and K of the calls of another kind (M'), of least criterion; empty where there are too few calls.
+    """Least M, N and K of the calls of another kind (M'), of least criterion; empty if there are too few calls.
 
     Every size is tried at several places while the others stay, in turn, beginning with one limit for all three.
     """

@@ -28,7 +28,7 @@ _MOST_INTERRUPTED: Final = 0.05
 _NEIGHBOURS: Final = 10
 """Calls with smaller and with larger S that a call is compared with, each."""
 _MOST_LOST: Final = 0.02
-"""Share of the time in interruptions from which a warning says so."""
+"""Share of the time in interruptions above which there is a warning."""
 # The sizes whose product is S; a triangular solve has one from the left and one from the right.
 _PRODUCTS: Final[Mapping[str, tuple[str, ...]]] = {
     "dtrsm": ("mmn", "mnn"), "dtrsv": ("n",), "daxpy": ("n",), "dscal": ("n",), "idamax": ("n",),
@@ -76,7 +76,7 @@ class Samples:
 def samples_of(table: Table, kernel: str) -> tuple[Samples, list[str]]:
     """Calls of a kernel that were not interrupted, and remarks.
 
-    Raise `UsageError` for a missing column, too few calls, sizes that are all equal, and times that cannot be.
+    Raise `UsageError` for a missing column, too few calls, sizes that are all equal, and impossible times.
     """
     columns = {name: column.values for name, column in table.columns.items()}
     time = columns["time"]
@@ -148,7 +148,7 @@ def _needed(columns: Mapping[str, FloatArray], kernel: str, letters: str) -> dic
 def _product(
     columns: Mapping[str, FloatArray], kernel: str, time: FloatArray
 ) -> tuple[dict[str, FloatArray], list[str]]:
-    """S as the product of the kernel's sizes: where there are two of them, that on which the times lie best."""
+    """S as the product of the kernel's sizes: of two, the one that fits the times best."""
     errors: dict[str, float] = {}
     products: dict[str, FloatArray] = {}
     sizes: dict[str, FloatArray] = {}

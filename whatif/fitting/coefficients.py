@@ -69,7 +69,7 @@ def _owner(columns: dict[str, Any], found: Processors) -> np.ndarray[Any, np.dty
 
 
 def _means(columns: dict[str, Any], found: Processors, name: str) -> FloatArray:
-    """The mean of a coefficient over the calibrations of each processor; zeros for one that is not there."""
+    """The mean of a coefficient over the calibrations of each processor; zeros for a missing one."""
     values = columns.get(name, np.zeros(len(columns["mnk"])))
     return np.bincount(_owner(columns, found), values) / found.run_counts
 

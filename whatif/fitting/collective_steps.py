@@ -81,7 +81,7 @@ class StepsFit:
 
     path: str
     limits: FloatArray
-    """Of shape (protocols - 1,)."""
+    """Shape (protocols - 1,)."""
     solution: Solution
     points: CollectivePoints
 

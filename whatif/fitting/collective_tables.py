@@ -124,7 +124,7 @@ def _table(
 
 
 def table_of_tables(tables: list[CollectiveTable]) -> Table:
-    """One row a table: what it holds, and the scatter of repetitions."""
+    """One row per table: what it holds, and the scatter of repetitions."""
     columns = {"operation": None, "library": None, "ranks": ONE, "ranks_per_node": ONE, "sizes": ONE}
     columns |= {"smallest": BYTE, "largest": BYTE, "least_time": SECOND, "scatter": ONE}
     cells = [
@@ -140,7 +140,7 @@ def table_of_tables(tables: list[CollectiveTable]) -> Table:
 def error_table(points: CollectivePoints, errors: Mapping[str, FloatArray]) -> Table:
     """Mean absolute error and bias by operation and number of ranks, from 1 MiB on and below.
 
-    `errors` are relative errors by what they are called, NaN where there is none.
+    `errors` are relative errors by name, NaN if missing.
     """
     columns: dict[str, Any] = {"operation": None, "ranks": ONE}
     for part in ("", " below"):

@@ -34,7 +34,7 @@ class Copies:
     message_size: FloatArray
     time: FloatArray
     mixed: str = ""
-    """Differences of files that should agree; empty where they do."""
+    """Differences of files that should agree; empty if they do."""
 
     @property
     def way(self) -> str:
@@ -51,7 +51,7 @@ def copy_sets(table: Table, machine: str | None = None) -> tuple[Copies, ...]:
     """The copies of a table by direction and memory; raise `UsageError` for none, or too few sizes."""
     missing = [name for name in _NEEDED if name not in table.columns]
     if missing:
-        raise UsageError(f"this is no table of copies: it has no column `{missing[0]}`")
+        raise UsageError(f"this is not a table of copies: it has no column `{missing[0]}`")
     values = {name: column.values for name, column in table.columns.items()}
     rows = _rows_of(values["machine"], machine) if "machine" in values else np.ones(len(table), dtype=bool)
     weight = np.ones(len(table))

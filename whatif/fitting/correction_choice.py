@@ -24,7 +24,7 @@ _CERTAIN: Final = 1.645
 _NOTHING: Final = 1e-9
 """Change of a relative prediction by one unit of a correction that counts as none."""
 _LEAST_SCALES: Final = 3
-"""Scales from which on the runs of the largest are held out; of fewer, runs with equal parameters are."""
+"""Least number of scales to hold out the runs of the largest one; below, runs with equal parameters are held out."""
 
 
 Fold = tuple[NDArray[np.bool_], NDArray[np.bool_]]
@@ -65,7 +65,7 @@ class CorrectionProblem:
 
     def folds(self) -> list[Fold]:
         """Runs of each of the larger half of the scales, predicted from all smaller ones; if there are too few scales,
-        runs with equal parameters, predicted from all others. None where all runs have the same parameters."""
+        runs with equal parameters, predicted from all others. None if all runs have the same parameters."""
         scales, points = np.unique(self.scales), np.unique(self.points)
         if len(scales) >= _LEAST_SCALES:
             return [(self.scales < scale, self.scales == scale) for scale in scales[(len(scales) + 1) // 2 :]]
@@ -161,7 +161,7 @@ def _next(
     chosen: Sequence[int],
     score: float,
 ) -> tuple[int, ...] | None:
-    """The correction, or the pair, that lowers the held-out error most; None where the gain is too small."""
+    """The correction, or the pair, that lowers the held-out error most; None if the gain is too small."""
     rest = [item for item in candidates if item not in chosen]
     for count in (1, 2):
         scores = {step: _score(problem, rows, [*chosen, *step]) for step in combinations(rest, count)}

@@ -20,9 +20,9 @@ class Fit:
     dimensions: Mapping[str, Dimension]
     """The parameters by name, in the order of `values`, with their dimensions."""
     values: FloatArray
-    """Of shape (parameters,), in base units, as the platform file has them (a bandwidth, not a time per byte)."""
+    """Shape (parameters,), in base units, as the platform file has them (a bandwidth, not a time per byte)."""
     covariance: FloatArray
-    """Of shape (parameters, parameters), in base units; NaN without degrees of freedom."""
+    """Shape (parameters, parameters), in base units; NaN without degrees of freedom."""
     ranges: Mapping[str, tuple[float, float]]
     """Least and largest value of each variable of the points, such as `message_size` and `process_count`."""
     point_count: int
@@ -36,12 +36,12 @@ class Fit:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Of shape (parameters,), in base units."""
+        """Shape (parameters,), in base units."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
     def correlation(self) -> FloatArray:
-        """Of shape (parameters, parameters)."""
+        """Shape (parameters, parameters)."""
         errors = self.standard_errors
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.covariance / np.outer(errors, errors)

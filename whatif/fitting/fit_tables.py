@@ -20,7 +20,7 @@ _SHOWN = 4
 
 
 def parameter_table(fits: Iterable[Fit], notes: Mapping[str, str], *, in_words: bool) -> Table:
-    """One row a parameter: value, standard error, how many points gave it, and how far they lie from the curve.
+    """One row per parameter: value, standard error, how many points gave it, and how far they lie from the curve.
 
     `in_words` writes values with their units, for people; else they are in base units, with a column `unit`.
     """

@@ -21,7 +21,7 @@ _SHAPE_COUNT: Final = 129
 _ROUNDING: Final = 1e-12
 """Relative difference of sums of squares that counts as none."""
 LEAST_SHARE: Final = 1e-3
-"""Of a latency: a time per byte that adds less than this to the largest message cannot be seen."""
+"""Share of a latency: a time per byte that adds less to the largest message is not measurable."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Form:
 
     @property
     def dimensions(self) -> Mapping[str, Dimension]:
-        """Of the parameters, by name."""
+        """Dimensions of the parameters, by name."""
         return {name: SECOND if name == "latency" else BYTE_PER_SECOND for name in self.names}
 
 

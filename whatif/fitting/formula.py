@@ -107,7 +107,9 @@ def _check_names(text: str, names: Sequence[str], columns: Mapping[str, FloatArr
     if prod(int(power) for power in re.findall(r"(?:\*\*|\^)\s*(\d+)", bare)) > MOST_VARIABLES:
         raise UsageError(f"`{text}`: powers of sums are products of all their terms; at most {MOST_VARIABLES} together")
     if "Intercept" in names:
-        raise UsageError("`Intercept` is the constant term: name the column otherwise, --columns NAME=Intercept")
+        raise UsageError(
+            "column name `Intercept` is reserved for the constant term; rename it with --columns NAME=Intercept"
+        )
     for name in names:
         if re.search(rf"\b{name}\s*\(", text):
             known = ["I", "poly", *FUNCTIONS]
@@ -178,7 +180,7 @@ def _columns_of(factor: str, columns: Mapping[str, FloatArray | None]) -> Iterat
     except ExpressionError as error:
         raise UsageError(f"`{factor}`: {error}") from None
     if isinstance(tree, Quantity) and tree.value != 1:
-        raise UsageError(f"`{factor}`: a number is no term; scale a column as `I({factor} * x)`")
+        raise UsageError(f"`{factor}`: a number is not a term; scale a column as `I({factor} * x)`")
     yield factor, text
 
 

@@ -53,7 +53,7 @@ def with_term(formula: str, term: str) -> str:
 
 
 def with_other_link(formula: str) -> str:
-    """The formula of the response itself in place of that of its logarithm, or the other way round."""
+    """The formula of the response itself in place of that of its logarithm, or the reverse."""
     left, _, right = formula.partition("~")
     match = _LOGARITHM.fullmatch(left)
     return f"{match[1] if match else f'log({left.strip()})'} ~ {right.strip()}"
@@ -110,7 +110,7 @@ def _outside(text: str, separators: str) -> Iterator[str]:
 def first_formula(runs: Table) -> str:
     """A formula to begin with: the first time, or the last number, by all else that varies and is no sum of others.
 
-    Empty where there is no number that varies.
+    Empty if there is no number that varies.
     """
     varying = [name for name, column in runs.columns.items() if column.dimension is not None and _NAME.fullmatch(name)
                and np.nanmax(column.values, initial=-np.inf) > np.nanmin(column.values, initial=np.inf)]  # fmt: skip

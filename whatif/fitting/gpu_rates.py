@@ -145,7 +145,7 @@ def same_device(one: str, other: str) -> bool:
 
 
 def _device(tables: Sequence[Table]) -> str:
-    """The device that was measured, empty where no table names it; refuse different ones."""
+    """The device that was measured, empty if no table names it; refuse different ones."""
     names = list(dict.fromkeys(table.notes["device"] for table in tables if table.notes.get("device")))
     if any(not same_device(*pair) for pair in combinations(names, 2)):
         raise UsageError(f"the measurements are of different devices: {', '.join(names)}; give those of one")
@@ -269,7 +269,7 @@ def _peaks(
 
 
 def _gpuroofperf(tables: Sequence[Table]) -> Found:
-    """Its rates, one GPU a table; where there are several tables, the first."""
+    """Its rates, one GPU a table; if there are several tables, the first."""
     fits = []
     for table in tables:
         if len(table) > 1:

@@ -39,21 +39,21 @@ class GridFit:
     columns: Columns
     rows: LinearRows
     scale: FloatArray
-    """Of shape (rows,): what a row's residual is divided by, in s."""
+    """Shape (rows,): what a row's residual is divided by, in s."""
     coefficients: FloatArray
-    """Of shape (columns,), not negative, s; 0 where it is not identified."""
+    """Shape (columns,), not negative, s; 0 where it is not identified."""
     unbounded: FloatArray
-    """Of shape (columns,): least squares without the bound; NaN where it is not identified."""
+    """Shape (columns,): least squares without the bound; NaN where it is not identified."""
     pulls: FloatArray
-    """Of shape (columns, rows): what a residual, divided by its scale, moves each coefficient."""
+    """Shape (columns, rows): what a residual, divided by its scale, moves each coefficient."""
     weighting: Weighting
     level: float
     drawn: FloatArray | None = field(default=None)
-    """Of shape (draws, columns): coefficients of runs drawn again."""
+    """Shape (draws, columns): coefficients of runs drawn again."""
 
     @property
     def identified(self) -> NDArray[np.bool_]:
-        """Of shape (columns,): which coefficients the runs identify."""
+        """Shape (columns,): which coefficients the runs identify."""
         return np.isfinite(self.unbounded)
 
     @property
@@ -66,7 +66,7 @@ class GridFit:
 
     @property
     def bound(self) -> NDArray[np.bool_]:
-        """Of shape (columns,): which are identified, and at their bound."""
+        """Shape (columns,): which are identified, and at their bound."""
         return np.asarray(self.identified & (self.coefficients == 0))
 
     @cached_property
@@ -137,7 +137,7 @@ class GridFit:
 
     @cached_property
     def free_covariance(self) -> FloatArray:
-        """Of the coefficients that are identified and not at their bound, those held at 0; NaN for these.
+        """Covariance of the identified coefficients, those at their bound held at 0; NaN for these.
 
         The errors of predictions follow from them, around the coefficients before the bound.
         """
@@ -153,7 +153,7 @@ class GridFit:
 
     @property
     def _row_deviations(self) -> FloatArray:
-        """Of shape (rows,): the standard deviation of each row over its scale; NaN where it is unknown."""
+        """Shape (rows,): the standard deviation of each row over its scale; NaN where it is unknown."""
         return np.array([self.spread[kind][0] for kind in self.rows.kind.tolist()])
 
     def scatter(self, kind: str) -> float:
@@ -188,7 +188,7 @@ def fit_grid(
 
     `equal`: the squares of Eq. 5 (P T_w / I), of T_c / I and of the rest of T_t, as the paper has them; `relative`: of
     the same, each over its fitted value, for scatter that grows with the time. `reduction` adds K_r (Eq. 6). With
-    `draws` the standard errors and intervals are those of so many fits to runs drawn again within their case. `cases`
+    `draws` the standard errors and intervals are those of that many fits to runs drawn again within their case. `cases`
     are further ones, that were never run.
     Source: Sharif et al., section II.B.
     """

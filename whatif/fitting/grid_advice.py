@@ -17,7 +17,7 @@ _OF_HALOS: Final = ("packing_time", "halo_rate", "intra_node_halo_rate")
 UNKNOWN_NOISE: Final = 0.05
 """Relative scatter that is assumed for too few runs to estimate it."""
 _LEAST_NOISE: Final = 1e-4
-"""No run repeats another one better."""
+"""Least relative scatter of repeated runs."""
 _PRIORS: Final = (1e2, 1e3)
 """Largest time of a coefficient, before any run determines it, in times of all runs: two guesses."""
 _GUESSED: Final = 1.5
@@ -229,7 +229,7 @@ def next_run(fit: GridFit, target: GridRuns, candidates: GridRuns) -> Advice:
 
 
 def _variances(made: FloatArray, blocks: FloatArray, weights: FloatArray, prior: float) -> tuple[float, FloatArray]:
-    """Of the target, in units of the scatter: now, and with the rows of each candidate, (candidates, rows, columns)."""
+    """Variances of the target, in units of the scatter: now, and with each candidate's (candidates, rows, columns)."""
     inverse = np.linalg.inv(made.T @ made + np.eye(len(weights)) / prior**2)
     reached = blocks @ inverse
     along = reached @ weights

@@ -63,7 +63,7 @@ class GridRuns:
     processes: FloatArray
     iterations: FloatArray
     halo_cells: FloatArray
-    """Of one process; 0 if not stated."""
+    """Halo cells of one process; 0 if not stated."""
     share: FloatArray
     """Share of the halo that leaves the node; 1 if the ranks on a node are not stated."""
     ranks_per_node: FloatArray
@@ -112,17 +112,17 @@ class LinearRows:
     """The linear form: `values = terms . coefficients`, one row a measured time of a run."""
 
     terms: FloatArray
-    """Of shape (rows, columns)."""
+    """Shape (rows, columns)."""
     values: FloatArray
-    """Of shape (rows,): P T_w / I, T_c / I, T_t - T_w - T_c, in s."""
+    """Shape (rows,): P T_w / I, T_c / I, T_t - T_w - T_c, in s."""
     floor: FloatArray
-    """Of shape (rows,): what the value is known to at best, in s."""
+    """Shape (rows,): what the value is known to at best, in s."""
     factor: FloatArray
-    """Of shape (rows,): what a value counts in the total time."""
+    """Shape (rows,): what a value counts in the total time."""
     kind: NDArray[Any]
-    """Of shape (rows,): what was measured, `computation`, `communication`, `setup` or `total`."""
+    """Shape (rows,): what was measured, `computation`, `communication`, `setup` or `total`."""
     run: NDArray[np.intp]
-    """Of shape (rows,): the run."""
+    """Shape (rows,): the run."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Columns:
         return len(self.names)
 
     def symbol(self, at: int) -> str:
-        """`K_w`, or `K_w of Harvey` where there are several."""
+        """`K_w`, or `K_w of Harvey` if there are several."""
         several = self.names.count("cell_rate") > 1 and self.names[at] == "cell_rate"
         return (
             f"{SYMBOLS[self.names[at]]} of {self.cases[at] or 'runs without a case'}"
@@ -300,7 +300,7 @@ def _numbers(column: Any, name: str) -> FloatArray:
 
 
 def _refuse(name: str, values: FloatArray) -> None:
-    """Raise `UsageError` for what no run can have; a time may be missing where another one is there."""
+    """Raise `UsageError` for what no run can have; a time may be missing if the run has another one."""
     time, least = name.endswith("_time"), 0.0 if name.endswith(("_time", "halo_cells")) else 1.0
     missing = ~np.isfinite(values)
     if missing.any() and not (time and np.isnan(values[missing]).all()):

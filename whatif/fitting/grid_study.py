@@ -27,7 +27,7 @@ GridTarget = str | Mapping[str, str | float]
 
 @dataclass(frozen=True)
 class GridOptions:
-    """Inputs of the fit of a structured-grid program and of its predictions; None stands for a default."""
+    """Inputs of the fit of a structured-grid program and of its predictions; None: the default."""
 
     reduction: bool = False
     weighting: Weighting = "relative"
@@ -61,7 +61,7 @@ class GridStudy:
     fit: GridFit
     targets: tuple[GridRuns, ...]
     answer: Table | None
-    """Runs, predictions or advice; None where the parameters are shown."""
+    """Runs, predictions or advice; None if the parameters are shown."""
     notes: tuple[str, ...]
 
     def table(self, *, in_words: bool = False) -> Table:

@@ -23,7 +23,7 @@ def rate_or_time(value: float, name: str, digits: int = DIGITS) -> str:
 
 
 def grid_parameter_table(fit: GridFit, *, in_words: bool) -> Table:
-    """One row a parameter: value, standard error, the ends of its interval, and a remark."""
+    """One row per parameter: value, standard error, the ends of its interval, and a remark."""
     low, high = fit.intervals
     deviations = fit.deviations
     rows = []
@@ -81,7 +81,7 @@ def runs_table(fit: GridFit) -> Table:
 
 
 def prediction_table(prediction: PredictedRuns) -> Table:
-    """One row a run: its times, and the ends of the intervals of the mean of such runs and of one of them."""
+    """One row per run: its times, and the ends of the intervals of the mean of such runs and of one of them."""
     total = prediction.total_time
     columns = _settings(prediction.runs)
     for name in ("computation_time", "communication_time", "setup_time", "total_time"):

@@ -63,7 +63,7 @@ class MeasuredSockets:
 
 
 def measured_sockets(platform: PlatformSpec | None, count: int | None, binding: Binding) -> MeasuredSockets:
-    """Sockets of a platform, `count` of them if it is stated. Raise `UsageError` where it does not describe them."""
+    """Sockets of a platform, `count` of them if it is stated. Raise `UsageError` if it does not describe them."""
     cpu = None if platform is None else platform.node.cpu
     if platform is None or cpu is None:
         remedy = "name a platform with `[node.cpu]` by --platform"

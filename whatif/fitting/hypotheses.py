@@ -25,21 +25,21 @@ class Fits:
     """Hypotheses with the same number of terms; NaN where the points do not separate the terms."""
 
     columns: FloatArray
-    """Of shape (points, columns): all terms there are."""
+    """Shape (points, columns): all terms there are."""
     chosen: IntArray
-    """Of shape (hypotheses, terms): which of the columns."""
+    """Shape (hypotheses, terms): which of the columns."""
     coefficients: FloatArray
-    """Of shape (hypotheses, 1 + terms), the constant first."""
+    """Shape (hypotheses, 1 + terms), the constant first."""
     standard_errors: FloatArray
     """Standard errors, shaped as the coefficients."""
     values: FloatArray
-    """Of shape (points,)."""
+    """Shape (points,)."""
     weights: FloatArray
-    """Of shape (points,): 1/σ² but for a factor."""
+    """Shape (points,): 1/σ² but for a factor."""
     residuals: FloatArray
     """Measured - fitted, of shape (hypotheses, points)."""
     left_out: FloatArray
-    """Of shape (hypotheses, points): measured - fitted to all other points."""
+    """Shape (hypotheses, points): measured - fitted to all other points."""
 
     @property
     def freedom(self) -> int:
@@ -81,7 +81,7 @@ class Fits:
 
     @property
     def largest_parts(self) -> FloatArray:
-        """Of shape (hypotheses, terms): the most that a term is of any measured value."""
+        """Shape (hypotheses, terms): the most that a term is of any measured value."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.fmax.reduce(np.abs(self.columns / self.values[:, None]), axis=0)
             parts: FloatArray = np.abs(self.coefficients[:, 1:]) * ratios[self.chosen]

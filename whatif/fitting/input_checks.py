@@ -36,7 +36,7 @@ def refuse_invalid_numbers(words: str, message_size: FloatArray, time: FloatArra
 def disagreement(files: NDArray[Any], keys: Mapping[str, FloatArray], time: FloatArray, limit: float) -> str:
     """Text on the two files that differ most in the median time of equal `keys`, one of them `message_size`.
 
-    All arrays are of shape (rows,), in base units. Empty where no two files differ by more than `limit`, relative to
+    All arrays are of shape (rows,), in base units. Empty if no two files differ by more than `limit`, relative to
     the shorter time.
     """
     if len(dict.fromkeys(files.tolist())) < 2:

@@ -49,7 +49,7 @@ class RunsFit:
     columns: Mapping[str, FloatArray]
     """The columns that the formula names, of the kept runs, in the units they were written in."""
     design: FloatArray
-    """Of shape (runs, terms)."""
+    """Shape (runs, terms)."""
     warnings: tuple[str, ...] = field(default=())
 
     @property
@@ -84,18 +84,18 @@ class RunsFit:
 
     @property
     def coefficients(self) -> FloatArray:
-        """Of shape (terms,)."""
+        """Shape (terms,)."""
         return np.asarray(self.results.params) / self.lengths
 
     @property
     def covariance(self) -> FloatArray:
-        """Of the coefficients, of shape (terms, terms)."""
+        """Covariance of the coefficients, shape (terms, terms)."""
         pulls = self.residual_standard_error * self._inverse / self.lengths[:, None]
         return np.asarray(pulls @ pulls.T)
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Of shape (terms,)."""
+        """Shape (terms,)."""
         return np.sqrt(np.diag(self.covariance))
 
     @property

@@ -54,7 +54,7 @@ def covariance(jacobian: FloatArray, weights: FloatArray, residuals: FloatArray,
     """Covariance of parameters, `s² (Jᵀ W J)⁻¹` with s² the weighted residual variance.
 
     `jacobian` is of shape (points, parameters), `free` masks the parameters that the points determine; the others
-    have NaN, and so do all where there are no more points than free parameters, or where they are inseparable.
+    have NaN, and so do all if there are no more points than free parameters, or where they are inseparable.
     """
     kept = np.flatnonzero(free)
     result = np.full((len(free), len(free)), np.nan)

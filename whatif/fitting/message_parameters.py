@@ -47,7 +47,7 @@ class NetworkFit:
     points: MessagePoints
     """Points of the postal fit: the rows with the fewest pairs."""
     shared_test: str
-    """The test whose rows gave the other parameters; empty where no test has several pair counts."""
+    """The test whose rows gave the other parameters; empty if no test has several pair counts."""
     shared: MessagePoints | None
     fits: tuple[Fit, ...]
     """By model and protocol, with the path of a platform file such as `network.inter_node.postal.eager`."""
@@ -65,12 +65,12 @@ class NetworkFit:
 
     @property
     def short_limit(self) -> float:
-        """Largest message sent with the short protocol; 0 where no such protocol was seen."""
+        """Largest message sent with the short protocol; 0 if no such protocol was seen."""
         return self.limits.short
 
     @property
     def eager_limit(self) -> float:
-        """Largest message sent with the eager protocol; the largest size measured where no rendezvous was seen."""
+        """Largest message sent with the eager protocol; the largest measured size if no rendezvous was seen."""
         return self.limits.eager
 
     @cached_property
@@ -123,7 +123,7 @@ class NetworkFit:
     def held_out_errors(self) -> dict[Model, float]:
         """Mean relative error at points that were left out, for each model of sharing.
 
-        One pair count is left out at a time where there are three or more, else one message size. What is left
+        One pair count is left out at a time if there are three or more, else one message size. What is left
         without enough sizes to fit is passed over; a model without such points is missing.
         """
         errors = {model: self._held_out_error(model) for model in self.models[1:]}
@@ -131,7 +131,7 @@ class NetworkFit:
 
     @property
     def recommended(self) -> Model:
-        """The model with the least error at points that were left out; postal where nothing is known of sharing.
+        """The model with the least error at points that were left out; postal without measurements of sharing.
 
         Not max_rate where its R_Ci ends at 0: without the bound it would be negative, the form does not fit.
         """

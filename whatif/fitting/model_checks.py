@@ -84,7 +84,7 @@ class CrossValidation:
     """Errors of runs that were left out of the fit, in the unit of the response."""
 
     predicted: FloatArray
-    """Of shape (repeats, runs): each run by the fit without its fold; NaN where that fit did not determine a term."""
+    """Shape (repeats, runs): each run by the fit without its fold; NaN where that fit did not determine a term."""
     measured: FloatArray
     folds: int
     """Number of folds, at most that of different runs."""
@@ -169,7 +169,7 @@ class Diagnostics:
     inflation: FloatArray
     """Variance inflation factor of each term, of shape (terms,): above 10 it hardly differs from the others."""
     condition: float
-    """Of the terms, each of length 1."""
+    """Condition number of the terms, each of length 1."""
     leverage: FloatArray
     """Leverage of each run, its distance from the others, of shape (runs,): from 0 to 1."""
     distances: FloatArray

@@ -73,11 +73,11 @@ class Normal:
     factors: tuple[Term, ...]
     """The products, without their coefficients."""
     coefficients: FloatArray
-    """Of shape (1 + terms,), the constant first; they may be negative."""
+    """Shape (1 + terms,), the constant first; they may be negative."""
     standard_errors: FloatArray
     """Standard errors, in the order of the coefficients."""
     term_f: FloatArray
-    """Of shape (terms,): F of each term against the same model without it."""
+    """Shape (terms,): F of each term against the same model without it."""
     term_p: FloatArray
     """Probability of such an F without an effect; it does not count how many hypotheses were tried."""
     f: float

@@ -113,8 +113,8 @@ def fit_pieces(table: Table, distance: str = "inter_node", noise: str | None = N
     The number of pieces is that of least criterion, up to `MOST_PIECES`; lines are fitted to relative residuals, with
     neither latency nor time of a byte below zero. `noise` N' or None: the modes of each piece's relative residuals are
     1 to 4 normals by the criterion, a single one is not stored; N-0: none. The standard errors of latency and
-    bandwidth take the overheads as exact. Raise `UsageError` where there is no ping-pong, too few sizes, and for times
-    that cannot be, or go down with the size.
+    bandwidth take the overheads as exact. Raise `UsageError` if there is no ping-pong, too few sizes, and for times
+    that are impossible or fall with the size.
     """
     if noise not in (None, *MODE_NOISES):
         raise UsageError(f"unknown noise of messages `{noise}`; there are {', '.join(MODE_NOISES)}")

@@ -37,11 +37,11 @@ ENOUGH: Final = 5
 MOST_VARIABLES: Final = 4
 MOST_TERMS: Final = 3
 LEAST_PART: Final = 5e-4
-"""Of a measured value: a term that is nowhere larger counts as none, as in Extra-P."""
+"""Share of a measured value: a term that is nowhere larger is left out, as in Extra-P."""
 FAR: Final = 8.0
 """Factor beyond the largest value of a variable up to which models of positive responses are above 0."""
 _EXACT: Final = 1e-10
-"""Errors in percent below which fits are alike: rounding."""
+"""Error in percent below which fits count as equal: rounding."""
 _SAME: Final = 1e-6
 
 
@@ -56,7 +56,7 @@ class Search:
     point_count: int
     """Different points, repetitions as one."""
     level: float
-    """Of the test of each term, after the division."""
+    """Significance level of the test of each term, after the division."""
     warnings: tuple[str, ...]
 
     @property

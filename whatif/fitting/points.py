@@ -30,7 +30,7 @@ WINDOWED: Final = ("bandwidth",)
 MESSAGE_TESTS: Final = ("ping_pong", "ping_ping", "sendrecv", "exchange", *WINDOWED)
 """Tests whose times are those of messages between two processes; all others are of collectives or both ways."""
 LONG_TAIL: Final = 2.0
-"""99th percentile of the times of a size over their mean from which on it is reported."""
+"""Least ratio of the 99th percentile to the mean time of a size that is reported."""
 NOT_STATED: Final = "not stated"
 """Name of rows without a kind of buffers."""
 
@@ -69,7 +69,7 @@ class MessagePoints:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The rows chosen: for the postal model, and for the models of sharing where there are several counts."""
+    """The rows chosen: for the postal model, and for the models of sharing if there are several counts."""
 
     test: str
     points: MessagePoints

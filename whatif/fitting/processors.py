@@ -53,7 +53,7 @@ class Processors:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Of the factors, from the drift; NaN where it is not known."""
+        """Standard errors of the factors, from the drift; NaN where it is not known."""
         return self.drift / np.sqrt(self.run_counts)
 
     @property
@@ -69,7 +69,7 @@ class Processors:
         return tuple(key for key, factor in self.table.items() if factor > limit)
 
     def without(self, nodes: Iterable[str]) -> Processors:
-        """The machine without these nodes; raise `UsageError` for a node that is not there, and where none is left."""
+        """The machine without these nodes; raise `UsageError` for a missing node, and if none is left."""
         kept = ~self._of(nodes)
         if not kept.any():
             raise UsageError("no node is left")

@@ -24,9 +24,9 @@ FEWEST_SIZES_OF_SEGMENT: Final = 3
 FLOOR: Final = 0.014**2
 """Variance of relative residuals that no protocol has to explain: times are read to one or two per cent."""
 LARGEST_EAGER: Final = 2.0**20
-"""No MPI library that we know sends more than this without asking first: breaks beyond are those of caches."""
+"""Largest eager limit of known MPI libraries: breaks beyond are those of caches."""
 LEAST_JUMP: Final = -0.1
-"""Of a time: sizes that double hide a jump up to the next one as large as this behind the bend that follows."""
+"""Least relative jump of a time: with doubling sizes, the next bend hides a drop as large as this."""
 SIZES_PER_OCTAVE: Final = 4
 """Sizes closer together than this share the deviation of a line from the truth: they count as one."""
 FIRST_EAGER: Final = 1024.0

@@ -36,13 +36,13 @@ class Mean:
     """Mean times of the points."""
 
     coefficients: FloatArray
-    """Of shape (terms,), not negative."""
+    """Shape (terms,), not negative."""
     factors: FloatArray
-    """Of shape (groups,), with mean 1: the time of a group relative to the coefficients."""
+    """Shape (groups,), with mean 1: the time of a group relative to the coefficients."""
     weights: FloatArray
-    """Of shape (groups,): 1/σ² of the factors."""
+    """Shape (groups,): 1/σ² of the factors."""
     fitted: FloatArray
-    """Of shape (points,)."""
+    """Shape (points,)."""
 
     @property
     def free(self) -> int:
@@ -58,13 +58,13 @@ class Regression:
     deviations: FloatArray
     """Coefficients of the standard deviation, of shape (deviation terms,), not negative; zero for N-0."""
     scale: FloatArray
-    """Of shape (points,): standard deviations."""
+    """Shape (points,): standard deviations."""
     time: FloatArray
-    """Of shape (points,): as measured."""
+    """Shape (points,): as measured."""
     terms: FloatArray
-    """Of shape (points, terms), with the factor of the group."""
+    """Shape (points, terms), with the factor of the group."""
     deviation_terms: FloatArray
-    """Of shape (points, deviation terms)."""
+    """Shape (points, deviation terms)."""
     free: int
     """Parameters that are not at their bound."""
 
@@ -87,12 +87,12 @@ class Regression:
 
     @property
     def covariance(self) -> FloatArray:
-        """Of the coefficients; the factors of the groups count as exact. NaN for those at their bound."""
+        """Covariance of the coefficients; the factors of the groups count as exact. NaN for those at their bound."""
         return _robust_covariance(self.terms, self.scale, self.time - self.mean.fitted, self.mean.coefficients > 0)
 
     @property
     def deviation_covariance(self) -> FloatArray:
-        """Of the coefficients of the standard deviation, from the regression of the absolute residuals.
+        """Covariance of the coefficients of the standard deviation, from the regression of the absolute residuals.
 
         The mean counts as known: in trials with known truth these standard errors were 10 to 50 % too small.
         """

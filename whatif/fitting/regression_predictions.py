@@ -38,7 +38,7 @@ def predict_at(
 def validate_runs(fit: RunsFit, runs: Table, level: float, interval: Interval, searched: bool = False) -> Remarked:
     """Measured response of other runs with its prediction and interval, in base units.
 
-    Raise `UsageError` where a column of the formula is missing or in another unit, and where no run has all numbers.
+    Raise `UsageError` if a column of the formula is missing or in another unit, and where no run has all numbers.
     """
     names = (fit.formula.response, *fit.formula.variables)
     file = runs.notes.get("file", "the held-out runs")

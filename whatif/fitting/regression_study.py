@@ -39,7 +39,7 @@ _WITH_INTERVALS: Final = {"prediction", "validation", "runs"}
 
 @dataclass(frozen=True)
 class RegressionOptions:
-    """Inputs of a regression, its checks and its predictions; None stands for a default."""
+    """Inputs of a regression, its checks and its predictions; None: the default."""
 
     formula: str | None = None
     search: str | None = None

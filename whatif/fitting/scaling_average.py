@@ -49,7 +49,7 @@ class Averages:
     freedom: FloatArray
     """Degrees of freedom of the deviation."""
     weights: FloatArray
-    """Of shape (candidates, problems); their sum is 1."""
+    """Shape (candidates, problems); their sum is 1."""
 
     def at(self, rows: IntArray) -> Averages:
         """Some of the predictions."""

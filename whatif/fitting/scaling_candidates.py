@@ -41,7 +41,7 @@ class Candidate:
 
     terms: tuple[str, ...]
     reason: str
-    """What the terms stand for, with the source."""
+    """Meaning of the terms, with the source."""
     apart: bool = False
     """Whether it needs runs whose nodes vary apart from their processes."""
 

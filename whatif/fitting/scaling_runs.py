@@ -124,7 +124,7 @@ def _steps(series: Series) -> list[tuple[int, int]]:
 def runs_of(table: Table, counts: Sequence[str] = (), series: Sequence[str] = ()) -> ScalingRuns:
     """The series of a table with a row a run; the first of `counts` is the scale (default: nodes or processes).
 
-    `series` are the columns that tell series apart, besides the file (default: all columns of texts). Times are scaled
+    `series` are the columns that distinguish series, besides the file (default: all columns of texts). Times are scaled
     to the iterations of the largest run of a series. Raise `UsageError` for a missing column, another unit, counts
     below 1, times of 0 or less, and fewer than two counts.
     """
@@ -278,7 +278,7 @@ class _Sheet:
         if count < _FEWEST:
             which = f" of `{name}`" if name else ""
             needed = f"scaling needs at least {_FEWEST} different counts, better 4"
-            remedy = "--series COLUMN,.. states the columns that tell series apart"
+            remedy = "--series COLUMN,.. states the columns that distinguish series"
             raise UsageError(f"{self._place(rows[0])}: `{scale}`{which} is {p[0]:g} in all runs: {needed}; {remedy}")
 
     def refuse_mixed_cells(self, rows: NDArray[np.intp], first: NDArray[np.intp], scale: str) -> None:

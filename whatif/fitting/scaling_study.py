@@ -31,12 +31,12 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True)
 class ScalingOptions:
-    """Inputs of a scaling fit; None stands for a default."""
+    """Inputs of a scaling fit; None: the default."""
 
     predict: Sequence[Mapping[str, str]] = ()
     """Points: texts by column, nodes, processes or another count, and iterations."""
     series: Sequence[str] = ()
-    """Columns that tell series apart, besides the file."""
+    """Columns that distinguish series, besides the file."""
     level: float | None = None
     show: str | None = None
     """One of `SCALING_TABLES`."""

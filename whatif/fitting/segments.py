@@ -32,13 +32,13 @@ class Segments:
     """Lines `y = intercept + slope x` over consecutive ranges of x."""
 
     breaks: FloatArray
-    """Of shape (segments - 1,): the largest x of each segment but the last."""
+    """Shape (segments - 1,): the largest x of each segment but the last."""
     next_values: FloatArray
-    """Of shape (segments - 1,): the smallest x of the segment that follows."""
+    """Shape (segments - 1,): the smallest x of the segment that follows."""
     intercepts: FloatArray
-    """Of shape (groups, segments)."""
+    """Shape (groups, segments)."""
     slopes: FloatArray
-    """Of shape (groups, segments)."""
+    """Shape (groups, segments)."""
     rest: float
     """Weighted sum of squared residuals."""
     criterion: float
@@ -149,7 +149,7 @@ def _prefix(x: Any, y: Any, weights: Any, groups: Any) -> tuple[FloatArray, Floa
 
 
 def _cuts(count: int) -> IntArray:
-    """Places before the first, between and after the last of so many x, at most `MOST_CUTS` of them."""
+    """Candidate cuts before, between and after `count` values of x, at most `MOST_CUTS` intervals."""
     return np.unique(np.linspace(0, count, min(count, MOST_CUTS) + 1).round().astype(np.intp))
 
 

@@ -33,14 +33,14 @@ class ActionLine:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise self.refuse(f"`{self.words[place][:40]}` is no number")
+            raise self.refuse(f"`{self.words[place][:40]}` is not a number")
         return value
 
     def whole(self, place: int, default: int | None = None) -> int:
         """A whole number of 32 bits."""
         value = self.number(place, default)
         if value != int(value) or abs(value) > LARGEST_TAG:
-            raise self.refuse(f"`{self.words[place]}` is no whole number that is possible here")
+            raise self.refuse(f"`{self.words[place]}` is not a whole number that is possible here")
         return int(value)
 
     def total(self, first: int, count: int) -> float:

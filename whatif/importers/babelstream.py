@@ -60,7 +60,7 @@ def read_babelstream(path: Path) -> Table:
 
 
 def parse_babelstream(text: str, file: str = "<text>") -> Table:
-    """One row a function, with `COLUMNS`; notes `version`, `implementation`, `precision`, `device`, `driver`.
+    """One row per function, with `COLUMNS`; notes `version`, `implementation`, `precision`, `device`, `driver`.
 
     Several runs in one file follow one another. Rows whose bandwidth, time and array size disagree cause a warning.
     Raise `InvalidFileError` for an unknown unit, a row that is cut off or no number, or no table at all.

@@ -123,7 +123,7 @@ def _positions(sheet: SheetLayout, mapping: Mapping[str, str]) -> dict[str, int]
     """Position of each known column."""
     for name, heading in mapping.items():
         if name not in HEADINGS:
-            raise UsageError(f"`{name}` is no column of a calibration{did_you_mean(name, HEADINGS)}")
+            raise UsageError(f"`{name}` is not a column of a calibration{did_you_mean(name, HEADINGS)}")
         if position_of(sheet, heading) < 0:
             raise UsageError(f"no column `{heading}`{did_you_mean(heading, sheet.names)}")
     found = {}

@@ -16,10 +16,10 @@ from whatif.models.quantities import FloatArray
 from whatif.units import SECOND, UnitError, parse_unit
 
 MISSING: Final = ("NaN", "nan", "NA", "N/A", "")
-"""Cells of numbers that are not there, as the fast readers know them."""
+"""Cells of missing numbers, as the fast readers know them."""
 _MISSING: Final = {cell.lower() for cell in MISSING} | {"#n/a", "n.a.", "null", "none", "nil", "-", "--", "?", "."}
 _WORD: Final = re.compile(r"[#*]?[A-Za-z][A-Za-z _./:!*+-]*")
-"""What stands in the place of a number: TIMEOUT, OUT_OF_MEMORY; a cell with a digit is a mistake instead."""
+"""Words in place of a missing number: TIMEOUT, OUT_OF_MEMORY; a cell with a digit is an error instead."""
 _COMMA: Final = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 _THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?")
 _LONG: Final = re.compile(r"(?:(\d{1,6})-)?(\d{1,9}):([0-5]?\d):([0-5]?\d(?:\.\d*)?)")
@@ -40,7 +40,7 @@ class Numbers:
     words: tuple[str, ...] = ()
     """Words in the place of numbers, such as TIMEOUT, one for each such cell."""
     wrong: tuple[int, str] | None = None
-    """Position of the first cell that is no number, and what is wrong with it."""
+    """Position of the first cell that is not a number, and what is wrong with it."""
     durations: bool = False
     """Whether cells are durations, so that the column is a time."""
     decimal_commas: bool = False
@@ -53,7 +53,7 @@ def looks_like_number(cell: str) -> bool:
 
 
 def is_missing(cell: str) -> bool:
-    """Whether a cell stands for a number that is not there."""
+    """Whether a cell marks a missing number."""
     return cell.lower() in _MISSING
 
 
@@ -107,7 +107,7 @@ def _are_decimal(commas: Sequence[str], cells: Sequence[str], separator: str) ->
 
 
 def _duration_scale(unit: str) -> float:
-    """Size of the unit of a column that may hold durations, 1 without a unit; 0 where it is none of time."""
+    """Size of the unit of a column that may hold durations, 1 without a unit; 0 if it is not a unit of time."""
     try:
         dimension, size = parse_unit(symbol_of(unit)) if unit else (SECOND, 1.0)
     except UnitError:
@@ -116,10 +116,10 @@ def _duration_scale(unit: str) -> float:
 
 
 def _first_part(unit: str, cells: Sequence[str]) -> float:
-    """Seconds of the first part of `20:03`: of a minute, of an hour, or 0 where nothing tells.
+    """Seconds of the first part of `20:03`: of a minute, of an hour, or 0 if unknown.
 
     The heading tells, `[mm:ss]` or `[hh:mm]`. So does a column with a fraction of a second or with hours, `01:48:11`:
-    programs leave the hours out where there are none.
+    programs leave the hours out if there are none.
     """
     if unit in DURATIONS:
         return DURATIONS[unit]

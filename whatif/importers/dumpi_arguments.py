@@ -23,7 +23,7 @@ class Arguments(ABC):
 
     @abstractmethod
     def stated(self, name: str) -> Sequence[int] | None:
-        """Numbers of an argument, None where the call has none of this name."""
+        """Numbers of an argument, None if the call has no argument of this name."""
 
     @abstractmethod
     def description(self) -> Hashable:
@@ -61,7 +61,7 @@ class Arguments(ABC):
         """A whole number."""
         values = self.numbers(*names)
         if len(values) != 1:
-            raise self.refuse(f"the argument `{names[0]}` is no number")
+            raise self.refuse(f"the argument `{names[0]}` is not a number")
         return values[0]
 
     def integer(self, *names: str) -> int:
@@ -84,7 +84,7 @@ class TextArguments(Arguments):
         return dict(_ARGUMENT.findall(self._text))
 
     def stated(self, name: str) -> list[int] | None:
-        """Numbers of an argument, None where the call has none of this name."""
+        """Numbers of an argument, None if the call has no argument of this name."""
         word = self._words.get(name)
         return None if word is None else [int(number) for number in _NUMBER.findall(word.partition(" (")[0])]
 
@@ -110,7 +110,7 @@ class RecordArguments(Arguments):
         return f"{self.call} at byte {self._byte:,}"
 
     def stated(self, name: str) -> Sequence[int] | None:
-        """Numbers of an argument, None where the record has none of this name."""
+        """Numbers of an argument, None if the record has no argument of this name."""
         return self._values.get(name)
 
     def description(self) -> bytes:

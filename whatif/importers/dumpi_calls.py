@@ -149,7 +149,7 @@ class RankCalls:
             self._requests[arguments.request()] = index
 
     def _described(self, arguments: Arguments, kind: Kind, prefix: str) -> _Message:
-        """Kind, peer, size, tag and communicator of a message; `prefix` is `send` or `recv` where there are both."""
+        """Kind, peer, size, tag and communicator of a message; `prefix` is `send` or `recv` if there are both."""
         is_send = kind in (Kind.SEND, Kind.ISEND)
         peer = arguments.integer("dest" if is_send else "source")
         tag = arguments.integer(f"{prefix}tag", "tag")

@@ -41,5 +41,5 @@ def checked(expression: Any, text: str, groups: int) -> Any:
     if groups and expression.groups < groups:
         raise ValueError(f"`{text}` has no group: put the value in parentheses, `time: (\\S+) s`")
     if groups and expression.groups > groups:
-        raise ValueError(f"`{text}` has {expression.groups} groups: `(?:..)` is one that is no value")
+        raise ValueError(f"`{text}` has {expression.groups} groups: `(?:..)` is one that is not a value")
     return expression

@@ -146,7 +146,7 @@ class _Text:
         )
 
     def _after_head(self, text: str) -> str:
-        """What follows the lines before the first rank, which are read."""
+        """Text from the first rank on, after reading the lines before it."""
         at = 0 if self.rank_count else text.find("\nrank") + 1
         self._single_lines(text[:at])
         return text[at:]
@@ -221,7 +221,7 @@ class _Text:
         else:
             words = re.findall(r"[a-z_]+", text[:200])
             near = next((hint for word in words if word not in _WORDS and (hint := did_you_mean(word, _WORDS))), "")
-            raise self._refuse(f"`{text[:60]}` is no statement of GOAL{near}")
+            raise self._refuse(f"`{text[:60]}` is not a statement of GOAL{near}")
 
     def _rest(self, text: str) -> None:
         if text.strip():

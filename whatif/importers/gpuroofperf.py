@@ -60,7 +60,7 @@ def read_gpu_rates(path: Path) -> Table:
 
 
 def parse_gpu_rates(text: str, file: str = "<text>") -> Table:
-    """One row a GPU: `name` and the rates as the parameters of `node.gpu`, in flop/s and B/s.
+    """One row per GPU: `name` and the rates as the parameters of `node.gpu`, in flop/s and B/s.
 
     Raise `InvalidFileError` for a missing or unknown heading, a row of another length, or a rate that is not a
     positive number.
@@ -117,7 +117,7 @@ def read_kernel_profile(path: Path) -> Table:
 
 
 def parse_kernel_profile(text: str, file: str = "<text>") -> Table:
-    """One row a kernel, with `KERNEL_COLUMNS`; `metrics_per` is `profile`.
+    """One row per kernel, with `KERNEL_COLUMNS`; `metrics_per` is `profile`.
 
     Kernels dominated by half-precision operations are left out with a warning: a platform states no such peak.
     A kernel without operations has `operation_efficiency` 1 (the file says 0). Raise `InvalidFileError` for what is

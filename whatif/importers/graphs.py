@@ -34,7 +34,7 @@ class Batch:
 
 
 def programs(file: str, batch: Batch, ranks: Sequence[int]) -> list[RankProgram]:
-    """The program of each rank of a batch; raise `InvalidFileError` where operations wait for one another in a circle.
+    """The program of each rank of a batch; raise `InvalidFileError` if operations wait for one another in a circle.
 
     `ranks` are their numbers, for the message.
     """

@@ -24,9 +24,9 @@ COMPARED: Final = "compared"
 _SMALL: Final = 20e-6
 """Largest time of a launch that can be due to launching, s: no data sheet states it; launches take 3 to 10 us."""
 _ABOVE: Final = 1.5
-"""Factor above every roof from which on a small kernel is bound by its launch."""
+"""Least ratio of the time to every roof at which a small kernel counts as bound by its launch."""
 _FAR: Final = 2.0
-"""Factor above every roof from which on latency or occupancy bind."""
+"""Least ratio of the time to every roof at which latency or occupancy limits a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class KernelAnchor:
 
     @property
     def binding(self) -> str:
-        """What binds the kernel: a roof, its launch, or latency and occupancy."""
+        """Limit of the kernel: a roof, its launch, or latency and occupancy."""
         if self.is_small:
             return "launch"
         return "latency or occupancy" if self.factor > _FAR else self.highest
@@ -136,7 +136,7 @@ def with_anchors(table: Table, stated: str = "") -> Table:
 
     Columns: `binding`; `highest_roof`; `measured_factor`, the measured time over that of the highest roof, NaN for a
     kernel bound by its launch; `launch_time` of the latter, s. The notes compare the times of each kernel, or name a
-    GPU that no part has. Raise `UsageError` for a stated GPU that is none, or that no measured time ran on.
+    GPU that no part has. Raise `UsageError` for a stated GPU that does not exist, or without measured times.
     """
     if not (table.columns["reference_time"].values > 0).any():
         if stated:

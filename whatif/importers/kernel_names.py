@@ -49,7 +49,7 @@ def _mangled_name(kernel: str) -> str:
 
 
 def _functor(kernel: str, launcher: str) -> str:
-    """Functor that a launcher of a library runs, or its tag; empty if no name but those of the library is there."""
+    """Functor that a launcher of a library runs, or its tag; empty if all names are those of the library."""
     arguments = kernel.partition(launcher)[2]
     names = _mangled_parts(arguments) if _MANGLED.match(kernel) else re.findall(r"[A-Za-z_]\w*", arguments)
     own = [name for name in names if len(name) > 1 and not _OF_LIBRARIES.fullmatch(name)]

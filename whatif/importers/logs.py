@@ -150,7 +150,7 @@ class _Collector:
             self.row[name] = _sum(self.row.get(name, "0"), value) if take == "sum" else value
 
     def finished(self) -> list[Row]:
-        """The runs; one of the whole file where no line ends a run."""
+        """The runs; one for the whole file if no line ends a run."""
         return self.rows or ([self._row()] if self.row else [])
 
     def _row(self) -> Row:

@@ -1,7 +1,7 @@
 """Columns of CSV files by the names of measurements: `message_size=size (bytes),time=elapsed [us],pair_count=4`.
 
 Units come from the heading, `time (us)` or `time [us]`, or follow it in the mapping; a number without a known
-unit is refused, never guessed. A value stands for a column that the file lacks: `pair_count=4`, `test=ping_pong`.
+unit is refused, never guessed. A value replaces a column that the file lacks: `pair_count=4`, `test=ping_pong`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TEXTS: Final = {name for name, dimension in COLUMNS.items() if dimension is None
 
 
 def parse_mapping(text: str, example: str = EXAMPLE) -> dict[str, str]:
-    """Read `message_size=size (bytes),time=time (seconds)`; raise `UsageError`, for a name that is there twice too."""
+    """Read `message_size=size (bytes),time=time (seconds)`; raise `UsageError`, also for a name given twice."""
     found = {match[1]: match[2] for match in _PAIR.finditer(text)}
     if not found or "".join(match[0] for match in _PAIR.finditer(text)) != text:
         raise UsageError(f"`{text[:80]}` is not a list such as `{example}`")
@@ -86,7 +86,7 @@ def sources_of(sheet: SheetLayout, mapping: Mapping[str, str], file: str) -> dic
     known = [name for name in COLUMNS if name != "file"]
     for name in mapping:
         if name not in known:
-            raise UsageError(f"`{name}` is no column of measurements{did_you_mean(name, known)}: {', '.join(known)}")
+            raise UsageError(f"`{name}` is not a column of measurements{did_you_mean(name, known)}: {', '.join(known)}")
     if "message_size" not in mapping or not {"time", "bandwidth"} & mapping.keys():
         raise UsageError(
             f"{file}: name the columns of `message_size` and `time` or `bandwidth`, such as `{EXAMPLE}`; "

@@ -19,7 +19,7 @@ from whatif.schema.toml import shown_path
 from whatif.table import Table
 
 Files = str | Path | Sequence[str | Path]
-"""Path or paths; a folder stands for its files."""
+"""Path or paths; a folder means all its files."""
 ColumnNames = str | Mapping[str, str]
 """Headings by the names of columns: `time=Wall time [ms],ranks=Ranks`, or a mapping."""
 RowFilter = str | Sequence[str] | Mapping[str, str]
@@ -104,14 +104,14 @@ def _calibration(path: Path, names: Mapping[str, str] | None, rows: Mapping[str,
 
 
 def column_names(columns: ColumnNames | None) -> dict[str, str] | None:
-    """Headings by the names of columns; None where nothing is stated. Raise `UsageError` for a malformed text."""
+    """Headings by the names of columns; None if nothing is stated. Raise `UsageError` for a malformed text."""
     if columns is None or columns == "":
         return None
     return parse_mapping(columns) if isinstance(columns, str) else dict(columns)
 
 
 def row_filter(where: RowFilter) -> dict[str, str] | None:
-    """Values to keep by heading; None where nothing is stated. Raise `UsageError` for a heading given twice."""
+    """Values to keep by heading; None if nothing is stated. Raise `UsageError` for a heading given twice."""
     if isinstance(where, Mapping):
         return dict(where) or None
     if isinstance(where, str):

@@ -84,7 +84,7 @@ def read_networks(
 ) -> Table:
     """The measurements of several files in one table, in the order given.
 
-    A folder stands for its files, sorted by name; those of no known format are reported as warnings. Raise
+    A folder means its files, sorted by name; those of no known format are reported as warnings. Raise
     `InvalidFileError` where nothing is left, `UsageError` for too many rows.
     """
     tables: list[Table] = []

@@ -46,7 +46,7 @@ _DATASHEET = {
     "dram_bandwidth": (re.compile(r"^Memory bandwidth:\s*([0-9.]+) GB/sec", re.MULTILINE), "GB/s"),
 }
 Headings = Sequence[tuple[str, str, float]]
-"""Of each column after the first: the precision, the measure, the unit in base units."""
+"""For each column after the first: the precision, the measure, the unit in base units."""
 
 
 def read_mixbench(path: Path) -> Table:
@@ -55,10 +55,10 @@ def read_mixbench(path: Path) -> Table:
 
 
 def parse_mixbench(text: str, file: str = "<text>") -> Table:
-    """One row a precision and operational intensity, with `COLUMNS`; runs in one file on the same device are joined.
+    """One row per precision and operational intensity, with `COLUMNS`; runs in one file on the same device are joined.
 
     Notes: `version`, `device`, and the specification's `datasheet.peak_single_rate` and `datasheet.dram_bandwidth`.
-    A precision that the device cannot do (no time, an infinite rate) has no rows. Raise `InvalidFileError` where
+    A precision that the device cannot do (no time, an infinite rate) has no rows. Raise `InvalidFileError` if
     there is no table, or a row is cut off or no number.
     """
     lines = text.split("\n")

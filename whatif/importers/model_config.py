@@ -65,12 +65,12 @@ def model_part(values: Mapping[str, Any], path: Path) -> str:
 
 
 def _number(config: Mapping[str, Any], key: str, file: str) -> int | None:
-    """Number under one of its names; None where the file has none, or null."""
+    """Number under one of its names; None if the file has no such name, or null."""
     for name in _KEYS[key]:
         value = config.get(name)
         if value is not None:
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**40:
-                raise refuse(file, f"`{str(value)[:40]}` is no count", key=name)
+                raise refuse(file, f"`{str(value)[:40]}` is not a count", key=name)
             return value
     return None
 

@@ -61,7 +61,7 @@ def read_nsight_compute(path: Path) -> Table:
 
 
 def parse_nsight_compute(text: str, file: str = "<text>") -> Table:
-    """One row a launch (in a summary: a kernel): `kernel`, `launch_count`, and a column in base units a metric.
+    """One row per launch (in a summary: a kernel): `kernel`, `launch_count`, and a column in base units a metric.
 
     Only metrics that `kernel_metrics` uses are kept, as sums; `sm__` and `smsp__`, whose sums are the same, are left
     out of their names. NaN for `n/a`. Raise `InvalidFileError` for no table, a row that is cut off, a value that is no

@@ -1,7 +1,7 @@
 """Kernels on the roofline from metrics of Nsight Compute, with the roofs that the recorded metrics suffice for.
 
 All roofs need the metrics that gpuroofperf took from nvprof, which does not run on GPUs after Volta: operations
-W = add + mul + 2 fma of the dominant precision (or the integer operations, where there are no others), operation
+W = add + mul + 2 fma of the dominant precision (or the integer operations, if there are no others), operation
 efficiency = W / (2 (W - fma)), and as shares of all 32 lanes of all instructions the add + mul + fma and the loads and
 stores. Source: NVIDIA, Nsight Compute documentation (its comparison with nvprof's metrics).
 """
@@ -58,7 +58,7 @@ def kernel_metrics(table: Table) -> Table:
 
     `metrics_per` is `launch`; NaN for what the recorded metrics do not give. Warnings name the metrics that a roof
     lacks, the kernels that are left out because half precision dominates or no roof is left, and those with work of
-    tensor cores, which is in none of the counts. Raise `InvalidFileError` where no kernel is left, with the command
+    tensor cores, which is in none of the counts. Raise `InvalidFileError` if no kernel is left, with the command
     that records all metrics.
     """
     file = table.notes.get("file", "")
@@ -132,7 +132,7 @@ def _missing(metrics: Mapping[str, float]) -> dict[str, list[str]]:
 
 
 def _lacks(means: Sequence[tuple[str, Mapping[str, float]]]) -> list[str]:
-    """What the recorded metrics do not give, of all kernels or of those that are named."""
+    """Note on values that the recorded metrics lack, for all kernels or the named ones."""
     kernels: dict[str, list[str]] = {}
     for kernel, metrics in means:
         for effect, names in _missing(metrics).items():

@@ -174,7 +174,7 @@ class RowReader:
         return number
 
     def _refuse_damaged(self, section: Section, text: str, line: int) -> None:
-        """Refuse a line that has the shape of a row of its section, but a word that is no number."""
+        """Refuse a line that has the shape of a row of its section, but a word that is not a number."""
         if not section.columns or not text.lstrip()[:1].isdigit():
             return
         words = text.split()
@@ -251,7 +251,7 @@ def valid_measurements(
 ) -> Table:
     """Measurements with valid sizes and times; others are left out with a warning.
 
-    A time must be a positive number, a message size a number that is not negative. Raise `InvalidFileError` where
+    A time must be a positive number, a message size a number that is not negative. Raise `InvalidFileError` if
     nothing is left.
     """
     time, size = np.asarray(columns["time"]), np.asarray(columns["message_size"])

@@ -93,7 +93,7 @@ class _Log:
         formats = ("%H:%M:%S",) if self.monitor else ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
         found = next((time for form in formats if (time := _time(text, form))), None)
         if found is None:
-            raise refuse(self.file, f"`{text[:40]}` is no time such as `2026/01/31 12:00:00.000`", self.line, _TIME)
+            raise refuse(self.file, f"`{text[:40]}` is not a time such as `2026/01/31 12:00:00.000`", self.line, _TIME)
         self.start = self.start or found
         seconds = (found - self.start).total_seconds()
         while self.monitor and seconds < self.last - _DAY / 2:

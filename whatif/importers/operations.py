@@ -103,9 +103,9 @@ def rows(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def valid_size(file: str, line: int, what: str, size: float) -> float:
-    """A size in B; raise `InvalidFileError` where it is negative, no number, or beyond `LARGEST_SIZE`."""
+    """A size in B; raise `InvalidFileError` if it is negative, no number, or beyond `LARGEST_SIZE`."""
     if not 0 <= size <= LARGEST_SIZE:
-        problem = "is negative" if size < 0 else "is no number" if math.isnan(size) else "is larger than 2^60 B"
+        problem = "is negative" if size < 0 else "is not a number" if math.isnan(size) else "is larger than 2^60 B"
         raise refuse(file, f"{what}: a size of {size:.6g} B {problem}", line)
     return size
 
@@ -135,7 +135,7 @@ def sequential_trace(
 ) -> Trace:
     """Trace of ranks whose peers are ranks of the world and whose communicators are numbered as in the trace.
 
-    Raise `InvalidFileError` where a message or a root is outside of the ranks.
+    Raise `InvalidFileError` if a message or a root is outside of the ranks.
     """
     for rank, operations in enumerate(ranks):
         _refuse_strangers(notes["file"], rank, operations, len(ranks))

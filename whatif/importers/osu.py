@@ -58,7 +58,7 @@ def parse_osu(text: str, file: str = "<text>") -> Table:
     """OSU output as a table of measurements (see `whatif.importers.measurements`).
 
     Bandwidth tests get a time for each message, message_size * pair_count / bandwidth; in a bidirectional test two
-    messages pass in that time, one each way. Raise `InvalidFileError` for a row that is no row of numbers, and for a
+    messages pass in that time, one each way. Raise `InvalidFileError` for a row that is not a row of numbers, and for a
     text without results. Before version 7 the multi-latency test does not print its pairs: where no command line
     does, they are NaN, and the note `UNKNOWN_PAIRS` names the file.
     """

@@ -2,7 +2,7 @@
 
 MPI ranks compute between the calls of MPI, which themselves take no time; messages, collectives and communicators are
 those that were recorded, with the sources and sizes that receives had in the end. Other threads are left out.
-Read with the `otf2` package, which is no part of a plain installation. Source: OTF2 3, `otf2.reader`.
+Read with the `otf2` package, which is not a part of a plain installation. Source: OTF2 3, `otf2.reader`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def anchor_of(path: Path) -> Path | None:
 def read_otf2(path: Path) -> Trace:
     """Trace of an archive, given by its anchor file or the folder with it.
 
-    Raise `InvalidFileError` where it is damaged, or the events of a rank or the package `otf2` are missing.
+    Raise `InvalidFileError` if it is damaged, or the events of a rank or the package `otf2` are missing.
     """
     anchor = anchor_of(path)
     if anchor is None:

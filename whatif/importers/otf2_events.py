@@ -105,7 +105,7 @@ class _Archive:
             raise refuse(self.file, "messages between two communicators (an intercommunicator) cannot be read")
         members = [self.rank_of.get(getattr(location, "_ref", None), -1) for location in group.members]
         if -1 in members:
-            raise refuse(self.file, f"the communicator `{communicator.name}` has members that are no ranks")
+            raise refuse(self.file, f"the communicator `{communicator.name}` has members that are not ranks")
         if members == self.members[0]:
             return 0
         if len(members) < 2:
@@ -224,7 +224,7 @@ class _RankEvents:
         members = self.archive.members[communicator]
         root = 0 if event.root == _UNKNOWN_ROOT else event.root
         if not 0 <= root < len(members):
-            raise refuse(self.archive.file, f"rank {self.rank}: the root {root} of a collective is no member")
+            raise refuse(self.archive.file, f"rank {self.rank}: the root {root} of a collective is not a member")
         size = contribution(name, event.size_sent, event.size_received, len(members))
         size = valid_size(self.archive.file, 0, f"rank {self.rank}, {name}", size)
         self.operations.add(kind, members[root] if kind != Kind.BARRIER else 0, size, 0, communicator)

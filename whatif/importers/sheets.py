@@ -49,7 +49,7 @@ class SheetRows:
     warnings: list[str] = field(default_factory=list)
     count: int = 0
     wrong: dict[int, InvalidFileError] = field(default_factory=dict)
-    """First cell that is no number, of the columns of numbers that are left as texts."""
+    """First cell that is not a number, of the columns of numbers that are left as texts."""
     durations: set[int] = field(default_factory=set)
     """Columns of durations, in seconds where their headings have no unit."""
     words: dict[int, list[str]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class SheetRows:
         self.count += len(lines)
 
     def refuse_wrong(self, positions: Iterable[int]) -> None:
-        """Raise `InvalidFileError` for a cell that is no number in some columns."""
+        """Raise `InvalidFileError` for a cell that is not a number in some columns."""
         for at in positions:
             if at in self.wrong:
                 raise self.wrong[at]
@@ -144,7 +144,7 @@ def read_rows(
 ) -> SheetRows:
     """Wanted columns by position, numbers or texts, of the rows that match all filters.
 
-    A column of numbers with a cell that is none, in a row that matches, is left as texts: `SheetRows.wrong`.
+    A column of numbers with another cell in a matching row is left as texts: `SheetRows.wrong`.
     """
     part, line = SheetRows(sheet, file), sheet.line + 1
     for piece in texts:
@@ -166,7 +166,7 @@ def read_rows(
 def _frame(
     text: str, sheet: SheetLayout, wanted: Mapping[int, bool], line: int, file: str, warnings: list[str]
 ) -> tuple[Cells, NDArray[np.int64]]:
-    """The wanted columns of some lines, with the line of each row: numbers, or all texts where a cell is no number."""
+    """The wanted columns of some lines, with the line of each row: numbers, or all texts if a cell is not a number."""
     lines = _lines_of_rows(text, line)
     if text.count(sheet.separator) != len(lines) * (len(sheet.names) - 1) or '"' in text:
         text, lines = _without_cut_row(text, sheet, lines, file, warnings)
@@ -259,7 +259,7 @@ def _without_cut_row(
 
 
 def _remedy(cells: Sequence[str], sheet: SheetLayout) -> str:
-    """What a row with another number of cells may mean."""
+    """Possible causes of a row with another number of cells."""
     if not any(is_number(cell) for cell in cells):
         return f": this {NOT_A_TABLE}"
     if sheet.separator == " ":

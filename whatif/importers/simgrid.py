@@ -98,7 +98,7 @@ def _frame(text: str, operations: dict[str, int], file: str, line: int, warnings
         frame: pd.DataFrame = pd.read_csv(BytesIO(text.encode()), header=None, names=names, dtype=kinds, engine="c")
     except ValueError:
         _refuse_rows(text.splitlines(), file, line)
-        raise refuse(file, "is no table with one row a line", line) from None
+        raise refuse(file, "is not a table with one row a line", line) from None
     kind = frame["operation"].cat
     numbers = np.array([operations.setdefault(name, len(operations)) for name in kind.categories.astype(str)])
     return frame.assign(operation=numbers[kind.codes], line=line + np.arange(len(frame)))
@@ -118,7 +118,7 @@ def _refuse_rows(lines: list[str], file: str, line: int) -> None:
     for number, text in enumerate(lines, line):
         words = text.split(",")
         if len(words) != width or not _ROW.fullmatch(text) or not all(is_number(word) for word in words[-3:]):
-            raise refuse(file, f"`{text[:60]}` is no row `operation,size,start,duration`", number)
+            raise refuse(file, f"`{text[:60]}` is not a row `operation,size,start,duration`", number)
 
 
 def _measured(names: list[str], columns: list[NDArray[Any]], file: str, warnings: list[str]) -> Table:
@@ -199,7 +199,7 @@ def _elements(text: str, file: str) -> Iterable[Tree.Element]:
     try:
         root = Tree.fromstring(text)  # noqa: S314 - entities were refused, expat reads no external ones
     except Tree.ParseError as error:
-        raise refuse(file, f"is no XML: {error.msg}", error.position[0]) from None
+        raise refuse(file, f"is not XML: {error.msg}", error.position[0]) from None
     return root.iter()
 
 

@@ -175,7 +175,7 @@ class _Actions:
             return
         action = _ACTIONS.get(verb)
         if action is None:
-            message = f"`{verb[:40]}` is no action{did_you_mean(verb[:40], _ACTIONS)}"
+            message = f"`{verb[:40]}` is not an action{did_you_mean(verb[:40], _ACTIONS)}"
             raise refuse(file, f"{message}: a line is `rank verb values ..`", line)
         rank = self._by_word.get(words[0])
         if rank is None:
@@ -211,7 +211,7 @@ class _Actions:
     def _work(self, rank: _Rank, line: ActionLine, place: int, rate: float) -> None:
         amount = line.number(place)
         if not 0 <= amount <= 1e30:
-            raise line.refuse(f"{amount:.6g} is no amount of work")
+            raise line.refuse(f"{amount:.6g} is not an amount of work")
         rank.operations.compute(amount / rate)
 
     def _send(self, rank: _Rank, line: ActionLine) -> None:

@@ -87,7 +87,7 @@ class Database:
             try:
                 block = np.fromiter(values, dtype=np.int64).reshape(-1, width)
             except (TypeError, ValueError, OverflowError):
-                raise refuse(self.name, f"the table `{table}` holds a value that is no whole number") from None
+                raise refuse(self.name, f"the table `{table}` holds a value that is not a whole number") from None
             if not len(block):
                 return
             count += len(block)
@@ -103,14 +103,14 @@ class Database:
         return [row[0] for row in rows if isinstance(row[0], int)]
 
     def texts(self, table: str, key: str, value: str) -> dict[int, str]:
-        """The texts of a table by their number; empty where the table or a column is not there."""
+        """The texts of a table by their number; empty if the table or a column is missing."""
         if not {key, value} <= self.columns(table):
             return {}
         rows = self._connection.execute(f'SELECT "{key}", "{value}" FROM "{table}"')  # noqa: S608 - constants, as above
         return {number: str(text) for number, text in islice(rows, MOST_OPERATIONS) if isinstance(number, int)}
 
     def pairs(self, table: str, key: str, value: str) -> dict[str, str]:
-        """A table of names and values, as texts; empty where the table or a column is not there."""
+        """A table of names and values, as texts; empty if the table or a column is missing."""
         if not {key, value} <= self.columns(table):
             return {}
         rows = self._connection.execute(f'SELECT "{key}", "{value}" FROM "{table}" LIMIT 1000')  # noqa: S608
@@ -124,7 +124,7 @@ def _chosen(name: str, default: int | None, is_there: bool) -> str:
 
 
 def is_sqlite(path: Path) -> bool:
-    """Whether a file begins as an SQLite database does; raise `InvalidFileError` where it cannot be read."""
+    """Whether a file begins as an SQLite database does; raise `InvalidFileError` if it cannot be read."""
     return head_of(path).startswith(_MAGIC)
 
 
@@ -132,7 +132,7 @@ def is_sqlite(path: Path) -> bool:
 def open_database(path: Path, expected: str = "") -> Iterator[Database]:
     """SQLite file opened for reading; `expected` names the kind of file and the command that writes it.
 
-    Raise `InvalidFileError` with the reason for a file that is none, is empty, encrypted, cut off or damaged,
+    Raise `InvalidFileError` with the reason for a file that is not a database, is empty, encrypted, cut off or damaged,
     here or while it is read.
     """
     name = shown_path(path)
@@ -183,7 +183,7 @@ def _decoded(text: bytes) -> str:
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes of a file; raise `InvalidFileError` where it cannot be read."""
+    """The first bytes of a file; raise `InvalidFileError` if it cannot be read."""
     try:
         refuse_special(path)
         with path.open("rb") as file:

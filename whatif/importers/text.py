@@ -46,7 +46,7 @@ def read_text(path: Path, limit: int = MOST_TEXT) -> str:
 
 
 def read_as_it_ends(path: Path, limit: int = MOST_TEXT) -> str:
-    """A whole file as text; raise `InvalidFileError` for one that is no text or larger than the limit."""
+    """A whole file as text; raise `InvalidFileError` for one that is not text or is larger than the limit."""
     parts, size = [], 0
     for part in chunks(path):
         size += len(part)

@@ -87,7 +87,7 @@ def trace_format(path: Path) -> Format:
 def trace_files(path: Path) -> list[Path]:
     """Files of the trace at a path, perhaps with others from their folder, in a fixed order.
 
-    Of a folder all that are in it and in the folders within. Raise `OSError` where the path cannot be opened.
+    Of a folder all that are in it and in the folders within. Raise `OSError` if the path cannot be opened.
     """
     found = [*path.glob("*"), *path.glob("*/*")] if path.is_dir() else [path, *_other_files(path)]
     return sorted({file for file in found if file == path or file.is_file()})

@@ -33,7 +33,7 @@ class LearntCorrection:
     deviation: float
     """Standard deviation of the factor of another configuration."""
     run_deviation: float | None
-    """Standard deviation of the time of kernels from run to run, relative; None where no run was repeated."""
+    """Standard deviation of the time of kernels from run to run, relative; None if no run was repeated."""
     configuration_count: int
     run_count: int
     sizes: tuple[float, float]

@@ -104,7 +104,7 @@ class PanelPlan:
 def panel_plan_of(parameters: Mapping[str, Any], place: str) -> PanelPlan | None:
     """Plan of panels on the host or the device; None on a platform without GPUs.
 
-    Raise `UsageError` where parameters of panels on the host are missing.
+    Raise `UsageError` if parameters of panels on the host are missing.
     """
     device = (f"{_NODE}.gpu_count", f"{_NODE}.gpu.peak_double_rate", f"{_NODE}.gpu.dram_bandwidth")
     if place == "device":
@@ -121,7 +121,7 @@ def panel_plan_of(parameters: Mapping[str, Any], place: str) -> PanelPlan | None
 
 
 class DataSheet(NamedTuple):
-    """Parameters of a node's devices, or of its sockets; empty where the platform does not state one."""
+    """Parameters of a node's devices, or of its sockets; empty if the platform does not state one."""
 
     device_count: str
     rates: tuple[str, ...]
@@ -149,7 +149,7 @@ class DataSheet(NamedTuple):
             table[DGEMM_LIMITS, [TILE_EXTENT, MULTIPROCESSORS]] = extent, count * share
 
     def in_words(self, kernels: Sequence[str]) -> tuple[str, ...]:
-        """How kernels without a calibration are charged: a sentence for each way."""
+        """Cost models of kernels without a calibration, one sentence each."""
         products = [name for name in kernels if name in ("dgemm", "dtrsm")]
         moving = [name for name in kernels if name in _BYTES]
         ways = {
@@ -221,4 +221,4 @@ def datasheet_of(parameters: Mapping[str, Any]) -> DataSheet:
 
 
 NO_DATASHEET: Final = DataSheet("", (), "")
-"""No device is described."""
+"""Data sheet without a device."""

@@ -116,7 +116,7 @@ def fleet_change(fleet: Fleet, runs: HPLRuns) -> FleetChange:
 
 
 def _nodes(parameters: Mapping[str, Parameter], values: Mapping[str, FloatArray]) -> _Nodes:
-    """Nodes of a machine in the order of its processors; empty where it states none."""
+    """Nodes of a machine in the order of its processors; empty if it states none."""
     found: dict[str, list[_Processor]] = {}
     for path in (path for path in parameters if path.startswith(PROCESSORS)):
         key = path.removeprefix(PROCESSORS)
@@ -168,7 +168,9 @@ def _used(fleet: Fleet, nodes: _Nodes) -> _Nodes:
     """Used nodes, in order."""
     if not nodes:
         option = "--hosts" if fleet.hosts else "--without-slowest"
-        raise UsageError(f"{option}: the platform states no processors (`[kernels.processors]`): its nodes are alike")
+        raise UsageError(
+            f"{option}: the platform states no processors (`[kernels.processors]`): its nodes are identical"
+        )
     for host in fleet.hosts:
         if host not in nodes:
             raise UsageError(f"--hosts: no node `{host}`{did_you_mean(host, nodes)}: {_listed(list(nodes))}")
@@ -204,7 +206,7 @@ def _up_count(fewer: int, values: Mapping[str, FloatArray]) -> int:
 
 
 def link_notes(fleet: Fleet, runs: HPLRuns, rank_count: int) -> tuple[str, ...]:
-    """Note on `without_uplinks` without effect on runs with at most so many ranks; empty where it has one."""
+    """Note that `without_uplinks` has no effect on runs with up to `rank_count` ranks; empty if it has one."""
     if not fleet.without_uplinks or runs.waits_for_uplinks(rank_count):
         return ()
     why = "the ranks are on one lowest switch, or their adapters are slower"

@@ -67,7 +67,7 @@ class HPLApplication(Application):
     hosts are taken to hide behind the updates."""
     steps: Literal["auto", "all", "sampled"] = "auto"
     """Whether all steps are simulated, or windows of them; auto: windows from 3e7 steps times processes on, where
-    processors are alike, without noise, and on GPUs or without look-ahead."""
+    processors are identical, without noise, and on GPUs or without look-ahead."""
     noise: Literal["none", "kernels", "network", "both"] = "none"
     """kernels: every call deviates as `platform.kernels` states; network: every message takes the time of one of the
     modes of its piece; drawn from `seed`."""

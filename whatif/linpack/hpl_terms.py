@@ -154,7 +154,7 @@ def wire_hpl(context: Context) -> list[PhaseTerm]:
 
 
 def memory_of(application: Any, parameters: Container[str]) -> tuple[str, ...]:
-    """Parameters whose product is the memory of a node for the matrix; empty where the platform does not state it."""
+    """Parameters whose product is the memory of a node for the matrix; empty if the platform does not state it."""
     on_device = ("platform.node.gpu_count", "platform.node.gpu.memory_size")
     if application.matrix_on == "device" and all(path in parameters for path in on_device):
         return on_device

@@ -33,7 +33,7 @@ LARGEST_INPUT: Final = 2**20
 MOST_VALUES: Final = 20
 """Values of a list, HPL's own limit."""
 LARGEST_INTEGER: Final = 2**31 - 1
-"""Of what HPL keeps in an `int`."""
+"""Largest value of an `int` of HPL."""
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 
@@ -59,7 +59,7 @@ class HPLInput:
     grids: tuple[tuple[int, int], ...]
     """P and Q of each grid."""
     threshold: float
-    """Of the scaled residual; 0 and below: the result is not checked."""
+    """Threshold of the scaled residual; 0 and below: the result is not checked."""
     panel_factorisations: tuple[Looking, ...]
     recursion_minima: tuple[int, ...]
     recursion_divisions: tuple[int, ...]
@@ -72,7 +72,7 @@ class HPLInput:
     is_upper_transposed: bool
     is_equilibrated: bool
     alignment: int
-    """Of buffers, in double precision words."""
+    """Alignment of buffers, in double precision words."""
 
     @property
     def configuration_count(self) -> int:

@@ -155,11 +155,11 @@ class Plan:
         return self.noise in ("kernels", "both")
 
     def samples(self, configuration: Configuration) -> bool:
-        """Whether windows of steps are simulated. Raise `UsageError` where they are wanted and cannot be."""
+        """Whether windows of steps are simulated. Raise `UsageError` if they are wanted and cannot be."""
         steps = self.choices[CHOICES.index("steps")]
         alike = self.noise == "none" and not self.processors
         if steps == "sampled" and not alike:
-            raise UsageError('`application.steps = "sampled"` needs processors that are alike, and no noise')
+            raise UsageError('`application.steps = "sampled"` needs identical processors and no noise')
         many = configuration.step_count * configuration.rank_count >= LEAST_WORK
         return steps == "sampled" or (steps == "auto" and alike and many and self.settles_soon(configuration))
 
@@ -238,7 +238,7 @@ class Plan:
         return max(PieceColumn.MODES, 1 + max(column for side in self.pieces for _, _, column in side))
 
     def _processors(self, ranks: Any, ranks_per_node: int, socket_count: int) -> Any:
-        """[rank]: its processor, node after node; raise `UsageError` where fewer are described."""
+        """[rank]: its processor, node after node; raise `UsageError` if fewer are described."""
         local = ranks % ranks_per_node
         by_socket = self.choices[CHOICES.index("binding")] == "by_socket"
         per_socket = -(-ranks_per_node // socket_count)
@@ -282,7 +282,7 @@ def _padded(table: FloatArray, count: int) -> FloatArray:
 
 
 def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
-    """Plan of the parameters of a scenario. Raise `UsageError` where the platform lacks required ones."""
+    """Plan of the parameters of a scenario. Raise `UsageError` if the platform lacks required ones."""
     kernels = tuple(_kernel_cells(parameters))
     uncalibrated = _uncalibrated(row for _, row, _ in kernels)
     datasheet = datasheet_of(parameters)

@@ -88,12 +88,12 @@ class HPLRun:
     rate: float
     """flop/s"""
     component_times: Mapping[str, float] = field(default_factory=dict)
-    """Seconds by the names in `COMPONENTS`; empty where HPL was built without."""
+    """Seconds by the names in `COMPONENTS`; empty if HPL was built without."""
     progress: tuple[PanelProgress, ...] = ()
     residual: float = math.nan
-    """The scaled residual, the largest where there are several; NaN where it was not checked."""
+    """The scaled residual, the largest if there are several; NaN where it was not checked."""
     has_passed: bool | None = None
-    """Whether the residual is small enough; None where it was not checked."""
+    """Whether the residual is small enough; None if it was not checked."""
     elapsed_time: float = math.nan
     """Seconds between the dates of start and end, whole ones: another clock than that of `time`. NaN without dates."""
     line: int = 0

@@ -12,7 +12,7 @@ import numpy as np
 from whatif.linpack.prediction_tables import LEVEL, HPLPrediction, in_short
 
 _FEWEST_RANKED: Final = 3
-"""Configurations of one N without which their order says nothing."""
+"""Least number of configurations of one N for a meaningful ranking."""
 
 
 @dataclass(frozen=True, slots=True)

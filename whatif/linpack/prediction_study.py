@@ -113,7 +113,7 @@ class HPLPredictions(Presentable):
         return learnt_correction(list(self), self._times)
 
     def _times(self, predictions: Sequence[HPLPrediction], factor: float) -> list[float]:
-        """Times with all kernels so many times as slow, by the same seeds."""
+        """Mean times with all kernels slowed by `factor`, by the same seeds."""
         tasks = ((item.row.configuration, seed) for item in predictions for seed in self.seeds)
         times = [outcome.time for outcome in replace(self.runs, kernel_factor=factor).in_order(tasks)]
         return [float(mean) for mean in np.reshape(times, (len(predictions), -1)).mean(axis=1)]
@@ -179,7 +179,7 @@ class HPLPredictions(Presentable):
         if missed and len(self._known) == self.input.configuration_count:
             code, n, nb, p, q = next(key for key in self.measured if key in missed)
             example = f"such as {code} N {n} NB {nb} P {p} Q {q}"
-            found.append(f"warning: {len(missed)} of the measured runs are no combination of HPL.dat, {example}")
+            found.append(f"warning: {len(missed)} of the measured runs are not a combination of HPL.dat, {example}")
         if self.measured and len(self._known) == self.input.configuration_count:
             errors = errors_of(self._known)
             found += [] if errors is None else errors.lines()

@@ -49,7 +49,7 @@ class HPLRuns:
     """Further factor of the time of all kernels."""
 
     def refusal(self, configuration: Configuration) -> Refusal | None:
-        """Reason why a configuration is infeasible (nodes, memory, other constraints); None where it is feasible."""
+        """Reason why a configuration is infeasible (nodes, memory, other constraints); None if it is feasible."""
         evaluation = self._at(configuration)
         reasons = evaluation.reasons()
         if not reasons:
@@ -98,7 +98,7 @@ class HPLRuns:
         return "panels are copied to the host and factored on its cores while the GPUs update"
 
     def sampling(self, configuration: Configuration) -> str:
-        """Sentence on the share of the steps that are simulated; empty where all of them are."""
+        """Sentence on the share of the steps that are simulated; empty if all of them are."""
         if not self.plan.samples(configuration):
             return ""
         settled = self.plan.settles_soon(configuration)
@@ -123,7 +123,7 @@ class HPLRuns:
         return uncertain or any(self.base.values[path] > 0 for path in deviations)
 
     def waits_for_uplinks(self, rank_count: int) -> bool:
-        """Whether messages of so many ranks wait for links between switches, not only for the adapters of nodes."""
+        """Whether messages of `rank_count` ranks wait for links between switches, not only for adapters of nodes."""
         values = self.base.values
         machine = self.plan.machine(
             {path: float(values[path]) for path in self.plan.parameters}, rank_count, self.ranks_per_node,

@@ -73,7 +73,7 @@ def grid_of(configuration: Configuration) -> Grid:
 
 
 def grids(process_count: int) -> list[Grid]:
-    """All grids of so many processes, from one process row to one process column."""
+    """All grids of a number of processes, from one process row to one process column."""
     return sorted(factorisations(process_count))
 
 

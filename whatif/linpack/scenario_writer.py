@@ -114,7 +114,7 @@ def _ranks_of_node(machine: PlatformSpec, overrides: Mapping[str, Any]) -> str |
 
 
 def _assumed(runs: HPLRuns) -> str:
-    """Ranks of a node where none were stated."""
+    """Ranks of a node if not stated."""
     if runs.program.loaded.scenario.platform.node.gpu is not None:
         return "a rank for each GPU"
     sockets, cores = (float(runs.base.values[path]) for path in (_SOCKETS, _CORES))

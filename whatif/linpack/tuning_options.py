@@ -81,7 +81,7 @@ def _whole(option: str, values: Numbers, least: int = 1) -> list[int]:
 
 
 def _named(option: str, values: Names | None, kind: type[Code]) -> list[Code]:
-    """Members of an enumeration by name or by HPL's number, each once; all of them where none are given."""
+    """Members of an enumeration by name or by HPL's number, each once; all of them by default."""
     if values is None:
         return list(kind)
     known = {name: item for item in kind for name in (item.name.lower(), str(item.value))}

@@ -78,7 +78,7 @@ class HPLTuning(Presentable):
 
 
 class TuningInterrupted(KeyboardInterrupt):
-    """Interruption of a search; `tuning` is the result so far, None where nothing is known."""
+    """Interruption of a search; `tuning` is the result so far, None if nothing is known."""
 
     def __init__(self, message: str, tuning: HPLTuning | None) -> None:
         super().__init__(message)
@@ -90,7 +90,7 @@ def tuned(
 ) -> HPLTuning:
     """Result of a search over a space; `log` keeps its runs, so that the same search continues from it.
 
-    Raise `TuningInterrupted` where it is interrupted, `UsageError` for an infeasible space or the log of another one.
+    Raise `TuningInterrupted` if it is interrupted, `UsageError` for an infeasible space or the log of another one.
     """
     if on is None and workers is not None:
         raise UsageError("--workers: no effect without --on")

@@ -23,7 +23,7 @@ class Arrays(Protocol):
 
     device_count: int
     precisions: tuple[str, ...]
-    """Those of products of matrices."""
+    """Precisions of the matrix products."""
 
     def ones(self, shape: tuple[int, ...], precision: str, device: int | None) -> Any:
         """Ones on a device; None: in page-locked memory of the host."""
@@ -121,11 +121,11 @@ class CupyArrays:
 
 
 def gpu_arrays() -> Arrays | None:
-    """Arrays of torch, else of cupy; None where neither is installed or finds a GPU."""
+    """Arrays of torch, else of cupy; None if neither is installed or finds a GPU."""
     for made in (_torch, _cupy):
         try:
             found: Arrays = made()
-        except Exception:  # noqa: S112 - libraries of GPUs raise errors of their own where there is no driver.
+        except Exception:  # noqa: S112 - libraries of GPUs raise errors of their own if there is no driver.
             continue
         if found.device_count:
             return found

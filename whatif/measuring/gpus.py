@@ -28,19 +28,19 @@ class GPUs:
     name: str
     count: int
     memory_size: float = 0.0
-    """Of one, in B; 0 where it is not known."""
+    """Memory of one GPU, in B; 0 if unknown."""
     link: LinkKind = ""
     """Link between every two; empty for none, or several kinds."""
     link_count: int = 0
     """Links between two of them, or to a switch; 0 where it is not known."""
     link_rate: float = 0.0
-    """Of one link in one direction, in B/s; 0 where it is not known."""
+    """Rate of one link in one direction, in B/s; 0 if unknown."""
     switched: bool = False
     """Whether links lead to switches instead of the other GPUs."""
     pcie: tuple[int, int] = (0, 0)
     """Generation and lanes of PCI Express; 0 where they are not known."""
     source: str = ""
-    """Program that said so."""
+    """Program that reported it."""
     warnings: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""What a machine says about itself: cores, sockets, NUMA domains, caches, clock and memory."""
+"""Hardware of this machine: cores, sockets, NUMA domains, caches, clock and memory."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Machine:
     processor: str
     cores: tuple[PhysicalCore, ...]
     caches: tuple[float, ...] = ()
-    """Size of one cache of each level, L1 first; empty where it is not known."""
+    """Size of one cache of each level, L1 first; empty if it is not known."""
     source: str = ""
-    """What said so, such as `hwloc 2.9.0`."""
+    """Program that reported it, such as `hwloc 2.9.0`."""
     clock: float = 0.0
     """Highest clock; 0 where it is not known."""
     memory_size: float = 0.0
@@ -92,7 +92,7 @@ _NODES: Final = Path("/sys/devices/system/node")
 def read_machine() -> Machine:
     """The machine that the program runs on, with the cores that it may use.
 
-    hwloc's `lstopo` is asked first, then /sys. Raise `UsageError` where neither says which cores there are.
+    hwloc's `lstopo` is asked first, then /sys. Raise `UsageError` if neither says which cores there are.
     """
     from whatif.measuring.hwloc import parse_hwloc
     from whatif.measuring.kernel_files import parse_cpuinfo, parse_meminfo, parse_sysfs
@@ -120,7 +120,7 @@ def read_machine() -> Machine:
 def usable(machine: Machine, allowed: Iterable[int] | None, quota: str) -> Machine:
     """The machine with the cores that this process may use; `quota` is the text of cgroup's `cpu.max`.
 
-    Raise `UsageError` where no core is left.
+    Raise `UsageError` if no core is left.
     """
     may = None if allowed is None else set(allowed)
     cores = tuple(core for core in machine.cores if may is None or core.processor in may)
@@ -139,7 +139,7 @@ def usable(machine: Machine, allowed: Iterable[int] | None, quota: str) -> Machi
 
 
 def output_of(command: Sequence[str], timeout: float = 20.0) -> str:
-    """Output of a program; empty where it is not installed or fails."""
+    """Output of a program; empty if it is not installed or fails."""
     if shutil.which(command[0]) is None:
         return ""
     try:

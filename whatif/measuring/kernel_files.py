@@ -25,7 +25,7 @@ def parse_cpuinfo(text: str) -> tuple[str, float]:
 
 
 def parse_meminfo(text: str) -> float:
-    """Memory in B from /proc/meminfo; 0 if it does not say."""
+    """Memory in B from /proc/meminfo; 0 if it is not listed."""
     found = re.search(r"^MemTotal:\s*(\d+) kB", text, re.MULTILINE)
     return float(found[1]) * 1024 if found else 0.0
 

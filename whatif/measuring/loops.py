@@ -30,7 +30,7 @@ _WARMING: Final = 4
 _ROUND_BYTES: Final = 2**26
 """Bytes of a round in a cache: long against the start."""
 _SMALLEST: Final = 2**24
-"""Size of an array of a triad in memory where no cache is known."""
+"""Size of an array of a triad in memory if no cache is known."""
 _VALUES: Final = 512
 """Values of a multiply-add: they stay in the first cache."""
 _SWEEPS: Final = 4000

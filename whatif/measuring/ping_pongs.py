@@ -23,7 +23,7 @@ from whatif.units import BYTE, SECOND
 
 LAUNCHER: Final = "mpirun -n 2"
 RANK_COUNTS: Final = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
-"""Variables in which launchers of MPI tell each rank how many there are."""
+"""Environment variables in which MPI launchers pass each rank the number of ranks."""
 _CALIBRATION: Final = {"test": None, "message_size": BYTE, "time": SECOND}
 _NO_MPI4PY: Final = "mpi4py is not installed (`pip install 'whatif[mpi]'`)"
 _PATIENCE: Final = 60.0
@@ -41,7 +41,7 @@ class Messages:
     collectives: Sequence[tuple[str, int, float]] = ()
     """Operation, size of a buffer in B and time in s."""
     ranks_per_node: int | None = None
-    """None where nodes have different numbers of ranks."""
+    """None if nodes have different numbers of ranks."""
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Messages:
@@ -82,7 +82,7 @@ def rank_count(environment: Mapping[str, str]) -> int:
 
 
 def messages_of_ranks(launcher: str | None, seconds: float) -> tuple[Messages | None, str]:
-    """Messages of ranks that a launcher starts, or None and the reason why there are none.
+    """Messages of ranks that a launcher starts, or None and the reason why they are missing.
 
     Where the program itself was started by a launcher, its ranks are measured, and all but the first end here.
     Raise `UsageError` if a launcher is stated, or has started the program, and cannot be used.

@@ -52,7 +52,7 @@ class Sample:
 
     @property
     def standard_error(self) -> float:
-        """Of the median, in base units; NaN for fewer than two repetitions."""
+        """Standard error of the median, in base units; NaN for fewer than two repetitions."""
         return _MEDIAN * self.scatter * self.median / float(np.sqrt(len(self.values)))
 
     @property

@@ -29,7 +29,7 @@ from whatif.table import Table
 FULL: Final = 130.0
 """Seconds of measurements; with start and fits less than three minutes."""
 QUICK: Final = 10.0
-# Of the time; GPUs take more than that, where there are any.
+# Of the time; GPUs take more than that, if there are any.
 _SHARES: Final[Mapping[str, float]] = {
     "memory": 0.25,
     "caches": 0.05,
@@ -47,7 +47,7 @@ def _team(machine: Machine, library: str | None) -> AbstractContextManager[Timer
 
 @dataclass(frozen=True)
 class Instruments:
-    """What measurements are made with; tests replace them."""
+    """Tools of the measurements; tests replace them."""
 
     machine: Callable[[], Machine] = read_machine
     team: Callable[[Machine, str | None], AbstractContextManager[Timer]] = _team
@@ -59,7 +59,7 @@ class Instruments:
 
 @dataclass(frozen=True)
 class MeasurementOptions:
-    """What is measured."""
+    """Measurements to make."""
 
     seconds: float = FULL
     library: str | None = None
@@ -97,7 +97,7 @@ class Measurements:
 def measure_machine(
     options: MeasurementOptions, instruments: Instruments, progress: Progress = lambda text: None
 ) -> Measurements:
-    """Measure everything. Raise `UsageError` where the machine does not describe its cores, or no worker runs."""
+    """Measure everything. Raise `UsageError` if the machine does not describe its cores, or no worker runs."""
     if options.library is not None:
         Blas(options.library)
     name, seconds = blas_name(options.library), {part: share * options.seconds for part, share in _SHARES.items()}

@@ -25,7 +25,7 @@ _ONE_THREAD: Final = (
 
 
 class Timer(Protocol):
-    """What measurements are made with; tests replace it."""
+    """Backend of the measurements; tests replace it."""
 
     def rounds(self, workers: int, count: int, **command: Any) -> FloatArray:
         """Start and end in s, of shape (rounds, workers, 2), of a loop that the first `workers` workers run at once."""

@@ -1,6 +1,6 @@
 """Collectives of GPU libraries (NCCL, RCCL) between link domains: latencies by protocol, bandwidths of links and ports.
 
-A library sends by one of three protocols: LL (flags beside the data, half the bandwidth, least latency), LL128 and
+A library sends by one of three protocols: LL (flags next to the data, half the bandwidth, least latency), LL128 and
 Simple (whole buffers). It pipelines the buffer, so that latencies and bandwidths add up over an operation:
 
     T = min over protocols of t_0 + steps in domains · t_d + steps between domains · t_n + bytes / (η B)

@@ -46,7 +46,7 @@ class GridPattern:
       periodic, and MiniMD, periodic) or "fortran" (first dimension fastest).
 
     Under every mapping the ranks of a node fill its sockets in rank order, `ranks_per_socket` at a time. With device
-    buffers a socket stands for a link domain in a node; a domain of several nodes has `nodes_per_domain`.
+    buffers a socket means a link domain in a node; a domain of several nodes has `nodes_per_domain`.
 
     Each of `group_count` groups has such a grid, whose ranks are `group_stride` apart; all exchange at once.
     """

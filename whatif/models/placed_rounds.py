@@ -21,7 +21,7 @@ COUNTED: Final = "counted from the schedule that is simulated"
 
 @model("c_r", "definition")
 def round_repeats(rounds: PlacedRounds, *, row: int = REPEATS) -> RoundCounts:
-    """How often each round occurs, [..., round], or ends with a combination (row `COMBINING`)."""
+    """Number of repeats of each round, [..., round], or of those with a combination (row `COMBINING`)."""
     return np.asarray(rounds)[..., row, :]
 
 

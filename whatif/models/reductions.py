@@ -103,4 +103,4 @@ COMBINING: Final[Mapping[str, Callable[[Count], RoundCounts]]] = {
     "ring_reduce_scatter": linear_counts,
     "pairwise_reduce_scatter": linear_counts,
 }
-"""How often each kind of round ends with a combination, by algorithm of a reduction at one distance."""
+"""Number of combinations of each kind of round, by algorithm of a reduction at one distance."""

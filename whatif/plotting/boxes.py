@@ -19,7 +19,7 @@ Line = list[TextRun]
 
 @dataclass(frozen=True, slots=True)
 class BoxText:
-    """Words in a box with their style; of several ranks those of the highest number give way first."""
+    """Words in a box with their style; without room, the ranks with the highest number are left out first."""
 
     text: str
     style: str = "label"
@@ -84,7 +84,7 @@ def _framed(box: Box, width: int) -> Iterator[Line]:
 
 
 def _listed(box: Box, width: int, depth: int) -> Iterator[Line]:
-    """A box as lines that are indented, where there is no room for frames."""
+    """A box as lines that are indented, if there is no room for frames."""
     indent = " " * min(2 * depth, max(0, width - _NARROWEST // 2))
     sign = "▶ " if box.marked else "  "
     yield [TextRun(shorten(f"{indent}{sign}{box.title}", width), "title" if box.marked else "label")]

@@ -61,7 +61,7 @@ class PlotLine:
 
     The style is `data`, `baseline`, `band` (one limit of the band of the previous curve), or `points`, which no line
     joins, with the half length of the error bar of each. A line without a label is not in the legend.
-    What is `of` a curve, by its label, has its colour; a `number` stands for dashes other than those of its turn.
+    What is `of` a curve, by its label, has its colour; a `number` selects dashes other than those of its turn.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""Marks on plots: a glyph at a point, with its word next to it where there is room."""
+"""Marks on plots: a glyph at a point, with its word next to it if there is room."""
 
 from __future__ import annotations
 

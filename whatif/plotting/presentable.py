@@ -45,7 +45,7 @@ class Presentable:
             raise UsageError(f"{path}: holds the measurements; write the result to another file")
 
     shows_failures: ClassVar[bool] = False
-    """Whether the table is worth printing although there is no answer: it then says why, row by row."""
+    """Whether the table is worth printing although there is no answer: its rows then state why."""
 
     @property
     def optional_columns(self) -> Sequence[Collection[str]]:

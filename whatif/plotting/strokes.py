@@ -49,7 +49,7 @@ def strokes(description: PlotDescription, points: Sequence[Points], area: Area) 
 
 
 class _Given(NamedTuple):
-    """What a line is drawn of; its letter stands at a `share` of its length before the end."""
+    """Input of a drawn line; its letter is at a `share` of its length before the end."""
 
     line: PlotLine
     style: str
@@ -150,7 +150,7 @@ def point_sign(glyphs: Glyphs, line: PlotLine, pen: Pen) -> str:
 
 
 def name_ends(cells: Cells, area: Area, lines: Sequence[PlotLine], drawn: Sequence[Stroke]) -> None:
-    """Write the names of several curves next to their ends, where there is room."""
+    """Write the names of several curves next to their ends, if there is room."""
     named = [(line.label, stroke) for line, stroke in zip(lines, drawn, strict=True) if stroke.end and line.label]
     if len(named) < 2 or area.rows < _NAME_ROWS:
         return

@@ -112,7 +112,7 @@ def symbol_copies(operations: Table) -> Table:
     """Copies and fills that touch variables of the program on the device, by kind and direction.
 
     Shares are of all copies in the profile: AHEAD finds device-to-device symbol copies to be 42 % of the copies and
-    38 % of their time in QMCPACK (lesson 3). No rows where there are none.
+    38 % of their time in QMCPACK (lesson 3). No rows if there are none.
     """
     is_copy = _values(operations, "operation") == COPY
     time = _values(operations, "time")

@@ -37,7 +37,7 @@ class CharacterisedProfile(Presentable):
     chosen: TableName | None
 
     def table(self) -> Table:
-        """Chosen table, or `classes`. Raise `UsageError` where it has no rows."""
+        """Chosen table, or `classes`. Raise `UsageError` if it has no rows."""
         return _with_rows(self.tables, self.chosen or _DEFAULT)
 
     @property

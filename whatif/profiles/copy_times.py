@@ -129,7 +129,7 @@ def link_bandwidth(link: Link) -> FloatArray:
 
 
 def link_number(part: Link | Staging, parameter: str) -> FloatArray:
-    """The number that a link or its staging states; raise `UsageError` where it states none, or an expression."""
+    """The number that a link or its staging states; raise `UsageError` if it states none, or an expression."""
     return _number(getattr(part, parameter), parameter, "the link")
 
 
@@ -172,7 +172,7 @@ def is_profiled_on(profile: Profile, device: str) -> bool:
 
 
 def other_device(profile: Profile, platform: PlatformSpec) -> tuple[str, ...]:
-    """Warning for a profile of another device than that of the platform it is said to be taken on."""
+    """Warning about a profile of another device than that of its stated platform."""
     names = [str(name) for name in dict.fromkeys(profile.devices.columns["name"].values.tolist()) if name]
     device = platform.node.gpu
     if device is None or not names or is_profiled_on(profile, device.name):

@@ -122,7 +122,7 @@ class _Reader:
         self._space = re.compile(r"[ \t\r\n\ufeff]*")
 
     def events(self, properties: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """The events of a trace; what else it says is put into `properties` as it is found."""
+        """The events of a trace; anything else is put into `properties` unchanged."""
         if self._next() == "[":
             yield from self._elements()
             return
@@ -241,7 +241,7 @@ class _Found:
         self._names.append(self._known.setdefault(name, name))
 
     def parts(self) -> list[OperationBatch]:
-        """The operations by kind; copies and fills with what their calls say."""
+        """The operations by kind; copies and fills with the data of their calls."""
         start = np.array(self.start)
         first = np.rint((start - start.min()) * 1e3).astype(np.int64)
         last = first + np.rint(np.array(self._time) * 1e3).astype(np.int64)

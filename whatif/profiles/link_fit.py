@@ -44,10 +44,10 @@ class TransferFit:
     """One for each set of copies with its latency, then one for each set that was staged with its bandwidths.
 
     Each has the points and the error of its own set. A latency and the bandwidths of staging come from one fit, but
-    stand in two tables of a platform: the covariance between the two is dropped.
+    are in two tables of a platform: the covariance between the two is dropped.
     """
     points: Table
-    """What was fitted: `direction`, `memory`, `message_size` and typical `time`."""
+    """Fitted copies: `direction`, `memory`, `message_size` and typical `time`."""
     comparison: Table
     """`direction`, `memory`, `model`, `weighted_error` (sum of absolute errors over sum of times), `largest_error`."""
     curves: Mapping[tuple[str, str, str], Curve]
@@ -61,7 +61,7 @@ class TransferFit:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What one set of copies gives: values of parameters below the link, and curves, the first of them with the
+    """Fit of one set of copies: values of parameters below the link, and curves, the first of them with the
     values."""
 
     copies: Copies
@@ -89,10 +89,10 @@ def fit_transfer(
 
     `table` has the columns `direction`, `memory`, `message_size`, `time` and perhaps `repetition_count`, as the
     importers of copies give them; of a size that occurs more than once the median counts. `machine` chooses rows
-    where there is a column `machine`. The link's own data says the effective bandwidth (Abdelhafez et al., Eq. 2 to
+    if there is a column `machine`. The link's own data says the effective bandwidth (Abdelhafez et al., Eq. 2 to
     8), its `staging` the chunk and cache sizes; `memory_bandwidth`, the host's peak, is only for Eq. 9. The models:
     `pinned` (Eq. 10), `ahead` (Eq. 9), `staged`, and `line`, latency + n / bandwidth without any data sheet. Raise
-    `UsageError` where there are no such copies, fewer than three sizes, or times that do not grow.
+    `UsageError` if there are no such copies, fewer than three sizes, or times that do not grow.
     """
     found = [_fit(copies, link, memory_bandwidth) for copies in copy_sets(table, machine)]
     limit = float(link_bandwidth(link))
@@ -221,7 +221,7 @@ class _StagedPath:
         return function(size, values[0], bandwidth, rate, self.chunk_size)
 
     def fit(self, copies: Copies, count: int) -> tuple[FloatArray, FloatArray]:
-        """So many values, all above 0, by least squares of the relative residuals; and their covariance."""
+        """Positive values by least squares of the relative residuals, and their covariance."""
         from scipy.optimize import least_squares
 
         size, rate = copies.message_size, copies.message_size / copies.time
@@ -236,7 +236,7 @@ class _StagedPath:
         return values, covariance(jacobian / values, np.ones(len(size)), solution.fun, free)
 
     def doubts(self, copies: Copies, values: FloatArray) -> tuple[str, ...]:
-        """A warning where staged copies lie far from the curve."""
+        """Warning about staged copies far from the curve."""
         large = copies.message_size > self.window
         residuals = self.time(values, copies.message_size[large]) / copies.time[large] - 1.0
         error = float(np.sqrt(np.mean(residuals**2)))
@@ -247,7 +247,7 @@ class _StagedPath:
 
 
 def _fits(path: str, prefix: str, found: _Found) -> Iterator[Fit]:
-    """The fit of a set of copies as far as its parameters stand in one table of the platform."""
+    """The fit of a set of copies as far as its parameters are in one table of the platform."""
     places = [place for place, name in enumerate(found.names) if name.startswith(_STAGING) == bool(prefix)]
     if not places:
         return

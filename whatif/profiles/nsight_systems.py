@@ -135,7 +135,7 @@ def _tell_processes(database: Database) -> None:
 
 
 def _enumeration(database: Database, table: str) -> list[str]:
-    """What the numbers of an enumeration mean, where the file says."""
+    """Names of the numbers of an enumeration, if the file has them."""
     labels = {key: text for key, text in database.texts(table, "id", "label").items() if 0 <= key < _MOST_KINDS}
     return [labels.get(number, "").lower() for number in range(max(labels, default=-1) + 1)]
 
@@ -173,7 +173,7 @@ class _Calls:
         self._are_asynchronous = np.isin(found["nameId"], asynchronous).astype(np.float64)
 
     def are_asynchronous(self, found: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float64]:
-        """1 or 0 for each operation, NaN where no call is known."""
+        """1 or 0 for each operation, NaN without a known call."""
         return matched(_keys(found["globalPid"], found["correlationId"]), self._keys, self._are_asynchronous)
 
 
@@ -202,7 +202,7 @@ def _devices(database: Database) -> Iterator[dict[str, Any]]:
 
 
 def _ordinals(database: Database) -> dict[int, list[int]]:
-    """The numbers that programs use for each GPU, where the file says."""
+    """Numbers that programs use for each GPU, if the file has them."""
     found = database.integers("TARGET_INFO_CUDA_DEVICE", {"gpuId": -1, "cudaId": -1}, most=100_000, what="devices")
     numbers: dict[int, list[int]] = {}
     for gpu, device in zip(found["gpuId"].tolist(), found["cudaId"].tolist(), strict=True):

@@ -69,7 +69,7 @@ SUMMARY_COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "minimum_time": SECOND,
     "maximum_time": SECOND,
 }
-"""Columns of a summary, `time` being the mean of `repetition_count` copies. What a file does not say is NaN, or an
+"""Columns of a summary, `time` being the mean of `repetition_count` copies. Missing values are NaN, or an
 empty text."""
 MOST_COPIES: Final = 5_000_000
 """Copies of one profile that are read."""
@@ -269,10 +269,10 @@ def _summary_row(file: str, line: int, row: list[str], width: int, places: Mappi
     cells = {name: row[place].strip() if place >= 0 else "" for name, place in places.items()}
     direction = _SPELLINGS.get(cells["direction"].lower(), cells["direction"])
     if direction not in _DIRECTIONS or not direction:
-        raise refuse(file, f"`{cells['direction'][:40]}` is no direction; write HtoD, DtoH, DtoD or PtoP", line)
+        raise refuse(file, f"`{cells['direction'][:40]}` is not a direction; write HtoD, DtoH, DtoD or PtoP", line)
     if cells["memory"] not in _MEMORIES:
         known = ", ".join(_MEMORIES)
-        raise refuse(file, f"`{cells['memory'][:40]}` is no kind of memory; write one of {known}", line)
+        raise refuse(file, f"`{cells['memory'][:40]}` is not a kind of memory; write one of {known}", line)
     words = {"machine": cells["machine"], "direction": direction, "memory": cells["memory"]}
     return tuple(
         words[name] if dimension is None else _number(file, line, name, cells[name], dimension)
@@ -288,7 +288,7 @@ def _number(file: str, line: int, name: str, cell: str, dimension: Dimension) ->
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= 0 and (value > 0 or name != "time")):
-        raise refuse(file, f"{name}: `{cell[:40]}` is no positive number", line)
+        raise refuse(file, f"{name}: `{cell[:40]}` is not a positive number", line)
     return value * _NANOSECOND if dimension == SECOND else value
 
 

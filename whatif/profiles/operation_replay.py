@@ -44,7 +44,7 @@ class ProfileTimeline:
 
     @property
     def end_time(self) -> FloatArray:
-        """When the operations were over in the profile, in s."""
+        """End times of the operations in the profile, in s."""
         return self.start_time + self.time
 
     def replay(self, time: FloatArray) -> FloatArray:

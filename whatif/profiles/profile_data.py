@@ -1,4 +1,4 @@
-"""What profiles of GPU programs say, whichever tool wrote them: operations on a time line, and the devices."""
+"""Content of GPU profiles, independent of the tool: operations on a time line, and the devices."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DEVICE_COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "memory_size": BYTE,
     "l2_size": BYTE,
 }
-"""Columns of the devices of a profile; what the tool does not say is NaN. The peaks follow from multiprocessors, clock
+"""Columns of the devices of a profile; NaN if the tool does not report it. The peaks follow from multiprocessors, clock
 and compute capability (a fused multiply-add counts two)."""
 
 
@@ -104,7 +104,7 @@ def operation_table(
     """The operations of all parts with `OPERATION_COLUMNS`, in the order of their starts.
 
     Copies without a direction and what ends before it starts or has a negative size are left out, with a warning.
-    Raise `InvalidFileError` where nothing is left.
+    Raise `InvalidFileError` if nothing is left.
     """
     # The types of this module are also those of the explorer's page, which is shown without the readers.
     from whatif.importers.text import refuse
@@ -201,7 +201,7 @@ def matched(keys: NDArray[Any], known: NDArray[Any], values: NDArray[np.float64]
 def copy_memories(
     direction: NDArray[Any], source: NDArray[Any], target: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Of copies between two `MEMORY_KINDS`: the memory of the host's side, and 1 where a symbol is touched."""
+    """Memory of the host's side of copies between two `MEMORY_KINDS`, and 1 where a symbol is touched."""
     memory = plain_memory(np.where(direction == READ, source, target))
     memory[(direction == INSIDE) | (direction == PEER)] = "device"
     return memory, np.maximum(touches_symbol(source), touches_symbol(target))

@@ -37,7 +37,7 @@ _NODE: Final = "platform.node."
 
 
 class ProfileInputs(NamedTuple):
-    """Inputs of a view; without a window all of the time line is in sight."""
+    """Inputs of a view; without a window all of the time line is visible."""
 
     path: str
     latencies: str
@@ -75,7 +75,7 @@ class ProfileSummary:
     tables: Mapping[str, Table]
     projected: ProjectionSummary | None
     reason: str
-    """Error message instead of a projection; empty where there is one."""
+    """Error message instead of a projection; empty if there is one."""
     streams: Streams
     warnings: tuple[str, ...]
 
@@ -131,7 +131,7 @@ def profile_summary(inputs: ProfileInputs) -> ProfileSummary:
 
 
 def readable(path: str) -> str:
-    """Error message of reading a profile; empty where it can be read."""
+    """Error message of reading a profile; empty if it can be read."""
     try:
         _profile(_file(path))
     except WhatifError as problem:

@@ -68,7 +68,7 @@ class Projection(Presentable):
     machines: tuple[str, str]
     """Names of the platforms of the latencies and of the data sheet."""
     rows: RowKind = "classes"
-    """What a row of `table` stands for."""
+    """Unit of a row of `table`: a class, a size or an operation."""
 
     def table(self) -> Table:
         """Times by class, by size, or of single operations, as `rows` states."""

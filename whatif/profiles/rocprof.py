@@ -5,7 +5,7 @@
 - rocprofv3 (`--kernel-trace --memory-copy-trace --output-format csv`): `.._kernel_trace.csv` with `Kernel_Name`,
   `Agent_Id` (`4` or `Agent 4`), `Queue_Id`, `Stream_Id`, `Start_Timestamp`, `End_Timestamp`;
   `.._memory_copy_trace.csv` with `Direction` (`HOST_TO_DEVICE`, `MEMORY_COPY_HOST_TO_DEVICE`), `Source_Agent_Id`,
-  `Destination_Agent_Id`; devices in `.._agent_info.csv`. One of the first two stands for both, where they lie in one
+  `Destination_Agent_Id`; devices in `.._agent_info.csv`. One of the first two means both if they are in one
   folder;
 - ROCm Compute Profiler: `pmc_perf.csv` or `timestamps.csv`, names as in rocprofv3 but `GPU_ID`; devices in
   `sysinfo.csv`.
@@ -217,7 +217,7 @@ def _agents(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _system(path: Path, devices: Sequence[float]) -> Iterator[dict[str, Any]]:
-    """The devices as ROCm Compute Profiler describes them, all alike."""
+    """Devices as ROCm Compute Profiler describes them, all identical."""
     for row in _table(path.with_name("sysinfo.csv"))[:1]:
         count, clock = _number(row, "cu_per_gpu"), _number(row, "max_sclk") * _MEGA
         known = {

@@ -35,7 +35,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Phase:
-    """A phase: its name, a comment, its parameters as TOML, and the operations it stands for."""
+    """A phase: its name, a comment, its parameters as TOML, and the operations in it."""
 
     name: str
     comment: str
@@ -116,7 +116,7 @@ def _transfers(operations: Table) -> Iterator[_Phase]:
 
 
 def _by_size(size: NDArray[np.float64], rows: Rows) -> list[Rows]:
-    """Rows by their size, or by its octave where there are many sizes, the smallest first."""
+    """Rows by their size, or by its octave if there are many sizes, the smallest first."""
     key = size[rows]
     if len(np.unique(key)) > MOST_SIZES:
         key = np.floor(np.log2(np.maximum(key, 1.0)))
@@ -179,7 +179,7 @@ def _seconds(time: float) -> str:
 
 
 def _word(name: str) -> str:
-    """`_dot` for `void ns::dot<double>(..)`: what of a kernel's name can stand in a key."""
+    """`_dot` for `void ns::dot<double>(..)`: the part of a kernel's name that is valid in a key."""
     plain = re.sub(
         r"\W+", "_", re.split(r"[<(]", name, maxsplit=1)[0].strip().split("::")[-1].split(" ")[-1], flags=re.ASCII
     )

@@ -14,15 +14,15 @@ from whatif.profiles.operation_replay import overlapped_times, total_time
 from whatif.profiles.profile_data import Profile
 
 BIN_COUNT: Final = 1200
-"""Parts of the time in sight: several for each cell of a wide screen."""
+"""Parts of the visible time: several for each cell of a wide screen."""
 MOST_LANES: Final = 12
 """Most streams with lanes of their own, the busiest ones; all others share one."""
 _LEAST_NAMED: Final = 0.02
-"""Least share of the time in sight of an operation that is named."""
+"""Least share of the visible time of an operation that is named."""
 KINDS: Final = ("kernel", "host_to_device", "device_to_host", "device_to_device", "peer_to_peer", "fill")
 """Kinds of operations on a time line."""
 Window = tuple[float, float]
-"""Start and end of the time in sight, in s."""
+"""Start and end of the visible time, in s."""
 Rows = NDArray[np.intp]
 
 
@@ -36,7 +36,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lane:
-    """A stream: share of each part of the time in sight that each kind of operation takes, shape (kinds, parts)."""
+    """A stream: share of each part of the visible time that each kind of operation takes, shape (kinds, parts)."""
 
     name: str
     busy: NDArray[np.float32]
@@ -119,7 +119,7 @@ def streams_of(lanes: StreamOperations, cases: Sequence[OperationTimes], window:
 
 
 def _drawn(lanes: StreamOperations, case: OperationTimes, window: Window) -> Iterator[Lane]:
-    """Lanes of a time line, as far as they are in sight."""
+    """Lanes of a time line, as far as they are visible."""
     edges = np.linspace(*window, BIN_COUNT + 1)
     end_time = case.start + case.time
     in_sight = (end_time >= window[0]) & (case.start <= window[1])

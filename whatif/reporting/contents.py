@@ -66,7 +66,7 @@ class Findings(Presentable):
         return (self.sweep or self.point).table()
 
     def picture(self) -> Drawable:
-        """The sweep, else the phases of one iteration. Raise `UsageError` where the point is infeasible."""
+        """The sweep, else the phases of one iteration. Raise `UsageError` if the point is infeasible."""
         if self.sweep is not None:
             return self.sweep.picture()
         if self.timeline is None:
@@ -74,7 +74,7 @@ class Findings(Presentable):
         return phase_bars(self.scenario.program, self.timeline)
 
     def raise_if_infeasible(self) -> None:
-        """Raise `InfeasiblePointError` where there is not a single feasible point."""
+        """Raise `InfeasiblePointError` if no point is feasible."""
         if self._without_answer():
             raise InfeasiblePointError(self._infeasible())
 
@@ -154,7 +154,7 @@ class _Clock:
         return self.point_seconds > 0
 
     def within(self, what: str, points: int, compute: Callable[[], Found]) -> Found | None:
-        """Result of a computation of so many points; None if it does not fit into the time left."""
+        """Result of a computation of `points` points; None if it does not fit into the time left."""
         if points * self.point_seconds > max(self.left(), 0.0):
             self.left_out.append(
                 f"{what}: {points:,} points, each simulated in {self.point_seconds:.2g} s, take too long"
@@ -197,7 +197,7 @@ def _thinned(grid: Grid, clock: _Clock) -> Grid:
 
 
 def _places(axis: Axis, most: int) -> Axis:
-    """Axis with at most so many places, evenly spread, with both ends."""
+    """Axis with at most `most` places, evenly spread, with both ends."""
     if len(axis) <= most:
         return axis
     chosen = np.unique(np.linspace(0, len(axis) - 1, most).round().astype(int))

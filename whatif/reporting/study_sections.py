@@ -127,7 +127,7 @@ def _count(found: Study, machine: str, application: str, key: str) -> float:
 
 
 def acceptance(found: Study) -> tuple[tuple[str, str], ...]:
-    """How the commitment of each application is measured in acceptance."""
+    """Acceptance test of the commitment of each application."""
     items = []
     for name, part in found.file.spec.mix.items():
         iterations = number(_count(found, PRESENT, name, "iteration_count"))
@@ -218,7 +218,7 @@ def stated(found: Study) -> Section:
 
 
 def calibration(found: Study) -> Section:
-    """Section on what runs say of each application, and where predictions lie outside measured ranges."""
+    """Section on the measured runs of each application, and predictions outside their ranges."""
     rows = list(_named(remarks(found.jobs.adjustments)))
     rows += [("outside measured ranges", note.removeprefix(_WARNING))
              for note in found.remarks if note.startswith(_WARNING)]  # fmt: skip

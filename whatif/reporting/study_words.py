@@ -17,7 +17,7 @@ LIMITS: Final = {"capital": "capital", "cost": "the cost over the lifetime", "po
 
 
 def question(found: Study) -> tuple[str, ...]:
-    """What is compared, over which mix of applications, within which limits and by what."""
+    """Machines, mix of applications, limits and criterion of the comparison."""
     spec = found.file.spec
     bids = listed([f"{name} ({_described(machine)})" for name, machine in spec.bids.items()])
     weights = found.terms.weights[:, 0]
@@ -110,7 +110,7 @@ def _lead(found: Study) -> Iterator[str]:
 
 
 def chance(value: float) -> str:
-    """Probability in percent; samples cannot tell it from 0 or 1 where it rounds to them."""
+    """Probability in percent; a bound near 0 and 1, which samples do not resolve."""
     return "under 1%" if value < 0.005 else "over 99%" if value > 0.995 else f"{value:.0%}"
 
 

@@ -1,1 +1,1 @@
-"""What a file may say: fields with units, platform, application, scenario; loading, merging and locating."""
+"""Contents of files: fields with units, platform, application, scenario; loading, merging and locating."""

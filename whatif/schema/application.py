@@ -104,7 +104,7 @@ class KernelPhase(StrictTable):
     launch_time: Seconds | None = None
     """Time of each launch in addition to the roofline, of a kernel too small to fill the device."""
     follows: Literal["cells", "surface", "nothing"] = "nothing"
-    """How the work of a launch scales if the rank's grid differs from `profiled_cells`."""
+    """Scaling of the work of a launch if the rank's grid differs from `profiled_cells`."""
     profiled_cells: dict[Key, Count] = {}
     """The rank's grid in the profiled run."""
 
@@ -333,7 +333,7 @@ class Application(StrictTable):
     """MPI processes on one node; by default `gpu_count` times `ranks_per_gpu`, on sockets one for each core or for each
     `threads_per_rank` cores."""
     runs_on: Literal["gpu", "cpu"] | None = None
-    """Where kernels run; by default on GPUs if the nodes have any, else on sockets."""
+    """Devices that kernels run on; by default GPUs if the nodes have any, else sockets."""
     threads_per_rank: Count | None = None
     """Most cores that a rank uses on sockets; by default all its cores of the node."""
     iteration_count: Count

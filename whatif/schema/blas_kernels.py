@@ -1,4 +1,4 @@
-"""What the kernels of a linear-algebra library cost on one process of a machine, as calibrations measure them.
+"""Cost of the kernels of a linear-algebra library on one process of a machine, as calibrations measure it.
 
 A time is linear in the products of a kernel's sizes (Cornebize et al. 2019, section 6.1: M-0 has only `constant`, M-1
 one product, M-2 all of them), and so is its temporal deviation (N-1: only a constant; N-2: the products too).
@@ -47,7 +47,7 @@ class MatrixKernel(MatrixTerms):
     deviation: MatrixTerms = MatrixTerms()
     """Standard deviation of one call about its mean: half-normal, so that a call is seldom much faster."""
     offloaded: Offloaded | None = None
-    """What large calls cost instead, where an accelerator takes them."""
+    """Cost of large calls that run on an accelerator."""
 
 
 class SizeTerms(StrictTable):
@@ -109,9 +109,9 @@ class Kernels(StrictTable):
     busy_cores: Count | None = None
     """Cores of a node that were busy during the calibration; fewer than the ranks of a run means too short times."""
     processors: dict[Key, PositiveFactor] = {}
-    """Time of dgemm on each processor (socket), node after node, relative to the model above (M_H); none: all alike."""
+    """Time of dgemm on each processor (socket), node after node, relative to the model above (M_H); empty: all 1."""
     deviations: dict[Key, PositiveFactor] = {}
-    """Deviation of dgemm on each processor, relative to the model's, besides its factor (N_H); none: all alike."""
+    """Deviation of dgemm on each processor, relative to the model's, besides its factor (N_H); empty: all 1."""
 
 
 KERNEL_NAMES: Final = tuple(name for name, field in Kernels.model_fields.items() if field.annotation in

@@ -68,7 +68,7 @@ class Domain:
 
 
 def _no_base(text: str) -> str:
-    """Error message for a value relative to one that is not there; empty for other texts."""
+    """Error message for a value relative to a missing one; empty for other texts."""
     from whatif.schema.relative import is_relative
 
     return f"`{text}` has no present value to change; state a value" if is_relative(text) else ""
@@ -187,7 +187,7 @@ class QuantityField:
         if self.dimension == units.ONE:
             number = "integer" if self.domain.whole else "number"
             return {**shown, "type": [number, "string"], "if": {"type": number}, "then": self.domain.json_bounds()}
-        # Editors show both values for a number without unit; the second one is no number, so it allows none.
+        # Editors show both values for a number without unit; the second one is not a number, so it allows none.
         only = {"enum": [0, f"a text with unit, such as `{example}`"]}
         return {**shown, "type": ["string", "number"], "if": {"type": "number"}, "then": only}
 

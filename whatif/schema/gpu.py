@@ -20,7 +20,7 @@ from whatif.schema.fields import (
 
 _GPU: Final = "platform.node.gpu"
 _LEAST_PEAK: Final = 0.98
-"""Share of the peak from which on a memory bandwidth is taken for a peak."""
+"""Least share of the peak at which a memory bandwidth counts as a peak."""
 RATE_RULES: Final = {
     "peak_integer_rate": (0.465, "peak_single_rate"),
     "peak_add_rate": (0.489, "peak_single_rate"),

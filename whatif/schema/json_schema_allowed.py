@@ -17,7 +17,7 @@ _WORDS: Final = ("title", "description", "examples")
 
 
 def rewritten(schema: Node, removal: str | None, dropped: Sequence[str]) -> Node:
-    """Schema with unions told apart by `kind`, and without the keywords in `dropped`.
+    """Schema with unions distinguished by `kind`, and without the keywords in `dropped`.
 
     `removal` is the text that removes an inherited value, allowed in place of null; None for files without one.
     """

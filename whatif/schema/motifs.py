@@ -107,7 +107,7 @@ def _scenario_file(name: str) -> Document:
 
 def phase_file(path: Path) -> PhaseFile | None:
     """Kind of a file of another program that phases can be made from; None for any other path."""
-    if path.suffix == ".toml" or not os.path.exists(path):  # noqa: PTH110 - false, too, for what is no path at all
+    if path.suffix == ".toml" or not os.path.exists(path):  # noqa: PTH110 - false, too, for what is not a path at all
         return None
     return next((kind for kind in registered_phase_files().values() if resolve(kind.recognise)(path)), None)
 

@@ -69,7 +69,7 @@ class EditedDocument(Document):
     file: Document
     edits: tuple[PhaseEdit, ...]
     notes: tuple[str, ...] = field(default=())
-    """What the last edit changed besides its phase."""
+    """Changes of the last edit besides its phase."""
 
 
 class _Edited(NamedTuple):
@@ -105,7 +105,7 @@ def rebased(document: Document, file: Document, folders: tuple[Path, ...] = ()) 
 def edited(document: Document, edit: PhaseEdit, folders: tuple[Path, ...] = ()) -> Document:
     """Document after an edit of its phases; that of the file if the edits come to nothing.
 
-    Raise `UsageError` for an edit that cannot be, `InvalidFileError` with the places that need a deleted phase.
+    Raise `UsageError` for an impossible edit, `InvalidFileError` with the places that need a deleted phase.
     """
     made = _made(document, edit, folders)
     fresh = parse_document(made.text, document.name, document.folder)
@@ -173,7 +173,7 @@ def free_phase_name(name: str, taken: Iterable[str]) -> str:
 
 
 def added_names(name: str, motif: Motif) -> dict[str, str]:
-    """Names of the phases of a motif (its own name: new name): NAME, or NAME_PHASE where there are several."""
+    """Names of the phases of a motif (its own name: new name): NAME, or NAME_PHASE if there are several."""
     return {phase: name if len(motif.phases) == 1 else f"{name}_{phase}" for phase in motif.phases}
 
 

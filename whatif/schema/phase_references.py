@@ -27,7 +27,7 @@ def _is_path_of(key: str, name: str) -> bool:
 
 
 def descriptions(data: Mapping[str, Any], name: str) -> Iterator[KeyPath]:
-    """Paths of the values that say something about a phase and nothing else: sources, sweeps, corrections .."""
+    """Paths of the values that concern only one phase: sources, sweeps, corrections .."""
     for table in _BY_PATH:
         yield from ((table, key) for key in _at(data, table) if _is_path_of(key, name))
     for axis, values in _at(data, "sweep").items():

@@ -57,12 +57,12 @@ def _is_own_removal(path: KeyPath, document: Document, loaded: Loaded) -> bool:
 
 
 def _text(value: Any) -> str:
-    """An override as a person would type it."""
+    """An override as a user would type it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _literal(text: str, parameter: Parameter | None) -> str:
-    """Typed value as TOML: numbers without a unit and booleans as such, all else as text."""
+    """Typed value as TOML: numbers without a unit and booleans unquoted, all else as text."""
     text = text.strip()
     number = (
         parameter is not None and not parameter.structural and parameter.dimension == ONE and _NUMBER.fullmatch(text)

@@ -43,7 +43,7 @@ def _kind_of_application(value: Any) -> str:
 
 
 def _any_application() -> Any:
-    """Union of `Application` and the applications of plug-ins, told apart by `kind`."""
+    """Union of `Application` and the applications of plug-ins, distinguished by `kind`."""
     known = {"program": Application, **{kind: resolve(item.schema) for kind, item in registered_applications().items()}}
     tagged = tuple(Annotated[schema, Tag(kind)] for kind, schema in known.items())
     return Annotated[Union[tagged], Discriminator(_kind_of_application)]  # noqa: UP007 - the members are computed

@@ -15,7 +15,7 @@ from whatif.schema.fields import Domain, MoneyField, QuantityField, StrictTable
 from whatif.schema.toml import dotted, walk
 
 Criterion = Literal["throughput", "merit", "cost", "energy"]
-"""What ranks the bids: work per day, figure of merit, or the money or energy for the work of a day."""
+"""Criterion that ranks the bids: work per day, figure of merit, or the money or energy for the work of a day."""
 
 
 def _number(value: Any) -> Any:
@@ -79,7 +79,7 @@ class Machine(StrictTable):
             raise PydanticCustomError("price", "{message}", {"message": message, "key": stated[1]})
         for count in self.node_prices or {}:
             if not count.isdigit() or int(count) < 1:
-                message = f"`{count}` is no number of nodes"
+                message = f"`{count}` is not a number of nodes"
                 raise PydanticCustomError("price", "{message}", {"message": message, "key": "node_prices"})
         return self
 
@@ -192,7 +192,7 @@ class StudySpec(StrictTable):
         if PRESENT in self.bids:
             raise _error("bids.present", "`present` is the present machine: give the bid another name")
         if MIX in self.mix:
-            raise _error(f"mix.{MIX}", f"`{MIX}` stands for all applications: give this one another name")
+            raise _error(f"mix.{MIX}", f"`{MIX}` means all applications: give this one another name")
         if not any(part.weight for part in self.mix.values()):
             raise _error("mix", "the weights add up to 0: at least one application must count")
         machines = (PRESENT, *self.bids)
@@ -200,7 +200,7 @@ class StudySpec(StrictTable):
             for machine in part.on:
                 if machine not in machines:
                     known = ", ".join(machines)
-                    raise _error(f"mix.{name}.on.{machine}", f"`{machine}` is no machine of the study; known: {known}")
+                    raise _error(f"mix.{name}.on.{machine}", f"`{machine}` is not a machine of the study: {known}")
         return self
 
     @property

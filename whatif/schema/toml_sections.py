@@ -52,7 +52,7 @@ class TextSection:
     text: str
 
     def depth(self, path: KeyPath) -> int:
-        """How many keys of a path lead somewhere in this section; none where the path is not below its header."""
+        """Number of keys of a path that exist in this section; None if the path is not below its header."""
         value: Any = tomli.loads(self.text) if path[: len(self.path)] == self.path else None
         for depth, key in enumerate(path):
             if not isinstance(value, dict) or key not in value:
@@ -167,7 +167,7 @@ def _put(sections: list[TextSection], path: KeyPath, literal: str, newline: str)
 
 
 def _edited(section: TextSection, path: KeyPath, depth: int, literal: str, newline: str) -> str:
-    """The text of a section with a value in a table that it has; `depth` keys of the path are there."""
+    """The text of a section with a value in a table that it has; `depth` keys of the path exist."""
     line = f"{_address(path[len(section.path) :])} = {literal}{newline}"
     if len(section.path) == depth < len(path):
         return _with_line(section.text, line, newline)
@@ -214,7 +214,7 @@ def _with_line(text: str, line: str, newline: str) -> str:
 
 
 def place_of(sections: list[TextSection], table: KeyPath) -> int:
-    """Where a new table belongs: before the tables in it, else after its siblings, else in the usual order."""
+    """Place of a new table: before the tables in it, else after its siblings, else in the usual order."""
     inside = [at for at, section in enumerate(sections) if section.path[: len(table)] == table]
     if inside:
         return inside[0]
@@ -227,7 +227,7 @@ def place_of(sections: list[TextSection], table: KeyPath) -> int:
 
 
 def gap_after(text: str, newline: str) -> str:
-    """What ends a text with an empty line."""
+    """Line ends after which a text ends with an empty line."""
     if not text or re.search(r"(?:\A|\n)[ \t]*\r?\n\Z", text):
         return ""
     return newline if text.endswith("\n") else newline * 2

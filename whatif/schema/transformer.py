@@ -77,7 +77,7 @@ class Transformer(StrictTable):
 
 
 class TrainingPlan(StrictTable):
-    """How a transformer is trained: batches, parallelism, precision, memory, and what overlaps."""
+    """Training plan of a transformer: batches, parallelism, precision, memory and overlaps."""
 
     sequence_length: Count
     """Tokens of a sequence."""
@@ -101,7 +101,7 @@ class TrainingPlan(StrictTable):
     """Precision of the products of layers; fp8 with a scale for each tensor, mxfp8 and nvfp4 for each block. Attention,
     logits and messages are in bf16."""
     sharding: Literal["none", "optimiser", "gradients", "full"] = "optimiser"
-    """What replicas spread among them: nothing, optimiser states, gradients too, or weights too (FSDP)."""
+    """States sharded over the replicas: nothing, optimiser states, gradients too, or weights too (FSDP)."""
     recomputation: Literal["none", "selective", "full"] = "none"
     """none: activations are kept; selective: attention is computed again; full: every layer is."""
     offload: Literal["none", "optimiser"] = "none"
@@ -151,11 +151,11 @@ class TrainingPlan(StrictTable):
     checkpoint_interval: PositiveSeconds | None = None
     """Useful time between checkpoints; by default that with the least expected time."""
     restart_time: Seconds = 600.0
-    """Time from a failure until training goes on from the last checkpoint."""
+    """Time from a failure until training continues from the last checkpoint."""
 
 
 class ServingPlan(StrictTable):
-    """How a transformer is served: requests, parallelism, precision, memory, and overheads of the engine."""
+    """Serving plan of a transformer: requests, parallelism, precision, memory, and overheads of the engine."""
 
     input_length: Count
     """Tokens of a prompt, mean."""

@@ -249,7 +249,7 @@ def recursive_halving(member: Members, process_count: int, root: int) -> list[Ro
 
 
 def recursive_doubling_scan(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """Exchange of the whole buffer at distances 1, 2, 4, .. where there is such a member."""
+    """Exchange of the whole buffer at distances 1, 2, 4, .. as far as such a member exists."""
     partner = member[:, np.newaxis] ^ _powers(process_count)
     partner = np.where(partner < process_count, partner, -1)
     return [Rounds(partner, 1.0, partner, 1.0)]

@@ -95,7 +95,7 @@ def _refuse(ranks: Numbers, reason: str) -> None:
 
 
 def _calls(program: RankProgram) -> list[tuple[int, NDArray[np.int64], FloatArray]]:
-    """Each communicator with kind and root (0 where it has none) of its collectives, in executed order, and sizes."""
+    """Each communicator with kind and root (0 without one) of its collectives, in executed order, and sizes."""
     if not IS_COLLECTIVE[program.kind].any():
         return []
     whole = unrolled(program)

@@ -111,7 +111,7 @@ def _grid(programs: list[RankProgram]) -> _Grid:
 
 
 def _factorisations(number: int, most: int = MOST_DIMENSIONS) -> Iterator[Extents]:
-    """All extents of grids of so many ranks, at least 2 in each of several dimensions."""
+    """All extents of grids of a number of ranks, at least 2 in each of several dimensions."""
     yield (number,)
     if most > 1:
         for factor in divisors(number)[1:-1]:
@@ -201,7 +201,7 @@ def _new_extents(traced: Extents, rank_count: int, dimensions: Sequence[int] | N
     if dimensions is not None:
         if len(dimensions) != len(traced) or prod(dimensions) != rank_count or min(dimensions) < 1:
             raise UsageError(
-                f"{_written(dimensions)} is no grid of {rank_count} ranks with the {len(traced)} dimensions of the "
+                f"{_written(dimensions)} is not a grid of {rank_count} ranks with the {len(traced)} dimensions of the "
                 f"traced one ({_written(traced)})"
             )
         return tuple(dimensions)

@@ -1,4 +1,4 @@
-"""The event loop of `flows`: plain functions over the state, which numba compiles where there is much to do.
+"""The event loop of `flows`: plain functions over the state, which numba compiles for long replays.
 
 Events are (time, what, number); those of one instant are all worked off before the links are shared anew.
 """
@@ -245,7 +245,7 @@ def finish(s: FlowState, heap: Heap, bundle: int, now: float) -> None:
 
 
 def arrive(s: FlowState, heap: Heap, send: int, now: float) -> None:
-    """A message is there."""
+    """A message has arrived."""
     row = s.operations[send]
     row.arrived = True
     if row.bundle != NONE and waits(s, send):

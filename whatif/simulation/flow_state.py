@@ -34,9 +34,9 @@ class Operation:
     channel: int
     """Number of its sender, receiver and tag; `NONE` for receives with wildcards and operations without a message."""
     cost: int
-    """Of a send, distance · 3 + protocol."""
+    """Row of the costs of a send, distance · 3 + protocol."""
     bundle: int
-    """Of a send that leaves its node; else `NONE`."""
+    """Bundle of a send that leaves its node; else `NONE`."""
     need: int
     start: float = 0.0
     """Until it starts, when its dependencies are met."""

@@ -26,12 +26,12 @@ def collective_trace(
     """A collective of all ranks, `count` times, each after `compute_time` s of work; one program for all.
 
     `message_size` is the B that one rank contributes. `lower` expands it by the algorithm that it is given.
-    UsageError: a kind that is no collective, a root that is no rank.
+    UsageError: a kind that is not a collective, a root that is no rank.
     """
     if kind not in COLLECTIVES:
-        raise UsageError(f"{kind.name} is no collective")
+        raise UsageError(f"{kind.name} is not a collective")
     if not 0 <= root < rank_count:
-        raise UsageError(f"rank {root} is no root: the ranks are 0 to {rank_count - 1}")
+        raise UsageError(f"rank {root} is not a root: the ranks are 0 to {rank_count - 1}")
     work = [(Kind.COMPUTE, 0, compute_time, 0)] if compute_time else []
     program = _program([*work, (kind, root, message_size, 0)], count)
     return Trace((program,), np.zeros(rank_count, dtype=np.int32))

@@ -42,11 +42,11 @@ NO_COLLECTIVES: Final = CollectiveCalls(_NONE, _NONE, np.zeros((0, 4), dtype=np.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Ranks whose programs are alike enough to be lowered together: one program for all, or one for each."""
+    """Ranks whose programs are similar enough to be lowered together: one program for all, or one for each."""
 
     programs: Sequence[RankProgram]
     collectives: Sequence[CollectiveCalls]
-    """Those of each program; all have the same signatures."""
+    """Collectives of each program; all have the same signatures."""
     ranks: Numbers
 
 
@@ -99,7 +99,7 @@ def _of_single_ranks(
 
 
 def _kind(program: RankProgram, collectives: CollectiveCalls) -> tuple[object, ...]:
-    """What is equal for all programs of a group."""
+    """Properties that are equal for all programs of a group."""
     columns = (program.processor is None, program.started is None)
     return program.sequential, program.relative, *columns, collectives.signatures.tobytes()
 
@@ -133,7 +133,7 @@ class Code:
     after: Dependencies
     after_started: Dependencies
     collectives: CollectiveCalls
-    """Of all ranks: `places` are calls."""
+    """Collectives of all ranks: `places` are calls."""
     sequential: bool
 
 

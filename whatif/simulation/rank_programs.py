@@ -125,7 +125,7 @@ def executed_count(program: RankProgram) -> int:
 
 
 def unrolled(program: RankProgram) -> RankProgram:
-    """The same operations without loops; the program itself where it has none."""
+    """The same operations without loops; the program itself if it has none."""
     if not program.loops:
         return program
     pieces, place = [], 0

@@ -51,7 +51,7 @@ class Replay:
     """[op]: distance · 3 + protocol of a send."""
     adapter_before: NDArray[np.int32]
     """[op]: the message before at the adapter of its node, itself for none; -1 - that where the adapter did not make
-    the message any later; `UNRELEASED` for what does not pass one; empty where nodes have no limit."""
+    the message any later; `UNRELEASED` for what does not pass one; empty if nodes have no limit."""
 
     @property
     def time(self) -> float:

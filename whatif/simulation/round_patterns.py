@@ -27,7 +27,7 @@ _FIRST: Final = 512
 
 
 class Round(NamedTuple):
-    """Messages of one round, or of rounds that are alike."""
+    """Messages of one round, or of identical rounds."""
 
     sender: NDArray[np.int64]
     receiver: NDArray[np.int64]
@@ -36,7 +36,7 @@ class Round(NamedTuple):
     share: float
     """Size of the largest one as a share of the buffer."""
     repeats: float = 1.0
-    """How often the round occurs."""
+    """Number of times that the round occurs."""
     waits: float = 1.0
     """1 if all ranks start a round together, 0 if they drift apart, as around a ring, where neighbours never change."""
     combining: float = 0.0
@@ -44,7 +44,7 @@ class Round(NamedTuple):
 
 
 def rounds_of(kind: Kind, algorithm: str, rank_count: int) -> Iterator[Round]:
-    """Rounds of an algorithm in which there are messages; of one with many rounds that are alike, a sample."""
+    """Rounds of an algorithm in which there are messages; of one with many identical rounds, a sample."""
     ranks, turns = np.arange(rank_count), rank_count - 1
     if not turns:
         return

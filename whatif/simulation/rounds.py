@@ -165,7 +165,7 @@ def _rooted(
     """The clocks counted from the root, and where each rank is among them."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
     if not 0 <= root < rank_count:
-        raise UsageError(f"rank {root} is no root: the ranks are 0 to {rank_count - 1}")
+        raise UsageError(f"rank {root} is not a root: the ranks are 0 to {rank_count - 1}")
     if root == 0:
         return clocks, slice(None)
     ranks = np.arange(rank_count)

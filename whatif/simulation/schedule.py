@@ -44,7 +44,7 @@ class Schedule:
     tag: NDArray[np.int32]
     """[op]: user tags are ≥ 0; expanded collectives use tags < -1."""
     processor: NDArray[np.uint8] | None
-    """[op], or None where all run on the first processor of their rank."""
+    """[op], or None if all run on the first processor of their rank."""
     next_start: NDArray[np.int64]
     """[op + 1]: index of the first dependent operation in `next`."""
     next: NDArray[np.int32]

@@ -47,7 +47,7 @@ def check_schedule(schedule: Schedule, places: Places, costs: Costs) -> None:
     if not (np.isfinite(table).all() and (table >= 0).all() and 0 <= costs.node_gap < np.inf):
         raise UsageError("the costs of a message must be finite and not negative")
     timeless = schedule.step >= Step.RECEIVE
-    _refuse(schedule, ~((schedule.size >= 0) & (schedule.size < np.inf) | timeless), "is no size")
+    _refuse(schedule, ~((schedule.size >= 0) & (schedule.size < np.inf) | timeless), "is not a size")
     time = serial_time(schedule, costs)
     if time > LONGEST:
         largest = np.where(timeless, 0.0, schedule.size)
@@ -72,7 +72,7 @@ def _check_columns(schedule: Schedule, places: Places) -> None:
     for column, limit in ((places.node, ranks), (places.socket, ranks)):
         if len(column) != limit or column.min(initial=0) < 0:
             raise UsageError(f"{ranks} ranks take part, places are given for {len(column)}")
-    _refuse(schedule, schedule.step > Step.JOIN, "is no kind of step")
+    _refuse(schedule, schedule.step > Step.JOIN, "is not a kind of step")
     received = schedule.step == Step.RECEIVE
     outside = (schedule.peer < 0) & ~(received & (schedule.peer == ANY)) | (schedule.peer >= ranks)
     outside &= received | (schedule.step == Step.SEND)

@@ -48,7 +48,7 @@ class Topology:
     latencies: FloatArray
     """[link]: s."""
     find: Callable[[IntArray, IntArray], IntArray]
-    """[pair, hop]: links from sources to destinations, `NO_LINK` where a route has none."""
+    """[pair, hop]: links from sources to destinations, `NO_LINK` behind the end of a route."""
     classes: tuple[LinkClass, ...]
     """Links by class, in the order of their numbers."""
 

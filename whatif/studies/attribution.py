@@ -237,7 +237,7 @@ class _Numbers:
     groups: Sequence[_Group]
 
     def at(self, made: Choices) -> FloatArray:
-        """Result [point] with the changes `made` [point, group]; a last column stands for the structure."""
+        """Result [point] with the changes `made` [point, group]; a last column is the structure."""
         if made.shape[1] == len(self.groups):
             made = np.column_stack([made, np.zeros(len(made), dtype=bool)])
         found = np.empty(len(made))

@@ -91,7 +91,7 @@ def ladder_bars(found: Bottlenecks) -> BarChart:
 
     rows = [row(short_path(rung.part), rung.left, LESS) for rung in found.rungs[:_MOST_BARS]]
     title = f"cumulative idealisation of {found.result}"
-    return BarChart(title, AxisDescription(found.result, dimension), (row("as it stands", found.time, "faint"), *rows))
+    return BarChart(title, AxisDescription(found.result, dimension), (row("present", found.time, "faint"), *rows))
 
 
 def waterfall_bars(found: Attribution, names: tuple[str, str]) -> BarChart:

@@ -59,7 +59,7 @@ def _figures(platform: PlatformSpec) -> Iterator[str]:
 
 
 def _power(idle: Any, dynamic: Any) -> str:
-    """Power of a device at work; empty where its file states none."""
+    """Power of a device at work; empty if its file states none."""
     if not (isinstance(idle, float) and isinstance(dynamic, float)):
         return ""
     return f" of {format_quantity(idle + dynamic, WATT, 3)}"
@@ -75,7 +75,7 @@ def part_choices(path: str, scenario: Scenario) -> tuple[Choice, ...]:
 
 
 def value_choices(parameter: Parameter | KnownKey) -> tuple[Choice, ...]:
-    """Fixed choices of a parameter, each with what its help says of it."""
+    """Fixed choices of a parameter, each with its description in the help."""
     text = " ".join(parameter.description.split())
     return tuple((choice, _help_of(choice, text) or _operations(choice)) for choice in parameter.choices)
 

@@ -101,7 +101,7 @@ class Layouts(StudyResult):
         if np.isfinite(present.result) and np.isfinite(best.result):
             now, then = (format_quantity(item.result, self.dimension, 4) for item in (present, best))
             change = f" ({self.change(best):+.2%})" if np.isfinite(self.change(best)) else ""
-            lines.append(f"{self.result}: {now} as it stands, {then} at best{change}")
+            lines.append(f"{self.result}: {now} at present, {then} at best{change}")
         return tuple(lines)
 
     def obstacle(self) -> str:

@@ -62,7 +62,7 @@ class MachineDomain:
     kind: str
     count: float
     parts: str
-    """What its link connects, such as `nodes`."""
+    """Units that its link connects, such as `nodes`."""
     holds: str
     """Devices that it holds, such as `4 GPUs`."""
     link: DomainLink | None = None
@@ -168,7 +168,7 @@ class _Machine:
         return MachineDomain("link domain", count, "GPUs", _number_of(gpu_count, "GPU"), link, shared)
 
     def _link(self, distance: DistanceName) -> DomainLink | None:
-        """Parameters that messages of a distance are charged with, those of the next farther one where it has none."""
+        """Parameters of the messages of a distance, or of the next farther distance if it has none."""
         network = self.platform.network
         farther = DISTANCES[DISTANCES.index(distance) :]
         used = next(item for item in farther if getattr(network, item) is not None)

@@ -58,7 +58,7 @@ class FileChecks(Presentable):
         return (f"{self.against}: results of {', '.join(file.name for file in self.files if file.scenario)}",)
 
     def table(self) -> Table:
-        """One row a file: its name, its kind, and its problems."""
+        """One row per file: its name, its kind, and its problems."""
         rows = [(file.name, file.kind, "\n".join(map(str, file.problems))) for file in self.files]
         return Table.of_rows({"file": None, "kind": None, "problems": None}, rows)
 

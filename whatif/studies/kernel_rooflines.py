@@ -45,13 +45,13 @@ class KernelPoint:
     dram_bandwidth: float
     """In B/s."""
     l2_bandwidth: float | None
-    """In B/s; None where the kernel's model has no such roof."""
+    """In B/s; None if the kernel's model has no such roof."""
     limit: Limit
     """Limit that decides the time; device memory in a tie with the operations."""
     time: float
     """In s of one iteration."""
     share: float
-    """Of the iteration's time; 0 where that is 0."""
+    """Share of the iteration's time; 0 if that is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class SecondGpu:
 
 
 def kernel_points(program: Program, evaluation: Evaluation) -> tuple[KernelPoint, ...]:
-    """Every kernel phase at one point, in the order of the file; raise `InfeasiblePointError` where it has no answer.
+    """Every kernel phase at one point, in the order of the file; raise `InfeasiblePointError` if it has no answer.
 
     Source: the quantitative roofline of `models.roofline`.
     """
@@ -145,7 +145,7 @@ def second_gpu(scenario: Scenario, platform: str) -> SecondGpu:
     """Rooflines of the scenario's kernels on the GPU of another platform.
 
     Ranks, nodes and network stay, so that the kernels do the same work; `share` is of the iteration of that machine.
-    Edits of the present GPU are given up, values that the scenario's file itself gives it stay, as with `--platform`.
+    Edits of the present GPU are discarded; its values in the scenario's file stay, as with `--platform`.
     An error becomes the `reason` and is never raised.
     """
     try:

@@ -67,7 +67,7 @@ def machine_of(texts: Mapping[str, str]) -> MachineParts:
 def machine_problems(
     fields: tuple[FormField, ...], texts: Mapping[str, str], folders: Sequence[Path] = (), folder: Path | None = None
 ) -> dict[str, str]:
-    """What is wrong with the texts of a form, by field; under an empty path what concerns no single field.
+    """Errors in the texts of a form, by field; under an empty path those of no single field.
 
     `folder` is that of the new file, where there must be none of its name.
     """

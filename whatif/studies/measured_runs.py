@@ -142,7 +142,7 @@ def is_heading(name: str, program: Program) -> bool:
 
 
 def _parts_of(name: str, program: Program) -> tuple[str, ...] | None:
-    """Results that a column is the sum of; None where a part is none."""
+    """Results that a column is the sum of; None if a part is none."""
     known = program.results
     parts = [part if part in known else f"terms.{part}" for part in map(str.strip, name.split(_SUM))]
     return tuple(parts) if all(part in known for part in parts) else None

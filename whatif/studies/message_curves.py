@@ -132,7 +132,7 @@ class MessageCurves:
 def counts(program: Program, evaluation: Evaluation, phase: str) -> KCounts:
     """K_inter, K_total, k' and k of a halo phase at one point, whatever its model.
 
-    Raise `UsageError` where the phase is no halo phase, `InfeasiblePointError` where the point cannot exist.
+    Raise `UsageError` if the phase is not a halo phase, `InfeasiblePointError` if the point is infeasible.
     """
     pattern = halo_pattern(program, evaluation, phase)
     stated = halo_phase(program, phase).inter_node_count is not None
@@ -151,7 +151,7 @@ def message_curves(program: Program, evaluation: Evaluation, phase: str | None =
     """Every model that the platform has parameters for, over every distance, and the messages of every phase.
 
     `evaluation` is that of one point, such as `Session.at`. `phase` is the halo phase whose k the K-model has, the
-    first one where none is named. Raise `UsageError` where it is no halo phase. Where the point cannot exist there
+    first one where none is named. Raise `UsageError` if it is not a halo phase. If the point is infeasible there
     are curves of the platform, but none of the K-model, and no messages.
     """
     stated = program.loaded.scenario.application.phases

@@ -24,10 +24,10 @@ from whatif.units import ONE, Dimension, counted
 ErrorRows = Literal["run", "result"]
 """Rows of the table of errors: one for each measured result of each run, or one for each result."""
 _WIDTHS: Final = ({"category"}, {"run"})
-_IN_SAMPLE: Final = "the corrections were fitted to these runs, so that their errors are no held-out ones"
+_IN_SAMPLE: Final = "the corrections were fitted to these runs, so that their errors are not held-out ones"
 
 _OFF: Final = 20.0
-"""Ratio of measured and predicted from which on a wrong unit is likely."""
+"""Least ratio of measured and predicted at which a wrong unit is likely."""
 
 
 @dataclass(frozen=True, slots=True)

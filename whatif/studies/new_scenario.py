@@ -27,7 +27,7 @@ class NewScenario:
     others: Mapping[Path, str] = field(default_factory=dict)
     """Texts of its machine and of its runs, where they are new files too."""
     notes: tuple[str, ...] = ()
-    """What was left out or renamed."""
+    """Notes on values that were left out or renamed."""
 
     @property
     def files(self) -> dict[Path, str]:

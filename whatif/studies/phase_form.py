@@ -22,7 +22,7 @@ REQUIRED: Final = "is required"
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """Field of a form: a key with the text of its value, empty where it is not stated."""
+    """Field of a form: a key with the text of its value, empty if it is not stated."""
 
     path: str
     label: str
@@ -113,7 +113,7 @@ def form_values(fields: Iterable[FormField], texts: Mapping[str, str]) -> dict[s
 
 
 def form_problems(scenario: Scenario, fields: tuple[FormField, ...], texts: Mapping[str, str]) -> dict[str, str]:
-    """What is wrong with the texts of a form, by the path of the field; under an empty path what concerns no field."""
+    """Errors in the texts of a form, by the path of the field; under an empty path those of no single field."""
     alone = {field.path: field.problem(texts.get(field.path, field.text).strip()) for field in fields}
     found = {path: problem for path, problem in alone.items() if problem}
     if found:

@@ -33,7 +33,7 @@ class GridPart:
     plane: int
     plane_count: int
     plane_name: str
-    """`x = 3`, for boxes a cell, `x = 400`; empty where the grid is one plane."""
+    """`x = 3`, for boxes a cell, `x = 400`; empty if the grid is one plane."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,13 +64,13 @@ def halo_phase(program: Program, name: str) -> HaloPhase:
         return phase
     halos = [key for key, other in phases.items() if isinstance(other, HaloPhase)]
     known = f"; halo phases: {', '.join(halos)}" if halos else "; this application has none"
-    raise UsageError(f"`{name}` is no halo phase{did_you_mean(name, halos) or known}")
+    raise UsageError(f"`{name}` is not a halo phase{did_you_mean(name, halos) or known}")
 
 
 def halo_pattern(program: Program, evaluation: Evaluation, phase: str) -> Pattern:
     """Pattern of the messages of a halo phase at one point, from which they are counted.
 
-    Raise `UsageError` where the phase is no halo phase, `InfeasiblePointError` where the point cannot exist.
+    Raise `UsageError` if the phase is not a halo phase, `InfeasiblePointError` if the point is infeasible.
     """
     halo_phase(program, phase)
     if reasons := evaluation.reasons():
@@ -94,7 +94,7 @@ def placement_picture(
 
     Rows and columns run along the last two dimensions; `plane` is the index in the others, limited to their
     range; without it, it is where the busiest node is. Of a larger grid the picture is a window around this node;
-    the boxes of a bisection are sampled at as many cells as there is room for. Raise what `halo_pattern` raises,
+    the boxes of a bisection are sampled at as many cells as fit. Raise what `halo_pattern` raises,
     and `WhatifError` for more than `MOST_RANKS_SHOWN` ranks.
     """
     pattern = halo_pattern(program, evaluation, phase)
@@ -151,7 +151,7 @@ class _View:
     centre: int
 
     def plane_of(self, centre_plane: int, count: int) -> int:
-        """The plane to draw, of so many."""
+        """Number of the plane to draw, and number of planes."""
         return centre_plane if self.plane is None else min(max(self.plane, 0), count - 1)
 
     def named(self, places: Sequence[int]) -> str:
@@ -233,6 +233,6 @@ def _raster(
 
 
 def _at(boxes: Boxes, chosen: NDArray[np.int64], dimension: int, cell: int) -> NDArray[np.int64]:
-    """Of the chosen boxes, those that hold a cell along a dimension."""
+    """Chosen boxes that hold a cell along a dimension."""
     begin, end = boxes[chosen, dimension, 0], boxes[chosen, dimension, 1]
     return np.asarray(chosen[(begin <= cell) & (cell < end)])

@@ -65,7 +65,7 @@ def _weight(weight: str | float) -> float:
     try:
         return float(weight)
     except ValueError:
-        raise UsageError(f"--weight: `{weight}` is no number") from None
+        raise UsageError(f"--weight: `{weight}` is not a number") from None
 
 
 def _sizes(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _sizes(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:
 
 
 def _accuracy(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:
-    """How far the predictions of each application were from measured runs."""
+    """Notes on the error of the predictions of each application at measured runs."""
     for name, scenario in scenarios.items():
         with suppress(InvalidFileError):
             program = scenario.changed(scenario.overrides, found.first).program

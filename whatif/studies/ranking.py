@@ -106,7 +106,7 @@ class Ranking(StudyResult):
     turns: tuple[Turn, ...]
     """Empty if the best platform leads whatever the weight of one application."""
     dimension: Dimension = SECOND
-    """Of the result that is compared."""
+    """Dimension of the compared result."""
     drawn: int = 0
     """Number of uncertain values that the samples vary."""
     result: str = "total_time"

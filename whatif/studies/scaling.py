@@ -43,7 +43,7 @@ class Scaling:
     nodes: FloatArray
     ranks: FloatArray
     time: FloatArray
-    """Of an iteration, in s."""
+    """Time of an iteration, in s."""
     speedup: FloatArray
     efficiency: FloatArray
     communication: FloatArray

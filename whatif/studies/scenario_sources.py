@@ -76,7 +76,7 @@ def trace_document(path: Path, machine: Platform, model: str | None = None) -> D
 
 def _kind(path: Path) -> str:
     """Kind of a file; a file or folder that is neither trace nor profile hides no shipped scenario of its name."""
-    if path.suffix == ".toml" or not os.path.exists(path):  # noqa: PTH110 - false, too, for what is no path at all
+    if path.suffix == ".toml" or not os.path.exists(path):  # noqa: PTH110 - false, too, for what is not a path at all
         return "scenario"
     from whatif.importers.trace_formats import is_trace
     from whatif.schema.shipped import shipped_names
@@ -92,7 +92,7 @@ def _kind(path: Path) -> str:
 
 
 def _neither(path: Path) -> InvalidFileError:
-    """Error with the reasons why a file is no trace, and no file of a plug-in."""
+    """Error with the reasons why a file is not a trace, and no file of a plug-in."""
     from whatif.importers.trace_formats import read_trace
 
     problems: list[Problem] = []

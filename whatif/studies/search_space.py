@@ -151,7 +151,7 @@ def _end(text: str, parameter: Parameter, whole: str) -> float:
     if isinstance(end, Quantity):
         return end.value
     if not isinstance(end, float):
-        raise UsageError(f"--vary {whole}: `{text}` is no number")
+        raise UsageError(f"--vary {whole}: `{text}` is not a number")
     return end
 
 

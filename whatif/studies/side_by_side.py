@@ -31,9 +31,9 @@ class SideBySide(StudyResult):
     """By result or phase (`terms.NAME`), in base units; NaN where a scenario has none or its point is infeasible."""
     dimensions: Mapping[str, Dimension]
     values: Mapping[str, tuple[Parameter | None, ...]]
-    """By path; None where a scenario has no such parameter."""
+    """By path; None if a scenario has no such parameter."""
     reasons: tuple[str, ...]
-    """Why a scenario has no results; empty where it has."""
+    """Why a scenario has no results; empty if it has."""
 
     def table(self) -> Table:
         """One row per scenario: its results, and a column for each value that differs."""
@@ -65,7 +65,7 @@ class SideBySide(StudyResult):
         return results + [(path, tuple(map(_text, pair))) for path, pair in self.values.items()]
 
     def summary(self) -> tuple[str, ...]:
-        """How many values differ."""
+        """Number of differing values."""
         count = len(self.values)
         return (f"{count or 'no'} value{'s' * (count != 1)} differ{'s' * (count == 1)}",)
 

@@ -87,7 +87,7 @@ def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration
     """Sobol' indices of a result column or phase in each uncertain value that it depends on.
 
     Of the errors: S_j and T_j are ratios of means over the samples; their standard errors are those of independent
-    samples (the delta method), which a Sobol' sequence stays below. Raise `UsageError` where nothing is uncertain,
+    samples (the delta method), which a Sobol' sequence stays below. Raise `UsageError` if nothing is uncertain,
     `InfeasiblePointError` where a sample has no answer or all have the same.
     """
     program = sampled_program(program, sampling)

@@ -110,7 +110,7 @@ class SweepParts(Presentable):
         return answers_of_parts(self._parts, self.request.grid)
 
     def raise_if_infeasible(self) -> None:
-        """Raise `InfeasiblePointError` where not a single point is feasible."""
+        """Raise `InfeasiblePointError` if not a single point is feasible."""
         if self.tally.infeasible == self.request.grid.size:
             raise InfeasiblePointError(self.tally.refusal)
 
@@ -132,7 +132,7 @@ class SweepParts(Presentable):
 
     def picture(self) -> Drawable:
         """Iteration time over the first swept parameter, with measured runs; the phases of one iteration for a
-        single point. Raise `UsageError` where `runs` cannot be shown."""
+        single point. Raise `UsageError` if `runs` cannot be shown."""
         if self.request.grid.axes:
             return self._picture()
         from whatif.studies.bar_charts import phase_bars

@@ -98,7 +98,7 @@ class SeekResult(StudyResult):
     def summary(self) -> tuple[str, ...]:
         """Remark on a target that the present value meets."""
         unchanged = self.is_met and self.value == float(self.parameter.value)
-        return (f"{self.target} is met as it stands",) if unchanged else ()
+        return (f"{self.target} is already met",) if unchanged else ()
 
     def obstacle(self) -> str:
         """Closest result to a target that is not met, and the longest phases there."""
@@ -130,10 +130,10 @@ def parse_target(text: str, program: Program) -> Target:
     if match["bound"].endswith("%"):
         share = parse_share(match["bound"])
         if share is None:
-            raise UsageError(f"target `{text}`: `{match['bound']}` is no share")
+            raise UsageError(f"target `{text}`: `{match['bound']}` is not a share")
         now = float(evaluate(program).numbers(term))
         if not math.isfinite(now):
-            raise InfeasiblePointError(f"infeasible: target `{text}`: {match['result']} has no number as it stands")
+            raise InfeasiblePointError(f"infeasible: target `{text}`: {match['result']} has no number at present")
         return Target(match["result"], at_most, share * now, dimension)
     try:
         bound = parse_quantity(match["bound"])

@@ -18,7 +18,7 @@ class GroupCollective(NamedTuple):
     ranks: float
     """Ranks of the group."""
     in_domain: float
-    """Those of them in one link domain."""
+    """Ranks of the group in one link domain."""
     size: float
     """Bytes of the buffer."""
     time: float
@@ -26,7 +26,7 @@ class GroupCollective(NamedTuple):
     whole: float
     """Time of all operations of a step, or of a prompt, whether or not computation hides them."""
     hidden: float | None
-    """Share of it that computation hides; None where the plan states none."""
+    """Share of it that computation hides; None if the plan states none."""
 
 
 def group_collectives(program: Program, values: Mapping[str, Any]) -> Iterator[GroupCollective]:

@@ -47,10 +47,10 @@ class PlanSearch(Presentable):
     binds: str = ""
     """The longest phases of the fastest plan, and how full it makes the memory."""
     worth: tuple[str, ...] = ()
-    """What changes of the machine are worth, each with the best plan for it."""
+    """Gains of changes of the machine, each with the best plan for it."""
 
     def table(self) -> Table:
-        """One row a plan; `pareto` marks those on the Pareto front."""
+        """One row per plan; `pareto` marks those on the Pareto front."""
         keys: dict[str, Dimension | None] = dict.fromkeys(self.space.sizes, ONE) | dict.fromkeys(self.space.choices)
         rows = zip(*(self.plans[key] for key in (*keys, *self.space.results, "pareto")), strict=True)
         return Table.of_rows(keys | dict(self.space.results) | {"pareto": None}, [list(row) for row in rows])

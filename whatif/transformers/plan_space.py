@@ -12,7 +12,7 @@ from whatif.units import Dimension
 
 @dataclass(frozen=True, slots=True)
 class PlanSpace:
-    """What a search varies and reports."""
+    """Variables and results of a search."""
 
     sizes: tuple[str, ...]
     """Numbers of a plan."""

@@ -70,7 +70,7 @@ def _range(session: Session, axis: Axis, part: tuple[float, float], shared: bool
 
 
 def adopted_words(session: Session, changes: Sequence[Change]) -> str:
-    """What is adopted, in a sentence."""
+    """Description of the adopted values, in a sentence."""
     pairs = [pair for change in changes for pair in _pairs(change)]
     program = session.program.parameters
     words = [

@@ -9,7 +9,7 @@ from whatif.tui.config import default_keys
 
 
 def all_keys(explorer: type[App[None]]) -> dict[str, str]:
-    """Default keys of every binding; imports all widgets and pages, so only for a person with keys of their own."""
+    """Default keys of every binding; imports all widgets and pages, so only for users with custom keys."""
     from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt  # noqa: PLC0415
     from whatif.tui.screens.jobs import JobsDialog  # noqa: PLC0415
     from whatif.tui.screens.main_screen import MainScreen  # noqa: PLC0415

@@ -39,13 +39,13 @@ from whatif.tui.visible_lines import VISIBLE_LINES
 from whatif.tui.worker import run_once
 
 LOOK_SECONDS: Final = 0.7
-"""How often the files are looked at, and edits written down for the worst."""
+"""Interval of checking the files, and of saving edits for recovery."""
 _FIRST_RUN: Final = "ctrl+n: a scenario of your own, from your machine and your application"
 _OUR_THEMES: Final = {theme.name: theme for theme in THEMES}
 
 
 class Explorer(FileCommands):
-    """Opens a question and lets a person change it."""
+    """Explorer of a scenario: opens it and lets the user change it."""
 
     TITLE = "whatif"
     CSS_PATH = "explorer.tcss"
@@ -107,7 +107,7 @@ class Explorer(FileCommands):
         return [*super().get_line_filters(), VISIBLE_LINES]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """The colours of curves, for themes that have none of their own."""
+        """Colours of curves for themes without their own."""
         return series_variables(self.current_theme)
 
     async def on_mount(self) -> None:
@@ -136,7 +136,7 @@ class Explorer(FileCommands):
 
     @work
     async def _begin(self) -> None:
-        """Begin with what the command line says, then replay what is asked for, or offer what was lost."""
+        """Start with the options of the command line, then replay a journal or offer to restore lost edits."""
         share_arena()
         if not self.is_headless:
             keep_memory()
@@ -159,7 +159,7 @@ class Explorer(FileCommands):
                 lost.path.unlink(missing_ok=True)
 
     async def _repeat(self, lines: Iterable[str]) -> bool:
-        """Do what some lines say; whether all of them could be done."""
+        """Run the commands of some lines; whether all of them succeeded."""
         lines, error = tuple(lines), ""
         tell = self.main_screen.tell_activity
         try:
@@ -238,7 +238,7 @@ class Explorer(FileCommands):
         self.runner.worker.warm()
 
     async def _may_leave(self, words: str, unsaved: Mapping[str, str]) -> bool:
-        """Whether nothing would be lost, or the person says what becomes of it."""
+        """Whether nothing would be lost, or the user saves or discards it."""
         if not unsaved:
             return True
         lines = "\n".join(f"{path} = {text}" for path, text in list(unsaved.items())[:12])

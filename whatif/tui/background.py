@@ -1,4 +1,4 @@
-"""Jobs that take minutes: run one after another in a process of their own, whatever page is in sight."""
+"""Jobs that take minutes: run one after another in a worker process, whichever page is visible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REPORT_SECONDS: Final = 0.2
 
 
 class JobStage(Enum):
-    """How far a job is."""
+    """Progress of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -40,9 +40,9 @@ class BackgroundJob:
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     key: object = None
-    """What the answer follows from: a page that asks the same shows it."""
+    """Inputs of the answer: a page with the same inputs shows it."""
     seconds: float = 0.0
-    """About how long it takes; 0 where nobody knows."""
+    """Estimated duration; 0 if unknown."""
     opens: tuple[Change, ...] = ()
     """Commands that lead to the page of the question."""
     stage: JobStage = JobStage.WAITING
@@ -96,7 +96,7 @@ class BackgroundJobs:
         return "" if running is None else f"in the background{more}: {running.title}, {running.words}"
 
     def start(self, job: BackgroundJob) -> str:
-        """Begin a job, or let it wait for its turn; what to tell."""
+        """Start or queue a job; returns the message for the user."""
         same = next((its for its in self.items if its.active and its.key == job.key and its.title == job.title), None)
         if same is not None:
             return f"{job.title} is in the background already; L lists the jobs"

@@ -27,15 +27,15 @@ NOTHING_UNCERTAIN: Final = "nothing is uncertain: write 3 us +- 0.2 us, or press
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Uncertainty:
-    """The band of every result at the values as they stand, and over the sweep."""
+    """The band of every result at the present values, and over the sweep."""
 
     point: Bands
     sweep: Bands
     value_count: int
-    """How many values are uncertain at the point."""
+    """Number of uncertain values at the point."""
 
     def remark(self) -> str:
-        """What the bands rest on."""
+        """Basis of the bands: samples and uncertain values."""
         if not self.value_count:
             return NOTHING_UNCERTAIN
         sampling = self.point.sampling
@@ -44,7 +44,7 @@ class Uncertainty:
 
 
 def sampling_of(view: View) -> Sampling | None:
-    """How samples are drawn for a view; None where none are wanted."""
+    """Sampling for a view; None without samples."""
     return None if view.samples is None else Sampling(view.samples, spreads=_SPREADS[view.spread])
 
 

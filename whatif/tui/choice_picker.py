@@ -1,4 +1,4 @@
-"""Windows to pick a platform, a part or a value from, and the change that a picked one stands for."""
+"""Windows to pick a platform, a part or a value from, and the change that a choice makes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from whatif.tui.screens.pick_list import PickList
 
 
 def pick_value(path: str, session: Session) -> PickList | None:
-    """Window with the choices of a parameter or the parts of a table; None where any text or number may be typed."""
+    """Window with the choices of a parameter or the parts of a table; None if any text or number may be typed."""
     from whatif.studies.choice_lists import part_choices, value_choices  # noqa: PLC0415 - not for the first frame
 
     if path.endswith(EXTENDS):

@@ -1,4 +1,4 @@
-"""Names and synonyms of commands for the palette: what a person may type to find them.
+"""Names and synonyms of commands for the palette: words that a user may type to find them.
 
 A command is named by the label of its key, `Undo` for `undo`. `_NAMES` has the names of those whose label is too short
 away from the footer, by binding id; `_SYNONYMS` has other words for a command, by its name in small letters.

@@ -1,4 +1,4 @@
-"""What a person prefers: theme, marker and keys, from a small TOML file of their own."""
+"""Preferences of the user: theme, marker and keys, from a small TOML file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TAKEN: Final = {
     "ctrl+i": "arrives as tab",
     "ctrl+j": "arrives as enter",
     "ctrl+m": "arrives as enter",
-    "ctrl+q": "lets a halted terminal go on",
+    "ctrl+q": "resumes a halted terminal",
     "ctrl+s": "halts the terminal",
     "ctrl+z": "suspends the program",
 }
@@ -39,7 +39,7 @@ FORBIDDEN_KEYS: Final = frozenset(_TAKEN)
 
 @dataclass(frozen=True)
 class Config:
-    """The preferences; `theme` is None where none was chosen, `keys` holds the keys of some binding ids."""
+    """The preferences; `theme` is None if not chosen, `keys` holds the keys of some binding ids."""
 
     theme: str | None = None
     marker: MarkerName | None = None
@@ -87,7 +87,7 @@ def _usual_file() -> Path:
 
 
 def _problems(document: Document) -> Iterator[Problem]:
-    """What is wrong with the theme and the keys, as far as `_Settings` does not say it."""
+    """Errors in the theme and the keys that `_Settings` does not detect."""
     theme, known = document.data.get("theme"), _theme_names()
     if isinstance(theme, str) and theme not in known:
         near = did_you_mean(theme, known) or f"; known themes: {', '.join(known)}"
@@ -119,7 +119,7 @@ def default_keys(classes: Iterable[type[DOMNode]], others: Iterable[Binding] = (
 
 
 def keymap(config: Config, defaults: Mapping[str, str]) -> dict[str, str]:
-    """The person's keys for `App.set_keymap`; `defaults` are the keys of every binding id (`default_keys`).
+    """The user's keys for `App.set_keymap`; `defaults` are the keys of every binding id (`default_keys`).
 
     Raise `InvalidFileError` for an id that does not exist, and for a key that two bindings would share that can be
     meant at the same time.
@@ -137,7 +137,7 @@ def keymap(config: Config, defaults: Mapping[str, str]) -> dict[str, str]:
 
 
 def _shared(config: Config, defaults: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong where a key of the person is also that of another binding of its area."""
+    """Errors for keys of the user that another binding of the same area has."""
     keys = {binding: tuple(map(_name, text.split(","))) for binding, text in defaults.items()} | dict(config.keys)
     for binding, mine in config.keys.items():
         for other, theirs in keys.items():

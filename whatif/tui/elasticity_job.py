@@ -11,7 +11,7 @@ from whatif.studies.elasticity import Elasticity, elasticities
 
 @dataclass(frozen=True, slots=True)
 class Leverage:
-    """The elasticities of a result in the parameters, the largest first, or the reason why it has none."""
+    """The elasticities of a result in the parameters, the largest first, or the reason for their absence."""
 
     result: str
     items: tuple[Elasticity, ...]
@@ -19,7 +19,7 @@ class Leverage:
 
 
 def leverage(inputs: SessionInputs, result: str) -> Leverage:
-    """The elasticities of a result column or `terms.PHASE` at the values as they stand."""
+    """The elasticities of a result column or `terms.PHASE` at the present values."""
     try:
         return Leverage(result, elasticities(inputs.program, result))
     except InfeasiblePointError as problem:
@@ -41,7 +41,7 @@ def is_time(result: str) -> bool:
 
 
 def sentence(item: Elasticity, result: str, *, timed: bool = True) -> str:
-    """What an elasticity of a time, or of another result, says of its parameter, in one sentence."""
+    """Meaning of an elasticity of a time, or of another result, in one sentence."""
     more, less, long = ("longer", "shorter", "long") if timed else ("more", "less", "much")
     parameter, value = f"{item.path}, now {item.value},", item.elasticity
     if item.reason:

@@ -45,7 +45,7 @@ class ParameterSelected(Message):
 
 
 class ErrorReported(Message):
-    """A request failed; `text` says why."""
+    """A request failed; `text` is the reason."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -45,11 +45,11 @@ class FileCommands(KeysInOrder):
 
     @property
     def state(self) -> ExplorerState:
-        """What is shown."""
+        """State shown now."""
         return self.runner.state
 
     def at_stake(self) -> dict[str, str]:
-        """What would be lost at the end: changes that no file has, and jobs in the background."""
+        """Losses on quitting: unsaved changes and background jobs."""
         return self.runner.state.at_stake() | {job.title: job.words for job in self.jobs.items if job.active}
 
     def _shown(self, error: str) -> None:

@@ -1,4 +1,4 @@
-"""Opening the file of a parameter in the person's editor, with the explorer suspended."""
+"""Opening the file of a parameter in the user's editor, with the explorer suspended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def edit_file(app: Explorer, path: str) -> str:
-    """Open the file that states a parameter; what to tell. Raise `UsageError` where that cannot be.
+    """Open the file that states a parameter; returns a message. Raise `UsageError` if it is impossible.
 
     Of a scenario that came with the program a copy is offered, as when it is saved.
     """
@@ -40,7 +40,7 @@ def _place(app: Explorer, path: str) -> FilePlace | None:
 def _run(app: Explorer, command: list[str]) -> None:
     try:
         with app.suspend():
-            done = subprocess.run(command, check=False)  # noqa: S603 - the person's own editor
+            done = subprocess.run(command, check=False)  # noqa: S603 - the user's own editor
     except SuspendNotSupported:
         raise UsageError("an editor needs a terminal, which a browser has not; use an editor next to it") from None
     except OSError as error:

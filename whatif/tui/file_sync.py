@@ -1,4 +1,4 @@
-"""Keeps what a person does: in the scenario's file, in the journal, and aside for the worst."""
+"""Saves the edits of the user: into the scenario's file, the journal and a recovery file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FileSync:
 
     @property
     def shipped(self) -> bool:
-        """Whether the file came with the program: others who ask its question expect its numbers."""
+        """Whether the file was shipped with the program; others expect its numbers."""
         return self.file.path.parent == shipped_folder("scenarios").resolve()
 
     def touched(self) -> bool:
@@ -51,11 +51,11 @@ class FileSync:
         return self._touched
 
     def reload(self) -> News:
-        """Take in what the files say now; edits stay. Raise `InvalidFileError` where the files are wrong."""
+        """Reload the files; edits stay. Raise `InvalidFileError` for invalid files."""
         # Edits of phases that do not fit the file now may be taken back: it is read again then.
         self._touched = bool(edits_of(self._scenario.document))
         if self.file.gone:
-            raise UsageError(f"{self.file.path} is no longer there; save writes it again")
+            raise UsageError(f"{self.file.path} no longer exists; save writes it again")
         found = self.file.reread(self._runner.state)
         self._touched = False
         # A new comment changes no number, but what is saved next must rest on it.
@@ -67,12 +67,12 @@ class FileSync:
 
     @property
     def conflicts(self) -> dict[str, str]:
-        """The parameters that others changed in the file, and the person here, since the last save."""
+        """Parameters that were edited both here and in the file since the last save."""
         edited = self._runner.state.unsaved()
         return {path: text for path, text in self._conflicts.items() if path in edited}
 
     def save(self) -> str:
-        """Write the edits into the file; what to tell. Raise `WhatifError` where that cannot be."""
+        """Write the edits into the file; returns a message. Raise `WhatifError` if it fails."""
         scenario = self._scenario
         if not self._runner.state.unsaved() and not self.file.gone:
             return "nothing to save"
@@ -83,7 +83,7 @@ class FileSync:
         return f"saved to {scenario.document.name}"
 
     def save_as(self, path: Path) -> str:
-        """Write the scenario with its edits to another file, and go on with that one."""
+        """Write the scenario with its edits to another file, and continue with that file."""
         scenario = self._scenario
         text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
         with atomic_file(path) as temporary:
@@ -97,7 +97,7 @@ class FileSync:
         return f"saved to {path}"
 
     def _saved(self, document: Document) -> None:
-        """Go on with the file as it is now; no number changes by that, only where it comes from."""
+        """Continue with the file just written; no number changes, only its source."""
         runner, scenario = self._runner, self._scenario
         state = runner.state
         runner.history.rebase(document, values_before(scenario), edits_of(scenario.document))
@@ -110,11 +110,11 @@ class FileSync:
         self.write_down()
 
     def variant_files(self) -> dict[str, Path]:
-        """The files that `save_variants` writes; raise `UsageError` where the scenario cannot be extended."""
+        """The files that `save_variants` writes; raise `UsageError` if the scenario cannot be extended."""
         return variant_paths(self._variants())
 
     def save_variants(self) -> str:
-        """Write each variant to a file of its own; what to tell. Raise `WhatifError` where that cannot be."""
+        """Write each variant to its own file; returns a message. Raise `WhatifError` if it fails."""
         runner = self._runner
         paths = write_variants(self._variants(), runner.state.session.grid.axes)
         runner.state = runner.state.written()
@@ -134,7 +134,7 @@ class FileSync:
             self.recovery.keep(lines)
 
     def write_journal(self) -> str:
-        """Add what was done to the journal that was asked for; what to tell where that cannot be."""
+        """Append the commands to the requested journal; returns a message if it fails."""
         lines = self._runner.history.lines
         added, self._journalled = lines[self._journalled :], len(lines)
         if self._journal is not None and added:
@@ -147,7 +147,7 @@ class FileSync:
         return ""
 
     def save_journal(self, path: Path) -> str:
-        """Write everything done so far to a file; what to tell."""
+        """Write all commands so far to a file; returns a message."""
         lines = self._runner.history.lines
         try:
             with atomic_file(path) as temporary:
@@ -157,7 +157,7 @@ class FileSync:
         return f"{len(lines)} commands written to {path}; `whatif open SCENARIO --replay {path}` repeats them"
 
     def copied(self, what: str, command: str = "") -> tuple[str, Path | None]:
-        """What is on the screen as text, and the file that holds it too, for terminals without a clipboard.
+        """Screen as text, and the file that also holds it, for terminals without a clipboard.
 
         `command`: the command line where it is not that of the sweep.
         """

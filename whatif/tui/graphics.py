@@ -42,7 +42,7 @@ def protocol_of(environment: Mapping[str, str]) -> Protocol | None:
 
 
 def cell_size() -> CellSize | None:
-    """Size of a cell in pixels, as the terminal tells the operating system; None if it does not."""
+    """Size of a cell in pixels, as the terminal reports it to the operating system; None if not reported."""
     try:
         import fcntl  # noqa: PLC0415 - not on Windows
         import struct  # noqa: PLC0415
@@ -57,7 +57,7 @@ def cell_size() -> CellSize | None:
 
 
 class Graphics:
-    """Pictures for a terminal, drawn one at a time; sixel where a person asks for pixels on an unknown one."""
+    """Pictures for a terminal, drawn one at a time; sixel if the user requests pixels on an unknown one."""
 
     def __init__(self, app: App[Any], environment: Mapping[str, str], *, asked: bool) -> None:
         known = protocol_of(environment)

@@ -76,7 +76,7 @@ class History:
         return Restore(self.future[-1], "redo")
 
     def rebase(self, document: Document, before: Mapping[str, str], saved: tuple[PhaseEdit, ...] = ()) -> None:
-        """Go on after the file got another text.
+        """Continue after the file got another text.
 
         Where the text took in edits, `before` are the values that it had, and `saved` the edits of phases. States that
         lack one of these cannot be brought back.

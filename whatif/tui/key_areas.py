@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 
 class KeyArea(IntEnum):
-    """Where a key belongs, in the order in which keys are shown."""
+    """Areas of keys, in the order in which keys are shown."""
 
     PAGE = 0
     FOCUS = 1
@@ -28,7 +28,7 @@ class ActiveKey(NamedTuple):
 
     @property
     def documented(self) -> bool:
-        """Whether it is a key of this program that says what it does; what Textual binds by itself has no id."""
+        """Whether it is a described key of this program; bindings of Textual itself have no id."""
         return bool(self.binding.id and self.binding.tooltip)
 
     @property
@@ -53,7 +53,7 @@ def _area(screen: Screen[Any], active: ActiveBinding) -> KeyArea:
 
 
 def footer_keys(screen: Screen[Any], room: int) -> list[ActiveKey]:
-    """Keys for a footer of some width: one of each labelled binding, those that it hides only where there is room."""
+    """Keys for a footer of some width: one of each labelled binding, hidden ones only if space permits."""
     first: dict[str, ActiveKey] = {}
     for key in active_keys(screen):
         if key.binding.description and (key.binding.show or key.documented):

@@ -16,7 +16,7 @@ T = TypeVar("T")
 _SEARCH: Final = CommandPalette._GATHER_COMMANDS_GROUP
 _LOOK_SECONDS: Final = 0.01
 _LOST_SECONDS: Final = 1.0
-"""When a message is taken for lost: a widget that is removed takes those along that it has not handled."""
+"""Time after which a message counts as lost: a removed widget drops those not yet handled."""
 
 
 class _Passed(Message):
@@ -31,7 +31,7 @@ class KeysInOrder(App[None]):
     """Holds keys back until the one before was handled.
 
     Textual sends a key to whatever has the focus at once. Keys that come together, as in a burst of a remote terminal,
-    would all go to the window in sight before the first of them has opened another one.
+    would all go to the visible window before the first of them has opened another one.
     """
 
     def __init__(self) -> None:

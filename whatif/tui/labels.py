@@ -1,4 +1,4 @@
-"""How numbers and grades are put in words and colours, the same in every widget."""
+"""Words and colours of numbers and grades, the same in every widget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TABLES: Final = re.compile(r"^(?:[\w-]+\.)+(?=[\w-]+: )")
 
 
 def brief(message: str) -> str:
-    """A message for where there is little room, in one line: without places in files, of a path the last word."""
+    """A message for narrow screens, in one line: without places in files, of a path the last word."""
     return "; ".join(_TABLES.sub("", _PLACE.sub("", line)) for line in message.splitlines())
 
 

@@ -29,10 +29,10 @@ class PageEntry(NamedTuple):
 
     name: str
     group: str
-    """Name of its group; empty for a page that stands in for another one."""
+    """Name of its group; empty for a page that replaces another one."""
     module: str
     words: str = ""
-    """What the page shows."""
+    """Content of the page."""
     synonyms: str = ""
     """Other words to find the page by, separated by commas."""
 

@@ -1,4 +1,4 @@
-"""What the palette finds: commands, pages, parameters, phases, results, platforms and scenario files."""
+"""Entries of the palette: commands, pages, parameters, phases, results, platforms and scenario files."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Entry:
         return self.name.lower(), _WORD.findall(self.name.lower()), others, _WORD.findall(self.words.lower())
 
     def score(self, query: str) -> float:
-        """How well the entry fits a query in small letters, 0 if not at all."""
+        """Score of the entry for a query in lower case, 0 without a match."""
         words = query.split()
         whole = self._fit(query)
         fit = max(whole, min(map(self._fit, words)) - 1) if len(words) > 1 else whole
         return fit and fit - _ORDER.index(self.kind) / 10 - min(len(self.name), 99) / 1000
 
     def _fit(self, text: str) -> float:
-        """How well the entry fits a text: the more of a name it is, the better."""
+        """Score of the entry for a text: the larger its part of a name, the better."""
         name, parts, others, words = self._parts
         if text == name:
             return 100
@@ -89,7 +89,7 @@ def best(entries: Iterable[Entry], query: str, most: int = 50) -> list[Entry]:
 
 
 def commands(screen: MainScreen) -> Iterator[Entry]:
-    """What keys can do; moving a cursor is for keys alone, and pages have entries of their own."""
+    """Entries for keys, except those that move a cursor; pages have their own entries."""
     owners: tuple[tuple[App[Any] | Widget, Iterable[BindingType]], ...] = (
         (screen.app, screen.app.BINDINGS),
         (screen, screen.key_list),

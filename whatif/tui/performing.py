@@ -53,7 +53,7 @@ class CommandOutcome:
 
 INTERNAL: Final = "internal error"
 """Prefix of messages about defects of the program."""
-# How a message names an edit: right for a command line, no help where the parameter is in sight.
+# How a message names an edit: right for a command line, no help where the parameter is visible.
 _OPTION: Final = re.compile(r"^(?:--set [\w.]+=.*?|--platform): ", re.MULTILINE)
 
 

@@ -52,7 +52,7 @@ def _edit(word: PhaseWord, name: str, text: str) -> EditPhase:
 PHASE_LINES: Final[dict[str, tuple[str, Callable[[str, str], EditPhase]]]] = {
     f"phase {word}": (_NEEDS[word], partial(_edit, word)) for word in get_args(PhaseWord)
 }
-"""Lines of a journal by their words: what they need besides, and the change they stand for."""
+"""Lines of a journal by their words: their arguments, and the change that they make."""
 
 
 def _renamed(grid: Grid, edit: PhaseEdit) -> Grid:

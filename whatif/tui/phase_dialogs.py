@@ -40,7 +40,7 @@ def phase_at(path: str) -> str:
 
 
 async def pick_file(app: App[Any]) -> str | None:
-    """File of phases that a person picks in the present folder, or types; None after escape."""
+    """File of phases that a user picks in the present folder, or types; None after escape."""
     rows = await before_window(app, phase_files, Path())
     return await app.push_screen_wait(
         PickList("A profile, a trace or a scenario: pick or type its name", rows, free=True)
@@ -67,7 +67,7 @@ class PhaseDialogs:
         self._phases = phases_of(scenario.document, scenario.folders)
 
     async def ask(self, word: str, phase: str, text: str = "") -> PhaseEdit | None:
-        """Edit that a person asks for at a phase; None after escape. Raise `WhatifError` if it cannot be."""
+        """Edit of a phase that a user requests; None after escape. Raise `WhatifError` if it is impossible."""
         if word == "add":
             return await self._add(phase)
         phase = phase or await self.which(word)
@@ -96,7 +96,7 @@ class PhaseDialogs:
         return _edit("add", name, text) if name else None
 
     async def which(self, word: str) -> str:
-        """Phase that a person picks; empty after escape."""
+        """Phase that a user picks; empty after escape."""
         rows = ((name, str(table.get("kind", ""))) for name, table in self._phases.items())
         return await self._pick(f"Which phase? ({word})", rows)
 
@@ -115,7 +115,7 @@ class PhaseDialogs:
 
 
 async def filled_in(app: App[Any], session: Session, phase: str, of_all: str = "") -> EditAll | None:
-    """Values that a person gives a phase in a form, empty where none is changed; None after escape."""
+    """Values that a user gives a phase in a form, empty without changes; None after escape."""
     if phase not in phases_of(session.scenario.document, session.scenario.folders):
         raise UsageError(f"there is no phase `{phase}`")
     scenario, fields = session.scenario, phase_form(session.program, phase)

@@ -44,7 +44,7 @@ class Recovery:
         self._file: IO[str] | None = None
 
     def keep(self, lines: Sequence[str]) -> None:
-        """Write the commands, or delete the file if there are none. A full or read-only disk is ignored."""
+        """Write the commands, or delete the file without commands. A full or read-only disk is ignored."""
         with suppress(OSError):
             if lines:
                 self._write(HEADER + "".join(f"{line}\n" for line in lines))

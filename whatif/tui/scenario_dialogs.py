@@ -69,9 +69,9 @@ class _Answers:
 
 
 async def make_scenario(app: App[Any], state: ExplorerState) -> Path | None:
-    """File of a scenario that a person puts together, written with its machine and its runs; None after escape.
+    """File of a scenario that a user puts together, written with its machine and its runs; None after escape.
 
-    Raise `WhatifError` where a file cannot be written.
+    Raise `WhatifError` if a file cannot be written.
     """
     folders = catalogue_folders(state.session.scenario)
     typed = await app.push_screen_wait(TextPrompt("1 of 3: name of the new scenario", free_file("mine")))
@@ -111,7 +111,7 @@ async def _machine(
 
 
 async def _phases(app: App[Any], answers: _Answers, folders: tuple[Path, ...]) -> NewScenario | None:
-    """Files with the phases that a person picks one after the other."""
+    """Files with the phases that a user picks one after the other."""
     made: NewScenario | None = None
     while True:
         picked = await app.push_screen_wait(PickList(answers.title, answers.rows))

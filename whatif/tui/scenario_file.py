@@ -51,11 +51,11 @@ class ScenarioFile:
 
     @property
     def gone(self) -> bool:
-        """Whether the scenario's file is no longer there."""
+        """Whether the scenario's file no longer exists."""
         return self._stamps.get(self.path) is None
 
     def reread(self, state: ExplorerState) -> News:
-        """The study's question on what the files say now; raise `InvalidFileError` where that is wrong."""
+        """The scenario on the present files; raise `InvalidFileError` for invalid ones."""
         scenario = state.session.scenario
         document = self._read(on_disk(scenario.document))
         fresh = scenario.reread(document)
@@ -80,7 +80,7 @@ def stamp(path: Path) -> Stamp:
 
 
 def _differences(before: Program | None, after: Program | None) -> Iterable[tuple[str, str]]:
-    """Path and words of every parameter that is another one now."""
+    """Path and text of every changed parameter."""
     old, new = (program.parameters if program is not None else {} for program in (before, after))
     for path in (*old, *(path for path in new if path not in old)):
         was, now = (parameters[path].text() if path in parameters else "not there" for parameters in (old, new))
@@ -89,7 +89,7 @@ def _differences(before: Program | None, after: Program | None) -> Iterable[tupl
 
 
 def values_before(scenario: Scenario) -> dict[str, str]:
-    """What the file said, to the last digit, where the question has edits; `platform` for its machine."""
+    """Texts of the edited values in the file; `platform` for its machine."""
     original = scenario.original
     if original is None:
         return {}

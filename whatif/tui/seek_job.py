@@ -42,7 +42,7 @@ class Seek:
         found, target, value = self._found(state)
         present = state.session.parameter(self.path)
         if value == float(present.value):
-            return replace(state, note=f"{target} is met as it stands{_result(found, present=True)}")
+            return replace(state, note=f"{target} is already met{_result(found, present=True)}")
         changed = state.session.edit(self.path, _text(state.session.program, present, value, target))
         adopted = f"{self.path.rpartition('.')[2]} = {changed.parameter(self.path).text()}"
         return replace(state.with_session(changed), note=f"{target} is met by {adopted}{_result(found)}")

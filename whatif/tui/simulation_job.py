@@ -22,7 +22,7 @@ _FINEST: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulationPart:
-    """Lanes of the ranks in sight; without a summary if the page has it."""
+    """Lanes of the visible ranks; without a summary if the page has it."""
 
     lanes: Lanes
     summary: RunSummary | None
@@ -67,7 +67,7 @@ def fitting(start: float, length: float, run_time: float) -> Window:
 
 
 def block_of(first_rank: int) -> int:
-    """First rank of the block that holds those in sight."""
+    """First rank of the block that holds the visible ones."""
     return first_rank // _BLOCK_STEP * _BLOCK_STEP
 
 

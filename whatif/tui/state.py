@@ -35,7 +35,7 @@ ScaleChoice = Literal["auto", "linear", "log"]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is shown and how: fields that several pages share, and the views of single pages by page name.
+    """View of a state: fields that several pages share, and the views of single pages by page name.
 
     In the journal a shared field is named `FIELD`, a field of a page `PAGE.FIELD`.
     """
@@ -118,7 +118,7 @@ def _screen_names() -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UndoState:
-    """What can be undone, without the sweep's numbers: what is asked, what it is compared with, how it is looked at."""
+    """State that undo restores, without the sweep's numbers: scenario and sweep, variants, view."""
 
     inputs: SessionInputs
     variants: Variants
@@ -147,7 +147,7 @@ def _words_of(state: UndoState) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExplorerState:
-    """What the explorer shows: the session is the variant that is edited; `curves` are the others over its sweep."""
+    """State of the explorer: the session is the edited variant; `curves` are the others over its sweep."""
 
     session: Session
     variants: Variants
@@ -168,7 +168,7 @@ class ExplorerState:
 
     @property
     def baseline(self) -> Session:
-        """What the present values are compared with."""
+        """Baseline of the present values."""
         return self.session if self.variants.current == BASELINE else self.variants.baseline.session
 
     def at(self, state: UndoState) -> ExplorerState:
@@ -211,7 +211,7 @@ class ExplorerState:
         return following if len(letters) > 1 else ""
 
     def listed(self) -> tuple[Variant, ...]:
-        """All variants with the values that they have now; a draft that equals the baseline is none."""
+        """All variants with the values that they have now; without a draft that equals the baseline."""
         return self.variants.with_present(self.session, draft=self.changed).items
 
     def forked(self, name: str = "") -> ExplorerState:
@@ -312,7 +312,7 @@ class ExplorerState:
 
     @property
     def platform_name(self) -> str | None:
-        """The name of the platform's file; None where the scenario describes its machine itself."""
+        """The name of the platform's file; None if the scenario describes its machine itself."""
         scenario = self.session.scenario
         return scenario.platform or stated_platform(scenario.document, scenario.folders)
 
@@ -330,7 +330,7 @@ class ExplorerState:
         return replace(self, variants=replace(self.variants, items=items))
 
     def at_stake(self) -> dict[str, str]:
-        """What no file has: the changes of the present variant, and by label those of the others."""
+        """Unsaved changes: those of the present variant, and by label those of the others."""
         present = question(self.session.scenario)
         others = {
             f"variant {item.label}": f"{len(item.scenario.overrides)} values"
@@ -347,7 +347,7 @@ class ExplorerState:
         return before if before is not None and now is not None and now.value != before.value else None
 
     def over(self, scenario: Scenario) -> ExplorerState:
-        """The study on another text of its file; what it is compared with stays."""
+        """The study on another text of its file; its baseline stays."""
         reread = replace(self, variants=self.variants.reread(scenario))
         return reread.with_session(self.session.with_scenario(scenario))
 

@@ -22,7 +22,7 @@ VIEWS: Final[tuple[str, ...]] = get_args(StudyView)
 
 
 class StudyRequest(NamedTuple):
-    """What the answer follows from; `version` counts the changes of the files on disk."""
+    """Inputs of the answer; `version` counts the changes of the files on disk."""
 
     file: str
     values: str

@@ -25,7 +25,7 @@ _ANSI_ON_LIGHT: Final = ("ansi_blue", "ansi_bright_black", "ansi_green", "ansi_r
 
 
 class _Grounds(NamedTuple):
-    """Neutral colours of a theme: what text stands on, and plain text from loud to faint."""
+    """Neutral colours of a theme: backgrounds, and plain text from loud to faint."""
 
     background: str
     surface: str

@@ -12,7 +12,7 @@ from whatif.tui.state import ExplorerState
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Keep the present values as they are, and go on with a copy of them as a new variant."""
+    """Keep the present values, and continue with a copy as a new variant."""
 
     name: str = ""
 

@@ -18,7 +18,7 @@ _MOST_CURVES: Final = 12
 
 
 def with_variants(description: PlotDescription, state: ExplorerState, y: str) -> PlotDescription:
-    """A plot with a curve for each other variant; the parts of the present curve give way to them.
+    """A plot with a curve for each other variant; they replace the parts of the present curve.
 
     The curves bear the letters of the variants once there are more than the present values and the baseline. Over two
     axes each variant has dashes, and each value of the second axis a colour.

@@ -15,7 +15,7 @@ from whatif.schema.toml import Document
 
 BASELINE: Final = "A"
 LETTERS: Final = "ABCDEFGH"
-"""At most so many variants, the baseline among them: more curves in one plot could not be distinguished."""
+"""Most variants, including the baseline: more curves in one plot could not be distinguished."""
 LONGEST_NAME: Final = 24
 _MOST_POINTS: Final = 20_000
 
@@ -28,7 +28,7 @@ class Variant:
     name: str
     session: Session
     written: Scenario | None = None
-    """The values as they were last written to a file of their own."""
+    """Values last written to the variant's own file."""
 
     @property
     def label(self) -> str:
@@ -49,7 +49,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariantCurve:
-    """A variant over a sweep; without a result if it has none there."""
+    """A variant over a sweep, with a result if it has one there."""
 
     scenario: Scenario
     grid: Grid
@@ -84,7 +84,7 @@ class Variants:
 
     @property
     def words(self) -> tuple[object, ...]:
-        """What makes two sets of variants the same."""
+        """Values that are equal for equal sets of variants."""
         return self.current, *((item.letter, item.name, question(item.scenario)) for item in self.items)
 
     def at(self, letter: str) -> Variant | None:
@@ -110,7 +110,7 @@ class Variants:
         return replace(self, items=tuple(sorted((*others, present), key=lambda item: item.letter)))
 
     def free_letter(self) -> str:
-        """The first letter that is not taken; raise `UsageError` where all are."""
+        """The first letter that is not taken; raise `UsageError` if all are."""
         taken = {item.letter for item in self.items}
         free = next((letter for letter in LETTERS if letter not in taken), None)
         if free is None:
@@ -147,7 +147,7 @@ class Variants:
 
 
 def question(scenario: Scenario) -> tuple[object, ...]:
-    """What makes two scenarios ask the same."""
+    """Values that are equal for equal scenarios."""
     return scenario.document.text, dict(scenario.overrides), scenario.platform
 
 
@@ -210,5 +210,5 @@ def _reread(item: Variant, document: Document) -> Variant:
 
 
 def axes_in_words(grid: Grid) -> list[tuple[str, dict[str, str]]]:
-    """What makes two sweeps the same."""
+    """Values that are equal for equal sweeps."""
     return [(axis.name, dict(axis.texts)) for axis in grid.axes]

@@ -26,7 +26,7 @@ Answer = tuple[bool, Any]
 Report = Callable[[Any], None]
 """Callback for results that a job reports before it ends."""
 Shared = Iterable[tuple[object, object]]
-"""Objects among the arguments of a job, each with the one that stands for it in the answer."""
+"""Objects among the arguments of a job, each with its reference in the answer."""
 
 
 class _Process:

@@ -51,9 +51,9 @@ class RunComparison(NamedTuple):
     reference_time: float
     time: float
     error: float
-    """Of the time; of a what-if, of its time over that of the default."""
+    """Error of the time; for a what-if, of its ratio to the default."""
     emulator_error: float = np.nan
-    """Of the emulator's time for the same model, where the reference is a measurement."""
+    """Error of the emulator's time for the same model, if the reference is a measurement."""
 
 
 class Play(NamedTuple):

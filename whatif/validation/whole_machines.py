@@ -70,7 +70,7 @@ def held_out_errors(machines: Sequence[str], published: FloatArray, predicted: F
 
 
 def predicted_run(row: Row, progress: Progress | None = None) -> HPLOutcome:
-    """Outcome of the run of a row. Raise `UsageError` where the matrix or the processes do not fit the machine."""
+    """Outcome of the run of a row. Raise `UsageError` if the matrix or the processes do not fit the machine."""
     has_gpu = load_platform(row["platform"])[0].node.gpu is not None
     placement = HPLPlacement(ranks_per_node=None if has_gpu else 1)
     example = Configuration(1, _BLOCK_SIZE, 1, 1, recursion_minimum=_RECURSION_MINIMUM)
@@ -97,7 +97,7 @@ def _configuration(row: Row, example: Configuration, rank_count: int) -> Configu
 
 
 def about_square(rank_count: int) -> tuple[int, int]:
-    """P and Q of the most processes, at most so many, with P ≤ Q ≤ 2 P."""
+    """P and Q with the most processes up to a number, with P ≤ Q ≤ 2 P."""
     for count in range(rank_count, 0, -1):
         rows, columns = factorisations(count)[0]
         if columns <= 2 * rows:

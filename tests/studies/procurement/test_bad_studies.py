@@ -31,7 +31,7 @@ def problem_of(path, **options):
          "`price` and `node_price` exclude each other"),
         ('[bids.six]\nplatform = "summit"\nnode_price = "= 2 * x"', "", "", "bids.six.node_price", "not an expression"),
         ('[bids.six]\nplatform = "summit"\nnode_prices = { few = "1 USD" }', "", "", "bids.six.node_prices",
-         "`few` is no number of nodes"),
+         "`few` is not a number of nodes"),
         ('[bids.six]\nplatform = "sumit"\nnode_price = "1 USD"', "", "", "bids.six.platform", "did you mean `summit`"),
         ('[bids.six]\nplatform = "summit"', 'capital = "1 MUSD"', "", "bids.six", "no price, which `[limits] capital`"),
         ('[bids.six]\nplatform = "summit"\nnode_price = "1 USD"\n[bids.six.overrides]\nnode.host.power = "none"',
@@ -42,7 +42,7 @@ def problem_of(path, **options):
         ('[bids.present]\nplatform = "summit"', "", "", "bids.present", "give the bid another name"),
         (ONE, "", '[mix.mix]\nscenario = "a.toml"', "mix.mix", "give this one another name"),
         (ONE, "", '[mix.c]\nscenario = "no_such"', "mix.c.scenario", "no such file or shipped name"),
-        (ONE, "", '[mix.c]\nscenario = "a.toml"\n[mix.c.on.seven]\nx = 1', "mix.c.on.seven", "no machine of the study"),
+        (ONE, "", '[mix.c]\nscenario = "a.toml"\n[mix.c.on.seven]\nx = 1', "mix.c.on.seven", "not a machine of"),
         (ONE, "", '[mix.c]\nscenario = "minife"\nruns = "none.csv"', "", "no such file"),
     ],
 )  # fmt: skip

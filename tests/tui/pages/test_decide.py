@@ -195,7 +195,7 @@ def test_in_the_explorer_answers_are_copied_taken_and_taken_back_and_targets_typ
     async def check(driver):
         await driver.press("6")
         assert driver.main_screen.page.NAME == "decide"
-        assert "as it stands" in driver.screen_text()
+        assert "present" in driver.screen_text()
         assert not {"adopt", "other"} & set(driver.screen_text().splitlines()[-1].split())
         await driver.press("c")
         copied = driver.app.file_sync.recovery.folder.parent / "copied.txt"
@@ -333,7 +333,7 @@ def test_target_that_is_met_already_is_good_news_and_changes_nothing():
     state = study_of()
     after = Seek(MEMORY, "<= 1 s").apply(state)
     present = format_quantity(predicted()["iteration_time"], SECOND)
-    assert after.note == f"iteration_time <= 1 s is met as it stands: iteration_time = {present}"
+    assert after.note == f"iteration_time <= 1 s is already met: iteration_time = {present}"
     assert after.session is state.session
     outcome = perform(state, (Seek(MEMORY, "<= 1 s"),))
     assert outcome.error == ""

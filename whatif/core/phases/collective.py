@@ -124,7 +124,7 @@ def _operation_time(collective: CollectiveWiring) -> str:
 
 
 def _combinations(collective: CollectiveWiring) -> str:
-    """How often each kind of round of a reduction ends with a combination."""
+    """Term of the number of combinations in each kind of round of a reduction."""
     name, wiring = f"{collective.name}.combining_counts", collective.context.wiring
     if collective.phase.distance:
         return wiring.add(name, COMBINING[collective.algorithm], {"process_count": _members(collective)})

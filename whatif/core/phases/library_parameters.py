@@ -36,7 +36,7 @@ def measured_operation(
 ) -> str | None:
     """Time of an operation from measured parameters; a scale without them follows from `datasheet`.
 
-    None where the platform has no parameters for the algorithm.
+    None if the platform has no parameters for the algorithm.
     """
     times = {scale: _at_scale(context, name, scale, algorithm, inputs) for scale in SCALES}
     if not any(times.values()):

@@ -38,7 +38,7 @@ def shared_bandwidth(
 
     `link_bandwidths` [..., link] are those of the links between `ends`; each copy takes the fewest links between its
     device and the nearest processor, or the next device. `link_bandwidth` [...] is that of a single copy. NaN where
-    `device_count` is no whole number from 1 to the devices that the links lead to.
+    `device_count` is not a whole number from 1 to the devices that the links lead to.
     """
     shape = np.broadcast_shapes(link_bandwidth.shape, device_count.shape, link_bandwidths.shape[:-1])
     result = np.full(shape, np.nan)

@@ -105,14 +105,14 @@ def _terms(context: Context, path: str, phase: RegressionPhase) -> Iterator[tupl
             continue
         for variable in term.names():
             if variable not in phase.units:
-                message = f"`{variable}` is no variable of `units`{did_you_mean(variable, phase.units)}"
+                message = f"`{variable}` is not a variable of `units`{did_you_mean(variable, phase.units)}"
                 context.wiring.problem(f"{path}.terms.{key}", message)
         yield key, term
 
 
 def _check_variables(context: Context, path: str, phase: RegressionPhase) -> None:
     if RESIDUAL in phase.units:
-        reason = f"`{RESIDUAL}` is the residual, which is added to the terms; it is no variable"
+        reason = f"`{RESIDUAL}` is the residual, which is added to the terms; it is not a variable"
         context.wiring.problem(f"{path}.units.{RESIDUAL}", reason)
     for variable, unit in phase.units.items():
         where = f"{path}.variables.{variable}"

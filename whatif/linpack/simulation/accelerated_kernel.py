@@ -98,7 +98,7 @@ def swap_after(
     moment: int, panel: int, q: int, columns: int, crowded: bool, state: HPLState, run: RunNumbers, kernels: FloatArray,
     pieces: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
-    """Swap rows of so many columns of a process column, which the devices have updated at column `moment` of times."""
+    """Swap rows of some columns of a process column, which the devices have updated at column `moment` of times."""
     times = state.times
     if columns <= 0 or run.p == 1:
         return

@@ -1,11 +1,11 @@
 """Look-ahead along rings, compiled: the update with an old panel while the newest one is broadcast.
 
 A process probes for its panel before and after it gathers rows, before and after every exchange of the row swap, and
-after every block of columns. If the panel is there, the process receives it and passes it on, which may block it until
-the next process probes. Rows therefore wait for columns and columns for rows. Every process is simulated until it has
-to wait for another one, and again when that one has caught up. The result of a probe is known once the panel was sent,
-or once its sender's clock is later. If all processes wait, the panel of the earliest one has not been sent, since all
-other events happen later.
+after every block of columns. If the panel has arrived, the process receives it and passes it on, which may block it
+until the next process probes. Rows therefore wait for columns and columns for rows. Every process is simulated until it
+has to wait for another one, and again when that one has caught up. The result of a probe is known once the panel was
+sent, or once its sender's clock is later. If all processes wait, the panel of the earliest one has not been sent, since
+all other events happen later.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from whatif.models.quantities import FloatArray, IntArray
 BEFORE_SWAP, IN_SWAP, BEHIND_SWAP = 0, 1, 2
 """Phases of a process."""
 READY, MEETING, ASKING, SENDING, AWAITING, DONE = 0, 1, 2, 3, 4, 5
-"""States of a process: it can go on; it waits for its partner in an exchange; for the result of a probe; for the
+"""States of a process: it can continue; it waits for its partner in an exchange; for the result of a probe; for the
 receiver of its panel; for its panel with nothing left to update; it is done."""
 BELOW, MESSAGE, OWN, PLACE = 0, 1, 2, 3
 TARGET, SOURCE, WIDE, PENDING, ITEMS = 0, 3, 4, 5, 6
@@ -95,7 +95,7 @@ class PanelStep(NamedTuple):
     starts: IntArray
     """[distance]: the first process of the row so far from the old panel's pivot block."""
     waiting: IntArray
-    """[4 x process + 1]: processes that can go on, and at the end their number."""
+    """[4 x process + 1]: processes that can continue, and at the end their number."""
     adapters: Adapters
     kernels: FloatArray
     pieces: FloatArray
@@ -155,7 +155,7 @@ def update_ahead(step: PanelStep, random: Any) -> None:
 
 
 def go_on_with_all(step: PanelStep, random: Any) -> None:
-    """Simulate the processes that can go on until none is left."""
+    """Simulate the processes that can continue until none is left."""
     waiting = step.waiting
     while waiting[-1] > 0:
         waiting[-1] -= 1

@@ -78,7 +78,7 @@ def with_noise(time: float, deviation: float, random: Any) -> float:
 
 
 def matrix_row(kernels: FloatArray, rows: float, columns: float, depth: float) -> int:
-    """Where the coefficients of dgemm(M = rows, N = columns, K = depth) stand: 0 as it is, 2 offloaded."""
+    """Row of the coefficients of dgemm(M = rows, N = columns, K = depth): 0 on the processor, 2 offloaded."""
     offloaded = (
         rows >= kernels[DGEMM_LIMITS, LEAST_M]
         and columns >= kernels[DGEMM_LIMITS, LEAST_N]
@@ -208,7 +208,7 @@ def deliver(sender: float, receiver: float, size: float, pieces: FloatArray, far
 def exchange(
     a: float, b: float, from_a: float, from_b: float, pieces: FloatArray, far: int, gap: float, random: Any
 ) -> Any:
-    """HPL_sdrv: a message each way, the receives posted first; a size of 0 is no message. The clocks afterwards."""
+    """HPL_sdrv: a message each way, the receives posted first; a size of 0 is not a message. The clocks afterwards."""
     sent_a, at_b, taken_b = a, b, 0.0
     sent_b, at_a, taken_a = b, a, 0.0
     if from_a > 0:

@@ -114,5 +114,5 @@ def panel_bytes(panel: int, p: int, run: RunNumbers) -> float:
 
 
 def spreads(columns: int, run: RunNumbers) -> bool:
-    """Whether rows of so many columns are swapped by spread-roll."""
+    """Whether rows of this width are swapped by spread-roll."""
     return run.swap == SWAP_SPREAD or (run.swap == SWAP_MIX and columns > run.threshold)

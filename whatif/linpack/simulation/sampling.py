@@ -3,7 +3,7 @@
 The time of a step changes slowly with the matrix that remains. Short windows of steps are simulated. From the end of
 one to the start of the next the state is carried over: each process takes the place of the one that was as far from
 the pivot block. Periods between windows are interpolated: their roots linearly, as products are quadratic in what
-remains. This holds for processors that are all alike.
+remains. This holds for identical processors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from whatif.linpack.simulation.step_kernel import HPLState
 from whatif.models.quantities import FloatArray
 
 LEAST_WORK: Final = 3e7
-"""Steps times processes from which on steps are sampled where nothing else is stated."""
+"""Steps times processes above which steps are sampled by default."""
 RECORDED_EVERY: Final = 4
 """Steps from one to the next whose messages determine how many share the adapters."""
 _WINDOW_COUNT, _LEAST_WINDOWS = 24, 16
@@ -53,7 +53,7 @@ class Window(NamedTuple):
 
 
 def windows_of(step_count: int, p: int, q: int, ranks_per_node: int) -> list[Window]:
-    """Windows of a run on P x Q processes; empty where they would be about all of it."""
+    """Windows of a run on P x Q processes; empty if they would be about all of it."""
     settling, measured = (-(-least // ranks_per_node) * ranks_per_node for least in (_SETTLING, _MEASURED))
     last = step_count - _LAST - settling - measured
     distance = max(last // _WINDOW_COUNT, 2 * (settling + measured))

@@ -201,7 +201,7 @@ def group_by_lane(adapters: Adapters) -> None:
 def crowds_of_lane(lane: int, adapters: Adapters, period: float) -> None:
     """Mean number of messages in one lane, and during each of its messages; the most crowded of its lanes counts.
 
-    All messages are folded into one period, so that those of steps before and behind are there too.
+    All messages are folded into one period, so that those of steps before and behind are included too.
     """
     noted, members, found, room = adapters.noted, adapters.members, adapters.found, adapters.moments
     first, count = adapters.starts[lane], adapters.starts[lane + 1] - adapters.starts[lane]

@@ -102,7 +102,7 @@ class HPLMachine:
     """None: there are no accelerators, panels and updates follow one another."""
 
     def slowed(self, factor: float) -> HPLMachine:
-        """Machine on which all kernels, also those of the host, take so many times as long, and deviate as much."""
+        """Machine with the times and deviations of all kernels, also those of the host, multiplied by `factor`."""
         host = None if self.host is None else replace(self.host, kernels=_slowed(self.host.kernels, factor))
         return replace(self, kernels=_slowed(self.kernels, factor), host=host)
 
@@ -113,7 +113,7 @@ class HPLOutcome:
 
     configuration: Configuration
     time: float
-    """When the last process had solved the system, in s."""
+    """Time at which the last process had solved the system, in s."""
     components: dict[str, FloatArray]
     """[process row, process column] of each part: s. They overlap, as HPL's do: pivots are part of the factorisation,
     swaps and waiting for a broadcast part of the update."""
@@ -151,7 +151,7 @@ def simulate(
     """Outcome of one run; `seed` draws the pivots and, if `noisy`, the deviations of kernels.
 
     The first `panels_seen` panels are recorded for every process. Of a `sampled` run windows of steps are simulated,
-    see `sampling`. Raise `UsageError` where the numbers of ranks of the machine and of the grid differ.
+    see `sampling`. Raise `UsageError` if the numbers of ranks of the machine and of the grid differ.
     """
     if len(machine.nodes) != configuration.rank_count:
         wanted = f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count}"

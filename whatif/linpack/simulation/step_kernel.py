@@ -136,7 +136,7 @@ class HPLState(NamedTuple):
     openings: IntArray
     """[slot, algorithm, distance]: the first exchange of each process row, -1: none."""
     waiting: IntArray
-    """[4 x process + 1]: processes that can go on, and at the end their number."""
+    """[4 x process + 1]: processes that can continue, and at the end their number."""
     adapters: Adapters
     room: Room
 
@@ -238,7 +238,7 @@ def took(panel: int, me: int, end: float, times: FloatArray, seen: FloatArray) -
 def update_mean(
     rows: int, columns: int, width: int, factor: float, alone: bool, holds_block: bool, kernels: FloatArray
 ) -> float:
-    """Time of one process for the triangular solve and the update of so many columns; `alone` in its column."""
+    """Time of one process for the triangular solve and the update of a number of columns; `alone` in its column."""
     size = float(width) * columns
     time = size_mean(kernels, DTRSM, width * size)
     time += matrix_mean(kernels, rows, columns, width) * factor
@@ -277,7 +277,7 @@ def update_column(
     panel: int, q: int, columns: int, crowded: bool, state: HPLState, run: RunNumbers, kernels: FloatArray,
     pieces: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
-    """Apply a panel to so many columns of one process column, with no broadcast on the way."""
+    """Apply a panel to a number of columns of one process column, with no broadcast on the way."""
     times, width = state.times, width_of(panel, run)
     if columns <= 0:
         return
@@ -301,7 +301,7 @@ def swap_column(
     panel: int, q: int, columns: int, crowded: bool, state: HPLState, run: RunNumbers, kernels: FloatArray,
     pieces: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
-    """Advance one process column over the swap of so many columns; `crowded` where all process columns swap."""
+    """Advance one process column over the swap of a number of columns; `crowded` where all process columns swap."""
     spreading, slot, times = spreads(columns, run), panel % state.counts.shape[0], state.times
     algorithm = SWAP_SPREAD if spreading else SWAP_BINARY
     plan, used = state.swaps[slot, algorithm], state.used[slot, algorithm]
@@ -321,7 +321,7 @@ def swap_column(
 
 
 def latest(times: FloatArray) -> float:
-    """When the last process is done."""
+    """End time of the last process."""
     found = 0.0
     for process in range(times.shape[0]):
         found = max(found, times[process, CLOCK])

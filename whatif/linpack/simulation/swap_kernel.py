@@ -122,7 +122,7 @@ def hops(place: int) -> int:
 
 
 def most_hops(count: int) -> int:
-    """A bound on the hops to any of so many places."""
+    """Upper bound on the hops to any of a number of places."""
     found = 1
     while 1 << found <= count:
         found += 1

@@ -89,7 +89,7 @@ class _Point:
         return np.where(np.isfinite(score), score, -np.inf)
 
     def leaders(self, count: int) -> list[str]:
-        """Best bid at each of some values; empty where none runs the mix."""
+        """Best bid at each of some values; empty if none runs the mix."""
         names = list(self.study.file.spec.bids)
         scores = np.array([np.broadcast_to(self.score(name), count) for name in names])
         best = scores.argmax(axis=0)

@@ -75,7 +75,7 @@ DEFINITIONS: Final = (
     Definition(
         "commitment",
         "time Q(c) of t_a, jobs per day Q(1 − c) of J_a",
-        "What a bid meets with the confidence c: a time that the job does not exceed, and jobs per day that the "
+        "Values that a bid meets with the confidence c: a time that the job does not exceed, and jobs per day that the "
         "machine does not fall below.",
     ),
     Definition(

@@ -68,9 +68,9 @@ class Outcome:
 
     node_count: FloatArray
     limit: str
-    """What bounds the number of nodes without uncertainty."""
+    """Limit that binds the number of nodes, without uncertainty."""
     throughput: FloatArray
-    """Of the mix, relative to the present machine."""
+    """Throughput of the mix, relative to the present machine."""
     merit: FloatArray
     throughputs: FloatArray
     """By application, relative to the present machine."""
@@ -241,7 +241,7 @@ def _reasons(mix: Mix, able: NDArray[np.bool_], size: _Size) -> tuple[str, ...]:
 
 
 def _allowed(size: _Size) -> str:
-    """What the binding limit allows, in words."""
+    """Number of nodes that the binding limit allows, in words."""
     nodes = float(size.nodes.flat[0])
     return f"the limit of {size.limit} allows {f'{nodes:,.0f}' if nodes > 0 else 'no node'}"
 

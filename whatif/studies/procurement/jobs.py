@@ -129,7 +129,7 @@ def _kept(scenario: Scenario, cache: JobCache) -> Scenario:
 
 
 def scenario_key(scenario: Scenario) -> str:
-    """Text that tells scenarios apart."""
+    """Text that distinguishes scenarios."""
     return repr((scenario.document.name, scenario.platform, scenario.folders, sorted(scenario.overrides.items())))
 
 
@@ -191,7 +191,7 @@ def _empty_places(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _reason(evaluation: Evaluation) -> str:
-    """Reason why a job cannot run; one that needs more nodes than there are has no other."""
+    """Reason why a job cannot run; a job that needs more nodes than available has no other."""
     needed, available = (float(evaluation.values[term]) for term in (NODES_NEEDED, AVAILABLE))
     if needed > available:
         ranks = float(evaluation.values[RANKS])
@@ -200,7 +200,7 @@ def _reason(evaluation: Evaluation) -> str:
 
 
 def amounts_of(program: Program) -> tuple[str, str, str, str]:
-    """Terms of time, nodes, energy and power of a node; the last two are empty where the platform states no power."""
+    """Terms of time, nodes, energy and power of a node; the last two are empty if the platform states no power."""
     energy = program.columns.get("total_energy", "")
     return program.columns["total_time"], NODES_NEEDED, energy, BUSY_POWER if energy else ""
 

@@ -24,7 +24,7 @@ _EXPECTED: Final = 0.1
 """Relative scatter that is assumed of a single run."""
 RANKS: Final = "application.rank_count"
 _LARGE: Final = 2.0
-"""Factor of the runs from which a study warns."""
+"""Least factor of measured runs that a study warns of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Adjustment:
     note: str = ""
     """Corrections and factor from the runs, and the machines that they apply to."""
     outside: str = ""
-    """How the job is outside the runs, such as with more ranks; empty if it is not."""
+    """Extrapolation of the job beyond the runs, such as more ranks; empty without one."""
 
     @property
     def is_calibrated(self) -> bool:
@@ -171,7 +171,7 @@ def file_of_runs(study: StudyFile, application: str, scenario: Scenario) -> Path
 
 
 def _calibration(scenario: Scenario, path: Path) -> Calibration | None:
-    """Corrections that the runs support; None where there are too few, or none lowers the error."""
+    """Corrections that the runs support; None if there are too few, or none lowers the error."""
     try:
         found = calibrate(scenario, path, of_application=True)
     except UsageError:
@@ -194,7 +194,7 @@ def _factor(scenario: Scenario, runs: MeasuredRuns, corrections: Mapping[str, An
 
 
 def _outside(scenario: Scenario, runs: MeasuredRuns) -> str:
-    """How the ranks of a job are outside those of its runs; empty if they are not."""
+    """Extrapolation of the ranks of a job beyond those of its runs; empty without one."""
     ranks, counts = scenario.program.parameters[RANKS].value, runs.axis.parameters.get(RANKS)
     if counts is None or not isinstance(ranks, float) or counts.min() <= ranks <= counts.max():
         return ""
@@ -215,7 +215,7 @@ def adjustments(study: StudyFile) -> dict[str, Adjustment]:
 
 
 def remarks(found: Mapping[str, Adjustment]) -> Iterator[str]:
-    """What runs say of each application."""
+    """Accuracy of each application on its measured runs."""
     for name, item in found.items():
         if item.is_calibrated:
             yield f"{name}: calibrated with {item.origin}: {item.note}"

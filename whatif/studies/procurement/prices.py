@@ -41,7 +41,7 @@ class PriceList:
     kept: float = 1.0
     """Share of the stated prices that remains after the discount."""
     origin: str = ""
-    """Where the price comes from, if not from the study."""
+    """Origin of the price, if not the study."""
 
     @property
     def steps(self) -> tuple[tuple[float, FloatArray], ...]:
@@ -59,10 +59,10 @@ class Prices:
     """Prices of all machines, of energy, and the limits of money, in one currency."""
 
     currency: str
-    """Empty where no money occurs."""
+    """Empty without prices and costs."""
     machines: dict[str, PriceList]
     energy: FloatArray | None
-    """Price of energy in money/J; None where it is not stated."""
+    """Price of energy in money/J; None if it is not stated."""
     capital: float | None
     """Limit of capital; None without one."""
     cost: float | None

@@ -28,7 +28,7 @@ from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 
 StudyView = Literal["bids", "jobs", "commitments", "turns", "changes", "options", "questions"]
-"""What a study shows: bids, jobs, commitments, turning points of the ranking, changes with which bids win, options,
+"""Table of a study: bids, jobs, commitments, turning points of the ranking, changes with which bids win, options,
 assumed values as questions to the vendors."""
 
 

@@ -55,7 +55,7 @@ def bids_table(found: Study) -> Table:
     columns |= {"price": money, "cost": money, "power": WATT, "reason": None}
     rows = []
     for name, its in found.outcomes.items():
-        # A mix that cannot run as stated is no option, although some samples may allow it.
+        # A mix that cannot run as stated is not an option, although some samples may allow it.
         low, high = (math.nan, math.nan) if its.reason else found.band(its.throughput)
         best = found.chances.get(name, math.nan)
         numbers = [low, high, best, its.merit[0], its.daily_jobs.sum(axis=0)[0]]

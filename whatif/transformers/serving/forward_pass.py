@@ -29,7 +29,7 @@ _EXCHANGES: Final = 2.0
 
 
 class Work(NamedTuple):
-    """What a pass computes, and how often it runs."""
+    """Work of a forward pass, and how often it runs."""
 
     tokens: Reference
     """Tokens of the pass on one replica."""

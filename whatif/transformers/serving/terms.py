@@ -184,7 +184,7 @@ def _line(parts: ServingParts, name: str, low: Point, high: Point, prompt: Refer
 def _bracket(
     parts: ServingParts, name: str, low: Point, high: Point, probe: Point, prompt: Reference
 ) -> tuple[Point, Point]:
-    """The two numbers in flight, with their step times, between which the solution lies: a probe replaces one."""
+    """The two numbers in flight, with their step times, that bracket the solution: a probe replaces one."""
     below = parts.add(f"{name}.is_below", serving.is_below, batch=probe[0], step_time=probe[1], request_rate=RATE,
                       replica_count=parts.replicas, prompt_time=prompt, **_requests(parts))  # fmt: skip
 

@@ -58,7 +58,7 @@ def _place(at: int, stages: int, parts: int) -> tuple[int, int]:
 def simulate(
     stages: int, parts: int, micro_batches: int, forward_time: float, backward_time: float, message_time: float = 0.0
 ) -> SimulatedSchedule:
-    """Passes of all micro batches, each as soon as its stage is free and its input is there.
+    """Passes of all micro batches, each as soon as its stage is free and its input has arrived.
 
     `forward_time` and `backward_time` are those of one part and micro batch, in s. Raise `UsageError` for interleaved
     parts whose micro batches the stages do not divide, and for too many passes.
@@ -92,7 +92,7 @@ def simulate(
 def _ready(
     ends: dict[tuple[int, int, int], float], direction: int, place: int, batch: int, places: int, message_time: float
 ) -> float | None:
-    """Time at which the input of a pass is there; None if it is not known yet. `place` is that in the whole model."""
+    """Arrival time of the input of a pass; None if not known yet. `place` is that in the whole model."""
     before = (FORWARD, place - 1, batch) if direction == FORWARD else (BACKWARD, place + 1, batch)
     if before[1] == -1:
         return 0.0

@@ -30,7 +30,7 @@ class SimulatedStep(NamedTuple):
 
 
 def simulated_step(program: Program, values: Mapping[str, Any]) -> SimulatedStep:
-    """Step of a training scenario at one point; `1f1b` stands for every schedule."""
+    """Step of a training scenario at one point; `1f1b` represents every schedule."""
     plan: Any = getattr(program.loaded.scenario.application, "plan", None)
     stages, parts, batches = (
         int(values[path]) for path in (f"{PLAN}.pipeline_size", f"{PLAN}.virtual_count", "training.micro_batch_count")

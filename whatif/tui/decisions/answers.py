@@ -1,4 +1,4 @@
-"""What a question of the page `decide` is asked about, and what it answers, as both cross between processes."""
+"""Requests and answers of the page `decide`, as they cross between processes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class DecisionRequest:
     result: str
     """The result column or `terms.PHASE` that is asked about."""
     seconds: float
-    """What one point takes."""
+    """Time of one point."""
     names: tuple[str, str] = ("before", "now")
-    """What the baseline and the present values are called."""
+    """Names of the baseline and of the present values."""
     patient: bool = False
     """Whether it may take minutes."""
 
@@ -53,13 +53,13 @@ class DecisionRequest:
 
     @property
     def present(self) -> str:
-        """The name of the platform's file; empty where the scenario describes its machine itself."""
+        """The name of the platform's file; empty if the scenario describes its machine itself."""
         scenario = self.scenario
         return scenario.platform or stated_platform(scenario.document, scenario.folders) or ""
 
     @property
     def unedited(self) -> Scenario:
-        """The question without edits of the present machine: they say nothing of the others."""
+        """The scenario without edits of the present machine, which do not apply to the others."""
         return self.scenario.on_platform(self.scenario.platform)
 
     @property
@@ -75,7 +75,7 @@ class DecisionRequest:
     def command(self, verb: str, *options: str, scenario: Scenario | None = None, machine: bool = True) -> str:
         """A command line about the same scenario, on its machine or on those that the options name.
 
-        Empty where phases are edited, which a command line cannot state.
+        Empty if phases are edited, which a command line cannot state.
         """
         if edits_of(self.scenario.document):
             return ""
@@ -85,14 +85,14 @@ class DecisionRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """An answer: words, and where there is one a table and its picture."""
+    """An answer: words, and optionally a table and its picture."""
 
     title: str
     sentences: tuple[str, ...]
     table: Table | None = None
     picture: BarChart | PlotDescription | None = None
     changes: tuple[Adopt | Edit | EditAll | None, ...] = ()
-    """What taking a row of the table, or of the bars, changes."""
+    """Changes by choosing a row of the table or the bars."""
     command: str = ""
     """Command line with the same answer; empty without one."""
     seconds: float = 0.0

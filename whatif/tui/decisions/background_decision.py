@@ -1,4 +1,4 @@
-"""Questions of the page `decide` as jobs in the background, where no time limit holds."""
+"""Questions of the page `decide` as background jobs, without a time limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def background_decision(request: DecisionRequest, key: object, page: str, second
 
 
 def decision_title(name: str, result: str) -> str:
-    """What a question about a result is called in the list of jobs."""
+    """Title of a question about a result in the list of jobs."""
     return f"{name} of {result}"
 
 

@@ -27,7 +27,7 @@ _LAYOUTS: Final = 20
 _NOW: Final = " (now)"
 """Behind the label of what the study has at present."""
 _JOB: Final = "job"
-"""What the application is called in the titles of columns."""
+"""Name of the application in the titles of columns."""
 
 
 def machines(request: DecisionRequest) -> Decision:
@@ -39,7 +39,7 @@ def machines(request: DecisionRequest) -> Decision:
     found = decisions.compare(inputs, platforms, references={_JOB: now}, result=result, samples=sampling)
     able = sum(math.isfinite(its.merit) for its in found.standings)
     what = format_quantity(now, found.dimension, 4)
-    said = [f"{able} of {len(platforms)} machines can run it; merit 1 is {result} {what}, as it stands here."]
+    said = [f"{able} of {len(platforms)} machines can run it; merit 1 is {result} {what}, the present value."]
     said += _of_machines(request, "merit 1")
     said.append(
         "B samples the uncertain values: how likely is each machine to be the best?"
@@ -117,7 +117,7 @@ def _with_costs(table: Table, found: Ranking) -> Table:
 
 
 def _reason(its: Standing) -> str:
-    """Why a machine has no answer; there is one application only, so its name says nothing."""
+    """Reason why a machine has no answer, without the name of the only application."""
     return its.reason.removeprefix(f"{_JOB}: ")
 
 
@@ -130,7 +130,7 @@ def layout(request: DecisionRequest) -> Decision:
     said = [*(f"Left out: {reason}" for reason in found.refused)]
     if math.isfinite(found.change(best)):
         ends = (format_quantity(item.result, dimension, 4) for item in (now, best))
-        said.insert(0, f"{' as it stands, '.join(ends)} at best ({found.change(best):+.2%}).")
+        said.insert(0, f"{' at present, '.join(ends)} at best ({found.change(best):+.2%}).")
 
     def row(item: Layout) -> BarRow:
         change = f"  {found.change(item):+.2%}" if math.isfinite(found.change(item)) else ""

@@ -1,4 +1,4 @@
-"""Answers a question of the page `decide`; what would take too long says so instead."""
+"""Answers a question of the page `decide`, or refuses one that would take too long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from whatif.tui.decisions.titles import DECISIONS
 _PATIENCE: Final = 60.0
 """Most seconds of an answer whose points are simulated."""
 _SAMPLED: Final = ("uncertain", "machines")
-"""The questions that evaluate so many points for each sample."""
+"""Questions that evaluate many points for each sample."""
 _WARM, _TIMED = 1.01, 1.02
 """Two points besides the present one, which may be known already."""
 _ANSWERS: Final[dict[str, tuple[Callable[[DecisionRequest], Decision], int, str]]] = {
@@ -37,7 +37,7 @@ _ANSWERS: Final[dict[str, tuple[Callable[[DecisionRequest], Decision], int, str]
 
 
 def decide(request: DecisionRequest) -> Decision:
-    """Answer to the question of a view, or the reason why it has none."""
+    """Answer to the question of a view, or the reason for its absence."""
     name = request.decision
     answer, points, verb = _ANSWERS[name]
     if name in _SAMPLED and request.view.samples is not None:
@@ -54,7 +54,7 @@ def decide(request: DecisionRequest) -> Decision:
 
 
 def _is_refused(request: DecisionRequest) -> bool:
-    """Whether a question is none of HPL, as its answer says at once."""
+    """Whether a question does not apply to HPL, which its answer states immediately."""
     planned = request.decision in ("scaling", "layout") or (request.decision == "pareto" and not request.front_over)
     return planned and bool(request.program.loaded.scenario.application.refused_studies)
 

@@ -90,7 +90,7 @@ class ComparePage(SweepPage[CompareView]):
         self._sorted = ""
 
     def compose(self) -> ComposeResult:
-        """The table, and below it the curves, their numbers, or why there are none."""
+        """The table, and below it the curves, their numbers, or the reason for their absence."""
         yield ColumnsView()
         with Vertical(id="curves"):
             yield PlotView()
@@ -107,11 +107,11 @@ class ComparePage(SweepPage[CompareView]):
         return state.view.y if state.view.y in state.session.result.dimensions else Y_COLUMN
 
     def enter(self) -> None:
-        """The machines want the keys."""
+        """Focus the list of machines."""
         self.query_one(ColumnsView).focus()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where there are few lines, the frames give way, then the curves."""
+        """Adapt to the height: first hide the frames, then the curves."""
         self.set_class(event.size.height < SHORT, "-short")
         self.set_class(event.size.height < SLIGHT, "-slight")
 
@@ -176,7 +176,7 @@ class ComparePage(SweepPage[CompareView]):
         return names[self._order[row]] if row < len(self._order) and self._order[row] < len(names) else ""
 
     def _sign(self, place: int) -> Cell:
-        """What tells a curve: its colour, or without colours the letter that the plot gives it."""
+        """Key of a curve in the table: its colour, or without colours its letter in the plot."""
         return Cell(chr(ord("a") + place) if self.app.no_color else "━━", series_style(place))
 
     def _draw(self, state: ExplorerState, machines: list[PlatformRow]) -> None:
@@ -246,7 +246,7 @@ class ComparePage(SweepPage[CompareView]):
         self.choose_shared("compare.sort", sorting)
 
     def action_reverse(self) -> None:
-        """Sort the other way round; where nothing is sorted, the slowest machine first."""
+        """Reverse the order; without sorting, the slowest machine first."""
         self.choose("sort", lambda view: view.sort[1:] if view.sort.startswith("-") else f"-{view.sort or Y_COLUMN}")
 
     def action_mark(self) -> None:

@@ -20,7 +20,7 @@ from whatif.units import SECOND
 from whatif.vocabulary import CATEGORIES
 
 PRESENT: Final = "present"
-"""How `CompareView.marked` names the machine as it stands; all others by their platform."""
+"""Name of the present machine in `CompareView.marked`; the others have the names of their platforms."""
 RESULTS: Final = (Y_COLUMN, "total_time")
 CATEGORY_TIMES: Final = (*(f"{category}_time" for category in CATEGORIES), "overlap_time")
 KEPT: Final = 2
@@ -43,12 +43,12 @@ class CompareView(SweepView):
 
 
 def keys(machines: tuple[PlatformRow, ...]) -> list[str]:
-    """What a view calls each machine: the first one `present`, one without a platform's file `unedited`."""
+    """Names of the machines in a view: `present` for the first one, `unedited` for one without a platform file."""
     return [PRESENT if at == 0 else machine.name or "unedited" for at, machine in enumerate(machines)]
 
 
 def baseline(machines: tuple[PlatformRow, ...], against: str) -> int:
-    """The machine that the others are compared with; the present one where there is no such name."""
+    """Baseline machine; the present one for an unknown name."""
     # Behind the present machine with its edits stands the same one without.
     names = [(key, machine.name) for key, machine in zip(keys(machines), machines, strict=True)]
     return next((at for at in reversed(range(len(names))) if against and against in names[at]), 0)

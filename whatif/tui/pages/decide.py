@@ -98,17 +98,17 @@ class DecidePage(DecisionPage[DecideView]):
             yield Static(id="words", markup=False)
 
     def enter(self) -> None:
-        """The answer wants the keys."""
+        """Focus the answer."""
         self.focus_first((self.query_one(ChartBars), self.query_one(PlotView), self.query_one(TableView)))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where there are few lines, frames and words give way."""
+        """Adapt to the height: hide frames and words on few lines."""
         self.set_class(event.size.height < 16, "-low")
         self.set_class(event.size.height < 8, "-flat")
 
     @property
     def command(self) -> str:
-        """The command line that gives the answer in sight."""
+        """The command line that gives the visible answer."""
         return self._decision.command if self._decision is not None and self._fresh else ""
 
     def show(self, state: ExplorerState) -> None:
@@ -153,14 +153,14 @@ class DecidePage(DecisionPage[DecideView]):
         self.screen.refresh_bindings()
 
     def _begins(self, found: Decision | None) -> str:
-        """Where the bars begin, if not at 0."""
+        """Start of the bars, if not 0."""
         bars = self.query_one(ChartBars)
         if found is None or not isinstance(found.picture, BarChart) or not (bars.display and bars.begins):
             return ""
         return f"bars begin at {format_quantity(bars.begins, found.picture.x.dimension, 3)} · "
 
     def _turn(self, found: Decision | None, *, tabular: bool) -> None:
-        """Show the picture of an answer or its table; the focus stays on whatever of them is in sight."""
+        """Show the picture of an answer or its table, and focus the visible one."""
         picture = None if found is None else found.picture
         bars, plot, table = self.query_one(ChartBars), self.query_one(PlotView), self.query_one(TableView)
         focused = self.screen.focused in (bars, plot, table)
@@ -179,14 +179,14 @@ class DecidePage(DecisionPage[DecideView]):
 
     @on(CursorList.Pointed)
     def _say_row(self) -> None:
-        """Say in full what the cursor is on, where the bars have no room for it."""
+        """Show the full text of the row under the cursor if the bars shorten it."""
         bars, said = self.query_one(ChartBars), self.query_one("#row", Static)
         said.display = bars.display and bars.row is not None and not bars.says_all
         if bars.row is not None:
             said.update(Content(f"{bars.row.text} · {bars.row.label}"))
 
     def offers(self, action: str) -> bool:
-        """Nothing else to take but for two questions, nothing to carry out where no row changes anything."""
+        """Offer `other` only for two questions, `take_row` only if rows change something."""
         if action == "other":
             return self._state is not None and self.view_in(self._state.view).decision in ("why", "pareto")
         if action == "start":
@@ -218,7 +218,7 @@ class DecidePage(DecisionPage[DecideView]):
             self.choose_shared("against", lambda view: stepped(names, view.against))
 
     def _parameter(self) -> str:
-        """The parameter under the cursor of the tree; empty where it is the one taken already, or on none."""
+        """The parameter under the cursor of the tree; empty if it is the one taken already, or on none."""
         parameter = next((tree.parameter for tree in self.screen.query(ParameterTree)), None)
         if parameter is None or self._state is None:
             return ""

@@ -26,7 +26,7 @@ class DecisionPage(Page[V]):
 
     @property
     def question(self) -> object:
-        """What the answer follows from."""
+        """Inputs of the answer."""
         return (self.NAME, *self._inputs) if self._inputs else None
 
     @property
@@ -43,18 +43,18 @@ class DecisionPage(Page[V]):
 
     @property
     def refused(self) -> bool:
-        """Whether the answer in sight says that it takes too long to wait for."""
+        """Whether the visible answer was refused because it takes too long."""
         return self._fresh and self._decision is not None and self._decision.seconds > 0
 
     @property
     def startable(self) -> bool:
-        """Whether there is something to compute in the background: a refused answer, or one that is not there yet."""
+        """Whether an answer can be computed in the background: a refused one, or one not yet known."""
         return self._request is not None and (self.refused or not self._fresh)
 
     def action_start(self) -> None:
         """Compute the answer in the background."""
         if self._request is None or not self.startable:
-            self.post_message(ErrorReported("the answer is there already"))
+            self.post_message(ErrorReported("the answer is already known"))
             return
         seconds = self._decision.seconds if self.refused and self._decision is not None else 0.0
         self.post_message(BackgroundAsked(background_decision(self._request, self.question, self.NAME, seconds)))

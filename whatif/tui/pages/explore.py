@@ -157,7 +157,7 @@ class ExplorePage(SweepPage[ExploreView]):
         return related_map(state, plot, y, relation) if known else plot
 
     def _bands(self, state: ExplorerState) -> Uncertainty | None:
-        """The bands that were computed for what a study asks."""
+        """Bands computed for the scenario of a study."""
         wanted = sampling_of(state.view)
         if self._known is None or wanted is None:
             return None
@@ -170,7 +170,7 @@ class ExplorePage(SweepPage[ExploreView]):
         return self._runs[1] if known and self._runs is not None else None
 
     def job(self, state: ExplorerState) -> Job | None:
-        """Read the measured runs; then draw samples, where they are wanted and not there yet."""
+        """Read the measured runs; then draw samples if requested and not yet known."""
         named = state.session.program.loaded.scenario.runs is not None
         if named and len(state.session.grid.axes) == 1 and self._measurements(state) is None:
             return Job(measurements_of, (state.session.inputs,))
@@ -241,14 +241,14 @@ def drawn_column(state: ExplorerState) -> str:
 
 
 def _accuracy(state: ExplorerState) -> Iterable[str]:
-    """How far predictions were from runs; other phases were never compared with any."""
+    """Error of predictions at runs, and phases without a comparison."""
     if any(edit.word not in ("move", "rename") for edit in edits_of(state.session.scenario.document)):
         return ("phases edited, never compared with a run",)
     return accuracy_notes(state.session.program)
 
 
 def picture(state: ExplorerState, bands: Uncertainty | None = None) -> PlotDescription | HeatMap:
-    """What the sweep of a study is drawn as, with bands where they are known."""
+    """Plot description of the sweep of a study, with bands where they are known."""
     session, view, y = state.session, state.view, drawn_column(state)
     scales = SCALES[view.x_scale], SCALES[view.y_scale]
     if view.of(ExploreView).second == "heat" and len(session.grid.axes) > 1:
@@ -284,6 +284,6 @@ def _crosshair(description: Description, index: tuple[int, ...]) -> tuple[float,
 
 
 def _title(column: str, paths: tuple[str, ...]) -> str:
-    """What is drawn over what; the axis bears the whole path."""
+    """Title of the plot: the result over the parameter; the axis has the whole path."""
     name = column.removesuffix("_time").removeprefix("terms.").replace("_", " ")
     return f"{name} over {' and '.join('.'.join(path.split('.')[-2:]) for path in paths[:2])}"

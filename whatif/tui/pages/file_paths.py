@@ -1,4 +1,4 @@
-"""Where the files of a person are, and where those that a page writes go."""
+"""Folders of the user's files and of files that a page writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def own_folder(state: ExplorerState) -> Path:
 
 
 def search_folders(scenario: Scenario) -> tuple[Path, ...]:
-    """Where platforms are looked for, but those that are shipped."""
+    """Folders to search for platforms, without the shipped ones."""
     folder = scenario.document.folder
     return (*([] if folder is None else [folder]), *scenario.folders)
 
@@ -31,7 +31,7 @@ def file_names(text: str) -> tuple[str, ...]:
 
 
 def missing_paths(text: str) -> str:
-    """What is wrong with the paths that are named; empty where all of them are there."""
+    """Error in the named paths; empty if all of them exist."""
     # `Path.exists` raises for a name that is too long.
     missing = [str(path) for path in paths_of(file_names(text)) if not os.path.exists(path)]  # noqa: PTH110
     return f"no such file or folder: {', '.join(missing)}" if missing else ""

@@ -64,7 +64,7 @@ class FilesPage(Page[PageView]):
         yield Static(id="about", markup=False)
 
     def enter(self) -> None:
-        """The table wants the keys."""
+        """Focus the table."""
         self.query_one(ColumnsView).focus()
 
     def show(self, state: ExplorerState) -> None:
@@ -77,7 +77,7 @@ class FilesPage(Page[PageView]):
         return Job(catalogue, (catalogue_folders(state.session.scenario),))
 
     def take(self, value: tuple[CatalogueEntry, ...]) -> None:
-        """Show what is there."""
+        """Show the files."""
         if self._state is not None and not self._entries:
             # The first time the cursor stands on the file that is open.
             present = Path(self._state.session.scenario.document.name).resolve()
@@ -102,7 +102,7 @@ class FilesPage(Page[PageView]):
 
     @on(TableView.Pointed)
     def _tell(self) -> None:
-        """Say all about the file under the cursor; of the open one also what is not saved."""
+        """Describe the file under the cursor; of the open one also the unsaved changes."""
         entry, about = self._entry, self.query_one("#about", Static)
         if entry is None or self._state is None:
             return
@@ -115,7 +115,7 @@ class FilesPage(Page[PageView]):
         about.update(Content(words) if not unsaved else Content.assemble(words, "\n", coloured(unsaved)))
 
     def _difference(self) -> str:
-        """What would be written; raise `WhatifError` where that cannot be."""
+        """Differences that saving would write; raise `WhatifError` if it would fail."""
         if self._state is None:
             return ""
         scenario = self._state.session.scenario

@@ -47,11 +47,11 @@ from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 
 _SHORT, _SLIGHT = 26, 14
-"""The heights below which frames give way to the residuals, and all else to the picture."""
+"""Heights below which frames are hidden in favour of the residuals, and all but the picture."""
 _MODEL: Final = re.compile(r"network\.\w+\.(?P<model>\w+)\.")
-"""How a warning begins that is of one model only."""
+"""Beginning of a warning about one model only."""
 _WARNINGS: Final = 3
-"""Those that are shown; the first ones are of the files."""
+"""Number of warnings shown; those of the files come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +133,12 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         yield Static(id="fit-words", markup=False)
 
     def enter(self) -> None:
-        """The picture, or the table, wants the keys."""
+        """Focus the picture or the table."""
         plot = self.query_one(FitPlot)
         (plot if plot.display else self.query_one("#points", TableView)).focus()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where there are few lines, the frames give way, then all but the picture."""
+        """Adapt to the height: first hide the frames, then all but the picture."""
         self.set_class(event.size.height < _SHORT, "-short")
         self.set_class(event.size.height < _SLIGHT, "-slight")
 
@@ -267,7 +267,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
 
 
 def _adoption(scenario: Scenario, path: Path) -> Adopt:
-    """What takes a platform that is yet to be written; raise `UsageError` where its name would find no, or another,
+    """Change that adopts a platform still to be written; raise `UsageError` if its name would find no, or another,
     file."""
     if not is_name(path.stem) or path.suffix != ".toml":
         raise UsageError(f"{path.name}: a platform needs a plain name: letters, digits, `_`, `-`")
@@ -279,7 +279,7 @@ def _adoption(scenario: Scenario, path: Path) -> Adopt:
 
 
 def headed(found: DistanceFit, view: FitView) -> str:
-    """What was measured, where, and what is drawn."""
+    """Title of the picture: files, source, distance, buffers and model."""
     names = ", ".join(path.name for path in paths_of(view.files))
     parts = (names, found.source, DISTANCE_LABELS[found.distance], found.buffers[0], MODEL_LABELS[found.model])
     return " · ".join(part for part in parts if part)
@@ -293,7 +293,7 @@ def _limits_words(found: DistanceFit, limits: tuple[float, float]) -> str:
 
 
 def parameter_rows(found: DistanceFit) -> TableRows:
-    """A row for each protocol: where it holds, its parameters with standard errors, how far its points lie off."""
+    """A row for each protocol: where it holds, its parameters with standard errors, the distance of its points."""
     names = list(dict.fromkeys(item.name for protocol in found.protocols for item in protocol.parameters))
     titles = ("protocol", "messages", *(name.replace("_", " ") for name in names), "points", "residual")
     rows = tuple(
@@ -343,7 +343,7 @@ def _is_of(warning: str, model: str) -> bool:
 
 
 def summary(found: DistanceFit) -> Content:
-    """How good the fit is, which model does best, and what to mind."""
+    """Error of the fit, the recommended model, and warnings."""
     good = f"{MODEL_LABELS[found.model]}: RMS error {percent(found.error)}"
     others = ", ".join(f"{MODEL_LABELS[name]} {percent(error)}" for name, error in found.held_out.items())
     held = f" · points left out: {others} · {MODEL_LABELS[found.recommended]} is recommended" if others else ""

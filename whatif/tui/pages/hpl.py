@@ -43,9 +43,9 @@ from whatif.tui.widgets.rank_bars import RankBars, lanes_in_sight
 from whatif.tui.widgets.sweep_plot import PlotView
 
 _WIDE, _HIGH = 96, 20
-"""The size from which on there is room for all parts."""
+"""Least size of the screen for all parts."""
 _LOW, _FLAT = 14, 9
-"""The heights from which on there is room for frames, for words."""
+"""Least heights for frames and for words."""
 _ELSE: Final = "u undoes the last change."
 PARTS: Final = ("rates", "components", "panels", "geometries")
 _PANELS: Final = (1, 2, 3, 5, 8, 12, 20, MOST_PANELS)
@@ -130,17 +130,17 @@ class HPLPage(Page[HPLView]):
                 yield GridsView()
 
     def enter(self) -> None:
-        """The first part in sight that keys move something in wants them; the grids before all."""
+        """Focus the first visible part that has keys; the grids before all."""
         self.focus_first((*self.query(GridsView), *self.query("PlotView, TableView, RankBars")))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where there is little room, one part is shown; the frames give way, then the words."""
+        """Adapt to the size: show one part; first hide the frames, then the words."""
         self.set_class(event.size.height < _LOW, "-low")
         self.set_class(event.size.height < _FLAT, "-flat")
         self._arrange()
 
     def on_hide(self) -> None:
-        """What was under way is given up when another page comes: on return it goes on from what is known."""
+        """Cancel the job when another page is shown; on return it continues from the known results."""
         self._job = None
 
     def show(self, state: ExplorerState) -> None:
@@ -161,7 +161,7 @@ class HPLPage(Page[HPLView]):
 
     @property
     def _current(self) -> bool:
-        """Whether the run in sight is the one that is asked for."""
+        """Whether the visible run is the requested one."""
         return self._run is not None and self._run_of == self._inputs
 
     def take(self, value: HPLRunView | GridRate | Share | SimulationRefusal | None) -> None:
@@ -178,7 +178,7 @@ class HPLPage(Page[HPLView]):
         self._fill(anew=isinstance(value, HPLRunView))
 
     def _take_run(self, run: HPLRunView) -> None:
-        """Show another run, the cursor on its grid where that is another one."""
+        """Show another run, the cursor on its grid if that changed."""
         here, before = grid_of(run.outcome.configuration), self._run
         if before is None or grid_of(before.outcome.configuration) != here:
             self.query_one(GridsView).cursor = grids(run.outcome.configuration.rank_count).index(here)
@@ -213,7 +213,7 @@ class HPLPage(Page[HPLView]):
         return [share] if self.has_class("-low") else [f"before: {first}", share]
 
     def _draw(self, run: HPLRunView, view: View) -> None:
-        """All parts but the grids, whether in sight or not."""
+        """All parts but the grids, whether visible or not."""
         self._title("rates", "rate over the run", "v shows the numbers")
         plot = rate_plot(run.outcome)
         self.query_one(PlotView).show(plot)
@@ -257,7 +257,7 @@ class HPLPage(Page[HPLView]):
         return self.size.width >= _WIDE and self.size.height >= _HIGH
 
     def _arrange(self) -> None:
-        """Show the parts that are wanted and have room."""
+        """Show the chosen parts that fit on the screen."""
         state = self._state
         if state is None:
             return
@@ -275,7 +275,7 @@ class HPLPage(Page[HPLView]):
             self.call_after_refresh(self.enter)
 
     def action_part(self) -> None:
-        """Show the next part alone; where there is room, all of them after the last one."""
+        """Show the next part alone; after the last one all of them, if space permits."""
         parts = ("all", *PARTS) if self._roomy else PARTS
         self.choose("part", lambda view: stepped(parts, view.part))
 

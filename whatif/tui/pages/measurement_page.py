@@ -43,7 +43,7 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
     COMPUTE: ClassVar[Callable[..., Any]]
     """Function that fits the measurements of a view, or returns a refusal."""
     MEASUREMENTS: ClassVar[str]
-    """What the files hold, for the title of the prompt."""
+    """Kind of the files, for the title of the prompt."""
     COLUMNS: ClassVar[str]
     """Example of columns of CSV files."""
     CHOICE: ClassVar[str]
@@ -87,7 +87,7 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
             self.ask("files", files)
 
     async def _readable(self, view: M) -> bool:
-        """Whether the files of a view may replace those that are shown: a good fit gives way to another one only."""
+        """Whether the files of a view may replace those that are shown: a good fit is only replaced by another one."""
         if not isinstance(self._found, self.FITTED):
             return True
         self.query_one(self.PANEL).border_subtitle = Content(f"reading {', '.join(view.files)} …")

@@ -1,4 +1,4 @@
-"""What a message costs by its size, distance and model; the messages of a phase; ranks that share a node; domains."""
+"""Cost of a message by its size, distance and model; the messages of a phase; ranks that share a node; domains."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from whatif.units import ONE, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 
 _WIDE, _HIGH, _ROOMY = 90, 18, 24
-"""From so many columns and lines on there is room for both halves, and for the messages below the curves."""
+"""Least width and height for both halves, and for the messages below the curves."""
 _LOW, _FLAT = 18, 8
 Fact = tuple[str, str]
 """A name and a number in words."""
@@ -66,7 +66,7 @@ def gather(
     view: FitView | None = None,
     message: int | None = None,
 ) -> Gathered:
-    """Curves, messages, k, domains and placement of the point as it stands; k and placement of a halo phase.
+    """Curves, messages, k, domains and placement of the present point; k and placement of a halo phase.
 
     The measurements of the fit page are drawn over the curves. The placement has at most `width` columns and `height`
     rows of ranks; `plane` is the one to show, None for that of the busiest node. `message` is the one whose path is
@@ -142,14 +142,14 @@ def _headed(found: Gathered) -> str:
 
 
 def _ranks_headed(placed: Placed | None) -> str:
-    """What runs along the sides of the map."""
+    """Title of the map, with the axes along its sides."""
     axes = placed.picture.axes if placed is not None else ()
     sides = f": rows {axes[0]}, columns {axes[1]}" if len(axes) > 1 else f" along {axes[0]}" if axes else ""
     return f"ranks that share a node{sides}"
 
 
 def _domains_headed(domains: DomainPicture) -> str:
-    """What the picture of domains shows."""
+    """Title of the picture of domains."""
     message = domains.chosen
     return (
         "domains" if message is None else f"domains: {domains.phase} {message.kind} {DISTANCE_LABELS[message.distance]}"
@@ -176,11 +176,11 @@ class Facts(Picture):
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Ask for the lines that are needed."""
+        """Request the necessary height."""
         return len(self._lines(width))
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
-        """Draw as many lines as there is room for."""
+        """Draw as many lines as fit."""
         return self._lines(width)[:height]
 
     def _lines(self, width: int) -> list[list[TextRun]]:
@@ -241,7 +241,7 @@ class MessagesPage(Page[PageView]):
         self._arrange()
 
     def enter(self) -> None:
-        """The curves, or the tables, want the keys."""
+        """Focus the curves or the tables."""
         self.focus_first(self.query("PlotView, TableView"))
 
     def show(self, state: ExplorerState) -> None:
@@ -283,7 +283,7 @@ class MessagesPage(Page[PageView]):
         return room_for_ranks(width, height)
 
     def _arrange(self) -> None:
-        """Show the halves that are wanted and have room."""
+        """Show the chosen halves that fit on the screen."""
         tabular = self._state is not None and self._state.view.picture == "table"
         placed = self._found is not None and self._found.placed is not None
         drawn = self._half == "domains" or (placed and self._half != "both")
@@ -328,7 +328,7 @@ class MessagesPage(Page[PageView]):
             self.post_message(JobRequested())
 
     def action_half(self) -> None:
-        """Show the other half; where there is room for both, both of them, then each alone."""
+        """Show the other half; on large screens both, then each alone."""
         # Without room for both, the curves are what is seen of them.
         halves = ["both", "curves", "ranks"] if self._both else ["both", "ranks"]
         at = halves.index(self._half) if self._half in halves else 0

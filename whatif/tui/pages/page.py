@@ -42,7 +42,7 @@ class PageKey(NamedTuple):
 
 
 def extra_key(name: str, key: str, action: str, label: str, help: str) -> PageKey:  # noqa: A002
-    """Key of a page that the footer shows only where there is room."""
+    """Key of a page that the footer shows only if space permits."""
     return PageKey(name, key, action, label, help, primary=False)
 
 
@@ -92,11 +92,11 @@ class Page(Container, Generic[V]):
 
     @property
     def question(self) -> object:
-        """What the answer of the job follows from, if it may be computed in the background; else None."""
+        """Inputs of the answer of the job, if it may be computed in the background; else None."""
         return None
 
     def kept(self, value: Any, jobs: BackgroundJobs) -> Any:
-        """An answer of the job, or what earlier jobs in the background know in its place."""
+        """An answer of the job, or that of an earlier background job in its place."""
         return value
 
     @property
@@ -159,7 +159,7 @@ class Page(Container, Generic[V]):
         """Take the focus, if the page needs it."""
 
     def leave(self) -> None:
-        """Release the numbers of the sweep and the drawn lines: a page out of sight would keep some 4 MB of them."""
+        """Release the numbers of the sweep and the drawn lines: a hidden page would keep some 4 MB of them."""
         if self._state is not None:
             self._state = self._state.at_rest()
         for widget in self.walk_children(Widget, with_self=True):

@@ -1,4 +1,4 @@
-"""The profile page: a profile of a GPU program, what it says, and what the present machine would make of it."""
+"""Profile page: content of a GPU profile, and its projection onto the present machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOTHING: Final = (
     "so does `whatif open PROFILE --platform NAME`."
 )
 _SHORT: Final = 22
-"""The height below which frames give way."""
+"""Height below which frames are hidden."""
 _WARNINGS: Final = 2
 _SIDES: Final = {"projection": "projected", "sizes": "sizes of copies", "streams": "streams", "kernels": "kernels"}
 """Parts of a profile in words; `streams` is the time line."""
@@ -62,7 +62,7 @@ class ProfileView(PageView):
 
 
 class ProfilePage(Page[ProfileView]):
-    """What a GPU profile says of its application, and the copies of it on the present machine; `m` turns the sides."""
+    """GPU profile of an application, and its copies on the present machine; `m` turns the sides."""
 
     NAME: ClassVar[str] = "profile"
     VIEW = ProfileView
@@ -109,7 +109,7 @@ class ProfilePage(Page[ProfileView]):
         self._window: Window | None = None
 
     def compose(self) -> ComposeResult:
-        """What it is in a line, the picture, the table, and in words what comes of it."""
+        """Title in a line, the picture, the table, and the conclusions in words."""
         yield Static(id="profile-head", markup=False)
         with Vertical(id="profiled"):
             yield TimesOfCopies(id="projection")
@@ -120,11 +120,11 @@ class ProfilePage(Page[ProfileView]):
         yield Static(id="profile-words", markup=False)
 
     def enter(self) -> None:
-        """The table, or the picture in its place, wants the keys."""
+        """Focus the table, or the picture in its place."""
         self.focus_first((self.query_one(ColumnsView), *self.query(Picture)))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where there are few lines, the frames give way, then all but the numbers."""
+        """Adapt to the height: first hide the frames, then all but the numbers."""
         self.set_class(event.size.height < _SHORT, "-short")
         self.set_class(event.size.height <= SLIGHT, "-slight")
 
@@ -197,14 +197,14 @@ class ProfilePage(Page[ProfileView]):
         table.fill(rows, kept, self._hint(found, side) if tabular and side == "projection" else "")
 
     def _hint(self, found: ProfileSummary, side: str) -> str:
-        """What the border says of a side."""
+        """Text in the border of a side."""
         if side != "streams":
             return "x other latencies" if side == "projection" and found.projected is not None else ""
         part = "whole time line" if self._window is None else " .. ".join(map(duration, found.streams.window))
         return f"{part} · {self.keys_hint(*ZOOM_KEYS)}"
 
     def show_hints(self) -> None:
-        """The part of the time line that is in sight, and the keys that show others."""
+        """The part of the time line that is visible, and the keys that show others."""
         found, state = self._found, self._state
         if state is not None and isinstance(found, ProfileSummary):
             side = self.view_in(state.view).side
@@ -244,11 +244,11 @@ class ProfilePage(Page[ProfileView]):
             self.choose("source", lambda view: _next_measured(names, view.source, folders))
 
     def action_zoom(self, factor: float) -> None:
-        """Look at a part of the time line so many times as long, around the same middle."""
+        """Scale the visible part of the time line by a factor around its middle."""
         self._look(0.0, factor)
 
     def action_pan(self, shift: float) -> None:
-        """Move by a share of what is in sight."""
+        """Move by a share of what is visible."""
         self._look(shift, 1.0)
 
     def action_whole(self) -> None:
@@ -267,7 +267,7 @@ class ProfilePage(Page[ProfileView]):
 
 
 def _missing(text: str) -> str:
-    """What is wrong with the path that is named; empty where it is there."""
+    """Error in the named path; empty if it exists."""
     return "" if not text or Path(text).expanduser().is_file() else f"no such file: {text}"
 
 
@@ -300,7 +300,7 @@ def head(found: ProfileSummary) -> Content:
 
 
 def summary(found: ProfileSummary, side: str) -> Content:
-    """What comes of it, and what to mind."""
+    """Conclusions in sentences, and warnings."""
     sentences = {"projection": _time_line, "sizes": _symbols, "streams": _overlaps, "kernels": _kernel_range}[side](
         found
     )
@@ -330,7 +330,7 @@ def _kernel_range(found: ProfileSummary) -> list[str]:
 
 
 def _symbols(found: ProfileSummary) -> list[str]:
-    """What the bars are, and which copies touch variables of the program."""
+    """Meaning of the bars, and copies that touch variables of the program."""
     sentences = ["Top: by count; bottom: by time."]
     table = found.tables.get("symbols")
     if table is not None:

@@ -44,9 +44,9 @@ from whatif.tui.widgets.run_labels import (
 from whatif.units import SECOND
 
 _ROOMY, _LOW, _FLAT = 24, 18, 12
-"""The heights from which on there is room for both halves, for frames, for words."""
+"""Least heights for both halves, for frames and for words."""
 _STEPS: Final = (1, 2, 5, 10, 20, 50, 100)
-"""How many iterations a key asks for, one after the other."""
+"""Numbers of iterations that a key cycles through."""
 _WAITING: Final = "simulating the messages one by one …"
 _ELSE: Final = "u undoes the last change; the other pages show the analytic model."
 
@@ -127,7 +127,7 @@ class RanksPage(Page[RanksView]):
         self._rank: int | None = None
         self._half = "both"
         self._stop = 0
-        """Where on the critical path the chosen rank is."""
+        """Place of the chosen rank on the critical path."""
 
     def compose(self) -> ComposeResult:
         """The picture or the table of the ranks, what their time is spent on, and a few words."""
@@ -142,11 +142,11 @@ class RanksPage(Page[RanksView]):
         yield Static(id="run-words", markup=False)
 
     def enter(self) -> None:
-        """The picture, or the table in its place, wants the keys."""
+        """Focus the picture, or the table in its place."""
         self.focus_first(self.query("RankBars, TableView"))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where there are few lines, the frames give way, then the words."""
+        """Adapt to the height: first hide the frames, then the words."""
         self.set_class(event.size.height < _LOW, "-low")
         self.set_class(event.size.height < _FLAT, "-flat")
         self._arrange()
@@ -177,7 +177,7 @@ class RanksPage(Page[RanksView]):
         self._fill()
 
     def _wanted(self, state: ExplorerState) -> tuple[object, ...]:
-        """What decides the answer: the run first, then the part of it."""
+        """Inputs of the answer: first those of the run, then those of the part shown."""
         view = self.view_in(state.view)
         return state.session.scenario, view.iterations, view.window, block_of(view.first_rank), self._rank
 
@@ -218,14 +218,14 @@ class RanksPage(Page[RanksView]):
         self.query_one("#path", ColumnsView).fill(path_rows(summary.path), 1)
 
     def show_hints(self) -> None:
-        """The part of the run that is in sight, and the keys that show others."""
+        """The part of the run that is visible, and the keys that show others."""
         found, summary = self._found, self._summary
         if isinstance(found, SimulationPart) and summary is not None:
             words = window_words(found.lanes.window, summary.run_time, self.keys_hint(*ZOOM_KEYS))
             self.query_one("#lanes").border_subtitle = Content("simulating …" if self._ready() is None else words)
 
     def _arrange(self) -> None:
-        """Show the halves that are wanted and have room."""
+        """Show the chosen halves that fit on the screen."""
         both = self.size.height >= _ROOMY
         shown = self._half if self._half != "both" else "both" if both else "lanes"
         tabular = self._state is not None and self._state.view.picture == "table"
@@ -254,7 +254,7 @@ class RanksPage(Page[RanksView]):
 
     @property
     def _in_sight(self) -> int:
-        """How many ranks are in sight."""
+        """Number of visible ranks."""
         summary = self._summary
         return lanes_in_sight(len(summary.node) if summary is not None else 1, *self.query_one(RankBars).size)
 
@@ -303,7 +303,7 @@ class RanksPage(Page[RanksView]):
 
     @property
     def _last_first(self) -> int:
-        """The first rank in sight where the last one is."""
+        """The first visible rank where the last one is."""
         return max(0, len(self._summary.node) - self._in_sight) if self._summary is not None else 0
 
     def action_pan(self, shift: float) -> None:
@@ -311,7 +311,7 @@ class RanksPage(Page[RanksView]):
         self._look(shift, 1.0)
 
     def action_zoom(self, factor: float) -> None:
-        """Look at a longer part of the run, or at a shorter one: the busiest of those in sight."""
+        """Look at a longer part of the run, or at a shorter one: the busiest of the visible ones."""
         found, summary = self._found, self._ready()
         if factor > 1 or summary is None or not isinstance(found, SimulationPart):
             self._look(0.0, factor)
@@ -331,13 +331,13 @@ class RanksPage(Page[RanksView]):
             self.ask("window", None)
 
     def _look(self, shift: float, factor: float) -> None:
-        """Move the window by a share of its length, and make it so many times as long around its middle."""
+        """Move the window by a share of its length, and scale it around its middle."""
         summary = self._ready()
         if summary is not None:
             self.choose("window", lambda view: moved(view.window, summary.run_time, shift, factor))
 
     def action_half(self) -> None:
-        """Show the other half; where there is room for both, both of them, then each alone; then the nodes."""
+        """Show the other half; on large screens both, then each alone; then the nodes."""
         halves = ["both", "lanes", "spent"] if self.size.height >= _ROOMY else ["both", "spent"]
         self._half = stepped([*halves, "nodes"], self._half)
         self._fill()

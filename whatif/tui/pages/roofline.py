@@ -46,7 +46,7 @@ _TITLES: Final = {
 }
 _TEXTS: Final = frozenset(("sign", "name", "limit", "there_limit"))
 LIMITS: Final = {"compute": "compute", "dram": "DRAM", "l2": "L2 cache"}
-"""What decides the time of a kernel, in words."""
+"""Limit of a kernel, in words."""
 NO_KERNELS: Final = "This scenario has no kernels: no phase is of the kind `kernel`. The roofs are those of its GPU."
 NO_GPU: Final = "This machine has no GPU, so there are no roofs to draw. P chooses another platform."
 
@@ -99,11 +99,11 @@ class RooflinePage(Page[RooflineView]):
         yield ColumnsView()
 
     def enter(self) -> None:
-        """The kernels want the keys."""
+        """Focus the kernels."""
         self.query_one(ColumnsView).focus()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where there are few lines, the frames give way, then the picture."""
+        """Adapt to the height: first hide the frames, then the picture."""
         self.set_class(event.size.height < SHORT, "-short")
         self.set_class(event.size.height < SLIGHT, "-slight")
 
@@ -115,7 +115,7 @@ class RooflinePage(Page[RooflineView]):
         self._fill()
 
     def job(self, state: ExplorerState) -> Job | None:
-        """Ask the second GPU."""
+        """Request the second GPU."""
         name = self.view_in(state.view).second
         return Job(second_gpu, (state.session.scenario, name)) if name else None
 
@@ -162,7 +162,7 @@ class RooflinePage(Page[RooflineView]):
 
 
 def _others(scenario: Scenario) -> list[str]:
-    """The platforms whose GPU is another one; that of the present platform is, where its values were changed."""
+    """Other platforms; the present one too if its GPU was edited."""
     present = scenario.platform or stated_platform(scenario.document, scenario.folders)
     edited = any(path.startswith("platform.node.gpu.") for path in scenario.overrides)
     return [name for name in known_platforms(scenario) if edited or name != present]
@@ -195,7 +195,7 @@ def _in_words(scene: Scene, name: str) -> str:
 
 
 def scene_of(state: ExplorerState, second: SecondGpu | None) -> tuple[Scene, str]:
-    """What is to be drawn of a study, and why there are no kernels; empty where there are."""
+    """Roofline picture of a study, and the reason for missing kernels; empty with kernels."""
     program, at = state.session.program, state.session.at
     gpu = gpu_roofs(program, at)
     if not gpu.peaks:
@@ -228,7 +228,7 @@ def rows(scene: Scene, *, with_roofs: bool) -> TableRows:
 
 
 def _kernel(index: int, kernel: KernelPoint, other: KernelPoint | None) -> dict[str, Cell]:
-    """A kernel in words, and what becomes of it on the second GPU; `part` is what it reaches of its own roof."""
+    """Cells of a kernel, with its time on the second GPU; `part` is the achieved share of its roof."""
     part = kernel.achieved_rate / kernel.attainable_rate if kernel.attainable_rate > 0 else math.nan
     line = {
         "sign": Cell(letter(index), limit_style(kernel)),
@@ -250,7 +250,7 @@ def _kernel(index: int, kernel: KernelPoint, other: KernelPoint | None) -> dict[
 
 
 def _roofs(gpu: Roofs, scene: Scene, where: str = "") -> list[dict[str, Cell]]:
-    """The roofs of a GPU: bandwidths and peak rates, with the intensity from which on each peak can be reached."""
+    """The roofs of a GPU: bandwidths and peak rates, with the least intensity that reaches each peak."""
     memories = {"dram": gpu.dram_bandwidth} | ({"l2": gpu.l2_bandwidth} if scene.cached() else {})
     lines = [
         {"name": Cell(LIMITS[name] + where), "rate": Cell(format_quantity(bandwidth, BYTE_PER_SECOND))}

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from whatif.api.regressions import Coefficient
 
 _NARROW, _SHORT, _SLIGHT = 100, 26, 12
-"""The width below which all stands in one column; heights below which frames give way, then all but the picture."""
+"""Width below which there is one column; heights below which frames are hidden, then all but the picture."""
 _WARNINGS: Final = 4
 _STARS: Final = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
-"""As R prints them."""
+"""Marks of significance, as in R."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +138,12 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
                 yield Static(id="runs-words", markup=False)
 
     def enter(self) -> None:
-        """The terms want the keys; where there are none yet, the parameters out of sight must not have them."""
+        """Focus the terms; without terms, the hidden parameters must lose the focus."""
         self.screen.set_focus(None)
         self.focus_first((self.query_one("#terms"), self.query_one(RunsPlot), self.query_one("#runs-table")))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where there is little room, frames give way, then all but the picture."""
+        """Adapt to the size: first hide the frames, then all but the picture."""
         self.set_class(event.size.width < _NARROW, "-narrow")
         self.set_class(event.size.width >= 2 * _NARROW - 40, "-roomy")
         self.set_class(event.size.height < _SHORT, "-short")
@@ -185,7 +185,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         return found.formula if found.formula != (view.formula or found.first) else self._last
 
     def take(self, value: RunsRegression | FitRefusal) -> None:
-        """Show a fit; where there can be none, say why and keep the last one of the same runs."""
+        """Show a fit; if it fails, show the reason and keep the last one of the same runs."""
         if self._state is None:
             return
         view = self.view_in(self._state.view)
@@ -232,7 +232,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         terms.border_title = f"terms of {'log ' * found.logarithmic}{found.response}"
         hint = "enter: remove or add" if self._adding else "enter: remove or add · + others"
         focused = self.screen.focused
-        # After a dialog Textual gives the keys to the parameters, even where they are out of sight.
+        # After a dialog Textual gives the keys to the parameters, even where they are hidden.
         nowhere = focused is None or not all(node.display for node in focused.ancestors_with_self)
         terms.fill(term_rows(found, list(self._seen), adding=self._adding), 1, hint)
         models.border_title = "models"
@@ -242,7 +242,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
 
     @work
     async def action_formula(self) -> None:
-        """Ask for a formula; one that was refused is there to be mended."""
+        """Prompt for a formula; a refused one can be corrected."""
         found = self._found
         if self._state is None or found is None:
             return
@@ -253,7 +253,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             self.ask("formula", text)
 
     def _change(self, change: Callable[[str], str]) -> None:
-        """Ask for another formula, made of the one asked for last; one that was refused counts as never asked for."""
+        """Request a change of the last requested formula; a refused one is ignored."""
         found, refused = self._found, self._refused
         if isinstance(found, RunsRegression):
             good = found.formula if refused else ""
@@ -313,7 +313,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             await self._write(state, replace(self.view_in(state.view), formula=found.formula), path)
 
     def _is_current(self, state: ExplorerState) -> bool:
-        """Whether the fit in sight is the one of the view."""
+        """Whether the visible fit is the one of the view."""
         return self._inputs is not None and self._inputs.fit == self.view_in(state.view).fit
 
     async def _write(self, state: ExplorerState, view: RunsView, path: Path) -> None:

@@ -48,7 +48,7 @@ class MemoryPage(Page[PageView]):
         yield Breakdown(id="memory-bar")
 
     def enter(self) -> None:
-        """The table wants the keys."""
+        """Focus the table."""
         self.query_one(TableView).focus()
 
     def show(self, state: ExplorerState) -> None:
@@ -80,7 +80,7 @@ class StagesPage(MemoryPage):
         yield from super().compose()
 
     def enter(self) -> None:
-        """What is in sight wants the keys."""
+        """Focus the visible part."""
         self.focus_first(self.query("RankBars, TableView"))
 
     def show(self, state: ExplorerState) -> None:

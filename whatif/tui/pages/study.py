@@ -33,7 +33,7 @@ from whatif.tui.worker import run_once
 
 _LOOK_SECONDS: Final = 0.7
 _SHORT, _TALL, _WIDE = 22, 26, 60
-"""Height below which frames give way, and the height and width from which there is room for bars."""
+"""Height below which frames are hidden, and least height and width for bars."""
 _HINT: Final = "⏎ changes a value · v next table"
 _NAMED: Final = {"bids": 1, "turns": 1}
 """Columns by view that name a row; two in the others."""
@@ -92,7 +92,7 @@ class StudyPage(Page[StudyPageView]):
         super().__init__()
         self._answer: StudyAnswer | None = None
         self._known: StudyRequest | None = None
-        """What the answer in sight was asked for."""
+        """Request of the visible answer."""
         self._refused: tuple[StudyRequest, str] | None = None
         self._job: Job | None = None
         self._version = 0
@@ -112,18 +112,18 @@ class StudyPage(Page[StudyPageView]):
         self.set_interval(_LOOK_SECONDS, self.look)
 
     def enter(self) -> None:
-        """The table wants the keys."""
+        """Focus the table."""
         self.screen.set_focus(None)
         self.focus_first((self.query_one(ColumnsView),))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where there is little room, frames and bars give way."""
+        """Adapt to the size: hide frames and bars on small screens."""
         self.set_class(event.size.height < _SHORT, "-short")
         self.query_one(ChartBars).display = event.size.height >= _TALL and event.size.width >= _WIDE
 
     @property
     def command(self) -> str:
-        """Command line that gives the table in sight."""
+        """Command line that gives the visible table."""
         if self._known is None:
             return ""
         options = [word for path, text in values_in(self._known.values).items() for word in ("--set", f"{path}={text}")]
@@ -142,7 +142,7 @@ class StudyPage(Page[StudyPageView]):
         return action not in ("save", "reset") or bool(view.values)
 
     def show(self, state: ExplorerState) -> None:
-        """Show a state; the last answer to the same study stays until there is another one."""
+        """Show a state; the last answer to the same study stays until the next one."""
         self._state = state
         view = self.view_in(state.view)
         if self._known is not None and self._known.file != view.file:
@@ -163,7 +163,7 @@ class StudyPage(Page[StudyPageView]):
         return self._job
 
     def take(self, value: StudyAnswer | StudyRefusal) -> None:
-        """Show an answer; after a refusal say why and keep the last answer."""
+        """Show an answer; after a refusal show the reason and keep the last answer."""
         if self._state is None or self._job is None:
             return
         (request,) = self._job.arguments

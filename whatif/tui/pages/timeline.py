@@ -26,7 +26,7 @@ _COUNT = "application.iteration_count"
 
 
 class TimelinePage(Page[PageView]):
-    """When each phase of an iteration begins and ends; a table of the same, and a few words."""
+    """Begin and end of each phase of an iteration, as a picture or a table, with a summary."""
 
     NAME: ClassVar[str] = "timeline"
     KEYS: ClassVar[tuple[PageKey, ...]] = (
@@ -48,7 +48,7 @@ class TimelinePage(Page[PageView]):
             yield Static(id="words", markup=False)
 
     def enter(self) -> None:
-        """The table wants the keys."""
+        """Focus the table."""
         self.query_one(TableView).focus()
 
     def show(self, state: ExplorerState) -> None:
@@ -84,7 +84,7 @@ class TimelinePage(Page[PageView]):
         self.query_one("#words", Static).update(Content(text))
 
     def on_resize(self) -> None:
-        """Where there are few lines, the words give way to the picture."""
+        """Adapt to the height: hide the words in favour of the picture."""
         self.set_class(self.size.height < 22, "-low")
         self.set_class(self.size.height < 8, "-flat")
 
@@ -101,14 +101,14 @@ def _before(state: ExplorerState, now: Schedule) -> tuple[Schedule | None, str]:
 
 
 def _run(session: Session) -> str:
-    """What all iterations take."""
+    """Time of all iterations."""
     total, setup = (duration(_column(session, name)) for name in ("total_time", "setup_time"))
     count = float(np.ravel(session.at.values[_COUNT])[0])
     return f"{count:.15g} iteration{'s' * (count != 1)}: {total}, including {setup} of setup."
 
 
 def _kinds(session: Session) -> str:
-    """What each kind of work takes of one iteration."""
+    """Time of each kind of work in one iteration."""
     times = [(kind, _column(session, f"{kind}_time")) for kind in CATEGORIES]
     listed = ", ".join(f"{kind} {duration(time)}" for kind, time in times if time > 0)
     return f"{listed.capitalize()}." if listed else ""

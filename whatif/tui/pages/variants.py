@@ -86,11 +86,11 @@ class VariantsPage(DecisionPage[VariantsView]):
             yield Static(id="words", markup=False)
 
     def enter(self) -> None:
-        """The table wants the keys."""
+        """Focus the table."""
         self.focus_first(self.query(TableView))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where there are few lines, the table alone is shown."""
+        """Adapt to the height: show only the table on few lines."""
         self.set_class(event.size.height < 18, "-low")
         self.set_class(event.size.height < 12, "-flat")
 
@@ -160,7 +160,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         return f"why {explained(state)} of {pair[1].label} differs from {pair[0].label}"
 
     def offers(self, action: str) -> bool:
-        """Nothing to compare, to write or to delete where there is one variant only."""
+        """Disable compare, write and delete with only one variant."""
         if action == "start":
             return self.startable
         listed = () if self._state is None else self._state.listed()

@@ -76,7 +76,7 @@ class WhyPage(Page[PageView]):
                 yield Static(id="nothing", classes="reason", markup=False)
 
     def enter(self) -> None:
-        """The half in sight wants the keys."""
+        """Focus the visible half."""
         leverage = TableView if self.has_class("-table") else ElasticityBars
         self.query_one(leverage if self.has_class("-leverage") else WhyTree).focus()
 
@@ -95,7 +95,7 @@ class WhyPage(Page[PageView]):
             self.set_class(holds, name)
 
     def show(self, state: ExplorerState) -> None:
-        """Show a study: the tree at once, the elasticities when they are there."""
+        """Show a study: the tree immediately, the elasticities when computed."""
         self._state = state
         name, at = explained(state), state.session.at
         reasons = at.reasons()
@@ -110,7 +110,7 @@ class WhyPage(Page[PageView]):
         self._show_leverage()
 
     def _turn_to_table(self, *, table: bool) -> None:
-        """Show the bars or their table; whichever comes in sight has the focus that the other one had."""
+        """Show the bars or their table; the new one takes the focus of the other."""
         turned = table != self.has_class("-table")
         self.set_class(table, "-table")
         if turned and isinstance(self.screen.focused, ElasticityBars | TableView):
@@ -144,7 +144,7 @@ class WhyPage(Page[PageView]):
     @on(CursorList.Pointed)
     @on(TableView.Pointed)
     def _pointed(self, event: CursorList.Pointed | TableView.Pointed) -> None:
-        """Say in full what the cursor is on."""
+        """Show the full text of the row under the cursor."""
         rows = event.control
         if isinstance(rows, WhyTree):
             self.query_one("#details", Static).update(details(rows.row))
@@ -152,7 +152,7 @@ class WhyPage(Page[PageView]):
             self._say(rows.cursor)
 
     def _say(self, index: int) -> None:
-        """Say what one of the elasticities means."""
+        """Explain one of the elasticities."""
         if self._leverage is not None and index < len(self._leverage.items):
             result = self._leverage.result
             text = sentence(self._leverage.items[index], in_words(result), timed=is_time(result))
@@ -174,13 +174,13 @@ class WhyPage(Page[PageView]):
         self._turn_to(leverage=not isinstance(event.widget, WhyTree))
 
     def _turn_to(self, *, leverage: bool) -> None:
-        """The half to show where there is room for one."""
+        """The half to show if only one fits."""
         self.set_class(leverage, "-leverage")
         self.set_class(not leverage, "-tree")
 
 
 def explained(state: ExplorerState) -> str:
-    """The result that is explained: the one asked for, where there is such a one."""
+    """The explained result: the requested one if it exists."""
     return state.view.why if has_column(state.session.point, state.view.why) else Y_COLUMN
 
 

@@ -31,13 +31,13 @@ class BackgroundScreen(Screen[None]):
 
     @property
     def stands(self) -> bool:
-        """Whether the widgets are there; answers may come before all are mounted, or while they are cleared away."""
+        """Whether the widgets exist; answers may come before all are mounted, or while they are removed."""
         # Textual displays nothing that it is about to remove.
         return self.is_mounted and self.display
 
     @property
     def page(self) -> Page[Any]:
-        """The page in sight."""
+        """The visible page."""
         raise NotImplementedError
 
     def _show_words(self) -> None:

@@ -124,11 +124,11 @@ class TextPrompt(ModalScreen[str]):
 
 
 async def may_write(app: App[Any], path: Path) -> bool:
-    """Whether a file may be written: it is not there, or the person says that what it holds may go."""
+    """Whether a file may be written: it is new, or the user agrees to replace it."""
     # `Path.exists` raises for a name that is too long.
     if not os.path.exists(path):  # noqa: PTH110
         return True
-    text = f"{path} exists; what it says will be lost."
+    text = f"{path} exists; its content will be lost."
     return await app.push_screen_wait(ChoicePrompt(text, {"o": "overwrite it"})) == "o"
 
 

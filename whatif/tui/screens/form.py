@@ -97,7 +97,7 @@ class FormLine(Vertical):
         return f"{_CHANGED if changed else ' '} {self.field.label}"
 
     def show(self, problem: str) -> None:
-        """Show what is wrong, in place of the help, and whether the text is another one."""
+        """Show the error in place of the help, and whether the text has changed."""
         self.problem = problem
         changed = self.input.value.strip() != self.field.text
         self.set_class(bool(problem), "-wrong")

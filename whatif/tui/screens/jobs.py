@@ -24,7 +24,7 @@ _PARTS = {JobStage.DONE: "marked", JobStage.RUNNING: "text", JobStage.WAITING: "
 
 
 class JobsDialog(ModalScreen[BackgroundJob | None]):
-    """The list of jobs; answers with the one whose answer is wanted."""
+    """The list of jobs; returns the job whose answer is to be shown."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -76,7 +76,7 @@ class JobsDialog(ModalScreen[BackgroundJob | None]):
 
     @on(TableView.Pointed)
     def _say(self) -> None:
-        """Say which values the job was asked for."""
+        """Show the inputs of the job."""
         self.query_one("#asked", Static).update(Content(_NONE if self._job is None else asked(self._job)))
 
     @on(TableView.Chosen)

@@ -45,7 +45,7 @@ from whatif.tui.widgets.title import Title
 
 
 class MainScreen(BackgroundScreen):
-    """Shows a study; what the person asks for goes on to the app."""
+    """Screen of a study; requests of the user go to the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "pin", "baseline", tooltip="Set the present values as the baseline", id="desk.pin"),
@@ -102,7 +102,7 @@ class MainScreen(BackgroundScreen):
         self._error = ""
         self._told = False
         self.activity = ""
-        """What the program does on its own, such as repeating a journal."""
+        """Activity of the program itself, such as replaying a journal."""
         self._tree: bool | None = None
         self._gathered: Job | None = None
         self._seen: dict[str, str] = {}
@@ -129,7 +129,7 @@ class MainScreen(BackgroundScreen):
         self._show_words()
 
     def on_unmount(self) -> None:
-        """Want nothing computed any more."""
+        """Cancel all computations."""
         self.latest.close()
 
     def on_resize(self) -> None:
@@ -139,7 +139,7 @@ class MainScreen(BackgroundScreen):
 
     @property
     def page(self) -> Page[Any]:
-        """The page in sight."""
+        """The visible page."""
         return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Page)
 
     def _bind_keys(self, page: type[Page[Any]]) -> None:
@@ -152,7 +152,7 @@ class MainScreen(BackgroundScreen):
         self._bindings = bound
 
     def show(self, state: ExplorerState, error: str = "", *, busy: bool = False, notice: str = "") -> None:
-        """Show another study, or only what was wrong with the last wish, or that it is being computed.
+        """Show another study, or only the error of the last request, or that it is being computed.
 
         A notice is what stays wrong, whatever is asked.
         """
@@ -186,7 +186,7 @@ class MainScreen(BackgroundScreen):
             self.run_worker(turn, exclusive=True, group="page")
 
     async def _turn(self, name: str) -> None:
-        """Go to a page, made when it is first wanted."""
+        """Go to a page, created on first use."""
         switcher = self.query_one(ContentSwitcher)
         if not switcher.query_children(f"#{name}"):
             entry = page_registry.page_named(name)
@@ -214,7 +214,7 @@ class MainScreen(BackgroundScreen):
 
     @on(JobRequested)
     def _gather(self) -> None:
-        """Start the job of the page in sight in a worker process, and stop any other."""
+        """Start the job of the visible page in a worker process, and stop any other."""
         before, self._gathered = self._gathered, self.page.job(self.state)
         if self.answered_before() or self._gathered is None:
             self.latest.stop()
@@ -252,7 +252,7 @@ class MainScreen(BackgroundScreen):
         self._offer_whole()
 
     def _offer_whole(self) -> None:
-        """Offer to show the whole text where there is one now."""
+        """Offer to show the whole text if one exists."""
         before, self._told = self._told, self._telling
         if self._told != before:
             self.refresh_bindings()
@@ -373,7 +373,7 @@ class MainScreen(BackgroundScreen):
 
     @work
     async def action_export(self) -> None:
-        """Write the plot of the page in sight to a file."""
+        """Write the plot of the visible page to a file."""
         from whatif.tui.export import export_plot  # noqa: PLC0415 - not for the first frame
 
         await export_plot(self.app, self.page, self.state)
@@ -385,11 +385,11 @@ class MainScreen(BackgroundScreen):
         self.app.push_screen(TextDialog(*help_text(self, self.page, self.query_one(ParameterTree))))
 
     def action_page(self, action: str, *arguments: object) -> None:
-        """Run an action of the page in sight."""
+        """Run an action of the visible page."""
         getattr(self.page, f"action_{action}")(*arguments)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the whole message only where there is one, and the keys of a page only where they do something."""
+        """Offer the whole message only if there is one, and the keys of a page only where they do something."""
         if action == "page":
             return self.page.offers(str(parameters[0]))
         if action == "export":

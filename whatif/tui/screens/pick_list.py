@@ -38,7 +38,7 @@ def matching(rows: Sequence[Row], text: str) -> list[Row]:
 
 
 def _rank(name: str, word: str) -> int:
-    """How well a word fits a name: 0 for the whole name, 4 for not at all."""
+    """Rank of a match of a word in a name: 0 for the whole name, 4 without a match."""
     if word not in name:
         return 4
     begins = any(part.startswith(word) for part in name.replace("_", "-").split("-"))
@@ -59,7 +59,7 @@ class PickRows(LineList):
     STYLES = "pick"
 
     class Pointed(Message):
-        """The cursor came to a row, or the row below it is another one."""
+        """The cursor came to a row, or the row below it changed."""
 
     class Clicked(Message):
         """A row was clicked."""
@@ -112,7 +112,7 @@ class PickRows(LineList):
 class PickList(ModalScreen[str | None]):
     """Rows of name and description to pick from; the result is a name, or None after escape.
 
-    Typing filters the rows. With `free`, a text that is no row may be accepted as it is. `about` is shown for rows
+    Typing filters the rows. With `free`, a text that is not a row may be accepted as it is. `about` is shown for rows
     without a description.
     """
 
@@ -143,7 +143,7 @@ class PickList(ModalScreen[str | None]):
 
     @property
     def list(self) -> PickRows:
-        """The rows in sight."""
+        """The visible rows."""
         return self.query_one(PickRows)
 
     def on_mount(self) -> None:

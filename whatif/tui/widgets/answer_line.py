@@ -10,7 +10,7 @@ from whatif.core.sweep_answers import Answers
 
 
 class AnswerLine(Static):
-    """One line, cut with an ellipsis; not there without an answer. `full` has one sentence a line."""
+    """One line, cut with an ellipsis; hidden without an answer. `full` has one sentence a line."""
 
     DEFAULT_CSS: ClassVar[str] = """
     AnswerLine { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }

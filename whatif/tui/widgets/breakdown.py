@@ -1,4 +1,4 @@
-"""Where the time goes: a stacked bar with its legend. All but the widget are pure functions."""
+"""Breakdown of the time: a stacked bar with its legend. All but the widget are pure functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LegendEntry(NamedTuple):
 
 
 def percent(share: float) -> str:
-    """Write a fraction as whole percent; what is there but small is `<1%`, never `0%`."""
+    """Write a fraction as whole percent; a small positive one is `<1%`, never `0%`."""
     return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 

@@ -30,16 +30,16 @@ class ChartBars(CursorList):
 
     @property
     def row(self) -> BarRow | None:
-        """What the cursor is on."""
+        """Item under the cursor."""
         return self._rows[self.cursor] if self._rows else None
 
     @property
     def begins(self) -> float:
-        """Where the axis begins, in base units: at 0, or where steps would be too short to be seen."""
+        """Start of the axis, in base units: 0, or larger if steps would be too short to be visible."""
         return self._range[0]
 
     def show(self, chart: BarChart) -> None:
-        """Show other bars; the cursor stays on its label, if it is there."""
+        """Show other bars; the cursor stays on its label if it still exists."""
         label = "" if self.row is None else self.row.label
         self._rows = chart.rows
         # Where more and less are told apart, less is good; bars of one kind only show how long they are.
@@ -79,7 +79,7 @@ class ChartBars(CursorList):
         return label >= len(text_cells(self.row.label)) and room >= len(text_cells(self.row.text))
 
     def _bar(self, row: BarRow, width: int) -> tuple[str, str]:
-        """What is blank before a bar, and the bar; what is too short for half a cell is a thin mark."""
+        """Blank before a bar, and the bar; shorter than half a cell, a thin mark."""
         low, high = self._range
         if high <= low:
             return "", ""
@@ -111,7 +111,7 @@ def _is_drawn(row: BarRow) -> bool:
 
 
 def axis_of(rows: Sequence[BarRow]) -> tuple[float, float]:
-    """Where the axis of some bars begins and ends.
+    """Start and end of the axis of some bars.
 
     From 0, unless steps that begin elsewhere all lie far from it: then from a little before them.
     """

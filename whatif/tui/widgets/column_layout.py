@@ -22,7 +22,7 @@ _MORE, _UNSEEN = "← → other columns", "more columns"
 
 
 class ColumnsView(TableView):
-    """Rows whose first columns stay in sight; left and right bring the others, none of them cut.
+    """Rows whose first columns stay visible; left and right bring the others, none of them cut.
 
     A column without a title goes with the one before it. Cells may have the colours of curves, of what is `better`
     or `worse`, and of the grades.
@@ -58,7 +58,7 @@ class ColumnsView(TableView):
         self._words = ""
 
     def fill(self, rows: TableRows, kept: int, words: str = "") -> None:
-        """Show other rows, whose first `kept` columns stay in sight, with words below them."""
+        """Show other rows, whose first `kept` columns stay visible, with words below them."""
         self._whole, self._kept, self._words = rows, kept, words
         self.show(_without_words(rows))
         self._sizes = tuple(width + _GAP for width in self._widths)
@@ -102,7 +102,7 @@ class ColumnsView(TableView):
         self._rows = rows
 
     def _tell(self, more: str) -> None:
-        """Say below the rows, or without a frame there above them, that there are more columns."""
+        """Announce more columns below the rows, or above them without a frame."""
         self.border_subtitle = Content(" · ".join(filter(None, (self._words, more))))
         title = (self.border_title or "").removesuffix(f" · {_MORE}").removesuffix(f" · {_UNSEEN}")
         framed = bool(self.styles.border_bottom[0])
@@ -122,7 +122,7 @@ class ColumnsView(TableView):
         return self.scrollable_content_region.width + _GAP - sum(self._sizes[: self._kept])
 
     def _fitting(self, groups: list[list[int]]) -> range:
-        """The groups that there is room for, from the first one in sight on."""
+        """Groups that fit, starting with the first visible one."""
         room, stop = self._room(), self._first
         for group in groups[self._first :]:
             room -= sum(self._sizes[index] for index in group)
@@ -132,7 +132,7 @@ class ColumnsView(TableView):
         return range(self._first, stop)
 
     def _latest(self, groups: list[list[int]]) -> int:
-        """The first group in sight where the last one is too."""
+        """The first visible group where the last one is too."""
         room, start = self._room(), len(groups)
         for group in reversed(groups):
             room -= sum(self._sizes[index] for index in group)

@@ -36,7 +36,7 @@ _RULE: Final = 0.7
 
 
 class CrispPlot(Widget):
-    """Widget whose cells give way to a picture of pixels once they have not changed for a moment.
+    """Widget whose cells are replaced by a picture of pixels after a moment without changes.
 
     The picture is as large as the widget, and only shown while nothing covers it.
     """
@@ -62,7 +62,7 @@ class CrispPlot(Widget):
         return self._picture is not None
 
     def placed(self) -> tuple[PlacedPlot, ...]:
-        """Plots that the cells show; none where only cells can."""
+        """Plots that the cells show; empty if only cells can."""
         return ()
 
     def redraw(self) -> None:

@@ -42,7 +42,7 @@ class CursorList(LineList):
     STYLES = "list"
 
     class Pointed(Message):
-        """The cursor came to a row, or the row under it is another one."""
+        """The cursor came to a row, or the row under it changed."""
 
         def __init__(self, rows: CursorList) -> None:
             super().__init__()
@@ -99,7 +99,7 @@ def padded(text: str, width: int) -> str:
 
 
 def column(text: str, width: int, *, right: bool = False) -> str:
-    """A text in a column, with the gap before it; nothing where there is no room for the column."""
+    """A text in a column, with the gap before it; empty if the column does not fit."""
     if not width:
         return ""
     short = shorten(text, width)
@@ -108,7 +108,7 @@ def column(text: str, width: int, *, right: bool = False) -> str:
 
 
 def tail(path: str, width: int) -> str:
-    """The end of a path, which tells most, in so many cells."""
+    """End of a path, its most specific part, in `width` cells."""
     cells = text_cells(path)
     if len(cells) <= width:
         return "".join(cells)

@@ -1,4 +1,4 @@
-"""Tables with a cursor on a row; cells become texts when they come in sight."""
+"""Tables with a cursor on a row; cells become texts when they become visible."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """What a table shows: titles, rows of cells, and which columns are texts, set to the left."""
+    """Content of a table: titles, rows of cells, and which columns are texts, set to the left."""
 
     titles: tuple[str, ...]
     cells: tuple[tuple[Cell, ...], ...]
@@ -75,7 +75,7 @@ class TableView(LineList):
             return self.table
 
     class Chosen(_AtRow):
-        """The person wants the row under the cursor."""
+        """The user chose the row under the cursor."""
 
     class Pointed(_AtRow):
         """The cursor came to another row."""
@@ -95,7 +95,7 @@ class TableView(LineList):
 
     @property
     def row_count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self._rows.cells)
 
     def pointed(self, before: int) -> None:
@@ -133,7 +133,7 @@ class TableView(LineList):
 
 
 class _Numbers:
-    """The rows of a `Table`, put in words only when they come in sight."""
+    """The rows of a `Table`, put in words only when they become visible."""
 
     def __init__(self, table: Table) -> None:
         self._columns = list(table.columns.values())
@@ -162,7 +162,7 @@ def _words(column: Column, row: int) -> str:
 
 
 def _widths(rows: TableRows | _Numbers) -> tuple[int, ...]:
-    """The cells of each column, by its title and the rows first in sight."""
+    """Width of each column in cells, by its title and the first rows."""
     seen = [rows.cells[row] for row in range(min(len(rows.cells), 200))]
     longest = ([len(text_cells(cells[index].text)) for cells in seen] for index in range(len(rows.titles)))
     titles = (len(text_cells(title)) for title in rows.titles)

@@ -16,7 +16,7 @@ _SIDES = {True: (" faster ", " slower "), False: (" less ", " more ")}
 
 
 class ElasticityBars(CursorList):
-    """How strongly a result follows each value: the longer the bar, the more."""
+    """Elasticities of a result in each parameter, as bars."""
 
     TITLES: ClassVar[int] = 1
 
@@ -30,7 +30,7 @@ class ElasticityBars(CursorList):
 
     @property
     def item(self) -> Elasticity | None:
-        """What the cursor is on."""
+        """Item under the cursor."""
         return self._items[self.cursor] if self._items else None
 
     def show(self, items: Sequence[Elasticity], *, timed: bool = True) -> None:

@@ -40,7 +40,7 @@ class KeyBar(Footer):
             await super().recompose()
 
     def on_resize(self) -> None:
-        """Show as many keys as there is room for now."""
+        """Show as many keys as fit."""
         self.call_after_refresh(self.recompose)
 
     def _shown(self) -> tuple[ActiveKey, ...]:

@@ -32,7 +32,7 @@ def movement_keys(name: str) -> tuple[Binding, ...]:
 
 
 class LineList(ScrollView, can_focus=True):
-    """Base of lists that draw only the lines in sight; a subclass provides `row_count` and `row_segments`."""
+    """Base of lists that draw only the visible lines; a subclass provides `row_count` and `row_segments`."""
 
     DEFAULT_CSS = """
     LineList { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
@@ -45,7 +45,7 @@ class LineList(ScrollView, can_focus=True):
     TITLES: ClassVar[int] = 0
     """Number of lines of titles, which stay on top."""
     AROUND: ClassVar[int] = 0
-    """Lines that stay in sight above and below the cursor."""
+    """Lines that stay visible above and below the cursor."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -87,7 +87,7 @@ class LineList(ScrollView, can_focus=True):
             self.scroll_to(y=wanted, animate=False, immediate=True)
 
     def on_resize(self) -> None:
-        """Keep the cursor in sight."""
+        """Keep the cursor visible."""
         self.keep_in_sight()
 
     def action_move(self, steps: int) -> None:
@@ -107,7 +107,7 @@ class LineList(ScrollView, can_focus=True):
             self.clicked(again)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line in sight."""
+        """Draw one visible line."""
         width, index = self.scrollable_content_region.width, y - self.TITLES + self.scroll_offset.y
         if y >= self.TITLES and index >= self.row_count:
             return Strip.blank(width, self.part(self.GROUND))

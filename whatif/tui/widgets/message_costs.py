@@ -41,12 +41,12 @@ _FINENESS: Final = ((256, 256), (256, 64), (256, 12), (128, 12), (64, 12), (32, 
 """Steps across and up, from fine to coarse: points within one of them are drawn as one."""
 _TITLES: Final = ("distance", "messages", "size", "each", "together", "model")
 _TEXTS: Final = ("distance", "messages", "model")
-# What gives way first where there is no room for all.
+# What gives way first if there is no room for all.
 _DISPENSABLE: Final = ("model", "size", "each", "messages")
 
 
 class Detail(IntEnum):
-    """How much a picture of curves says, by the room that it has."""
+    """Detail of a picture of curves, by its size."""
 
     NAMES = 0
     """The curves across nodes, by the names of their models."""
@@ -76,7 +76,7 @@ def curve_label(curve: Curve, detail: Detail = Detail.ALL) -> str:
 
 
 def curves_shown(curves: MessageCurves, phase: PhaseMessages | None) -> list[Curve]:
-    """Of all curves those worth telling apart: every model across nodes, and that of the phase on the node."""
+    """Curves that differ visibly: every model across nodes, and that of the phase on the node."""
     model = phase.model if phase is not None else "postal"
     by_key = {(curve.distance, curve.model): curve for curve in curves.curves}
     # The model of the phase comes first: it lies on top.
@@ -107,7 +107,7 @@ def curve_picture(
 def fitting_picture(
     curves: MessageCurves, phase: PhaseMessages | None, width: int, height: int, measured: MeasuredPoints | None = None
 ) -> tuple[Detail, PlotDescription]:
-    """The picture that says most of those whose legend fits on a screen."""
+    """The most detailed picture whose legend fits on a screen."""
     for detail in sorted(Detail, reverse=True):
         picture = curve_picture(curves, phase, detail, measured)
         if _legend_lines(picture, width) <= max(1, height // 6):
@@ -116,7 +116,7 @@ def fitting_picture(
 
 
 def _legend_lines(picture: PlotDescription, width: int) -> int:
-    """How many lines the legend of a plot takes: the y axis with its unit, then each curve behind a sample."""
+    """Number of lines of the legend of a plot: the y axis with its unit, then each curve behind a sample."""
     lines, used = 1, len(f"{picture.y.label} (us)".strip())
     for line in picture.lines:
         size = len(f"   ━━ {line.label}")
@@ -157,7 +157,7 @@ def distinct(x: FloatArray, y: FloatArray) -> NDArray[np.intp]:
 
 
 def _limits(curves: MessageCurves) -> tuple[Marker, ...]:
-    """Where the protocol changes on the way to another node."""
+    """Limits of the protocols of messages to another node."""
     named = [
         (name, limit)
         for item in curves.limits
@@ -172,7 +172,7 @@ def _limits(curves: MessageCurves) -> tuple[Marker, ...]:
 
 
 def _sizes_sent(messages: Sequence[SentMessage]) -> tuple[Marker, ...]:
-    """The sizes of the messages with their kinds, unless they are too many to tell apart."""
+    """The sizes of the messages with their kinds, unless too many to distinguish."""
     kinds: dict[float, set[str]] = {}
     for item in sorted(messages, key=lambda item: item.size):
         near = next((size for size in kinds if item.size < size * _NEAR), item.size)
@@ -265,7 +265,7 @@ class MessageCosts(Vertical):
         self._draw()
 
     def turn(self, *, tabular: bool, messages: bool) -> None:
-        """Show numbers in place of the curves; the messages where there is room for them."""
+        """Show numbers in place of the curves; the messages if they fit."""
         self.query_one(PlotView).display = not tabular
         self.query_one("#numbers").display = tabular
         self.query_one("#sent").display = messages and self._phase is not None

@@ -1,4 +1,4 @@
-"""What the selected parameter is: description, unit, allowed values, where its value comes from."""
+"""Help of the selected parameter: description, unit, allowed values, source of its value."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def _table(session: Session, path: str) -> tuple[Part, ...]:
 
 
 def _meaning(parameter: Parameter) -> tuple[Part, ...]:
-    """What it is and which values it may take."""
+    """Description and allowed values."""
     description = " ".join(parameter.description.split()) or parameter.path.rpartition(".")[2].replace("_", " ")
     return ((description, ""), ("  ", ""), (parameter.allowed, MUTED))
 
 
 def _origin(parameter: Parameter, state: ExplorerState) -> tuple[Part, ...]:
-    """Where its value comes from and how far to trust it; of an edited value, what it was."""
+    """Source and grade of its value; for an edited value, the previous one."""
     before = state.parameter_before(parameter.path)
     if before is not None:
         word = "edited" if parameter.path in state.session.scenario.overrides else "changed"

@@ -30,7 +30,7 @@ _ROOMY = 42
 
 
 class Shown(NamedTuple):
-    """A parameter in words: number, unit, mark and the style that says what became of it."""
+    """A parameter in words: number, unit, mark, and the style of its state."""
 
     value: str
     unit: str
@@ -99,7 +99,7 @@ class ParameterTree(PhaseKeys):
 
     @property
     def row(self) -> TreeRow | None:
-        """What the cursor is on."""
+        """Item under the cursor."""
         return self._rows[self.cursor] if self._rows else None
 
     @property
@@ -120,7 +120,7 @@ class ParameterTree(PhaseKeys):
 
     @property
     def words(self) -> str:
-        """What the rows are filtered by."""
+        """Filter of the rows."""
         return self._words
 
     def on_mount(self) -> None:
@@ -178,7 +178,7 @@ class ParameterTree(PhaseKeys):
         self.call_after_refresh(self.keep_in_sight)
 
     def _place_of(self, path: str) -> int:
-        """The row of a path; else the first parameter found by a filter, or the innermost table around it in sight."""
+        """The row of a path; else the first parameter found by a filter, or the innermost visible table around it."""
         places = {row.path: index for index, row in enumerate(self._rows)}
         if self._words and path not in places:
             return next((index for index, row in enumerate(self._rows) if not row.table), 0)
@@ -199,7 +199,7 @@ class ParameterTree(PhaseKeys):
         self.post_message(ParameterSelected(self.place))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave a key to the page in sight if it has that key too."""
+        """Leave a key to the visible page if it has that key too."""
         page = page_named(self._state.page) if action == "add_here" else None
         return page is None or all(key.key != "n" for key in page.load().KEYS)
 
@@ -252,7 +252,7 @@ class ParameterTree(PhaseKeys):
             self.post_message(ChangeRequested(Revert(self.path)))
 
     def action_ask(self, purpose: str) -> None:
-        """Ask for a typed line."""
+        """Prompt for a line."""
         if self.parameter is not None or Purpose[purpose] is Purpose.FILTER:
             self.post_message(PromptAsked(Purpose[purpose]))
 
@@ -287,7 +287,7 @@ class ParameterTree(PhaseKeys):
         ]
 
     def _shown(self, path: str) -> Shown:
-        """What the tree says of a parameter or a part."""
+        """Texts of a parameter or a part in the tree."""
         session = self.session
         if path in self._parts:
             edited = path in session.scenario.overrides

@@ -41,9 +41,9 @@ class PhaseKeys(LineList):
     """List with the actions of `PHASE_KEYS`; a subclass provides the session and the path under the cursor."""
 
     phase_wanted = ""
-    """Path of the phase that the cursor goes to when it is there."""
+    """Path of a new phase that the cursor goes to once it exists."""
     forms_wanted: tuple[str, ...] = ()
-    """Phases to be filled in as forms when they are there."""
+    """New phases to be filled in as forms once they exist."""
 
     @property
     def session(self) -> Session:
@@ -105,7 +105,7 @@ class PhaseKeys(LineList):
                 self.post_message(ChangeRequested(change))
 
     def _perform(self, edit: PhaseEdit) -> None:
-        """Ask for an edit, and tell what changes besides the phase."""
+        """Prompt for an edit, and report changes besides the phase."""
         scenario = self.session.scenario
         document = edited(scenario.document, edit, scenario.folders)
         if isinstance(document, EditedDocument) and document.notes:

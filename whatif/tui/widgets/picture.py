@@ -94,7 +94,7 @@ class Picture(Widget):
         self._styles.clear()
 
     def render(self) -> RenderResult:
-        """Show nothing where Textual asks for a whole renderable: pictures are drawn by line."""
+        """Show nothing if Textual asks for a whole renderable: pictures are drawn by line."""
         return ""
 
     def render_line(self, y: int) -> Strip:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whatif.models.patterns import Ranks
 
 COLOURS: Final = 5
-"""How many colours tell neighbouring nodes apart."""
+"""Number of colours that distinguish neighbouring nodes."""
 _SIGNS: Final = "·+ox#*"
 _WIDEST: Final = 16
 """The most cells that a rank is wide."""
@@ -94,7 +94,7 @@ def placement_runs(placed: Placed, width: int, height: int, *, letters: bool = F
 
 
 def _cropped(placed: Placed, columns: int, rows: int) -> Placed:
-    """As much as there is room for, until another part has been computed for a screen that became smaller."""
+    """Part that fits, until another part has been computed for a screen that became smaller."""
     picture, window = placed.picture, np.s_[:rows, :columns]
     part = replace(picture.part, ranks=picture.part.ranks[window])
     maps = {name: getattr(picture, name)[window] for name in ("nodes", "sockets", "busiest")}
@@ -102,7 +102,7 @@ def _cropped(placed: Placed, columns: int, rows: int) -> Placed:
 
 
 def _draw_map(cells: Cells, placed: Placed, size: tuple[int, int], *, letters: bool) -> None:
-    """Draw each rank in so many columns and lines."""
+    """Draw each rank in a number of columns and lines."""
     (wide, tall), (rows, columns) = size, placed.colours.shape
     text = np.full((rows * tall, columns * wide), " ", dtype="U1")
     written = _written(placed, size, letters=letters)
@@ -206,7 +206,7 @@ class PlacementMap(Picture):
         self.redraw()
 
     def on_resize(self) -> None:
-        """Tell the page."""
+        """Notify the page."""
         self.post_message(self.Resized())
 
     def draw(self, width: int, height: int) -> list[Line]:

@@ -56,7 +56,7 @@ def length(value: float, largest: float, width: int) -> str:
 
 
 def legend(entries: Sequence[tuple[str, str, str]], width: int, *, colours: bool) -> list[Line]:
-    """Names with their colours, or with their letters where there are none: (name, style, letter)."""
+    """Names with their colours, or without colours their letters: (name, style, letter)."""
     words = [
         [TextRun("■ " if colours else f"{letter} ", style), TextRun(name, "label")] for name, style, letter in entries
     ]
@@ -64,7 +64,7 @@ def legend(entries: Sequence[tuple[str, str, str]], width: int, *, colours: bool
 
 
 def class_words(classes: Table, row: int) -> str:
-    """What a class of copies or fills is called: `host to device pinned`, `fill device`."""
+    """Name of a class of copies or fills: `host to device pinned`, `fill device`."""
     words = {key: str(classes.columns[key].values[row]) for key in ("operation", "direction", "memory")}
     return f"{words['direction'].replace('_', ' ') or words['operation']} {words['memory']}".strip()
 
@@ -81,7 +81,7 @@ class _Layout(NamedTuple):
 def time_lines(classes: Table, width: int, height: int) -> list[Line]:
     """Times of each class of copies, measured and projected three ways, all on one scale.
 
-    Where there are few lines the two rougher ways are left out, then classes.
+    On few lines the two rougher ways are left out, then classes.
     """
     rows = [row for row in range(len(classes)) if classes.columns["operation"].values[row] != "all"]
     ways = WAYS if len(rows) * len(WAYS) <= height else WAYS[:2]
@@ -132,7 +132,7 @@ def size_classes(sizes: Table) -> tuple[SizeClass, ...]:
 def size_lines(classes: Sequence[SizeClass], width: int, height: int, *, colours: bool = True) -> list[Line]:
     """Two bars for each class of copies: the decades of their sizes by number and by time, with a legend.
 
-    Without colours letters tell the decades apart. Of many classes the last ones are left out.
+    Without colours letters mark the decades. Of many classes the last ones are left out.
     """
     if not classes:
         return [[TextRun(shorten(NO_COPIES, width), "label")]][:height]
@@ -156,7 +156,7 @@ def size_lines(classes: Sequence[SizeClass], width: int, height: int, *, colours
 
 
 def _stacked(parts: Mapping[str, float], styles: Mapping[str, tuple[str, str]], width: int, *, colours: bool) -> Line:
-    """Shares as a bar of exactly so many cells."""
+    """Shares as a bar of exactly `width` cells."""
     if colours:
         return bar_runs(
             StackedBar(tuple(BarSegment(name, part, styles[name][0]) for name, part in parts.items())), width
@@ -197,7 +197,7 @@ def short_name(kernel: str) -> str:
 
 
 class _TablePicture(Picture, can_focus=True):
-    """Draws a table, if there is one."""
+    """Widget that draws a table, if one is given."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -221,7 +221,7 @@ class SizesOfCopies(_TablePicture):
     """Shows which sizes the copies have, by number and by time."""
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """Draw the bars; without colours letters tell the decades apart."""
+        """Draw the bars; without colours letters mark the decades."""
         classes = size_classes(self._table) if self._table is not None else ()
         return size_lines(classes, width, height, colours=not self.app.no_color)
 

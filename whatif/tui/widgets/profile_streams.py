@@ -28,7 +28,7 @@ STYLES: Final = {
     "peer_to_peer": ("series-5", "P"),
     "fill": ("series-6", "F"),
 }
-"""The colour of each kind of operations, and its letter where there are no colours."""
+"""The colour of each kind of operations, and its letter without colours."""
 _LEVELS: Final = np.array(list(" ▁▂▃▄▅▆▇ "))
 _HIGHEST: Final = 6
 Line = list[TextRun]
@@ -66,7 +66,7 @@ class _Chart:
         self.width = cells.width - self.left
 
     def draw(self, row: int, band: TimelineSpan, pitch: int, *, headed: bool) -> int:
-        """Draw a time line with its name, above it where there is room; the next free line."""
+        """Draw a time line with its name, above it if space permits; returns the next free line."""
         if headed:
             self.cells.put(row, 0, self._heading(band), "title")
             row += 1
@@ -117,7 +117,7 @@ class _Chart:
                 self.cells.put(row, self.left + first + (last - first - len(text_cells(text))) // 2, text, "")
 
     def draw_axis(self, row: int) -> None:
-        """Draw the axis of the time in sight."""
+        """Draw the axis of the visible time."""
         low, high = self.streams.window
         view = AxisView(AxisDescription("time", SECOND), low, high, axis_unit(max(high, 1e-12), SECOND))
         self.cells.put(row, self.left, "─" * self.width, "axis")
@@ -138,7 +138,7 @@ class _Chart:
 
 
 def _label(interval: Interval) -> str:
-    """What an operation is, and how long it takes."""
+    """Name and duration of an operation."""
     name = interval.label.replace("_", " ") if interval.label in STYLES else short_name(interval.label)
     return f"{name} {duration(interval.end - interval.start)}"
 
@@ -165,7 +165,7 @@ class StreamBars(Picture, can_focus=True):
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """Draw the time lines; without colours letters tell kinds apart."""
+        """Draw the time lines; without colours letters mark the kinds."""
         if self._streams is None or width < 8:
             return []
         if not self._streams.whole > 0:

@@ -16,7 +16,7 @@ _WAYS: Final = {"model": "projected", "peak": "peak", "envelope": "envelope"}
 
 
 def table_of(found: ProfileSummary, side: str) -> tuple[TableRows, int]:
-    """The numbers of a side, and how many columns stay in sight."""
+    """The numbers of a side, and how many columns stay visible."""
     if side == "projection":
         return (class_rows(found.projected), 1) if found.projected is not None else (TableRows((), ()), 0)
     names = {"sizes": "sizes", "streams": "streams", "kernels": "kernels"}

@@ -22,7 +22,7 @@ class PromptInput(Input):
 
 
 class Prompt(Horizontal):
-    """Shown while something is typed; tells what was typed and whether the person left."""
+    """Shown while the user types; reports the text, or that the user left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", key_display="esc", id="line.leave")]
 
@@ -36,7 +36,7 @@ class Prompt(Horizontal):
             self.accepted = accepted
 
     class Left(Message):
-        """The person left without accepting."""
+        """The user left without accepting."""
 
         def __init__(self, purpose: Purpose) -> None:
             super().__init__()
@@ -54,7 +54,7 @@ class Prompt(Horizontal):
         yield PromptInput(compact=True)
 
     def ask(self, purpose: Purpose, path: str, text: str) -> None:
-        """Let the person type, starting from a text."""
+        """Let the user type, starting from a text."""
         self.purpose, self.path, self.original = purpose, path, text
         self.query_one("#caption", Static).update(_caption(purpose, path))
         line = self.query_one(PromptInput)
@@ -68,7 +68,7 @@ class Prompt(Horizontal):
         self.display = False
 
     def mark(self, *, wrong: bool) -> None:
-        """Say whether the text was refused."""
+        """Show whether the text was refused."""
         self.set_class(wrong, "-wrong")
 
     @on(Input.Changed)
@@ -84,7 +84,7 @@ class Prompt(Horizontal):
         self.post_message(self.Typed(self.purpose, event.value, accepted=True))
 
     def action_leave(self) -> None:
-        """Give up typing."""
+        """Cancel typing."""
         self.post_message(self.Left(self.purpose))
 
 

@@ -1,4 +1,4 @@
-"""What every rank does when, a line for each. All but the widget is plain data and drawing on cells."""
+"""Activity of every rank over time, one line each. All but the widget is plain data and drawing on cells."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _CRITICAL, _SENT, _RECEIVED, _CHOSEN = "━", "▸", "◂", "»"
 _HIGHEST: Final = 4
 _LONG: Final = 96
-"""The width from which on the legend has room in one line."""
+"""Least width for a legend in one line."""
 _WHEEL: Final = 3
 _ROOMY: Final = 60
-"""The width from which on nodes are named."""
+"""Least width for names of nodes."""
 
 
 class Kinds(NamedTuple):
-    """What lanes may be doing, by the numbers in `Lanes.group`: 0 is nothing."""
+    """Kinds of activity of lanes, by the numbers in `Lanes.group`: 0 is idle."""
 
     names: tuple[str, ...]
-    """Without that of nothing."""
+    """Names, without that of number 0."""
     styles: tuple[str, ...]
     letters: str
-    """What stands for each without colours."""
+    """Letter of each kind without colours."""
     capitals: str
     """The same on the critical path."""
 
@@ -50,10 +50,10 @@ RANKS: Final = Kinds(GROUPS, ("", "series-3", "series-1", "series-5", "series-2"
 
 
 class _Frame(NamedTuple):
-    """How the lines of a picture are given out."""
+    """Lines of a picture by lane."""
 
     lanes: range
-    """Those in sight, as places in `Lanes`."""
+    """Visible ones, as places in `Lanes`."""
     lines: tuple[int, ...]
     """The first line of each of them, and the one below the last."""
     high: int
@@ -72,7 +72,7 @@ class _Frame(NamedTuple):
 
 
 def lanes_in_sight(lane_count: int, width: int, height: int) -> int:
-    """How many ranks there are lines for."""
+    """Number of ranks that fit into the lines."""
     return min(lane_count, max(1, height - sum(_words(width, height))))
 
 
@@ -95,7 +95,7 @@ def _frame(lanes: Lanes, first: int, width: int, height: int) -> _Frame:
 
 def _given_out(node: Ranks32, room: int) -> tuple[tuple[int, ...], int]:
     """The first line of each lane and the one below the last, and the lines of a bar: high ones stand apart, and
-    where there is room nodes do."""
+    if there is room nodes do."""
     pitch = min(max(1, room // len(node)), _HIGHEST)
     other = np.append(node[1:] != node[:-1], False)
     apart = pitch * len(node) + int(other.sum()) <= room
@@ -161,7 +161,7 @@ class _Chart:
         return len(str(self.lanes.first_rank + len(self.lanes.node) - 1))
 
     def draw_bars(self) -> None:
-        """Draw what each rank in sight does."""
+        """Draw what each visible rank does."""
         if not self.width:
             return
         text, styles, fills = self._looks()
@@ -187,7 +187,7 @@ class _Chart:
         return text, styles, numbers[np.where(split, right, main)]
 
     def draw_messages(self, *, all_of_them: bool) -> bool:
-        """Mark where messages in sight leave and arrive; whether any is marked."""
+        """Mark the ends of visible messages; returns whether any is marked."""
         ends = list(self._ends(apart=not all_of_them))
         if not all_of_them and len(ends) > 2 * MOST_MARKS:
             return False
@@ -197,7 +197,7 @@ class _Chart:
         return bool(ends)
 
     def _ends(self, *, apart: bool) -> Iterator[tuple[str, int, int]]:
-        """The mark, rank and column of the ends of messages in sight; where told, of those with two columns only."""
+        """Mark, rank and column of the visible ends of messages; with `apart`, only of those with two columns."""
         found = self.lanes.messages
         for rows in zip(found.sender, found.receiver, found.sent, found.received, strict=True):
             sender, receiver, *times = (item.item() for item in rows)
@@ -236,7 +236,7 @@ class _Chart:
         return all(after - before >= size for before, after in itertools.pairwise(columns))
 
     def legend(self, *, marked: bool) -> list[Line]:
-        """What the colours, or the letters, and the marks in sight stand for."""
+        """Legend of the colours, or the letters, and the visible marks."""
         words = [
             [
                 TextRun("■" if self.colours else self.kinds.letters[number], self.kinds.styles[number]),
@@ -261,7 +261,7 @@ class _Chart:
 
 
 def _in_cells(group: NDArray[np.uint8], width: int, kind_count: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """What takes most of each cell, what it begins and ends with, and the eighths of the former where there are no
+    """Longest, first and last activity of each cell, and the eighths of the first one if there are no
     more than these two: all [lane, cell]."""
     first, last = _parts_of_cells(group.shape[1], width)
     counts = np.stack([_sums(group == number, first, last) for number in range(kind_count)])
@@ -299,14 +299,14 @@ class RankBars(Picture, can_focus=True):
     """Shows what every rank does when; a click chooses a rank."""
 
     class Pointed(Message):
-        """The person points at a rank."""
+        """The user points at a rank."""
 
         def __init__(self, rank: int) -> None:
             super().__init__()
             self.rank = rank
 
     class Turned(Message):
-        """The person turns the wheel of the mouse."""
+        """The user turns the wheel of the mouse."""
 
         def __init__(self, steps: int) -> None:
             super().__init__()
@@ -324,11 +324,11 @@ class RankBars(Picture, can_focus=True):
 
     @property
     def lane_count(self) -> int:
-        """How many lanes there are, in sight or not."""
+        """Number of all lanes, visible or not."""
         return len(self._shown[0].node) if self._shown is not None else 0
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """Draw the ranks; without colours letters tell what they do."""
+        """Draw the ranks; without colours letters mark their activity."""
         if self._shown is None:
             return []
         return rank_bars(*self._shown, width, height, kinds=self._kinds, colours=not self.app.no_color)

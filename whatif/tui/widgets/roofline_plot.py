@@ -47,7 +47,7 @@ _ASCII_SIGNS: Final = Signs("#", "o", "<", ">", "^", "=")
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a roofline picture shows: a GPU, the kernels on it, and the same on a second one."""
+    """Content of a roofline picture: a GPU, the kernels on it, and the same on a second one."""
 
     gpu: Roofs
     kernels: tuple[KernelPoint, ...] = ()
@@ -73,7 +73,7 @@ class Roof(NamedTuple):
     x: tuple[float, float]
     y: tuple[float, float]
     ridge: float = math.nan
-    """Where a flat roof meets that of the device memory."""
+    """Intensity at which a flat roof meets that of the device memory."""
 
     @property
     def flat(self) -> bool:
@@ -175,7 +175,7 @@ class _Drawing:
     taken: set[tuple[int, int]] = field(default_factory=set)
 
     def place(self, x: float, y: float) -> tuple[int, int]:
-        """The row and column of a point in decimal logarithms, moved to the rim where it lies beyond."""
+        """The row and column of a point in decimal logarithms, moved to the rim if outside."""
         view_x, view_y = self.area.axes
         inside = [min(max(x, view_x.low), view_x.high)], [min(max(y, view_y.low), view_y.high)]
         return self.area.cells(self.area.dots(*inside))[0]
@@ -228,7 +228,7 @@ class _Drawing:
             self._letters(cell, "".join(letter(index) for index in group), style)
 
     def _point(self, kernel: KernelPoint, sign: str, style: str) -> tuple[int, int] | None:
-        """Draw a kernel where it stands, or at the rim where an axis has no end far enough; None where nowhere."""
+        """Draw a kernel at its place, or at the rim if its intensity is 0 or infinite; None if it is not drawn."""
         if kernel.achieved_rate <= 0 and kernel.intensity > 0:
             return None
         sign = self.signs.left if kernel.intensity <= 0 else self.signs.right if math.isinf(kernel.intensity) else sign
@@ -278,7 +278,7 @@ class _Drawing:
             self._write(at, start, text, style)
 
     def _free(self, row: int, start: int, size: int) -> bool:
-        """Whether no point and no word stands in some cells of the area."""
+        """Whether some cells of the area are free of points and words."""
         inside = self.area.left <= start and start + size <= self.area.left + self.area.columns
         inside = inside and self.area.top <= row < self.area.top + self.area.rows
         return inside and self.taken.isdisjoint(_cells(row, start, size))
@@ -301,7 +301,7 @@ class _Drawing:
                     break
 
     def _along(self, roof: Roof) -> Iterator[tuple[int, int]]:
-        """Where the words can stand on a flat roof, from the right to the left; else just above or below it."""
+        """Free places for words on a flat roof, from the right to the left; else just above or below it."""
         row, first = self.place(roof.x[0], roof.y[0])
         last = self.area.left + self.area.columns - len(roof.words)
         for start in range(last, first + 2, -1):
@@ -311,7 +311,7 @@ class _Drawing:
                 yield other, last
 
     def _next_to(self, roof: Roof) -> Iterator[tuple[int, int]]:
-        """Where the words can stand below a slope, or above that of the cache, on cells that are empty."""
+        """Free places for words below a slope, or above that of the cache."""
         size, above = len(roof.words), roof.style == ROOF_STYLES["l2"]
         top, floor = self.area.top + self.area.rows // 3, self.area.top + self.area.rows - 1
         for row in reversed(range(top, floor)):
@@ -330,7 +330,7 @@ def _cells(row: int, start: int, size: int) -> list[tuple[int, int]]:
 
 
 def _log(value: float) -> float:
-    """The decimal logarithm; of nothing and of what has no end, far beyond every axis."""
+    """Decimal logarithm, with 0 and infinity clamped far outside every axis."""
     if value <= 0:
         return -1000.0
     return 1000.0 if math.isinf(value) else math.log10(value)

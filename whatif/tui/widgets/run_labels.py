@@ -34,14 +34,14 @@ def _many(count: int, word: str) -> str:
 
 
 def window_words(window: Window, run_time: float, keys: str) -> str:
-    """Which part of the run is in sight, and the keys that show others."""
+    """Which part of the run is visible, and the keys that show others."""
     whole = window[1] - window[0] >= run_time
     part = "whole run" if whole else f"{' .. '.join(map(duration, window))} of {duration(run_time)}"
     return f"{part} · {keys}"
 
 
 def sentences(summary: RunSummary, rank: int | None) -> list[str]:
-    """The messages and their models, what the study says, and what a rank does."""
+    """The messages and their models, the result of the study, and the activity of a rank."""
     size, named = (
         format_quantity(summary.message_size, BYTE),
         [f"{phase} {_model(name)}" for phase, name in summary.models],
@@ -64,7 +64,7 @@ def _rank_words(summary: RunSummary, rank: int) -> str:
 
 
 def _study_words(summary: RunSummary) -> list[str]:
-    """What the study says of the same run, where that is another computation."""
+    """Result of the study for the same run, if computed otherwise."""
     if summary.traced:
         return []
     given, ours = duration(summary.study_time), duration(summary.run_time)
@@ -74,7 +74,7 @@ def _study_words(summary: RunSummary) -> list[str]:
 
 
 def path_facts(summary: RunSummary) -> tuple[tuple[str, str], ...]:
-    """What the critical path is made of."""
+    """Parts of the critical path."""
     path = summary.path
     if path is None:
         return (("critical path", "not known: messages that share links depend on all others"),)
@@ -87,7 +87,7 @@ def path_facts(summary: RunSummary) -> tuple[tuple[str, str], ...]:
 
 
 def path_rows(path: PathSummary | None) -> TableRows:
-    """What the critical path waits for at each distance, and how the run time answers to the costs there: as long as
+    """Waits of the critical path at each distance, and sensitivity of the run time to the costs there: as long as
     no other path becomes the longest, linearly."""
     titles = ("on the critical path", "messages", "latency", "size", "transfer", "latency +1 us", "transfer +10 %")
     rows = [] if path is None else [_path_row(path, place) for place in np.flatnonzero(path.wait_count).tolist()]
@@ -119,7 +119,7 @@ def _group_row(name: str, times: FloatArray, run_time: float) -> tuple[Cell, ...
 
 
 def rank_times(summary: RunSummary) -> Table:
-    """What each rank spends its time on, as `whatif simulate` prints it."""
+    """Time of each rank by activity, as `whatif simulate` prints it."""
     columns = {
         "rank": Column(np.arange(len(summary.node), dtype=np.float64), ONE),
         "node": Column(summary.node.astype(np.float64), ONE),

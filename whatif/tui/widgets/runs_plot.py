@@ -45,7 +45,7 @@ def fit_picture(found: RunsRegression) -> PlotDescription:
 
 
 def _band(found: RunsRegression) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Ends of the interval along the fitted values: of runs that lie near each other the mean."""
+    """Ends of the interval along the fitted values: the mean for runs near each other."""
     order = np.argsort(found.fitted, kind="stable")
     parts = np.array_split(order, min(len(order), _BAND_POINTS))
     at, lower, upper = (

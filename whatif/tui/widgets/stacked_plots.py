@@ -25,10 +25,10 @@ class _Part(NamedTuple):
 
 
 class StackedPlots(PlotView):
-    """Two plots, the lower one where there is room; the crosshair goes through both where they have the same axis."""
+    """Two plots, the lower one if space permits; the crosshair goes through both where they have the same axis."""
 
     BOTH: ClassVar[int] = 13
-    """The lines from which on there is room for the lower plot."""
+    """Least number of lines for the lower plot."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,14 +43,14 @@ class StackedPlots(PlotView):
 
     @property
     def exported(self) -> Description | PlotStack | None:
-        """Both plots, also where there is room for one alone."""
+        """Both plots, even if only one fits."""
         above = self.seen
         if self._below is None or not isinstance(above, PlotDescription):
             return above
         return PlotStack(above, self._below, self._shared)
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
-        """Draw the upper plot, and where there is room the lower one, with their axes in one column."""
+        """Draw the upper plot, and the lower one if it fits, with their axes in one column."""
         above, below = self.seen, self._below
         if not isinstance(above, PlotDescription) or below is None or height < self.BOTH:
             self._parts = ()

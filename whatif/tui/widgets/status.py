@@ -18,7 +18,7 @@ class Status(Static):
         self.telling = False
 
     def show(self, state: ExplorerState, error: str = "", *, busy: bool = False, background: str = "") -> None:
-        """Say what matters most; what runs in the background comes first, unless there is an error."""
+        """Show the most important message: an error, else background jobs, else the rest."""
         mark, style, self.full = _message(state, error, busy=busy)
         self.telling = bool(mark) and not busy
         line = " ".join(brief(self.full).split())
@@ -45,7 +45,7 @@ def _message(state: ExplorerState, error: str, *, busy: bool) -> tuple[str, str,
 
 
 def _warning(state: ExplorerState) -> str:
-    """What makes an answer less than it seems; empty where nothing does."""
+    """Warning that qualifies the answer; empty without one."""
     session = state.session
     if session.at.reasons():
         return f"infeasible point: {'; '.join(session.at.reasons())}"

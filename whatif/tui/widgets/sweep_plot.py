@@ -81,7 +81,7 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
     ]
 
     class Adopted(Message):
-        """The values under the crosshair are wanted as edits."""
+        """Request to edit the parameters to the values under the crosshair."""
 
         def __init__(self, plot: PlotView, cross: tuple[float, float]) -> None:
             super().__init__()
@@ -89,7 +89,7 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
             self.cross = cross
 
     class PartWanted(Message):
-        """More points are wanted in a part of the axes; None where an axis is visible whole, or is no parameter."""
+        """Request for more points in a part of the axes; None for an axis that is visible whole, or no parameter."""
 
         def __init__(self, parts: tuple[tuple[float, float] | None, ...]) -> None:
             super().__init__()
@@ -114,12 +114,12 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
 
     @property
     def description(self) -> Description | None:
-        """What is shown."""
+        """Description shown now."""
         return self._description
 
     @property
     def exported(self) -> Description | PlotStack | None:
-        """What a file of the plot has: its visible part."""
+        """Description for a file of the plot: its visible part."""
         return self.seen
 
     @property
@@ -246,7 +246,7 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
         return point_at(self.seen, self.size.width, self.size.height, (offset.x, offset.y), **self._draw_options())
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
-        """Draw the description; without colours on this terminal, characters tell the values apart."""
+        """Draw the description; without colours, characters distinguish the values."""
         if self.seen is None:
             return []
         return render_runs(self.seen, width, height, **self._draw_options())

@@ -28,7 +28,7 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
 
 class Mark(NamedTuple):
-    """A bar with its style and, where there are no colours, its letter."""
+    """A bar with its style and, without colours, its letter."""
 
     bar: Bar
     style: str
@@ -113,7 +113,7 @@ def _chosen(bands: Sequence[LaneGroup], room: int) -> tuple[list[LaneGroup], lis
 
 
 def _listed(names: Sequence[str], width: int) -> str:
-    """The names of phases without a line of their own, as many as there is room for, and the number of the others."""
+    """The names of phases without a line of their own, as many as fit, and the number of the others."""
     for count in range(len(names), 0, -1):
         others = [f"{len(names) - count} more"] if count < len(names) else []
         text = f"and {', '.join([*names[:count], *others])}"
@@ -252,7 +252,7 @@ class _Chart:
 
 
 def _owners(bars: Sequence[tuple[float, float]], width: int) -> Numbers:
-    """For every eighth of a cell the number of the bar that lies there, from 1, or 0.
+    """For every eighth of a cell the number of the bar there, from 1, or 0.
 
     The shorter ones lie on top. One without a whole cell gets an eighth at least, at the left side of its cell.
     """
@@ -304,5 +304,5 @@ class TimeBars(Picture):
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
-        """Draw the bars; without colours letters tell them apart."""
+        """Draw the bars; without colours letters distinguish them."""
         return time_bars(*self._shown, width, height, colours=not self.app.no_color) if self._shown else []

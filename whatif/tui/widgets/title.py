@@ -15,11 +15,11 @@ from whatif.tui.page_registry import GROUPS, PageGroup, group_of, pages_of
 _BADGE: Final = 9
 """Width of the name of the program."""
 _QUESTION: Final = 12
-"""Least width of the question; on narrow screens it gives way to the names of the groups."""
+"""Least width of the question; on narrow screens the names of the groups replace it."""
 
 
 class Title(Horizontal):
-    """Tells where one is and where one can go."""
+    """Title bar: the open scenario and the pages."""
 
     def compose(self) -> ComposeResult:
         """Name, question and pages."""
@@ -28,7 +28,7 @@ class Title(Horizontal):
         yield Pages(id="pages", markup=False)
 
     def show(self, scenario: str, page: str, unsaved: int) -> None:
-        """Show another question or page; a star says that something is not saved."""
+        """Show another question or page; a star marks unsaved changes."""
         self.query_one("#badge", Static).update(f"whatif{'*' if unsaved else ' '}", layout=False)
         self.query_one("#question", Static).update(Content(scenario), layout=False)
         self.query_one(Pages).show(page, self.app.size.width)
@@ -50,7 +50,7 @@ class Pages(Static):
         self._words: list[Word] = []
 
     def show(self, page: str, width: int) -> None:
-        """Show which page is in sight."""
+        """Show which page is visible."""
         before, self._words = self._words, page_words(page, width)
         parts = ((word.text, "bold reverse $text-primary" if word.present else "$text-muted") for word in self._words)
         self.update(Content.assemble(*parts), layout=before != self._words)
@@ -66,7 +66,7 @@ class Pages(Static):
 
 
 def page_words(page: str, width: int) -> list[Word]:
-    """Groups and pages as there is room for them on a screen of some width, with one of the pages in sight."""
+    """Groups and pages that fit into a width, with one of the pages visible."""
     layouts = ((_roomy(page), _QUESTION), (_tight(page), 0))
     fitting = (words for words, rest in layouts if sum(len(word.text) for word in words) <= width - _BADGE - rest)
     return next(fitting, _narrow(page))

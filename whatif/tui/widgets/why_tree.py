@@ -36,7 +36,7 @@ class DerivationRow(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """How deep it is, from 0."""
+        """Depth of the row, from 0."""
         return len(self.key) - 1
 
     @property
@@ -46,7 +46,7 @@ class DerivationRow(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The parameter it feeds, and the last part of its name where that says more."""
+        """The parameter it feeds, and the last part of its name if that adds information."""
         parameter, name = (text.rpartition(".")[2] for text in (self.node.parameter, self.node.name))
         if not self.depth:
             return self.node.name
@@ -74,7 +74,7 @@ def _rows(node: Explanation, above: Key, explained: set[str]) -> Iterator[Deriva
 
 
 def unfolded(rows: Sequence[DerivationRow], height: int) -> frozenset[Key]:
-    """The rows to unfold for so many lines: the topmost ones always, then as fit, level by level, the longest first."""
+    """Rows to unfold in some lines: the topmost ones always, then as fit, level by level, the longest first."""
     inputs = Counter(row.key[:-1] for row in rows)
     used, keys = 1, set()
     for row in sorted(rows, key=lambda row: (row.depth, -(row.node.share or 0))):
@@ -97,7 +97,7 @@ class _Columns(NamedTuple):
 
 
 class WhyTree(CursorList):
-    """What a result is computed from; terms fold."""
+    """Terms and inputs of a result as a tree; terms fold."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "fold", show=False, tooltip="Fold, or go to the term above", id="why.fold"),
@@ -111,7 +111,7 @@ class WhyTree(CursorList):
         super().__init__(id=id)
         self._all: tuple[DerivationRow, ...] = ()
         self._rows: tuple[DerivationRow, ...] = ()
-        # What the person folded or unfolded, and what is unfolded because there is room.
+        # What the user folded or unfolded, and what is unfolded because there is room.
         self._folds: dict[Key, bool] = {}
         self._roomy: frozenset[Key] = frozenset()
         self._divided: dict[int, _Columns] = {}
@@ -130,12 +130,12 @@ class WhyTree(CursorList):
         self._lay_out(self.row.key if self.row is not None else ())
 
     def on_resize(self) -> None:
-        """Where there is more room, more is unfolded."""
+        """Unfold more on a larger screen."""
         self._roomy = unfolded(self._all, self.size.height)
         self._lay_out(self.row.key if self.row is not None else ())
 
     def _lay_out(self, key: Key) -> None:
-        """Find the rows in sight; the cursor goes to one of them, or to the nearest above it in the tree."""
+        """Find the visible rows; the cursor goes to one of them, or to the nearest above it in the tree."""
         self._rows, self._divided = tuple(self._in_sight()), {}
         places = {row.key: index for index, row in enumerate(self._rows)}
         near = [places[key[:size]] for size in range(1, len(key) + 1) if key[:size] in places]
@@ -152,7 +152,7 @@ class WhyTree(CursorList):
         return row.folds and self._folds.get(row.key, row.key not in self._roomy)
 
     def action_fold(self) -> None:
-        """Fold the term; where there is nothing to fold, go to the one above."""
+        """Fold the term, or go to the one above if it is folded."""
         row = self.row
         if row is not None and row.folds and not self._is_folded(row):
             self.action_turn()
@@ -229,7 +229,7 @@ def _widest(texts: Iterable[str]) -> int:
 
 
 def details(row: DerivationRow | None) -> Content:
-    """All that a row says, in full: name and value, equation, grade and source, note."""
+    """Full text of a row: name and value, equation, grade and source, note."""
     if row is None:
         return Content("")
     node = row.node

@@ -46,7 +46,7 @@ class Zooming(Widget):
 
     @property
     def seen(self) -> Description | None:
-        """What is drawn: the visible part of the description."""
+        """Visible part of the description."""
         return None if self._description is None else self._window.of(self._description)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -60,7 +60,7 @@ class Zooming(Widget):
         return super().check_action(action, parameters)
 
     def action_zoom(self, which: Which, factor: float) -> None:
-        """Zoom along an axis, around the crosshair where there is one."""
+        """Zoom along an axis, around the crosshair if it is shown."""
         if self._description is not None:
             self._look(self._window.zoomed(self._description, which, factor, self.centre(which)))
 
