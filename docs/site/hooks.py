@@ -29,7 +29,7 @@ _OUTSIDE: Final = {
     "SECURITY.md": "security.md",
 }
 """Pages from documents at the root of the project"""
-_SESSION: Final = re.compile(r"^```console .*$", re.MULTILINE)
+_SESSION: Final = re.compile(r"^```console.*$", re.MULTILINE)
 _LINK: Final = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
@@ -53,7 +53,7 @@ def _from_root(text: str) -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Fill in equations, drop the options of sessions, and point links to files at the root to their pages."""
+    """Fill in equations, show sessions as plain text, and point links to files at the root to their pages."""
     up = "../" * page.file.src_uri.count("/")
     names = {f"{up}../{name}": f"{up}{path}" for name, path in _OUTSIDE.items()}
 
@@ -61,7 +61,7 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
         path = names.get(link[1], link[1])
         return "](" + path.replace(f"{up}../screenshots/", f"{up}screenshots/")
 
-    return with_equations(_LINK.sub(target, _SESSION.sub("```console", markdown)))
+    return with_equations(_LINK.sub(target, _SESSION.sub("```text", markdown)))
 
 
 def on_page_content(html: str, **_: Any) -> str:
