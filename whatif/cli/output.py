@@ -20,8 +20,10 @@ from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import PICTURES, TABLE_FORMATS
 
 if TYPE_CHECKING:
+    from whatif.plotting.boxes import Box
     from whatif.plotting.description import Description
     from whatif.plotting.presentable import Presentable
+    from whatif.plotting.tiles import TileMap
     from whatif.table import Table
 
 
@@ -120,7 +122,7 @@ class Output:
             write_picture(result.picture(), self.path)
         else:
             # Bar charts are drawn into files only: their verbs have no --plot.
-            show_picture(cast("Description", result.picture()))
+            show_picture(cast("Description | Box | TileMap", result.picture()))
 
     def print_table(self, table: Table, optional: Sequence[Collection[str]] = ()) -> None:
         """Write a table; a narrow terminal omits the first groups of optional columns."""
@@ -175,7 +177,7 @@ def output_options(
     return decorate
 
 
-def show_picture(picture: Description) -> None:
+def show_picture(picture: Description | Box | TileMap) -> None:
     """Draw a plot in the size of the terminal, in colours unless stdout is a file."""
     from whatif.plotting.terminal import terminal_picture
 

@@ -90,7 +90,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class PlotMark:
-    """Marked point with a glyph and a word; a NaN y is a point on the x axis."""
+    """Marked point with a glyph and a word; a NaN y is a point on the x axis; an empty glyph leaves the word alone."""
 
     x: float
     y: float

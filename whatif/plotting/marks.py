@@ -62,10 +62,15 @@ def draw_picture_marks(target: MatplotlibAxes, description: Description, axes: A
     light = isinstance(description, HeatMap)
     ground: dict[str, Any] | None = {"facecolor": ink("ground"), "edgecolor": "none", "pad": 1.5} if light else None
     for mark, x, y in visible_marks(description, axes):
-        edge = ink("ground") if mark.glyph in "◆◇" else ink("ink")
-        target.plot(x, y, marker=_SHAPES[mark.glyph], markersize=7, linestyle="", zorder=5, clip_on=False,
-                    color=ink("ink"), markeredgecolor=edge)  # fmt: skip
-        right = axes.x.fraction(np.array(x)) > 0.8
+        look = "ink", "ground"
+        if mark.glyph not in "◆◇":
+            look = "ink", "ink"
+        elif mark.glyph == "◇":
+            look = "ground", "ink"
+        target.plot(x, y, marker=_SHAPES.get(mark.glyph, ""), markersize=7, linestyle="", zorder=5, clip_on=False,
+                    color=ink(look[0]), markeredgecolor=ink(look[1]))  # fmt: skip
+        # A word without a glyph is the name of the rising line below it.
+        right = not mark.glyph or axes.x.fraction(np.array(x)) > 0.8
         target.annotate(
             mark.word, (x, y), (-7 if right else 7, 7), textcoords="offset points", ha="right" if right else "left",
             color=ink("ink"), size=FONT_SIZE - 1, bbox=ground,
