@@ -139,6 +139,7 @@ FORMATS_BY_SUFFIX: Final = {
     ".md": "markdown",
     ".out": "hpl",
     ".parquet": "parquet",
+    ".tex": "latex",
     ".toml": "toml",
     ".txt": "table",
 }

@@ -8,6 +8,7 @@ import click
 
 from whatif.cli.options import parse_sets, scenario_options
 from whatif.cli.output import Output, output_options
+from whatif.errors import UsageError
 
 phase_option = click.option("--phase", metavar="NAME", help="Phase; by default the first one that sends messages.")
 
@@ -36,11 +37,13 @@ def roofline_command(overrides: tuple[str, ...], output: Output, **options: Any)
 @phase_option
 @click.option("--sent", is_flag=True, help="List the messages of the phase in place of the curves.")
 @output_options(plot="Draw the curves with the messages of the phase.")
-def messages_command(overrides: tuple[str, ...], output: Output, **options: Any) -> None:
+def messages_command(overrides: tuple[str, ...], output: Output, sent: bool, **options: Any) -> None:
     """Show time against message size by model and distance, and the messages that SCENARIO sends."""
     from whatif.api.pictures import messages
 
-    output.write(messages(overrides=parse_sets(overrides), **options))
+    if sent and output.is_picture:
+        raise UsageError("--sent: no effect on a picture, which has both")
+    output.write(messages(overrides=parse_sets(overrides), sent=sent, **options))
 
 
 @command.command("placement")
@@ -60,7 +63,7 @@ def placement_command(overrides: tuple[str, ...], output: Output, **options: Any
 @scenario_options
 @phase_option
 @click.option("--message", type=click.IntRange(1), metavar="N",
-              help="Message to mark the path of: a row of `show messages --sent`; by default the farthest.")  # fmt: skip
+              help="Message whose path is marked: a row of `messages --sent`; by default the farthest.")  # fmt: skip
 @output_options(plot="Draw the domains as boxes.")
 def domains_command(overrides: tuple[str, ...], output: Output, **options: Any) -> None:
     """Show the domains of the machine, from the machine to the socket, their links, and what a message of SCENARIO

@@ -96,6 +96,8 @@ class PlotMark:
     y: float
     glyph: str
     word: str = ""
+    below: bool = False
+    """Whether a picture has the word below the point where there is room."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

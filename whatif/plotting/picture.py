@@ -36,8 +36,6 @@ Drawable = Description | PlotStack | BarChart | StackedBar | TileMap | Box
 
 _WIDTH: Final = 7.2
 _HEIGHT: Final = 3.6
-_TILES_WIDTH: Final = 6.6
-"""Width of a map inside its figure."""
 _RATIOS: Final = (2, 1)
 """Heights of two plots, one above the other."""
 _TITLE_WIDTH: Final = 80
@@ -143,14 +141,16 @@ def _draw_one(axes: Axes, description: Description | BarChart | StackedBar | Til
     elif isinstance(description, BarChart):
         draw_bars(axes, description)
     elif isinstance(description, TileMap):
-        draw_tiles(axes, description, _TILES_WIDTH)
+        draw_tiles(axes, description)
     elif isinstance(description, Box):
         draw_boxes(axes, description)
     else:
         draw_stack(axes, description)
     if not isinstance(description, StackedBar | Box) and description.title:
-        above = isinstance(description, BarChart) and description.legend
-        axes.set_title(shorten(description.title, _TITLE_WIDTH), pad=26 if above else 10)
+        above = (isinstance(description, BarChart) and description.legend) or (
+            isinstance(description, PlotDescription) and description.markers
+        )
+        axes.set_title(shorten(description.title, _TITLE_WIDTH), pad=28 if above else 10)
 
 
 def _draw_both(figure: Figure, stack: PlotStack) -> None:
@@ -172,7 +172,7 @@ def _height(description: Drawable) -> float:
     if isinstance(description, BarChart):
         return 0.9 + 0.24 * len(description.rows) + 0.25 * bool(description.title) + 0.25 * bool(description.legend)
     if isinstance(description, TileMap):
-        return tiles_height(description, _TILES_WIDTH)
+        return tiles_height(description)
     if isinstance(description, Box):
         return boxes_height(description)
     if isinstance(description, PlotStack):

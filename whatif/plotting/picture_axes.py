@@ -79,9 +79,8 @@ def draw_curves(axes: Axes, description: PlotDescription, *, named: bool = True)
             ends.append((0.0, f"{line.label} ↓", ink(style)))
     if named:
         _name_ends(axes, ends)
-    for marker_ in description.markers:
-        _mark(axes, views.x, float(axis_space(np.array(marker_.x), description.x)), marker_.label)
-    draw_picture_marks(axes, description, views)
+    _draw_markers(axes, views.x, description)
+    draw_picture_marks(axes, description, views, (_room(axes, across=True), _room(axes, across=False)))
 
 
 def _ordered(x: FloatArray, y: FloatArray) -> Points:
@@ -147,11 +146,19 @@ def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
         )  # fmt: skip
 
 
-def _mark(axes: Axes, view: AxisView, place: float, label: str) -> None:
-    if view.low <= place <= view.high:
+def _draw_markers(axes: Axes, view: AxisView, description: PlotDescription) -> None:
+    """Draw vertical lines with their names above the plot, on two lines where they would overlap."""
+    placed = ((float(axis_space(np.array(marker.x), description.x)), marker.label) for marker in description.markers)
+    end, raised = -np.inf, False
+    for place, label in sorted((place, label) for place, label in placed if view.low <= place <= view.high):
+        name = shorten(label, _NAME)
+        centre, half = float(view.fraction(np.array(place))) * _room(axes, across=True), 0.5 * _CHARACTER * len(name)
+        raised = centre - half < end and not raised
+        end = centre + half + _CHARACTER
         axes.axvline(place, color=ink("faint"), linewidth=1, linestyle=(0, (2, 2)))
-        axes.text(place, 1.01, shorten(label, _NAME), color=ink("muted"), ha="center", va="bottom",
-                  transform=axes.get_xaxis_transform(), size=FONT_SIZE - 1)  # fmt: skip
+        axes.annotate(name, (place, 1), (0, 3 + 1.2 * FONT_SIZE * raised), xycoords=axes.get_xaxis_transform(),
+                      textcoords="offset points", color=ink("muted"), ha="center", va="bottom", size=FONT_SIZE - 1,
+                      annotation_clip=False)  # fmt: skip
 
 
 def draw_heat(axes: Axes, description: HeatMap, *, scale: bool = True) -> None:
@@ -181,7 +188,7 @@ def draw_heat(axes: Axes, description: HeatMap, *, scale: bool = True) -> None:
             axes.plot(x, y, marker="o", color=ink("ground"), markeredgecolor=ink("ink"), markersize=8, zorder=4)
             ground = {"facecolor": ink("ground"), "edgecolor": "none", "pad": 1.5}
             axes.annotate("now", (x, y), (8, 8), textcoords="offset points", color=ink("ink"), bbox=ground)
-    draw_picture_marks(axes, description, views)
+    draw_picture_marks(axes, description, views, (_room(axes, across=True), _room(axes, across=False)))
 
 
 def _name_colours(axes: Axes, mesh: Any, description: HeatMap, values: FloatArray, *, scale: bool) -> None:

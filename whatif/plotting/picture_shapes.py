@@ -26,13 +26,15 @@ _FRAME: Final = 0.5
 """Space between two frames, in lines."""
 _LINES: Final = 100
 """Width of the outermost box, in letters."""
+_MAP: Final = (6.6, 4.6)
+"""Most width and height of a map, in inches."""
 Segment = tuple[tuple[float, float], tuple[float, float]]
 
 
-def draw_tiles(axes: Axes, tiles: TileMap, width: float) -> None:
+def draw_tiles(axes: Axes, tiles: TileMap) -> None:
     """Draw tiles in the colours of their groups, with lines between groups and thin ones between their parts.
 
-    Tiles have their numbers, else groups have them, where these fit: `width` is that of the map in inches.
+    Tiles have their numbers, else groups have them, where these fit.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import ListedColormap
@@ -47,9 +49,10 @@ def draw_tiles(axes: Axes, tiles: TileMap, width: float) -> None:
                                        linestyles=(0, (2, 2))))  # fmt: skip
     axes.add_collection(LineCollection(_borders(tiles.groups), colors=ink("ink"), linewidths=1.2))
     axes.set(xlim=(0, columns), ylim=(rows, 0), aspect="equal", xticks=[], yticks=[])
-    axes.set_xlabel("\n".join([f"{tiles.x} →", tiles.words, f"hatched: {tiles.stressed_words}"]), loc="left")
+    axes.set_xlabel("\n".join([f"{tiles.x} →", *_lines_below(tiles)]), loc="left")
     axes.set_ylabel(f"← {tiles.y}" if tiles.y else "", loc="top")
-    _write_numbers(axes, tiles, 72 * width / columns)
+    axes.set_anchor("W")
+    _write_numbers(axes, tiles, 72 * _tile_size(tiles))
 
 
 def _borders(groups: NDArray[np.float64]) -> list[Segment]:
@@ -72,22 +75,34 @@ def _write_numbers(axes: Axes, tiles: TileMap, size: float) -> None:
         return
     for group in np.unique(tiles.groups).tolist():
         places = np.argwhere(tiles.groups == group)
-        height, width = np.ptp(places, axis=0) + 1
-        text = str(group)
-        if len(text) * 0.6 * small < size * width and small < size * height:
-            row, column = places.mean(axis=0) + 0.5
-            axes.text(column, row, text, ha="center", va="center", size=small, bbox=ground)
+        widest = np.bincount(places[:, 0])
+        rows = np.flatnonzero(widest == widest.max())
+        columns = places[places[:, 0] == rows[0], 1]
+        letters = min(small, 0.9 * size * len(rows))
+        if len(str(group)) * 0.6 * letters < size * len(columns) and letters > 0.6 * small:
+            box = ground if tiles.stressed[rows[0], columns[0]] else None
+            axes.text(columns.mean() + 0.5, rows.mean() + 0.5, str(group), ha="center", va="center", size=letters,
+                      bbox=box)  # fmt: skip
 
 
-def tiles_height(tiles: TileMap, width: float) -> float:
-    """Height in inches of a map of a width."""
-    rows, columns = tiles.numbers.shape
-    return width * rows / columns + 0.9 + 2 * LINE / 72
+def _tile_size(tiles: TileMap) -> float:
+    """Width of a tile in inches."""
+    rows, columns = map(int, tiles.numbers.shape)
+    return min(_MAP[0] / columns, _MAP[1] / rows)
+
+
+def _lines_below(tiles: TileMap) -> list[str]:
+    return textwrap.wrap(f"{tiles.words}; hatched: {tiles.stressed_words}", _LINES - 8)
+
+
+def tiles_height(tiles: TileMap) -> float:
+    """Height in inches of a map."""
+    return len(tiles.numbers) * _tile_size(tiles) + 0.9 + LINE / 72 * len(_lines_below(tiles))
 
 
 def box_lines(box: Box, letters: int = _LINES) -> float:
     """Height of a box of a width in letters, in lines."""
-    inner = sum(box_lines(one, letters - 4) + _FRAME for one in box.inside)
+    inner: float = sum(box_lines(one, letters - 4) + _FRAME for one in box.inside)
     return 1.0 + len(_words(box, letters)) + _FRAME * (1 + bool(box.inside)) + inner
 
 

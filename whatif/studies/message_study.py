@@ -38,6 +38,7 @@ _ON_THE_NODE: Final = {"k_model": "max_rate", "node_aware": "postal"}
 _ACROSS_NODES: Final = ("k_model", "max_rate", "postal")
 _SIZE: Final = AxisDescription("message size", BYTE, Scale.LOG)
 _TIME: Final = AxisDescription("time", SECOND, Scale.LOG)
+_SENT: Final = "● sent by the slowest rank"
 _MOST_MARKED: Final = 4
 _NEAR: Final = 1.25
 """Sizes that differ by less than this factor are marked as one."""
@@ -76,16 +77,18 @@ class Messages(StudyResult):
         )
 
     def readable_table(self) -> Table:
-        """As the table; of the curves the powers of 4, which are enough to read."""
-        table = self.table()
+        """As the table; of the curves one size for each power of 4, which are enough to read."""
+        table, sizes = self.table(), self.curves.sizes
         if self.sent:
             return table
-        exponents = np.log2(self.curves.sizes) / 2
-        return table.at(np.flatnonzero(exponents == np.round(exponents)))
+        places = np.searchsorted(sizes, 4.0 ** np.arange(np.log2(sizes[-1]) // 2 + 1))
+        return table.at(np.unique(places[places < sizes.size]))
 
     def picture(self) -> PlotDescription:
         """Curves of every model across nodes and of the phase's model on the node, with the messages of the phase."""
-        return replace(curve_picture(self.curves, self.phase, Detail.ALL), title=self.title)
+        picture = curve_picture(self.curves, self.phase, Detail.ALL)
+        lines = (replace(line, label=_SENT) if line.style == "points" else line for line in picture.lines)
+        return replace(picture, title=self.title, lines=tuple(lines))
 
 
 def messages(scenario: Scenario, phase: str | None = None, sent: bool = False) -> Messages:
@@ -101,8 +104,9 @@ def messages(scenario: Scenario, phase: str | None = None, sent: bool = False) -
     found = sending_phase(curves, phase)
     if sent and found is None:
         raise UsageError("this application has no phase that sends messages")
-    name = found.phase if found else "messages"
-    title = f"{name}: {program.loaded.scenario.application.name} on {program.loaded.scenario.platform.name}"
+    loaded = program.loaded.scenario
+    name = f"{found.phase} of {loaded.application.name} on " if found else ""
+    title = f"Time over message size: {name}{loaded.platform.name}"
     return Messages(curves, found, sent, title).about(scenario)
 
 

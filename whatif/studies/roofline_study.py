@@ -37,7 +37,7 @@ _COLUMNS: Final[dict[str, Dimension | None]] = {
 }  # fmt: skip
 _DENSE: Final = 64
 """Points of a drawn roof: so many have no markers."""
-_LABELLED: Final = 0.28
+_LABELLED: Final = 0.68
 """Place of the name of a slope, as a share of its length."""
 
 
@@ -117,16 +117,19 @@ class Roofline(StudyResult):
         own = roofs(self.gpu, self, ends)
         lines = [_line(roof, roof.words if roof.flat else "") for roof in own]
         marks = [_named(roof) for roof in own if not roof.flat]
+        title = f"{self.title}: kernels ◆ and their own roofs ◇"
         for gpu, kernels in self.devices()[1:]:
+            name = self.second.platform if self.second else ""
             others = roofs(gpu, self, ends)
-            lines += [_line(roof, f"{gpu.name} {roof.words}", "baseline") for roof in others]
+            lines += [_line(roof, f"{name} {roof.words}", "baseline") for roof in others]
             marks += [PlotMark(kernel.intensity, kernel.achieved_rate, "×") for kernel in kernels]
+            title += f", × on {name}"
         for kernel in self.kernels:
             marks.append(PlotMark(kernel.intensity, kernel.attainable_rate, "◇"))
-            marks.append(PlotMark(kernel.intensity, kernel.achieved_rate, "◆", kernel.name))
+            marks.append(PlotMark(kernel.intensity, kernel.achieved_rate, "◆", kernel.name, below=True))
         x, y = ROOF_AXES.x, ROOF_AXES.y
         axes = _limited(x, ends.left, ends.right), _limited(y, ends.low, ends.high)
-        return PlotDescription(self.title, *axes, tuple(lines), marks=tuple(marks))
+        return PlotDescription(title, *axes, tuple(lines), marks=tuple(marks))
 
 
 def of_roof(kernel: KernelPoint) -> float:
