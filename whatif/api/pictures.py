@@ -8,7 +8,7 @@ from pathlib import Path
 from whatif.api.common import AnyPlatform, AnyScenario, Overrides, load
 from whatif.studies import domain_study, message_study, placement_study, roofline_study, timeline_study
 from whatif.studies.domain_study import Domains
-from whatif.studies.message_study import Messages
+from whatif.studies.message_study import MessageTimes
 from whatif.studies.placement_study import Placement
 from whatif.studies.roofline_study import Roofline
 from whatif.studies.timeline_study import Iteration
@@ -44,7 +44,7 @@ def messages(
     platform_dirs: Sequence[str | Path] = (),
     phase: str | None = None,
     sent: bool = False,
-) -> Messages:
+) -> MessageTimes:
     """Time against message size by model and distance, and the messages of a phase.
 
     The phase is by default the first one that sends messages; `sent` gives the table of these in the place of that of

@@ -45,6 +45,8 @@ class Explanation:
     number: float | None = None
     """Value in base units, where it is one number."""
     unit: str = ""
+    verbatim: bool = False
+    """Whether the equation is an expression of a file, not in the notation of formulas."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,6 +181,7 @@ class _Explainer:
             tuple(self.node(reference, name) for name, reference in term.inputs.items()),
             float(array.ravel()[0]) if array.size == 1 and np.isfinite(array).all() else None,
             _unit(term.dimension) if array.size == 1 else "",
+            citation.verbatim if citation else False,
         )
 
     def _share(self, term: Term, array: FloatArray) -> float | None:

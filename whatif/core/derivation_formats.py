@@ -50,7 +50,9 @@ def _markdown(node: Explanation, depth: int | None, indent: str, seen: set[str])
         yield f"{indent}  (derived above)"
         return
     seen.add(node.name)
-    if node.equation:
+    if node.verbatim:
+        yield f"{indent}  `{visible(node.equation, '')}`"
+    elif node.equation:
         yield from ("", f"{indent}  $$", f"{indent}  {latex(node.equation)}", f"{indent}  $$", "")
     if node.note:
         yield _marked_down(f"{indent}  Note: {node.note}")
@@ -88,7 +90,9 @@ def _item(node: Explanation) -> Iterator[str]:
     share = rf", {node.share:.1%}".replace("%", r"\%") + " of the iteration" if node.share is not None else ""
     origin = f"{node.grade}; {node.source}" if node.source else node.grade
     yield rf"\item[{_code(node.name)}] {latex_text(node.value)}{share} ({latex_text(origin)})"
-    if node.equation:
+    if node.verbatim:
+        yield _code(node.equation)
+    elif node.equation:
         yield from (r"\begin{align*}", latex(node.equation), r"\end{align*}")
     if node.note:
         yield f"Note: {latex_text(node.note)}."

@@ -61,7 +61,7 @@ class Detail(IntEnum):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Messages(StudyResult):
+class MessageTimes(StudyResult):
     """Time against message size on a platform, and the messages of a phase."""
 
     curves: MessageCurves
@@ -91,7 +91,7 @@ class Messages(StudyResult):
         return replace(picture, title=self.title, lines=tuple(lines))
 
 
-def messages(scenario: Scenario, phase: str | None = None, sent: bool = False) -> Messages:
+def messages(scenario: Scenario, phase: str | None = None, sent: bool = False) -> MessageTimes:
     """Messages of a scenario against size; of a phase, by default the first one that sends any.
 
     Raise `UsageError` for a phase that sends no messages, `InfeasiblePointError` for an infeasible point.
@@ -107,7 +107,7 @@ def messages(scenario: Scenario, phase: str | None = None, sent: bool = False) -
     loaded = program.loaded.scenario
     name = f"{found.phase} of {loaded.application.name} on " if found else ""
     title = f"Time over message size: {name}{loaded.platform.name}"
-    return Messages(curves, found, sent, title).about(scenario)
+    return MessageTimes(curves, found, sent, title).about(scenario)
 
 
 def sending_phase(curves: MessageCurves, name: str | None) -> PhaseMessages | None:
