@@ -19,6 +19,7 @@ from whatif.tui.config import Config
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
 from whatif.tui.widgets.data_table import TableView
 
+NOT_ANSI = [theme for theme in BUILTIN_THEMES.values() if not theme.ansi]
 SERIES = [f"series-{number}" for number in range(1, 7)]
 TEXTS = [
     "foreground", "foreground-muted", "text-muted", "text-disabled", "footer-key-foreground",
@@ -126,9 +127,8 @@ def test_six_curves_differ(theme):
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
-@pytest.mark.parametrize("name", ["whatif-colour-blind", "whatif-colour-blind-light"])
-def test_six_curves_differ_for_the_colour_blind(name, sight):
-    theme = next(theme for theme in THEMES if theme.name == name)
+@pytest.mark.parametrize("theme", [*THEMES, *NOT_ANSI], ids=lambda theme: theme.name)
+def test_six_curves_differ_for_the_colour_blind(theme, sight):
     assert nearest([variables_of(theme)[name] for name in SERIES], sight) > 0.075
 
 
@@ -143,7 +143,7 @@ def test_the_faint_texts_are_fainter_than_the_plain_one():
         assert len(set(faint)) == 3
 
 
-@pytest.mark.parametrize("theme", [t for t in BUILTIN_THEMES.values() if not t.ansi], ids=lambda theme: theme.name)
+@pytest.mark.parametrize("theme", NOT_ANSI, ids=lambda theme: theme.name)
 def test_curves_can_be_read_and_told_apart_in_every_theme_of_textual(theme):
     variables = variables_of(theme)
     colours = [variables[name] for name in SERIES]
