@@ -214,21 +214,23 @@ def seen_colours(style, theme):
 
 def pointed_at(driver, text):
     """Segments with another ground of the first row that has some with a text, those that show anything."""
-    plain = (None, "default")
+    variables = variables_of(driver.app.current_theme)
+    plain = (None, "default", *(Color.parse(variables[name]).hex6.lower() for name in ("background", "surface")))
     lines = [strip for strip in driver.app.screen._compositor.render_strips() if text in strip.text]
     rows = (
         [
             one
             for one in line
-            if one.text.strip("│ ") and (one.style.reverse or getattr(one.style.bgcolor, "name", None) not in plain)
+            if any(map(str.isalnum, one.text))
+            and (one.style.reverse or getattr(one.style.bgcolor, "name", None) not in plain)
         ]
         for line in lines
     )
     return next((row for row in rows if text in "".join(one.text for one in row)), [])
 
 
-@pytest.mark.parametrize("name", ["ansi-dark", "ansi-light"])
-def test_selected_rows_can_be_read_in_the_colours_of_the_terminal(name, tmp_path):
+@pytest.mark.parametrize("name", ["ansi-dark", "ansi-light", *(theme.name for theme in THEMES)])
+def test_selected_rows_can_be_read(name, tmp_path):
     async def check(driver):
         theme = driver.app.ansi_theme
         assert contrast(*seen_colours(Style(), theme)) > 4.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from whatif.core.sweep import may_be_stated
 from whatif.core.term import Program, Reference, Term
 from whatif.errors import InfeasiblePointError, UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
+from whatif.plain_text import is_plain
 from whatif.plotting.presentable import Presentable
 from whatif.schema.parameters import worst
 from whatif.table import Table
@@ -213,8 +215,15 @@ def shown(array: FloatArray, dimension: Dimension, most: int = 9) -> str:
 
 
 def lines(tree: Explanation, depth: int | None = None) -> Iterator[str]:
-    """Lines of the tree, one a node, with the equation and note of a term below it."""
-    yield from _lines(tree, "", "", depth, set())
+    """Lines of the tree, one a node, with the equation and note of a term below it; in plain text with its level."""
+    drawn = _lines(tree, "", "", depth, set())
+    yield from (_levelled(line) for line in drawn) if is_plain() else drawn
+
+
+def _levelled(line: str) -> str:
+    """Line with the number of its level in the place of its branches."""
+    branches, text = re.fullmatch(r"([│├└─ ]*)(.*)", line).groups()  # type: ignore[union-attr]
+    return f"level {len(branches) // 3}: {text}" if "─" in branches or not branches else text
 
 
 def _lines(node: Explanation, lead: str, indent: str, depth: int | None, shown_names: set[str]) -> Iterator[str]:

@@ -43,8 +43,7 @@ def draw_tiles(axes: Axes, tiles: TileMap) -> None:
     axes.pcolormesh(group_colours(tiles.groups), cmap=ListedColormap([ink(name) for name in TILES]), vmin=-0.5,
                     vmax=len(TILES) - 0.5, rasterized=tiles.numbers.size > 2000)  # fmt: skip
     stressed = np.ma.masked_where(~tiles.stressed, np.zeros_like(tiles.groups, dtype=float))
-    axes.pcolor(stressed, hatch="///", facecolor="none", edgecolor="none", hatchcolor=ink("ink"), alpha=0.999,
-                cmap=ListedColormap(["none"]), linewidth=0)  # fmt: skip
+    axes.pcolor(stressed, hatch="///", edgecolor=ink("ink"), cmap=ListedColormap(["none"]), linewidth=0)  # fmt: skip
     axes.add_collection(LineCollection(_borders(tiles.parts + 1e6 * tiles.groups), colors=ink("muted"), linewidths=0.5,
                                        linestyles=(0, (2, 2))))  # fmt: skip
     axes.add_collection(LineCollection(_borders(tiles.groups), colors=ink("ink"), linewidths=1.2))
