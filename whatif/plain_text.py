@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 _DRAWN: Final = re.compile("[\u2500-\u259f\u2800-\u28ff]")
-"""Frames, blocks and dots of which pictures consist."""
+"""Frames, blocks and dots that pictures consist of."""
 
 
 def is_plain() -> bool:

@@ -30,7 +30,7 @@ def roofline(
     >>> import whatif
     >>> found = whatif.roofline("jacobi2d", against="frontier")
     >>> [kernel.name for kernel in found.kernels], found.kernels[0].limit
-    (['stencil'], 'dram')
+    (['pack', 'unpack', 'stencil', 'reduce'], 'compute')
     """
     opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
     return roofline_study.roofline(opened, against)
@@ -53,7 +53,7 @@ def messages(
 
     >>> import whatif
     >>> list(whatif.messages("jacobi2d").table().columns)[:2]
-    ['message size', 'across nodes K-model k=22']
+    ['message size', 'across nodes K-model k=3.5']
     """
     opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
     return message_study.messages(opened, phase, sent)
@@ -118,7 +118,7 @@ def timeline(
 
     >>> import whatif
     >>> [bar.phase for bar in whatif.timeline("jacobi2d").timeline.bars]
-    ['stencil', 'halo']
+    ['pack', 'halo', 'unpack', 'stencil', 'reduce', 'overhead']
     """
     opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
     return timeline_study.iteration(opened)
