@@ -44,7 +44,8 @@ def commands() -> dict[str, list[str]]:
             continue
         command = program.get_command(context, verb)
         below = command.list_commands(context) if isinstance(command, click.Group) else []
-        names = [f"{verb}_{name}".replace("-", "_") for name in below] or [_RENAMED.get(verb, verb)]
+        prefix = "" if verb == "show" else f"{verb}_"
+        names = [f"{prefix}{name}".replace("-", "_") for name in below] or [_RENAMED.get(verb, verb)]
         found[verb] = names
     return found
 

@@ -48,6 +48,11 @@ if TYPE_CHECKING:
     from whatif.api.measurements import import_runs as import_runs
     from whatif.api.measurements import import_transfer as import_transfer
     from whatif.api.measuring import measure as measure
+    from whatif.api.pictures import domains as domains
+    from whatif.api.pictures import messages as messages
+    from whatif.api.pictures import placement as placement
+    from whatif.api.pictures import roofline as roofline
+    from whatif.api.pictures import timeline as timeline
     from whatif.api.procurement import new_study as new_study
     from whatif.api.procurement import study as study
     from whatif.api.procurement import study_page as study_page
@@ -101,6 +106,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
         "import_transfer",
     ),
     "whatif.api.measuring": ("measure",),
+    "whatif.api.pictures": ("domains", "messages", "placement", "roofline", "timeline"),
     "whatif.api.procurement": ("new_study", "study", "study_page"),
     "whatif.api.profiles": ("import_profile", "project"),
     "whatif.api.run_fits": ("fit_grid", "fit_regression", "fit_scaling"),

@@ -11,6 +11,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from whatif.visible_text import visible
+
 _GREEK: Final = {
     "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\varepsilon", "ζ": r"\zeta", "η": r"\eta",
     "θ": r"\theta", "κ": r"\kappa", "λ": r"\lambda", "μ": r"\mu", "ν": r"\nu", "ξ": r"\xi", "π": r"\pi", "ρ": r"\rho",
@@ -32,6 +34,22 @@ _SIGNS: Final = {
     "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "_": r"\_",
     "\\": r"\backslash", "{": r"\{", "}": r"\}", "^": r"\hat{}",
 }  # fmt: skip
+_ESCAPED: Final = {
+    **{char: f"\\{char}" for char in "%&#$_{}"},
+    "\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", "–": "--", "µ": r"\(\mu\)",
+}  # fmt: skip
+_FORMULAS: Final = {
+    "×": r"\times",
+    "±": r"\pm",
+    "→": r"\to",
+    "²": "^2",
+    "³": "^3",
+    "Σ": r"\sum",
+    "√": r"\surd",
+    "∞": r"\infty",
+}
+"""Signs in text, besides those of equations."""
 _OPEN: Final = re.compile(r"floor\(|[(\[⌈⌊]")
 _NAME: Final = re.compile("[^\\W\\d_][^\\W_²³]*\u0302?'*")
 _TEXT: Final = re.compile(
@@ -45,6 +63,18 @@ _SUM: Final = re.compile(r"[ΣΠ]")
 def latex(equation: str) -> str:
     r"""LaTeX of an equation, for mathematics mode: that of `T = α + n / R` is `T = \alpha + \frac{n}{R}`."""
     return _Reader(equation).expression()
+
+
+def latex_text(text: str) -> str:
+    r"""LaTeX of plain text, outside mathematics: `50 %` is `50 \%`, and a Greek letter or sign is a formula."""
+    return "".join(map(_letter, visible(text, "")))
+
+
+def _letter(char: str) -> str:
+    if char in _ESCAPED:
+        return _ESCAPED[char]
+    formula = _GREEK.get(char) or _SIGNS.get(char) or _FORMULAS.get(char) if char > "~" else None
+    return rf"\({formula}\)" if formula else char
 
 
 class _Reader:

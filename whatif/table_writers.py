@@ -14,6 +14,7 @@ from typing import Any, Final, TextIO
 import numpy as np
 
 from whatif.errors import UsageError
+from whatif.plain_text import is_plain, undrawn
 from whatif.table import Column, Table
 from whatif.units import ONE, Dimension, format_quantity
 from whatif.visible_text import spreadsheet_cell, visible, visible_json
@@ -66,7 +67,13 @@ def html_rows(table: Table, out: TextIO) -> None:
 
 
 def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[int]:
-    """Write aligned columns and return their widths; rows written with given widths have no heading."""
+    """Write aligned columns and return their widths; rows written with given widths have no heading.
+
+    In plain text, a line for each cell with the name of its column.
+    """
+    if is_plain():
+        named_rows(table, out)
+        return [0]
     rows = list(shown_rows(table))
     names = [visible(name, "") for name in table.columns]
     fitting = list(widths) or [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(names)]
@@ -74,6 +81,14 @@ def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[i
         out.write(_line(names, fitting))
     out.writelines(_line(row, fitting) for row in rows)
     return fitting
+
+
+def named_rows(table: Table, out: TextIO) -> None:
+    """Write a line `name: value` for each cell, and an empty line after each row; columns of drawn bars are omitted."""
+    names = [visible(name, "") for name in table.columns]
+    for row in shown_rows(table):
+        cells = ((name, cell) for name, cell in zip(names, row, strict=True) if undrawn(cell).strip(" |#"))
+        out.write("".join(f"{name}: {undrawn(cell).strip()}\n" for name, cell in cells) + "\n")
 
 
 def column_lines(table: Table) -> list[str]:
@@ -139,6 +154,7 @@ FORMATS_BY_SUFFIX: Final = {
     ".md": "markdown",
     ".out": "hpl",
     ".parquet": "parquet",
+    ".tex": "latex",
     ".toml": "toml",
     ".txt": "table",
 }

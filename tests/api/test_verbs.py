@@ -18,10 +18,11 @@ FUNCTIONS = {
     "run": ("run", "sweep", "sweep_parts"),
     "schema": ("json_schema",),
     "seek": ("seek", "break_even", "pareto_front"),
+    **{f"show_{name}": (name,) for name in ("domains", "messages", "placement", "roofline", "timeline")},
     "study": ("study", "new_study", "study_page"),
     "validate": ("validate", "comparisons"),
 }
-"""Functions of verbs whose path is not their name: `list` is a type of Python, `schema` says too little."""
+"""Functions of verbs whose path is not their name: `list` is a type of Python, `schema` and `show` say too little."""
 PRESENTATION = {"file_format", "output", "plot", "relative"}
 """Options that choose how a result is shown, and where it is written."""
 NO_VERBS = {"load"}

@@ -30,7 +30,7 @@ from whatif.plotting.description import (
     Scale,
 )
 from whatif.plotting.picture import draw, inline_svg, write_picture
-from whatif.plotting.picture_style import DARK, LIGHT, typographic
+from whatif.plotting.picture_style import DARK, HATCHES, LIGHT, LINES, POINTS, typographic
 from whatif.studies import bar_charts as bars
 from whatif.studies.attribution import attribute
 from whatif.studies.bottlenecks import Bottleneck, Bottlenecks
@@ -155,8 +155,12 @@ def test_waterfall_connects_both_results():
     ]
     assert [row.text for row in chart.rows[1:4]] == ["+8 s", "+6 s", "-500 ms"]
     (axes,) = draw(chart).axes
-    drawn = [(bar.get_x(), bar.get_width()) for bar in axes.patches]
+    drawn = [(bar.get_x(), bar.get_width()) for bar in axes.patches if not bar.get_hatch()]
     assert_allclose(drawn, [(0, 7), (7, 8), (15, 6), (21, -0.5), (0, 20.5)], rtol=1e-12, atol=0)
+    # What becomes longer is hatched, as in the legend, and so not known by its colour alone.
+    hatched = [(bar.get_x(), bar.get_width()) for bar in axes.patches if bar.get_hatch()]
+    assert_allclose(hatched, [(7, 8), (15, 6)], rtol=1e-12, atol=0)
+    assert [bool(handle.get_hatch()) for handle in axes.get_legend().legend_handles] == [False, True]
     assert "−500 ms" in [text.get_text() for text in axes.texts]
 
 
@@ -201,6 +205,13 @@ def test_colours_have_contrast_and_differ_with_any_colour_vision(palette):
         assert contrast(colour, palette["ground"]) >= 4.5
     assert {sight for sight in SIGHTS if nearest(series, sight) < 0.075} == set()
     assert all(one != other for one, other in itertools.combinations(palette.values(), 2))
+
+
+def test_series_differ_without_colour():
+    assert len(set(LINES)) == len(set(POINTS)) == len(set(HATCHES.values())) == len(SERIES_STYLES)
+    assert list(HATCHES) == list(SERIES_STYLES)
+    (axes,) = draw(breakdown(swept("jacobi2d"))).axes
+    assert len({bar.get_hatch() for bar in axes.patches}) == min(len(axes.patches), len(SERIES_STYLES))
 
 
 def test_printed_quantities_have_typographic_signs():

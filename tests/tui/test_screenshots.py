@@ -12,7 +12,10 @@ from tests.pictures import SCENES, film, gallery, pictures, together
 # Another version of Textual draws borders, footers and colours a little differently.
 TEXTUAL_VERSION = "8.2.8"
 FOLDER = ROOT / "screenshots"
-DRAWN = ("why", "which", "training", "serving")
+DRAWN = (
+    "why", "which", "training", "serving",
+    "roofline_minife", "messages_minimd", "placement_jacobi2d", "domains_jacobi2d", "timeline_jacobi2d",
+)  # fmt: skip
 """Pictures that commands of the documentation write: tests/docs/test_pages.py."""
 WRITE = os.environ.get("WHATIF_WRITE_SCREENSHOTS") == "1"
 

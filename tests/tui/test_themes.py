@@ -19,6 +19,7 @@ from whatif.tui.config import Config
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
 from whatif.tui.widgets.data_table import TableView
 
+NOT_ANSI = [theme for theme in BUILTIN_THEMES.values() if not theme.ansi]
 SERIES = [f"series-{number}" for number in range(1, 7)]
 TEXTS = [
     "foreground", "foreground-muted", "text-muted", "text-disabled", "footer-key-foreground",
@@ -126,9 +127,8 @@ def test_six_curves_differ(theme):
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
-@pytest.mark.parametrize("name", ["whatif-colour-blind", "whatif-colour-blind-light"])
-def test_six_curves_differ_for_the_colour_blind(name, sight):
-    theme = next(theme for theme in THEMES if theme.name == name)
+@pytest.mark.parametrize("theme", [*THEMES, *NOT_ANSI], ids=lambda theme: theme.name)
+def test_six_curves_differ_for_the_colour_blind(theme, sight):
     assert nearest([variables_of(theme)[name] for name in SERIES], sight) > 0.075
 
 
@@ -143,7 +143,7 @@ def test_the_faint_texts_are_fainter_than_the_plain_one():
         assert len(set(faint)) == 3
 
 
-@pytest.mark.parametrize("theme", [t for t in BUILTIN_THEMES.values() if not t.ansi], ids=lambda theme: theme.name)
+@pytest.mark.parametrize("theme", NOT_ANSI, ids=lambda theme: theme.name)
 def test_curves_can_be_read_and_told_apart_in_every_theme_of_textual(theme):
     variables = variables_of(theme)
     colours = [variables[name] for name in SERIES]
@@ -214,21 +214,23 @@ def seen_colours(style, theme):
 
 def pointed_at(driver, text):
     """Segments with another ground of the first row that has some with a text, those that show anything."""
-    plain = (None, "default")
+    variables = variables_of(driver.app.current_theme)
+    plain = (None, "default", *(Color.parse(variables[name]).hex6.lower() for name in ("background", "surface")))
     lines = [strip for strip in driver.app.screen._compositor.render_strips() if text in strip.text]
     rows = (
         [
             one
             for one in line
-            if one.text.strip("│ ") and (one.style.reverse or getattr(one.style.bgcolor, "name", None) not in plain)
+            if any(map(str.isalnum, one.text))
+            and (one.style.reverse or getattr(one.style.bgcolor, "name", None) not in plain)
         ]
         for line in lines
     )
     return next((row for row in rows if text in "".join(one.text for one in row)), [])
 
 
-@pytest.mark.parametrize("name", ["ansi-dark", "ansi-light"])
-def test_selected_rows_can_be_read_in_the_colours_of_the_terminal(name, tmp_path):
+@pytest.mark.parametrize("name", ["ansi-dark", "ansi-light", *(theme.name for theme in THEMES)])
+def test_selected_rows_can_be_read(name, tmp_path):
     async def check(driver):
         theme = driver.app.ansi_theme
         assert contrast(*seen_colours(Style(), theme)) > 4.5

@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of, scenario_options, show_notes
+from whatif.cli.output import Output
+from whatif.errors import UsageError
+from whatif.limits import PICTURES
+from whatif.visible_text import visible
+
+if TYPE_CHECKING:
+    from whatif.core.derivation import TermExplanation
+
+FORMATS: Final = ("table", "json", "markdown", "latex")
 
 
 @click.command("explain")
 @scenario_options
 @click.argument("term", default="iteration_time")
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="Number of levels to show below TERM.")
-def command(scenario: str, term: str, overrides: tuple[str, ...], **options: Any) -> None:
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write to this file (.txt, .json, .md, .tex).")  # fmt: skip
+@click.option("--format", "file_format", type=click.Choice(FORMATS),
+              help="Output format; by default that of the file name, else table: the tree as text. The list in LaTeX "
+                   "needs the package amsmath.")  # fmt: skip
+def command(
+    scenario: str, term: str, overrides: tuple[str, ...], output: Path | None, file_format: str | None, **options: Any
+) -> None:
     """Explain TERM (iteration_time) of SCENARIO, a result, phase, term or parameter: equation, inputs, sources, share
     of the iteration."""
     from whatif.api.evaluation import explain
 
+    if output is not None and output.suffix.lower() in PICTURES:
+        raise UsageError(f"{output}: an explanation has no picture")
+    target = Output.of(file_format, output, formats=FORMATS)
     explanation = explain(scenario, term, overrides=overrides_of(overrides), **options)
-    for line in explanation.lines():
-        echo(line)
+    with target.opened() as out:
+        out.write(_text(explanation, target.file_format) + "\n")
     show_notes(explanation.notes)
     explanation.raise_if_infeasible()
+
+
+def _text(explanation: TermExplanation, file_format: str) -> str:
+    if file_format == "json":
+        return explanation.to_json()
+    if file_format == "markdown":
+        return explanation.to_markdown()
+    return explanation.to_latex() if file_format == "latex" else visible("\n".join(explanation.lines()))

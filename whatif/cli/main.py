@@ -29,6 +29,7 @@ _HELP: Final[dict[str, str]] = {
     "fit": "Fit a platform to measurements, or a model to your own runs.",
     "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",
+    "show": "Show roofline, messages, placement, domains or timeline of a scenario.",
     "report": "Write results and everything they rest on as one HTML page.",
     "compare": "Rank platforms over several applications.",
     "budget": "Show what a budget of money or power buys.",

@@ -18,10 +18,13 @@ from whatif.cli.echo import echo
 from whatif.cli.options import Command, show_notes
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import PICTURES, TABLE_FORMATS
+from whatif.plain_text import is_plain
 
 if TYPE_CHECKING:
+    from whatif.plotting.boxes import Box
     from whatif.plotting.description import Description
     from whatif.plotting.presentable import Presentable
+    from whatif.plotting.tiles import TileMap
     from whatif.table import Table
 
 
@@ -113,20 +116,22 @@ class Output:
             echo(f"written: {self.path}", err=True)
 
     def draw(self, result: Presentable) -> None:
-        """Draw the picture of a result into the file, or on the terminal."""
+        """Draw the picture of a result into the file, or on the terminal; in plain text its table instead."""
         from whatif.plotting.picture import write_picture
 
         if self.path is not None:
             write_picture(result.picture(), self.path)
+        elif is_plain():
+            self.print_table(result.readable_table())
         else:
             # Bar charts are drawn into files only: their verbs have no --plot.
-            show_picture(cast("Description", result.picture()))
+            show_picture(cast("Description | Box | TileMap", result.picture()))
 
     def print_table(self, table: Table, optional: Sequence[Collection[str]] = ()) -> None:
         """Write a table; a narrow terminal omits the first groups of optional columns."""
         from whatif.table_writers import TABLE_WRITERS, narrowed
 
-        if self.path is None and self.file_format == "table" and sys.stdout.isatty():
+        if self.path is None and self.file_format == "table" and sys.stdout.isatty() and not is_plain():
             table = narrowed(table, shutil.get_terminal_size().columns, optional)
         with self.opened() as out:
             TABLE_WRITERS[self.file_format](table, out)
@@ -175,7 +180,7 @@ def output_options(
     return decorate
 
 
-def show_picture(picture: Description) -> None:
+def show_picture(picture: Description | Box | TileMap) -> None:
     """Draw a plot in the size of the terminal, in colours unless stdout is a file."""
     from whatif.plotting.terminal import terminal_picture
 

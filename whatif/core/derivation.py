@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from whatif.core.derivation_formats import latex_lines, markdown_lines, plain_tree
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.fit_range import extrapolations
 from whatif.core.sweep import may_be_stated
 from whatif.core.term import Program, Reference, Term
 from whatif.errors import InfeasiblePointError, UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
+from whatif.plain_text import is_plain
 from whatif.plotting.presentable import Presentable
 from whatif.schema.parameters import worst
 from whatif.table import Table
 from whatif.units import ONE, Dimension, Quantity, format_quantity
+from whatif.visible_text import visible_json
 from whatif.vocabulary import CATEGORIES
 
 RESULT = "total_time"
@@ -39,6 +44,11 @@ class Explanation:
     equation: str = ""
     note: str = ""
     inputs: tuple[Explanation, ...] = ()
+    number: float | None = None
+    """Value in base units, where it is one number."""
+    unit: str = ""
+    verbatim: bool = False
+    """Whether the equation is an expression of a file, not in the notation of formulas."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +79,23 @@ class TermExplanation(Presentable):
             "equation": None,
         }  # fmt: skip
         return Table.of_rows(columns, list(_rows(self.tree, 0, self.depth)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: the tree, `{"name": .., "value": .., "number": .., "unit": .., "inputs": [..]}`, and notes."""
+        tree = plain_tree(self.tree, self.depth)
+        return tree | {"notes": [*self.notes, *(f"infeasible: {reason}" for reason in self.reasons)]}
+
+    def to_json(self) -> str:
+        """The plain data as JSON."""
+        return visible_json(json.dumps(self.to_dict(), ensure_ascii=False, indent=1))
+
+    def to_markdown(self) -> str:
+        """The tree as nested lists with formulas between `$$`."""
+        return "\n".join(markdown_lines(self.tree, self.depth))
+
+    def to_latex(self) -> str:
+        r"""A list `description` for a document with the package amsmath: each term with equation, inputs, sources."""
+        return "\n".join(latex_lines(self.tree, self.depth))
 
     def raise_if_infeasible(self) -> None:
         """Raise `InfeasiblePointError` if the point is infeasible."""
@@ -120,12 +147,25 @@ class _Explainer:
     def node(self, reference: Reference, parameter: str) -> Explanation:
         if isinstance(reference, Quantity):
             value = format_quantity(reference.value, reference.dimension)
-            return Explanation("constant", parameter, value, None, "stated", "constant of the model")
+            return Explanation(
+                "constant", parameter, value, None, "stated", "constant of the model",
+                number=reference.value, unit=_unit(reference.dimension),
+            )  # fmt: skip
         if reference in self.program.terms:
             return self._term(self.program.terms[reference], parameter)
         found = self.program.parameters[reference]
         error = "" if found.fitted is None else f" ± {format_quantity(found.fitted.standard_error, found.dimension, 2)}"
-        return Explanation(found.path, parameter, f"{found.text()}{error}", None, found.grade, found.source)
+        number = found.value if isinstance(found.value, float) else None
+        return Explanation(
+            found.path,
+            parameter,
+            f"{found.text()}{error}",
+            None,
+            found.grade,
+            found.source,
+            number=number,
+            unit="" if number is None else _unit(found.dimension),
+        )
 
     def _term(self, term: Term, parameter: str) -> Explanation:
         array = self.evaluation.masked_term(term)
@@ -141,12 +181,20 @@ class _Explainer:
             citation.equation if citation else "",
             term.note,
             tuple(self.node(reference, name) for name, reference in term.inputs.items()),
+            float(array.ravel()[0]) if array.size == 1 and np.isfinite(array).all() else None,
+            _unit(term.dimension) if array.size == 1 else "",
+            citation.verbatim if citation else False,
         )
 
     def _share(self, term: Term, array: FloatArray) -> float | None:
         if term.name not in self.timed or array.size != 1 or not self.iteration > 0:
             return None
         return float(array.ravel()[0]) / self.iteration
+
+
+def _unit(dimension: Dimension) -> str:
+    """Base unit; empty for plain numbers."""
+    return "" if dimension == ONE else str(dimension)
 
 
 def _terms_of_iteration(program: Program) -> set[str]:
@@ -167,8 +215,15 @@ def shown(array: FloatArray, dimension: Dimension, most: int = 9) -> str:
 
 
 def lines(tree: Explanation, depth: int | None = None) -> Iterator[str]:
-    """Lines of the tree, one a node, with the equation and note of a term below it."""
-    yield from _lines(tree, "", "", depth, set())
+    """Lines of the tree, one a node, with the equation and note of a term below it; in plain text with its level."""
+    drawn = _lines(tree, "", "", depth, set())
+    yield from (_levelled(line) for line in drawn) if is_plain() else drawn
+
+
+def _levelled(line: str) -> str:
+    """Line with the number of its level in the place of its branches."""
+    branches, text = re.fullmatch(r"([│├└─ ]*)(.*)", line).groups()  # type: ignore[union-attr]
+    return f"level {len(branches) // 3}: {text}" if "─" in branches or not branches else text
 
 
 def _lines(node: Explanation, lead: str, indent: str, depth: int | None, shown_names: set[str]) -> Iterator[str]:

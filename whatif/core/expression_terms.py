@@ -41,7 +41,7 @@ class ExpressionFunction:
     @property
     def citation(self) -> Citation:
         """Citation: the expression is the equation."""
-        return Citation(self.expression.text.removeprefix("=").strip(), self.source)
+        return Citation(self.expression.text.removeprefix("=").strip(), self.source, verbatim=True)
 
     def __call__(self, *values: FloatArray) -> FloatArray:
         """Value of the expression, elementwise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -36,6 +37,10 @@ class Timeline:
     bars: tuple[Bar, ...]
     iteration_time: float
     lane_count: int
+
+    def share(self, bar: Bar) -> float:
+        """Share of a bar in the iteration's time; NaN for an iteration without time."""
+        return bar.duration / self.iteration_time if self.iteration_time > 0 else math.nan
 
 
 def possible_result(evaluation: Evaluation) -> Result:

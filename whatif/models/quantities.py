@@ -52,6 +52,8 @@ class Citation:
 
     equation: str
     source: str
+    verbatim: bool = False
+    """Whether the equation is an expression of a file, not in the notation of formulas."""
 
 
 def model(equation: str, source: str) -> Callable[[Function], Function]:

@@ -90,12 +90,14 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class PlotMark:
-    """Marked point with a glyph and a word; a NaN y is a point on the x axis."""
+    """Marked point with a glyph and a word; a NaN y is a point on the x axis; an empty glyph leaves the word alone."""
 
     x: float
     y: float
     glyph: str
     word: str = ""
+    below: bool = False
+    """Whether a picture has the word below the point, given room."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,6 +20,8 @@ PLAIN_GLYPHS: Final = {"◆": "X", "◇": "O", "×": "x"}
 """Glyphs in ASCII."""
 _SHAPES: Final = {"◆": "D", "◇": "d", "×": "x", "!": "|"}
 """Shapes of glyphs in matplotlib."""
+_LOOKS: Final = {"◆": ("ink", "ground"), "◇": ("ground", "ink")}
+"""Colours of their inside and edge."""
 
 
 def visible_marks(description: Description, axes: Axes) -> Iterator[tuple[PlotMark, float, float]]:
@@ -57,16 +59,53 @@ def _write(page: PlotFrame, word: str, row: int, column: int) -> None:
             return
 
 
-def draw_picture_marks(target: MatplotlibAxes, description: Description, axes: Axes) -> None:
-    """Draw the marks of a plot with matplotlib."""
+def draw_picture_marks(target: MatplotlibAxes, description: Description, axes: Axes, room: tuple[float, float]) -> None:
+    """Draw the marks of a plot with matplotlib; `room` is the size of the axes in points.
+
+    A word without a glyph lies below a line that rises by a decade for each decade.
+    """
     light = isinstance(description, HeatMap)
     ground: dict[str, Any] | None = {"facecolor": ink("ground"), "edgecolor": "none", "pad": 1.5} if light else None
+    placed = _Words([])
     for mark, x, y in visible_marks(description, axes):
-        edge = ink("ground") if mark.glyph in "◆◇" else ink("ink")
+        if not mark.glyph:
+            target.text(x, y, mark.word, color=ink("ink"), size=FONT_SIZE - 1, rotation=45, ha="center", va="top",
+                        rotation_mode="anchor", transform_rotates_text=True)  # fmt: skip
+            continue
+        front, edge = _LOOKS.get(mark.glyph, ("ink", "ink"))
         target.plot(x, y, marker=_SHAPES[mark.glyph], markersize=7, linestyle="", zorder=5, clip_on=False,
-                    color=ink("ink"), markeredgecolor=edge)  # fmt: skip
-        right = axes.x.fraction(np.array(x)) > 0.8
+                    color=ink(front), markeredgecolor=ink(edge))  # fmt: skip
+        point = float(axes.x.fraction(np.array(x))) * room[0], float(axes.y.fraction(np.array(y))) * room[1]
+        right, down = placed.place(mark, point, room[0])
         target.annotate(
-            mark.word, (x, y), (-7 if right else 7, 7), textcoords="offset points", ha="right" if right else "left",
+            mark.word, (x, y), (right, down), textcoords="offset points", ha="left" if right > 0 else "right",
             color=ink("ink"), size=FONT_SIZE - 1, bbox=ground,
         )  # fmt: skip
+
+
+class _Words:
+    """Words next to points, in points of the page: they do not overlap if another place is free."""
+
+    def __init__(self, taken: list[tuple[float, float, float]]) -> None:
+        self.taken = taken
+        """Left and right ends and the base line of each word."""
+
+    def place(self, mark: PlotMark, point: tuple[float, float], width: float) -> tuple[float, float]:
+        """Offset of the word of a mark: to the right where it fits, close to its point where that is free."""
+        size = 0.56 * FONT_SIZE * len(mark.word)
+        sides = (7.0, -7.0) if point[0] < 0.8 * width else (-7.0, 7.0)
+        lines = (-13.0, 7.0, -24.0, 18.0, -35.0, 29.0) if mark.below else (7.0, -13.0, 18.0, -24.0, 29.0, -35.0)
+        offsets = [(side, up) for up in lines for side in sides]
+        right, up = next((offset for offset in offsets if self._free(_span(point, offset, size))), offsets[0])
+        self.taken.append(_span(point, (right, up), size))
+        return right, up
+
+    def _free(self, span: tuple[float, float, float]) -> bool:
+        left, right, base = span
+        return all(right < start or end < left or abs(base - line) >= FONT_SIZE for start, end, line in self.taken)
+
+
+def _span(point: tuple[float, float], offset: tuple[float, float], size: float) -> tuple[float, float, float]:
+    start = point[0] + offset[0]
+    end = start + (size if offset[0] > 0 else -size)
+    return min(start, end), max(start, end), point[1] + offset[1]

@@ -20,15 +20,18 @@ from whatif.errors import UsageError
 from whatif.limits import PICTURES
 from whatif.plotting.axis_view import axes_of, points_of
 from whatif.plotting.bars import BarChart
+from whatif.plotting.boxes import Box
 from whatif.plotting.description import Description, HeatMap, PlotDescription, PlotStack, StackedBar, shorten
+from whatif.plotting.picture_shapes import boxes_height, draw_boxes, draw_tiles, tiles_height
 from whatif.plotting.picture_style import DARK, LIGHT, settings
+from whatif.plotting.tiles import TileMap
 from whatif.visible_text import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Drawable = Description | PlotStack | BarChart | StackedBar
+Drawable = Description | PlotStack | BarChart | StackedBar | TileMap | Box
 """Descriptions that can be drawn as pictures."""
 
 _WIDTH: Final = 7.2
@@ -128,7 +131,7 @@ def _figure(description: Drawable) -> Figure:
     return figure
 
 
-def _draw_one(axes: Axes, description: Description | BarChart | StackedBar) -> None:
+def _draw_one(axes: Axes, description: Description | BarChart | StackedBar | TileMap | Box) -> None:
     from whatif.plotting.picture_axes import draw_bars, draw_curves, draw_heat, draw_stack
 
     if isinstance(description, PlotDescription):
@@ -137,11 +140,17 @@ def _draw_one(axes: Axes, description: Description | BarChart | StackedBar) -> N
         draw_heat(axes, description)
     elif isinstance(description, BarChart):
         draw_bars(axes, description)
+    elif isinstance(description, TileMap):
+        draw_tiles(axes, description)
+    elif isinstance(description, Box):
+        draw_boxes(axes, description)
     else:
         draw_stack(axes, description)
-    if not isinstance(description, StackedBar) and description.title:
-        above = isinstance(description, BarChart) and description.legend
-        axes.set_title(shorten(description.title, _TITLE_WIDTH), pad=26 if above else 10)
+    if not isinstance(description, StackedBar | Box) and description.title:
+        above = (isinstance(description, BarChart) and description.legend) or (
+            isinstance(description, PlotDescription) and description.markers
+        )
+        axes.set_title(shorten(description.title, _TITLE_WIDTH), pad=28 if above else 10)
 
 
 def _draw_both(figure: Figure, stack: PlotStack) -> None:
@@ -162,6 +171,10 @@ def _height(description: Drawable) -> float:
     """Height of the figure in inches."""
     if isinstance(description, BarChart):
         return 0.9 + 0.24 * len(description.rows) + 0.25 * bool(description.title) + 0.25 * bool(description.legend)
+    if isinstance(description, TileMap):
+        return tiles_height(description)
+    if isinstance(description, Box):
+        return boxes_height(description)
     if isinstance(description, PlotStack):
         return _HEIGHT * sum(_RATIOS) / max(_RATIOS)
     return 0.75 if isinstance(description, StackedBar) else _HEIGHT

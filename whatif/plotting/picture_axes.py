@@ -26,7 +26,7 @@ from whatif.plotting.axis_view import (
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import HeatMap, PlotDescription, PlotLine, StackedBar, shorten
 from whatif.plotting.marks import draw_picture_marks
-from whatif.plotting.picture_style import FONT_SIZE, HEAT, LINES, POINTS, ink, typographic
+from whatif.plotting.picture_style import FONT_SIZE, HATCHES, HEAT, LINES, POINTS, ink, typographic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,9 +79,8 @@ def draw_curves(axes: Axes, description: PlotDescription, *, named: bool = True)
             ends.append((0.0, f"{line.label} ↓", ink(style)))
     if named:
         _name_ends(axes, ends)
-    for marker_ in description.markers:
-        _mark(axes, views.x, float(axis_space(np.array(marker_.x), description.x)), marker_.label)
-    draw_picture_marks(axes, description, views)
+    _draw_markers(axes, views.x, description)
+    draw_picture_marks(axes, description, views, (_room(axes, across=True), _room(axes, across=False)))
 
 
 def _ordered(x: FloatArray, y: FloatArray) -> Points:
@@ -147,11 +146,19 @@ def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
         )  # fmt: skip
 
 
-def _mark(axes: Axes, view: AxisView, place: float, label: str) -> None:
-    if view.low <= place <= view.high:
+def _draw_markers(axes: Axes, view: AxisView, description: PlotDescription) -> None:
+    """Draw vertical lines with their names above the plot, on two lines where they would overlap."""
+    placed = ((float(axis_space(np.array(marker.x), description.x)), marker.label) for marker in description.markers)
+    end, raised = -np.inf, False
+    for place, label in sorted((place, label) for place, label in placed if view.low <= place <= view.high):
+        name = shorten(label, _NAME)
+        centre, half = float(view.fraction(np.array(place))) * _room(axes, across=True), 0.5 * _CHARACTER * len(name)
+        raised = centre - half < end and not raised
+        end = centre + half + _CHARACTER
         axes.axvline(place, color=ink("faint"), linewidth=1, linestyle=(0, (2, 2)))
-        axes.text(place, 1.01, shorten(label, _NAME), color=ink("muted"), ha="center", va="bottom",
-                  transform=axes.get_xaxis_transform(), size=FONT_SIZE - 1)  # fmt: skip
+        axes.annotate(name, (place, 1), (0, 3 + 1.2 * FONT_SIZE * raised), xycoords=axes.get_xaxis_transform(),
+                      textcoords="offset points", color=ink("muted"), ha="center", va="bottom", size=FONT_SIZE - 1,
+                      annotation_clip=False)  # fmt: skip
 
 
 def draw_heat(axes: Axes, description: HeatMap, *, scale: bool = True) -> None:
@@ -181,7 +188,7 @@ def draw_heat(axes: Axes, description: HeatMap, *, scale: bool = True) -> None:
             axes.plot(x, y, marker="o", color=ink("ground"), markeredgecolor=ink("ink"), markersize=8, zorder=4)
             ground = {"facecolor": ink("ground"), "edgecolor": "none", "pad": 1.5}
             axes.annotate("now", (x, y), (8, 8), textcoords="offset points", color=ink("ink"), bbox=ground)
-    draw_picture_marks(axes, description, views)
+    draw_picture_marks(axes, description, views, (_room(axes, across=True), _room(axes, across=False)))
 
 
 def _name_colours(axes: Axes, mesh: Any, description: HeatMap, values: FloatArray, *, scale: bool) -> None:
@@ -211,7 +218,11 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
     # The line of the reference must not cross the texts.
     ground = None if chart.reference is None else {"facecolor": ink("ground"), "edgecolor": "none", "pad": 1}
     for at, row in enumerate(chart.rows):
-        axes.barh(at, row.end - row.start, left=row.start, height=0.62, color=ink(row.style), zorder=2)
+        place: dict[str, Any] = {"width": row.end - row.start, "left": row.start, "height": 0.62, "zorder": 2}
+        # The edge in the colour of a bar keeps it visible however short it is.
+        axes.barh(at, color=ink(row.style), **place)
+        if chart.legend and HATCHES.get(row.style):
+            axes.barh(at, **place, **pattern_of(row.style))
         left, places = row.end < 0, (row.start, row.end, *(row.band or ()))
         if row.band is not None:
             _draw_whisker(axes, at, row.band)
@@ -229,6 +240,11 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
     _legend(axes, chart.legend)
 
 
+def pattern_of(style: str) -> dict[str, Any]:
+    """Pattern of bars of a style, without a colour of its own."""
+    return {"facecolor": "none", "edgecolor": ink("ground"), "linewidth": 0, "hatch": HATCHES.get(style, "")}
+
+
 def _draw_whisker(axes: Axes, at: int, band: tuple[float, float]) -> None:
     """Draw an uncertainty interval over its bar, with caps at its ends, and a margin that sets it off the bar."""
     axes.plot(band, (at, at), color=ink("ground"), linewidth=3.4, zorder=3.9)
@@ -240,7 +256,10 @@ def _legend(axes: Axes, meanings: Sequence[tuple[str, str]]) -> None:
     from matplotlib.patches import Patch
 
     if meanings:
-        handles = [Patch(color=ink(style), label=shorten(name, _BAR_NAME)) for style, name in meanings]
+        handles = [
+            Patch(label=shorten(name, _BAR_NAME), **pattern_of(style) | {"facecolor": ink(style)})
+            for style, name in meanings
+        ]
         axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 0.99), ncols=len(handles), borderaxespad=0,
                     handlelength=1, handleheight=1, borderpad=0.3)  # fmt: skip
 
@@ -251,9 +270,11 @@ def draw_stack(axes: Axes, bar: StackedBar) -> None:
     axes.set(xlim=(0, 1), ylim=(-0.5, 0.5))
     left, width = 0.0, _room(axes, across=True)
     for share, style in zip(bar.shares(), bar.styles(), strict=True):
-        axes.barh(0, share, left=left, height=0.9, color=ink(style), edgecolor=ink("ground"), linewidth=1)
+        axes.barh(0, share, left=left, height=0.9, **pattern_of(style) | {"facecolor": ink(style), "linewidth": 1})
         if share * width > 6 * _CHARACTER:
-            axes.text(left + share / 2, 0, f"{share:.0%}", ha="center", va="center", color=ink("ground"), weight="bold")
+            box = {"facecolor": ink(style), "edgecolor": "none", "pad": 1.5}
+            axes.text(left + share / 2, 0, f"{share:.0%}", ha="center", va="center", color=ink("ground"), weight="bold",
+                      bbox=box)  # fmt: skip
         left += share
     _legend(axes, [(style, segment.label) for segment, style in zip(bar.segments, bar.styles(), strict=True)])
 

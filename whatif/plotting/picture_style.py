@@ -14,22 +14,32 @@ from typing import Any, Final
 
 from whatif.plotting.description import SERIES_STYLES
 
-LIGHT: Final = {
-    "ground": "#ffffff",
-    "ink": "#1c2430",
-    "muted": "#505b6a",
-    "faint": "#9aa3af",
-    "rule": "#dfe3e8",
-    "baseline": "#6e7683",
-} | dict(zip(SERIES_STYLES, ("#0074c6", "#ba4e0a", "#187159", "#8f388b", "#684904", "#2b313b"), strict=True))
-DARK: Final = {
-    "ground": "#14181d",
-    "ink": "#e6e9ee",
-    "muted": "#aeb6c1",
-    "faint": "#717b88",
-    "rule": "#2b323b",
-    "baseline": "#8d96a3",
-} | dict(zip(SERIES_STYLES, ("#52baf6", "#ff862a", "#91c27f", "#e490c5", "#f0e442", "#c6ccd6"), strict=True))
+TILES: Final = tuple(f"tile-{number}" for number in range(1, 6))
+
+LIGHT: Final = (
+    {
+        "ground": "#ffffff",
+        "ink": "#1c2430",
+        "muted": "#505b6a",
+        "faint": "#9aa3af",
+        "rule": "#dfe3e8",
+        "baseline": "#6e7683",
+    }
+    | dict(zip(SERIES_STYLES, ("#0074c6", "#ba4e0a", "#187159", "#8f388b", "#684904", "#2b313b"), strict=True))
+    | dict(zip(TILES, ("#cfe3f6", "#fbe3cc", "#d3eadf", "#f0daee", "#e8e6d5"), strict=True))
+)
+DARK: Final = (
+    {
+        "ground": "#14181d",
+        "ink": "#e6e9ee",
+        "muted": "#aeb6c1",
+        "faint": "#717b88",
+        "rule": "#2b323b",
+        "baseline": "#8d96a3",
+    }
+    | dict(zip(SERIES_STYLES, ("#52baf6", "#ff862a", "#91c27f", "#e490c5", "#f0e442", "#c6ccd6"), strict=True))
+    | dict(zip(TILES, ("#173a56", "#53351a", "#1e4436", "#4b2b48", "#42402a"), strict=True))
+)
 LINES: Final = (
     "solid",
     (0, (6, 2)),
@@ -39,6 +49,8 @@ LINES: Final = (
     (0, (10, 3)),
 )
 POINTS: Final = ("o", "s", "^", "D", "v", "P")
+HATCHES: Final = dict(zip(SERIES_STYLES, ("", "///", "...", "\\\\\\", "xx", "--"), strict=True))
+"""Patterns of bars, which distinguish them without colour."""
 HEAT: Final = "viridis"
 FONT_SIZE: Final = 9.0
 _INK: Final[ContextVar[Mapping[str, str]]] = ContextVar("ink", default=LIGHT)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from typing import TypedDict, Unpack
 
+from whatif.plotting.boxes import Box, box_runs
 from whatif.plotting.cells import TextRun
 from whatif.plotting.crosshair import move_crosshair
 from whatif.plotting.curves import curve_plot
@@ -14,6 +16,7 @@ from whatif.plotting.heat import heat_plot
 from whatif.plotting.marks import PLAIN_GLYPHS
 from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.raster import GLYPHS, MarkerName
+from whatif.plotting.tiles import TileMap, tile_text
 
 # The normal ANSI colours are readable on black and on white; the bright ones are not.
 _PALETTE = (36, 33, 32, 35, 31, 34)
@@ -95,7 +98,12 @@ def _ansi(run: TextRun) -> str:
     return f"\x1b[{';'.join(codes)}m{run.text}\x1b[0m" if codes else run.text
 
 
-def terminal_picture(description: Description) -> str:
-    """Plot as text, in the size of the terminal."""
+def terminal_picture(description: Description | Box | TileMap) -> str:
+    """Plot as text, in the size of the terminal; boxes as high and maps as large as they are."""
     size = shutil.get_terminal_size((100, 30))
+    if isinstance(description, TileMap):
+        return tile_text(description)
+    if isinstance(description, Box):
+        lines = box_runs(description, max(size.columns, 40), sys.maxsize)
+        return "\n".join("".join(map(_ansi, line)) for line in lines)
     return render(description, max(size.columns, 40), min(max(size.lines - 4, 12), 40))

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from whatif.core.iteration_timeline import Timeline
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
@@ -34,11 +36,11 @@ def category_styles(categories: Iterable[str]) -> dict[str, str]:
 
 def phase_bars(program: Program, timeline: Timeline) -> BarChart:
     """Timeline of an iteration: one bar per phase, with its time and share."""
-    whole, dimension = timeline.iteration_time, program.dimension_of("iteration_time")
+    dimension = program.dimension_of("iteration_time")
     styles = category_styles(bar.category for bar in timeline.bars if bar.duration > 0)
     rows = [
         BarRow(bar.phase, bar.start, bar.end, styles.get(bar.category, "faint"),
-               f"{format_quantity(bar.duration, dimension)}  {bar.duration / whole if whole > 0 else 0.0:.1%}")
+               f"{format_quantity(bar.duration, dimension)}  {np.nan_to_num(timeline.share(bar)):.1%}")
         for bar in timeline.bars
     ]  # fmt: skip
     legend = tuple((style, name) for name, style in styles.items())

@@ -18,6 +18,7 @@ from textual.theme import Theme
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
+from whatif.plain_text import is_plain
 from whatif.plugins import resolve
 from whatif.tui.all_keys import all_keys
 from whatif.tui.command_runner import CommandRunner
@@ -35,7 +36,7 @@ from whatif.tui.screens.pick_list import PickList
 from whatif.tui.signals import on_end
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
-from whatif.tui.visible_lines import VISIBLE_LINES
+from whatif.tui.visible_lines import PLAIN_LINES, VISIBLE_LINES
 from whatif.tui.worker import run_once
 
 LOOK_SECONDS: Final = 0.7
@@ -94,7 +95,9 @@ class Explorer(FileCommands):
         """Begin with a question."""
         self._file_error = ""
         marker = self.config.marker or ("pixels" if self.graphics.available else "braille")
-        self.runner = CommandRunner(ExplorerState.start(session, View(marker=marker)), self._shown)
+        self.runner = CommandRunner(
+            ExplorerState.start(session, View(marker=marker, picture="table" if is_plain() else "plot")), self._shown
+        )
         self.file_sync = FileSync(scenario, self.runner, self._journal, self._recovery_folder)
 
     @property
@@ -103,8 +106,9 @@ class Explorer(FileCommands):
         return super().available_themes | _OUR_THEMES
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Textual's filters, and the one that lets no control character of a file reach the terminal."""
-        return [*super().get_line_filters(), VISIBLE_LINES]
+        """Textual's filters, the one that lets no control character of a file reach the terminal, and that of plain
+        text."""
+        return [*super().get_line_filters(), VISIBLE_LINES, *([PLAIN_LINES] if is_plain() else [])]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Colours of curves for themes without their own."""

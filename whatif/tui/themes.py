@@ -2,8 +2,8 @@
 
 The six colours of a theme are its roles and its curves at once, in the order primary, warning, success, error,
 secondary, accent. Text in any of them has a contrast (WCAG 2.2) of at least 4.5 on every ground of its theme, the
-cursor's row (`$primary 20%`) included. The colour-blind palettes keep near the hues of Okabe and Ito (Color Universal
-Design, 2008), lightened or darkened until each can be read and lies far from the others in everybody's eyes.
+cursor's row (`$primary 20%`) included, and any two differ with every colour vision. The colour-blind palettes keep
+near the hues of Okabe and Ito (Color Universal Design, 2008), and lie still farther from each other.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from textual.theme import Theme
 
-# Legible on the palest dark and the darkest light ground among Textual's themes as well.
-_ON_DARK: Final = ("#6cb6ff", "#f2b84b", "#7ddb83", "#ff8b87", "#4fd6d2", "#d9a0f5")
-_ON_LIGHT: Final = ("#0a58a8", "#8a4b00", "#1a6b2c", "#b0122b", "#006672", "#7a2f9e")
+# Legible on the palest dark and the darkest light ground among Textual's themes as well, and apart in everybody's eyes.
+_ON_DARK: Final = ("#31beff", "#f6c143", "#3cb78a", "#ff7969", "#99dfdb", "#dc94d3")
+_ON_LIGHT: Final = ("#1a52d4", "#4a3500", "#066352", "#b03000", "#1c2b3b", "#8c3990")
 # Sky blue, orange, bluish green, vermillion, yellow, reddish purple.
 _OKABE_ITO_ON_DARK: Final = ("#56b4e9", "#ffb100", "#00a77b", "#f26c00", "#f0e442", "#d881b1")
 # Blue, orange, bluish green, vermillion, sky blue, reddish purple.

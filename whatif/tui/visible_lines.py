@@ -8,6 +8,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
+from whatif.plain_text import undrawn
 from whatif.visible_text import is_visible, visible
 
 
@@ -24,5 +25,14 @@ class _VisibleLines(LineFilter):
         return Segment.adjust_line_length(shown, Segment.get_line_length(segments))
 
 
+class _PlainLines(LineFilter):
+    """Leaves out frames, bars and dots of pictures, which a screen reader would name one by one."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Segments with spaces for what only draws."""
+        return [segment if segment.control else Segment(undrawn(segment.text), segment.style) for segment in segments]
+
+
 VISIBLE_LINES: Final = _VisibleLines()
-"""The one filter, as lines are kept by it."""
+PLAIN_LINES: Final = _PlainLines()
+"""The one filter of each kind, as lines are kept by it."""

@@ -19,7 +19,9 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.plotting.description import text_cells
+from whatif.plotting.tiles import COLOURS, group_colours
 from whatif.schema.toml import parse_document
+from whatif.studies.message_study import Detail, curve_label, curve_picture
 from whatif.tui.commands import Choose
 from whatif.tui.events import ChangeRequested, JobRequested
 from whatif.tui.labels import duration
@@ -27,8 +29,8 @@ from whatif.tui.pages.messages import MessagesPage, chosen_phase, gather
 from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
 from whatif.tui.widgets.data_table import TableView
-from whatif.tui.widgets.message_costs import Detail, curve_label, curve_picture, fitting_picture, message_rows
-from whatif.tui.widgets.placement_map import COLOURS, PlacementMap, node_colours, placement_runs, room_for_ranks
+from whatif.tui.widgets.message_costs import fitting_picture, message_rows
+from whatif.tui.widgets.placement_map import PlacementMap, placement_runs, room_for_ranks
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import SECOND, format_quantity
 
@@ -464,7 +466,7 @@ def test_neighbouring_nodes_have_other_colours(name, mapping):
 def test_a_node_has_one_colour_even_where_five_do_not_suffice():
     """Each of eight nodes lies beside every other one somewhere."""
     pairs = np.array(list(itertools.permutations(range(8), 2)))
-    colours = node_colours(pairs.astype(np.int32))
+    colours = group_colours(pairs.astype(np.int32))
     for node in range(8):
         assert np.unique(colours[pairs == node]).size == 1
 

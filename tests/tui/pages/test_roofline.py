@@ -19,7 +19,7 @@ from whatif.studies.kernel_rooflines import kernel_points, second_gpu
 from whatif.tui.commands import Choose, Show
 from whatif.tui.events import ChangeRequested
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.roofline import RooflinePage, RooflineView, rows, scene_of
+from whatif.tui.pages.roofline import RooflinePage, RooflineView, roofline_of, rows
 from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
 from whatif.tui.widgets.column_layout import ColumnsView
@@ -109,7 +109,7 @@ def kernel(name, operations, size, dominant="fp_64"):
 
 
 def drawn(session, width=140, height=40, second=None, marker="braille"):
-    scene, _ = scene_of(ExplorerState.start(session), second)
+    scene, _ = roofline_of(ExplorerState.start(session), second)
     return ["".join(run.text for run in line) for line in roofline_runs(scene, width, height, marker)]
 
 
@@ -186,7 +186,7 @@ def test_every_kernel_of_every_scenario_has_a_point_where_the_engine_puts_it(nam
 @pytest.mark.parametrize("name", FEW)
 def test_every_kernel_has_its_letter_once(name, size):
     session = opened(name)
-    scene, _ = scene_of(ExplorerState.start(session), None)
+    scene, _ = roofline_of(ExplorerState.start(session), None)
     lines = roofline_runs(scene, *size)[1:-3]
     written = "".join(run.text for line in lines for run in line if run.style in ("label", "marker"))
     letters = sorted(char for char in written if char.isalpha() and char != "k")
@@ -495,7 +495,7 @@ def test_every_marker_fills_every_size(marker):
 
 def test_rows_bear_the_letters_of_the_picture():
     session = opened("minimd")
-    scene, reason = scene_of(ExplorerState.start(session), None)
+    scene, reason = roofline_of(ExplorerState.start(session), None)
     found = kernel_points(session.program, evaluate(session.program))
     cells = rows(scene, with_roofs=False).cells
     assert reason == ""

@@ -39,7 +39,7 @@ class RegressionTerm:
     @property
     def citation(self) -> Citation:
         """Citation of the fitted formula."""
-        return Citation(self.formula, "regression of measured runs (Sasidharan 2021, Eq. 3)")
+        return Citation(self.formula, "regression of measured runs (Sasidharan 2021, Eq. 3)", verbatim=True)
 
     def __call__(self, *values: FloatArray) -> FloatArray:
         """Response in base units."""

@@ -17,6 +17,7 @@ from textual.widgets import Static
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.shipped import is_file, is_name
+from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.table import Column, Table
 from whatif.tui.commands import Adopt, EditAll
 from whatif.tui.events import ChangeRequested, ErrorReported
@@ -41,7 +42,6 @@ from whatif.tui.view_entries import entry
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.fit_plot import FitPlot
-from whatif.tui.widgets.message_costs import DISTANCE_LABELS
 from whatif.tui.worker import run_once
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS

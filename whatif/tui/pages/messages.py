@@ -17,11 +17,13 @@ from whatif.core.session import SessionInputs
 from whatif.core.term import Program
 from whatif.errors import WhatifError
 from whatif.plotting.cells import TextRun
+from whatif.plotting.tiles import group_colours
 from whatif.plugins import registered_pages
 from whatif.schema.application import HaloPhase
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.studies.domains import DomainPicture, domain_boxes, domain_picture
 from whatif.studies.message_curves import KCounts, MessageCurves, PhaseMessages, counts, message_curves
+from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.studies.placement_layout import placement_picture
 from whatif.tui.events import JobRequested
 from whatif.tui.fit_job import MeasuredPoints, points_of_view
@@ -31,9 +33,9 @@ from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.domain_map import DomainMap
-from whatif.tui.widgets.message_costs import DISTANCE_LABELS, MessageCosts
+from whatif.tui.widgets.message_costs import MessageCosts
 from whatif.tui.widgets.picture import Picture
-from whatif.tui.widgets.placement_map import Placed, PlacementMap, flowing, node_colours, room_for_ranks
+from whatif.tui.widgets.placement_map import Placed, PlacementMap, flowing, room_for_ranks
 from whatif.units import ONE, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 
@@ -87,7 +89,7 @@ def gather(
         picture = placement_picture(program, evaluation, phase, width, height, plane)
     except WhatifError as problem:
         return Gathered(curves, sent, found, None, f"There is no placement to draw: {problem}.", domains, points)
-    return Gathered(curves, sent, found, Placed(picture, node_colours(picture.nodes)), "", domains, points)
+    return Gathered(curves, sent, found, Placed(picture, group_colours(picture.nodes)), "", domains, points)
 
 
 def _why_no_placement(curves: MessageCurves, phase: str | None, application: str) -> str:

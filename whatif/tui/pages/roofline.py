@@ -16,15 +16,16 @@ from textual.widgets import Static
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.schema.load import load_platform, stated_platform
-from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu, gpu_roofs, kernel_points, second_gpu
+from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu, gpu_roofs, second_gpu
 from whatif.studies.platform_comparison import known_platforms
+from whatif.studies.roofline_study import LIMITS, OPERATIONS, Roofline, of_roof, roofline_at
 from whatif.tui.labels import brief, duration, percent
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, speedup
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
-from whatif.tui.widgets.roofline_plot import OPERATIONS, RoofsView, Scene, letter, limit_style
+from whatif.tui.widgets.roofline_plot import RoofsView, letter, limit_style
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, format_quantity
 
 _KEPT: Final = 2
@@ -45,8 +46,6 @@ _TITLES: Final = {
     "own": "own roof",
 }
 _TEXTS: Final = frozenset(("sign", "name", "limit", "there_limit"))
-LIMITS: Final = {"compute": "compute", "dram": "DRAM", "l2": "L2 cache"}
-"""Limit of a kernel, in words."""
 NO_KERNELS: Final = "This scenario has no kernels: no phase is of the kind `kernel`. The roofs are those of its GPU."
 NO_GPU: Final = "This machine has no GPU, so there are no roofs to draw. P chooses another platform."
 
@@ -89,7 +88,7 @@ class RooflinePage(Page[RooflineView]):
     def __init__(self) -> None:
         super().__init__()
         self._second: SecondGpu | None = None
-        self._scene: Scene | None = None
+        self._found: Roofline | None = None
 
     def compose(self) -> ComposeResult:
         """The picture, and below it the kernels."""
@@ -128,30 +127,30 @@ class RooflinePage(Page[RooflineView]):
         state = self._state
         if state is None:
             return
-        scene, reason = scene_of(state, self._second)
+        found, reason = roofline_of(state, self._second)
         second = self.view_in(state.view).second
         # A machine without GPUs has no peaks.
-        roofed = bool(scene.gpu.peaks)
+        roofed = bool(found.gpu.peaks)
         tabular = state.view.picture == "table" and roofed
         panel, table = self.query_one("#roofs"), self.query_one(ColumnsView)
-        panel.border_title = Content(f"{scene.gpu.name} of {state.session.program.loaded.scenario.platform.name}")
-        panel.border_subtitle = Content(_in_words(scene, second))
+        panel.border_title = Content(f"{found.gpu.name} of {state.session.program.loaded.scenario.platform.name}")
+        panel.border_subtitle = Content(_in_words(found, second))
         self.set_class(tabular, "-tabular")
-        self.set_class(not scene.kernels, "-bare")
+        self.set_class(not found.kernels, "-bare")
         self.query_one("#no-kernels", Static).update(reason)
         self.query_one("#no-kernels").display = bool(reason)
         self.query_one(RoofsView).display = roofed
         table.border_title = "kernels and roofs" if tabular else "kernels"
         hint = reason if tabular else "" if second else "x compares with another GPU"
-        table.fill(rows(scene, with_roofs=tabular), _KEPT, hint)
-        self._scene = scene if roofed else None
+        table.fill(rows(found, with_roofs=tabular), _KEPT, hint)
+        self._found = found if roofed else None
         self._stress()
 
     @on(TableView.Pointed)
     def _stress(self) -> None:
         """Stress the kernel under the cursor."""
-        if self._scene is not None:
-            self.query_one(RoofsView).show(replace(self._scene, chosen=self.query_one(ColumnsView).cursor))
+        if self._found is not None:
+            self.query_one(RoofsView).show(self._found, self.query_one(ColumnsView).cursor)
 
     def action_second(self, steps: int) -> None:
         """Compare with the GPU of the next platform that has one; after the last one, with none."""
@@ -185,51 +184,50 @@ def _has_gpu(scenario: Scenario, name: str) -> bool:
     return platform.node.gpu is not None
 
 
-def _in_words(scene: Scene, name: str) -> str:
+def _in_words(found: Roofline, name: str) -> str:
     """Whose roofs the dashed ones are; the machine alone while it is being asked, or where it has no answer."""
-    second = scene.second
+    second = found.second
     if second is None or second.roofs is None:
         return name
-    same = replace(second.roofs, name=scene.gpu.name) == scene.gpu
+    same = replace(second.roofs, name=found.gpu.name) == found.gpu
     return f"{second.platform} has the same roofs" if same else f"╍╍○ {second.roofs.name} of {second.platform}"
 
 
-def scene_of(state: ExplorerState, second: SecondGpu | None) -> tuple[Scene, str]:
-    """Roofline picture of a study, and the reason for missing kernels; empty with kernels."""
+def roofline_of(state: ExplorerState, second: SecondGpu | None) -> tuple[Roofline, str]:
+    """Roofline of a study, and the reason for missing kernels; empty with kernels."""
     program, at = state.session.program, state.session.at
     gpu = gpu_roofs(program, at)
     if not gpu.peaks:
-        return Scene(gpu, (), None), NO_GPU
+        return Roofline(gpu), NO_GPU
     try:
-        kernels = kernel_points(program, at)
+        found = roofline_at(program, at, second)
     except WhatifError as problem:
-        return Scene(gpu, (), second), f"No kernel can be drawn: {str(problem).removeprefix('infeasible: ')}"
-    return Scene(gpu, kernels, second), "" if kernels else NO_KERNELS
+        return Roofline(gpu, (), second), f"No kernel can be drawn: {str(problem).removeprefix('infeasible: ')}"
+    return found, "" if found.kernels else NO_KERNELS
 
 
-def rows(scene: Scene, *, with_roofs: bool) -> TableRows:
+def rows(found: Roofline, *, with_roofs: bool) -> TableRows:
     """Kernels in numbers, also on the second GPU, with the roofs below if requested."""
-    second = scene.second
+    second = found.second
     titles = dict(_TITLES)
     if second is None or second.roofs is None:
         titles = {key: title for key, title in titles.items() if not key.startswith("there")}
     else:
         titles["there_time"] = f"on {second.platform}"
     others = {kernel.name: kernel for kernel in second.kernels} if second is not None else {}
-    lines = [_kernel(index, kernel, others.get(kernel.name)) for index, kernel in enumerate(scene.kernels)]
+    lines = [_kernel(index, kernel, others.get(kernel.name)) for index, kernel in enumerate(found.kernels)]
     if second is not None and second.reason:
         reason = Cell(brief(second.reason.splitlines()[0]), WORDS)
         lines.append({"name": Cell(f"on {second.platform}"), "limit": reason})
     if with_roofs:
-        lines += _roofs(scene.gpu, scene)
-        lines += _roofs(second.roofs, scene, f" on {second.platform}") if second is not None and second.roofs else []
+        lines += _roofs(found.gpu, found)
+        lines += _roofs(second.roofs, found, f" on {second.platform}") if second is not None and second.roofs else []
     cells = tuple(tuple(line.get(key, Cell("")) for key in titles) for line in lines)
     return TableRows(tuple(titles.values()), cells, frozenset(at for at, key in enumerate(titles) if key in _TEXTS))
 
 
 def _kernel(index: int, kernel: KernelPoint, other: KernelPoint | None) -> dict[str, Cell]:
-    """Cells of a kernel, with its time on the second GPU; `part` is the achieved share of its roof."""
-    part = kernel.achieved_rate / kernel.attainable_rate if kernel.attainable_rate > 0 else math.nan
+    """Cells of a kernel, with its time on the second GPU."""
     line = {
         "sign": Cell(letter(index), limit_style(kernel)),
         "name": Cell(kernel.name, "text"),
@@ -237,7 +235,7 @@ def _kernel(index: int, kernel: KernelPoint, other: KernelPoint | None) -> dict[
         "time": Cell(duration(kernel.time)),
         "share": Cell(percent(kernel.share)),
         "rate": Cell(_rate(kernel.achieved_rate)),
-        "part": Cell(percent(part)),
+        "part": Cell(percent(of_roof(kernel))),
         "own": Cell(_rate(kernel.attainable_rate), "faint"),
         "intensity": Cell(_intensity(kernel.intensity)),
     }
@@ -249,14 +247,13 @@ def _kernel(index: int, kernel: KernelPoint, other: KernelPoint | None) -> dict[
     return line
 
 
-def _roofs(gpu: Roofs, scene: Scene, where: str = "") -> list[dict[str, Cell]]:
+def _roofs(gpu: Roofs, found: Roofline, where: str = "") -> list[dict[str, Cell]]:
     """The roofs of a GPU: bandwidths and peak rates, with the least intensity that reaches each peak."""
-    memories = {"dram": gpu.dram_bandwidth} | ({"l2": gpu.l2_bandwidth} if scene.cached() else {})
     lines = [
         {"name": Cell(LIMITS[name] + where), "rate": Cell(format_quantity(bandwidth, BYTE_PER_SECOND))}
-        for name, bandwidth in memories.items()
+        for name, bandwidth in found.memories(gpu).items()
     ]
-    for name in scene.operations():
+    for name in found.operations():
         peak = gpu.peaks[name]
         ridge = Cell(f"from {_intensity(peak / gpu.dram_bandwidth)}")
         lines.append({"name": Cell(f"{OPERATIONS[name]} peak{where}"), "rate": Cell(_rate(peak)), "intensity": ridge})

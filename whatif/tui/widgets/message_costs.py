@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,28 +12,17 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from whatif.core.sweep_figure import plot_table
-from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
-from whatif.studies.message_curves import LARGEST_SIZE, Curve, MessageCurves, PhaseMessages, SentMessage
+from whatif.plotting.description import PlotDescription, PlotLine
+from whatif.studies.message_curves import MessageCurves, PhaseMessages
+from whatif.studies.message_study import Detail, curve_numbers, curve_picture, points_line, sent_table
 from whatif.tui.fit_job import MeasuredPoints
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import BYTE, ONE, SECOND, format_quantity
-from whatif.vocabulary import DISTANCES, LINK_DOMAIN, MODEL_LABELS
 
 if TYPE_CHECKING:
     from whatif.models.quantities import FloatArray
 
-DISTANCE_LABELS: Final[Mapping[str, str]] = dict(
-    zip((*DISTANCES, LINK_DOMAIN), ("in a socket", "across sockets", "across nodes", "in a link domain"), strict=True)
-)
-# On the node the K-model has the times of the max-rate model, and the node-aware model has those of the postal one.
-_ON_THE_NODE: Final = {"k_model": "max_rate", "node_aware": "postal"}
-_ACROSS_NODES: Final = ("k_model", "max_rate", "postal")
-_SIZE: Final = AxisDescription("message size", BYTE, Scale.LOG)
-_TIME: Final = AxisDescription("time", SECOND, Scale.LOG)
-_MOST_MARKED: Final = 4
-_NEAR: Final = 1.25
-"""Sizes that differ by less than this factor are marked as one."""
 _MOST_POINTS: Final = 300
 _FINENESS: Final = ((256, 256), (256, 64), (256, 12), (128, 12), (64, 12), (32, 8))
 """Steps across and up, from fine to coarse: points within one of them are drawn as one."""
@@ -43,21 +30,6 @@ _TITLES: Final = ("distance", "messages", "size", "each", "together", "model")
 _TEXTS: Final = ("distance", "messages", "model")
 # What gives way first if there is no room for all.
 _DISPENSABLE: Final = ("model", "size", "each", "messages")
-
-
-class Detail(IntEnum):
-    """Detail of a picture of curves, by its size."""
-
-    NAMES = 0
-    """The curves across nodes, by the names of their models."""
-    COUNTS = 1
-    """These with their k."""
-    DISTANCES = 2
-    """The curves on the node as well, these with their distance, and the limits of the protocols."""
-    ALL = 3
-    """Every curve with its distance."""
-
-
 _HEADINGS: Final = {
     Detail.NAMES: "time over message size, across nodes",
     Detail.COUNTS: "time over message size, across nodes",
@@ -66,50 +38,13 @@ _HEADINGS: Final = {
 }
 
 
-def curve_label(curve: Curve, detail: Detail = Detail.ALL) -> str:
-    """The model of a curve with its distance and the k that it is charged with, as far as there is room."""
-    distance = detail is Detail.ALL or curve.distance != "inter_node"
-    words = f"{DISTANCE_LABELS[curve.distance]} {MODEL_LABELS[curve.model]}" if distance else MODEL_LABELS[curve.model]
-    if curve.process_count is None or detail is Detail.NAMES:
-        return words
-    return f"{words} k={format_quantity(curve.process_count, ONE)}"
-
-
-def curves_shown(curves: MessageCurves, phase: PhaseMessages | None) -> list[Curve]:
-    """Curves that differ visibly: every model across nodes, and that of the phase on the node."""
-    model = phase.model if phase is not None else "postal"
-    by_key = {(curve.distance, curve.model): curve for curve in curves.curves}
-    # The model of the phase comes first: it lies on top.
-    keys = [("inter_node", name) for name in dict.fromkeys((model, *_ACROSS_NODES))]
-    for distance in ("inter_socket", "intra_socket"):
-        key = distance, _ON_THE_NODE.get(model, model)
-        keys.append(key if key in by_key else (distance, "postal"))
-    return [by_key[key] for key in keys if key in by_key]
-
-
-def curve_picture(
-    curves: MessageCurves, phase: PhaseMessages | None, detail: Detail, measured: MeasuredPoints | None = None
-) -> PlotDescription:
-    """Time over message size with the messages of the phase, and what was measured."""
-    roomy = detail >= Detail.DISTANCES
-    shown = [curve for curve in curves_shown(curves, phase) if roomy or curve.distance == "inter_node"]
-    lines = [PlotLine(curve_label(curve, detail), curves.sizes, curve.times) for curve in shown]
-    messages = phase.messages if phase is not None else ()
-    if messages:
-        lines.append(_dots("sent", messages))
-    if measured is not None:
-        lines.append(measured_line(measured))
-    limits = _limits(curves) if roomy else ()
-    time = _TIME if roomy else replace(_TIME, label="")
-    return PlotDescription("", _SIZE, time, tuple(lines), (*_sizes_sent(messages), *limits))
-
-
 def fitting_picture(
     curves: MessageCurves, phase: PhaseMessages | None, width: int, height: int, measured: MeasuredPoints | None = None
 ) -> tuple[Detail, PlotDescription]:
     """The most detailed picture whose legend fits on a screen."""
+    points = None if measured is None else measured_line(measured)
     for detail in sorted(Detail, reverse=True):
-        picture = curve_picture(curves, phase, detail, measured)
+        picture = curve_picture(curves, phase, detail, points)
         if _legend_lines(picture, width) <= max(1, height // 6):
             break
     return detail, picture
@@ -122,18 +57,6 @@ def _legend_lines(picture: PlotDescription, width: int) -> int:
         size = len(f"   ━━ {line.label}")
         lines, used = (lines, used + size) if used + size <= width else (lines + 1, size - 3)
     return lines
-
-
-def _dots(label: str, messages: Sequence[SentMessage]) -> PlotLine:
-    """Points that no line joins."""
-    places = sorted({(item.size, item.time) for item in messages})
-    size, time = np.array(places).T
-    return points_line(label, size, time)
-
-
-def points_line(label: str, size: FloatArray, value: FloatArray, error: FloatArray | None = None) -> PlotLine:
-    """Points that no line joins, with error bars of half that length."""
-    return PlotLine(label, size, value, "points", error)
 
 
 def measured_line(points: MeasuredPoints) -> PlotLine:
@@ -156,57 +79,12 @@ def distinct(x: FloatArray, y: FloatArray) -> NDArray[np.intp]:
     return chosen
 
 
-def _limits(curves: MessageCurves) -> tuple[Marker, ...]:
-    """Limits of the protocols of messages to another node."""
-    named = [
-        (name, limit)
-        for item in curves.limits
-        if item.distance == "inter_node"
-        for name, limit in (("short", item.short_limit), ("eager", item.eager_limit))
-    ]
-    return tuple(
-        Marker(limit, f"{name} to {format_quantity(limit, BYTE)}")
-        for name, limit in named
-        if 1 <= limit <= LARGEST_SIZE
-    )
-
-
-def _sizes_sent(messages: Sequence[SentMessage]) -> tuple[Marker, ...]:
-    """The sizes of the messages with their kinds, unless too many to distinguish."""
-    kinds: dict[float, set[str]] = {}
-    for item in sorted(messages, key=lambda item: item.size):
-        near = next((size for size in kinds if item.size < size * _NEAR), item.size)
-        kinds.setdefault(near, set()).add(item.kind)
-    if len(kinds) > _MOST_MARKED:
-        return ()
-    return tuple(Marker(size, _listed(found)) for size, found in kinds.items())
-
-
-def _listed(kinds: set[str]) -> str:
-    """`x y xy`, or the first and the last of many."""
-    names = sorted(kinds, key=lambda name: (len(name), name))
-    return " ".join(names) if len(names) <= _MOST_MARKED else f"{names[0]} to {names[-1]}"
-
-
-def curve_numbers(curves: MessageCurves, phase: PhaseMessages | None) -> PlotDescription:
-    """Every curve there is, those of the picture first, for a table of their numbers."""
-    every = dict.fromkeys((*curves_shown(curves, phase), *curves.curves))
-    lines = tuple(PlotLine(curve_label(curve), curves.sizes, curve.times) for curve in every)
-    return PlotDescription("", _SIZE, _TIME, lines)
-
-
 def message_rows(phase: PhaseMessages, width: int) -> TableRows:
     """The messages of the slowest rank in one iteration, line by line, and the time of the phase.
 
     Where a screen is narrow, whole columns are left out.
     """
-    lines = [_row(item) for item in phase.messages]
-    if phase.node_time > 0:
-        across, model = DISTANCE_LABELS["inter_node"], MODEL_LABELS["max_rate"]
-        lines.append((across, "the node's", "", "", _time(phase.node_time), model))
-    if phase.reduction_time > 0:
-        lines.append(("in memory", "arithmetic", "", "", _time(phase.reduction_time), ""))
-    lines.append(("the slowest" if phase.combined == "concurrent" else "the sum", "", "", "", _time(phase.time), ""))
+    lines = [_cells(*row) for row in sent_table(phase).rows()]
     columns = dict(zip(_TITLES, zip(*lines, strict=True), strict=True))
     for title in _DISPENSABLE:
         if sum(max(map(len, (name, *texts))) + 2 for name, texts in columns.items()) > width:
@@ -216,16 +94,17 @@ def message_rows(phase: PhaseMessages, width: int) -> TableRows:
     return TableRows(tuple(columns), tuple(rows), frozenset(i for i, title in enumerate(columns) if title in _TEXTS))
 
 
-def _row(item: SentMessage) -> tuple[str, ...]:
-    on_node = item.model == "k_model" and item.distance != "inter_node"
-    charged = MODEL_LABELS["max_rate" if on_node else item.model]
+def _cells(
+    distance: str, kind: str, count: float | None, size: float | None, each: float | None, together: float, model: str
+) -> tuple[str, ...]:
+    """A row of `sent_table` in words."""
     return (
-        DISTANCE_LABELS[item.distance],
-        f"{format_quantity(item.count, ONE)} × {item.kind}",
-        format_quantity(item.size, BYTE),
-        _time(item.time),
-        _time(item.count * item.time),
-        charged if item.parameters == item.distance else f"{charged}, as {DISTANCE_LABELS[item.parameters]}",
+        distance,
+        kind if count is None else f"{format_quantity(count, ONE)} × {kind}",
+        "" if size is None else format_quantity(size, BYTE),
+        "" if each is None else _time(each),
+        _time(together),
+        model,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,48 +13,20 @@ from textual.message import Message
 
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.description import BarSegment, StackedBar, shorten, text_cells
+from whatif.plotting.tiles import COLOURS
 from whatif.studies.placement_layout import PlacementPicture
+from whatif.studies.placement_study import SENT
 from whatif.tui.widgets.breakdown import bar_legend, bar_runs, legend_runs
 from whatif.tui.widgets.picture import Picture
 from whatif.units import ONE
 
-if TYPE_CHECKING:
-    from whatif.models.patterns import Ranks
-
-COLOURS: Final = 5
-"""Number of colours that distinguish neighbouring nodes."""
 _SIGNS: Final = "·+ox#*"
 _WIDEST: Final = 16
 """The most cells that a rank is wide."""
-_SENT: Final = {
-    "intra_socket": "stays in the socket",
-    "inter_socket": "crosses sockets",
-    "inter_node": "leaves the node",
-}
 _NODE_STYLES: Final = tuple(f"node-{number}" for number in range(COLOURS))
 _WORD_WIDTH: Final = 34
 _GAP: Final = 3
 Line = list[TextRun]
-
-
-def node_colours(nodes: Ranks) -> NDArray[np.intp]:
-    """A colour, counted from 0, for each place of a map of nodes [row, column].
-
-    Nodes side by side, and one above the other, differ as far as five colours go, given out in the order of the nodes.
-    """
-    neighbours: dict[int, set[int]] = {node: set() for node in np.unique(nodes).tolist()}
-    for one, other in ((nodes[:, :-1], nodes[:, 1:]), (nodes[:-1], nodes[1:])):
-        apart = one != other
-        for first, second in np.unique(np.stack([one[apart], other[apart]]), axis=1).T.tolist():
-            neighbours[first].add(second)
-            neighbours[second].add(first)
-    colours: dict[int, int] = {}
-    for node, others in neighbours.items():
-        taken = {colours[other] for other in others if other in colours}
-        choices = [(node + step) % COLOURS for step in range(COLOURS)]
-        colours[node] = next((colour for colour in choices if colour not in taken), choices[0])
-    numbers, places = np.unique(nodes, return_inverse=True)
-    return np.array([colours[node] for node in numbers.tolist()], dtype=np.intp)[places].reshape(nodes.shape)
 
 
 class Placed(NamedTuple):
@@ -72,7 +44,7 @@ def room_for_ranks(width: int, height: int) -> tuple[int, int]:
 def _word_lines(width: int, height: int) -> int:
     """Words, a bar and its legend, or what of them leaves most of the screen to the map."""
     words = 2 if width >= 2 * _WORD_WIDTH else 4
-    legend = -(-len(_SENT) // max(1, width // _WORD_WIDTH))
+    legend = -(-len(SENT) // max(1, width // _WORD_WIDTH))
     return min(words + 1 + legend, 2 * height // 5)
 
 
@@ -150,8 +122,8 @@ def _words(picture: PlacementPicture, width: int, *, letters: bool, signs: bool)
     if signs and sockets > 1:
         named = (f"{_SIGNS[number % len(_SIGNS)]} socket {number + 1}" for number in range(sockets))
         words.append(TextRun("  ".join(named), "label"))
-    bar = StackedBar(tuple(BarSegment(_SENT[distance], count) for distance, count in picture.sent.items()), ONE)
-    legend = legend_runs(bar_legend(bar), width, len(_SENT))
+    bar = StackedBar(tuple(BarSegment(SENT[distance], count) for distance, count in picture.sent.items()), ONE)
+    legend = legend_runs(bar_legend(bar), width, len(SENT))
     return [*flowing([(word,) for word in words], width), bar_runs(bar, width), *legend]
 
 

@@ -11,23 +11,11 @@ import numpy as np
 
 from whatif.plotting.axis_view import axes_of
 from whatif.plotting.cells import Cells, TextRun
-from whatif.plotting.description import AxisDescription, PlotDescription, Scale
 from whatif.plotting.frame import Area, Word, plot_frame
 from whatif.plotting.raster import GLYPHS, Dots, Glyphs, MarkerName, Raster, walk
-from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu
+from whatif.studies.kernel_rooflines import KernelPoint
+from whatif.studies.roofline_study import ROOF_AXES, ROOF_STYLES, AxisLimits, Roof, Roofline, limits, roofs
 from whatif.tui.widgets.picture import Picture
-from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, format_quantity
-
-OPERATIONS: Final = {"fp_64": "fp64", "fp_32": "fp32", "integer": "integer"}
-ROOF_STYLES: Final = {
-    "dram": "series-1", "fp_64": "series-2", "l2": "series-3", "fp_32": "series-4", "integer": "series-5",
-}  # fmt: skip
-"""The colour of each roof; a kernel has that of the roof that limits it."""
-_AXES: Final = PlotDescription(
-    "",
-    AxisDescription("operational intensity", FLOP_PER_BYTE, Scale.LOG),
-    AxisDescription("rate", FLOP_PER_SECOND, Scale.LOG),
-)
 
 
 class Signs(NamedTuple):
@@ -45,88 +33,6 @@ _SIGNS: Final = Signs("●", "○", "◂", "▸", "▴", "━")
 _ASCII_SIGNS: Final = Signs("#", "o", "<", ">", "^", "=")
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """Content of a roofline picture: a GPU, the kernels on it, and the same on a second one."""
-
-    gpu: Roofs
-    kernels: tuple[KernelPoint, ...] = ()
-    second: SecondGpu | None = None
-    chosen: int = -1
-    """The kernel that is stressed."""
-
-    def operations(self) -> tuple[str, ...]:
-        """The kinds of operations whose peaks are roofs: those that dominate some kernel, or all without kernels."""
-        used = {kernel.dominant_operation for kernel in self.kernels}
-        return tuple(name for name in OPERATIONS if name in used or not used)
-
-    def cached(self) -> bool:
-        """Whether some kernel has the second-level cache as a roof."""
-        return any(kernel.l2_bandwidth is not None for kernel in self.kernels)
-
-
-class Roof(NamedTuple):
-    """A roof as a line in decimal logarithms, and what it is in words."""
-
-    style: str
-    words: str
-    x: tuple[float, float]
-    y: tuple[float, float]
-    ridge: float = math.nan
-    """Intensity at which a flat roof meets that of the device memory."""
-
-    @property
-    def flat(self) -> bool:
-        """Whether it is a rate of operations, not of bytes."""
-        return math.isfinite(self.ridge)
-
-
-class AxisLimits(NamedTuple):
-    """The ends of both axes, in decimal logarithms."""
-
-    left: float
-    right: float
-    low: float
-    high: float
-
-
-def limits(scene: Scene) -> AxisLimits:
-    """Ends around every point and ridge; they move by quarters of a decade, so that the picture stays in place."""
-    gpus = [(scene.gpu, scene.kernels)]
-    if scene.second is not None and scene.second.roofs is not None:
-        gpus.append((scene.second.roofs, scene.second.kernels))
-    xs, ys = [], []
-    for gpu, kernels in gpus:
-        peaks = [gpu.peaks[name] for name in scene.operations()]
-        slopes = [gpu.dram_bandwidth, *([gpu.l2_bandwidth] if scene.cached() else [])]
-        xs += [peak / slope for peak in peaks for slope in slopes] + [kernel.intensity for kernel in kernels]
-        ys += [*peaks, *(rate for kernel in kernels for rate in (kernel.achieved_rate, kernel.attainable_rate))]
-    return AxisLimits(*_around(xs, 0.35), *_around(ys, 0.15))
-
-
-def _around(values: Sequence[float], air: float) -> tuple[float, float]:
-    """Quarters of a decade around what is positive and finite, with some air."""
-    logs = [math.log10(value) for value in values if 0 < value < math.inf]
-    return math.floor(4 * (min(logs) - air)) / 4, math.ceil(4 * (max(logs) + air)) / 4
-
-
-def roofs(gpu: Roofs, scene: Scene, ends: AxisLimits) -> list[Roof]:
-    """The roofs of a GPU: the slopes of its memories, then a flat one for each kind of operations."""
-    peaks = {name: math.log10(gpu.peaks[name]) for name in scene.operations()}
-    slopes = {"dram": gpu.dram_bandwidth} | ({"l2": gpu.l2_bandwidth} if scene.cached() else {})
-    found = []
-    for name, bandwidth in slopes.items():
-        rise, top = math.log10(bandwidth), max(peaks.values())
-        start = max(ends.left, ends.low - rise)
-        words = f"{name.upper()} {format_quantity(bandwidth, BYTE_PER_SECOND)}"
-        found.append(Roof(ROOF_STYLES[name], words, (start, top - rise), (start + rise, top)))
-    dram, steepest = math.log10(gpu.dram_bandwidth), math.log10(max(slopes.values()))
-    for name, peak in peaks.items():
-        words = f"{OPERATIONS[name]} {format_quantity(gpu.peaks[name], FLOP_PER_SECOND)}"
-        found.append(Roof(ROOF_STYLES[name], words, (peak - steepest, ends.right), (peak, peak), peak - dram))
-    return found
-
-
 def limit_style(kernel: KernelPoint) -> str:
     """The colour of the roof that limits a kernel."""
     return ROOF_STYLES[kernel.dominant_operation if kernel.limit == "compute" else kernel.limit]
@@ -137,29 +43,31 @@ def letter(index: int) -> str:
     return "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[index % 52]
 
 
-def roofline_runs(scene: Scene, width: int, height: int, marker: MarkerName = "braille") -> list[list[TextRun]]:
-    """Draw a scene as `height` lines of runs, each exactly `width` cells wide."""
-    ends, glyphs = limits(scene), GLYPHS[marker]
-    axes = axes_of(_AXES, [(np.array([ends.left, ends.right]), np.array([ends.low, ends.high]))])
-    words = _legend(scene, axes.y.label(width // 3), ends, glyphs.pens[0].sample)
+def roofline_runs(
+    found: Roofline, width: int, height: int, marker: MarkerName = "braille", chosen: int = -1
+) -> list[list[TextRun]]:
+    """Draw a roofline as `height` lines of runs, each exactly `width` cells wide; the `chosen` kernel is stressed."""
+    ends, glyphs = limits(found), GLYPHS[marker]
+    axes = axes_of(ROOF_AXES, [(np.array([ends.left, ends.right]), np.array([ends.low, ends.high]))])
+    words = _legend(found, axes.y.label(width // 3), ends, glyphs.pens[0].sample)
     page = plot_frame(axes, "", words, glyphs, (width, height), reading=False)
     if page.empty:
         return page.cells.runs()
     drawing = _Drawing(page.cells, page.area, glyphs, _ASCII_SIGNS if marker == "ascii" else _SIGNS)
-    own = roofs(scene.gpu, scene, ends)
-    second = scene.second.roofs if scene.second is not None else None
-    drawing.lines(own, roofs(second, scene, ends) if second is not None else [])
+    own = roofs(found.gpu, found, ends)
+    second = found.second.roofs if found.second is not None else None
+    drawing.lines(own, roofs(second, found, ends) if second is not None else [])
     drawing.ridges(own)
-    drawing.kernels(scene)
+    drawing.kernels(found, chosen)
     drawing.labels(own)
     return page.cells.runs()
 
 
-def _legend(scene: Scene, y_label: str, ends: AxisLimits, sample: str) -> list[Word]:
+def _legend(found: Roofline, y_label: str, ends: AxisLimits, sample: str) -> list[Word]:
     """The y axis, and the roofs of the second GPU in words: those of the first one bear theirs."""
     words: list[Word] = [(TextRun(y_label, "label"),)]
-    if scene.second is not None and scene.second.roofs is not None:
-        others = roofs(scene.second.roofs, scene, ends)
+    if found.second is not None and found.second.roofs is not None:
+        others = roofs(found.second.roofs, found, ends)
         words += [(TextRun(f"{sample} {roof.words}", "baseline"),) for roof in others]
     return words
 
@@ -207,24 +115,24 @@ class _Drawing:
             if self.cells.blank(floor - 1, start - 1, start + len(text) + 1):
                 self._write(floor - 1, start, text, roof.style)
 
-    def kernels(self, scene: Scene) -> None:
+    def kernels(self, found: Roofline, stressed: int) -> None:
         """Draw the kernels: those of the second GPU hollow and below, then the own ones with roofs and letters."""
-        others = scene.second.kernels if scene.second is not None else ()
+        others = found.second.kernels if found.second is not None else ()
         for kernel in others:
             self._point(kernel, self.signs.hollow, "baseline")
-        for kernel in scene.kernels:
+        for kernel in found.kernels:
             self._own_roof(kernel)
-        for index, kernel in enumerate(scene.kernels):
-            chosen = index == scene.chosen
+        for index, kernel in enumerate(found.kernels):
+            chosen = index == stressed
             self._plumb(kernel, "marker" if chosen else "axis", down=chosen)
             self._level(kernel)
         together: dict[tuple[int, int], list[int]] = {}
-        for index, kernel in enumerate(scene.kernels):
+        for index, kernel in enumerate(found.kernels):
             cell = self._point(kernel, self.signs.point, limit_style(kernel))
             if cell is not None:
                 together.setdefault(cell, []).append(index)
         for cell, group in together.items():
-            style = "marker" if scene.chosen in group else "label"
+            style = "marker" if stressed in group else "label"
             self._letters(cell, "".join(letter(index) for index in group), style)
 
     def _point(self, kernel: KernelPoint, sign: str, style: str) -> tuple[int, int] | None:
@@ -342,13 +250,14 @@ class RoofsView(Picture):
     def __init__(self, *, marker: MarkerName = "braille", id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.marker: MarkerName = marker
-        self._scene: Scene | None = None
+        self._found: Roofline | None = None
+        self._chosen = -1
 
-    def show(self, scene: Scene | None) -> None:
-        """Show another scene, or nothing."""
-        self._scene = scene
+    def show(self, found: Roofline | None, chosen: int = -1) -> None:
+        """Show another roofline, or nothing, with one kernel stressed."""
+        self._found, self._chosen = found, chosen
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
-        """Draw the scene."""
-        return [] if self._scene is None else roofline_runs(self._scene, width, height, self.marker)
+        """Draw the roofline."""
+        return [] if self._found is None else roofline_runs(self._found, width, height, self.marker, self._chosen)

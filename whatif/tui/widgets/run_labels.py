@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.studies.rank_lanes import GROUPS, PathSummary, RunSummary, Window
 from whatif.table import Column, Table
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.data_table import Cell, TableRows
-from whatif.tui.widgets.message_costs import DISTANCE_LABELS
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 

@@ -89,8 +89,7 @@ def _phases(now: Timeline, before: Timeline | None) -> list[LaneGroup]:
 
 def words_of(bar: Bar, found: Timeline) -> tuple[str, str, str, str, str]:
     """Phase, category, start, duration and share of the iteration, as the page's table has them too."""
-    share = percent(bar.duration / found.iteration_time) if found.iteration_time > 0 else "–"
-    return bar.phase, bar.category, duration(bar.start), duration(bar.duration), share
+    return bar.phase, bar.category, duration(bar.start), duration(bar.duration), percent(found.share(bar))
 
 
 def was_of(bar: Bar, before: Timeline | None) -> str:

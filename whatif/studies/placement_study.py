@@ -1,0 +1,100 @@
+"""Placement of the ranks of a halo phase on nodes and sockets, as table and picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
+from whatif.errors import UsageError
+from whatif.plotting.tiles import TileMap
+from whatif.schema.application import HaloPhase
+from whatif.studies.placement_layout import PlacementPicture, placement_picture
+from whatif.studies.study_result import StudyResult
+from whatif.table import Table
+from whatif.units import ONE, counted
+
+MOST_DRAWN: Final = 64
+"""Most rows and columns of a picture; of a larger grid it is the window around the busiest node."""
+MOST_LISTED: Final = 1024
+"""Most rows and columns of a table."""
+SENT: Final = {
+    "intra_socket": "stays in the socket",
+    "inter_socket": "crosses sockets",
+    "inter_node": "leaves the node",
+}
+"""Words for the messages of a node, by their distance."""
+_COLUMNS: Final = dict.fromkeys(("rank", "node", "socket", "row", "column", "busiest"), ONE)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Placement(StudyResult):
+    """The node and the socket of each rank of a halo phase, and the messages of the busiest node."""
+
+    whole: PlacementPicture
+    window: PlacementPicture
+    """The part that is drawn."""
+    title: str
+
+    def table(self) -> Table:
+        """One row per rank: its node, the socket in it, and its first place in the part of the grid that is shown;
+        `busiest` is 1 on the busiest node. Of a 3D grid one plane."""
+        found = self.whole
+        ranks, first = np.unique(found.part.ranks, return_index=True)
+        places = np.unravel_index(first, found.part.ranks.shape)
+        nodes, sockets, busiest = (array.ravel()[first] for array in (found.nodes, found.sockets, found.busiest))
+        return Table.of_rows(_COLUMNS, list(zip(ranks, nodes, sockets, *places, busiest, strict=True)))
+
+    def summary(self) -> tuple[str, ...]:
+        """The part that is shown, and the messages of the busiest node."""
+        return part_words(self.whole), busiest_words(self.whole)
+
+    def picture(self) -> TileMap:
+        """A tile for each rank; lines between nodes, thin ones between sockets; the busiest node is hatched."""
+        found = self.window
+        rows, columns = found.axes if len(found.axes) > 1 else ("", *found.axes)
+        return TileMap(
+            self.title, columns, rows, found.part.ranks, found.nodes, found.sockets, found.busiest,
+            part_words(found), busiest_words(found),
+        )  # fmt: skip
+
+
+def placement(scenario: Scenario, phase: str | None = None, plane: int | None = None) -> Placement:
+    """Placement of a halo phase, by default the first one; of a 3D grid the plane of the busiest node, or another one.
+
+    Raise `UsageError` for another phase, `InfeasiblePointError` for an infeasible point.
+    """
+    program = scenario.program
+    application = program.loaded.scenario.application
+    halos = [name for name, one in application.phases.items() if isinstance(one, HaloPhase)]
+    if phase is None and not halos:
+        raise UsageError("no placement to draw: this application has no halo phase")
+    name, evaluation = phase or halos[0], evaluate(program)
+    whole, window = (
+        placement_picture(program, evaluation, name, most, most, plane) for most in (MOST_LISTED, MOST_DRAWN)
+    )
+    title = f"{name}: ranks of {application.name} that share a node of {program.loaded.scenario.platform.name}"
+    return Placement(whole, window, title).about(scenario)
+
+
+def part_words(found: PlacementPicture) -> str:
+    """The part of the grid that is shown, and its plane."""
+    part = found.part
+    plane = f", {part.plane_name}, plane {part.plane + 1} of {part.plane_count}" if part.plane_name else ""
+    return f"{part.shown}{plane}"
+
+
+def busiest_words(found: PlacementPicture) -> str:
+    """Messages of the busiest node by what they do."""
+    sent = ", ".join(f"{count} {_of_several(SENT[distance])}" for distance, count in found.sent.items())
+    total = counted(sum(found.sent.values()), "message")
+    return f"busiest node {found.busiest_node} of {found.node_count}, {total} an exchange: {sent}"
+
+
+def _of_several(words: str) -> str:
+    """A verb in the plural: `stays in the socket` is `stay in the socket`."""
+    verb, _, rest = words.partition(" ")
+    return f"{verb.removesuffix('es') if verb == 'crosses' else verb.removesuffix('s')} {rest}"
