@@ -1,4 +1,4 @@
-"""Plain text for screen readers: whether words mean columns, pictures and frames (`WHATIF_PLAIN=1`)."""
+"""Plain text for screen readers: words in place of columns, pictures and frames (`WHATIF_PLAIN=1`)."""
 
 from __future__ import annotations
 

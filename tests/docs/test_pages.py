@@ -32,10 +32,10 @@ def compare_pictures(shown, drawn):
     """Compare the texts: another version of matplotlib sets letters elsewhere, but writes the same."""
     if not shown.exists():
         return
+    texts = [re.findall(r"<text[^>]*>([^<]*)", picture.read_text(encoding="utf-8")) for picture in (shown, drawn)]
     if WRITE:
         shutil.copy(drawn, shown)
-    texts = [re.findall(r"<text[^>]*>([^<]*)", picture.read_text(encoding="utf-8")) for picture in (shown, drawn)]
-    assert texts[0] == texts[1] != []
+    assert WRITE or texts[0] == texts[1] != []
 
 
 def test_pictures_of_commands_are_shown():

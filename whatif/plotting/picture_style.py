@@ -49,7 +49,7 @@ LINES: Final = (
     (0, (10, 3)),
 )
 POINTS: Final = ("o", "s", "^", "D", "v", "P")
-HATCHES: Final = dict(zip(SERIES_STYLES, ("", "///", "...", "\\\\\\", "xx", "--"), strict=True))
+HATCHES: Final = dict(zip(SERIES_STYLES, ("", "//", "||", "\\\\", "xx", "--"), strict=True))
 """Patterns of bars, which distinguish them without colour."""
 HEAT: Final = "viridis"
 FONT_SIZE: Final = 9.0
