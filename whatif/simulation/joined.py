@@ -27,7 +27,7 @@ Dependencies = tuple[Numbers, Numbers]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollectiveCalls:
-    """CollectiveCalls of a program."""
+    """Collectives of a program."""
 
     places: Numbers
     """[collective]: its index in the program."""
