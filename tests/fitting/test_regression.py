@@ -586,5 +586,5 @@ def test_a_second_opinion_on_few_runs_has_numbers_or_a_reason(whatif_main, tmp_p
 def test_a_mistyped_phase_is_named(whatif_main, tmp_path):
     scenario_of(whatif_main, tmp_path, SCALING, "log(time) ~ log(nodes)")
     code, _, err = whatif_main("run", "ask.toml", "--set", "application.phases.tim.variables.nodes=3")
-    assert (code, "missing key `kind`" in err, "did you mean `time`?" in err) == (3, True, True)
-    assert err.count("measured_kernel") == 1
+    assert (code, "no phase `tim`; did you mean `time`?" in err) == (3, True)
+    assert "measured_kernel" not in err

@@ -263,7 +263,7 @@ def test_files_of_variants_extend_one_another(state, tmp_path, monkeypatch):
         "jacobi2d_d_lassen.toml",
     ]
     texts = {name: path.read_text() for name, path in paths.items()}
-    assert [text.splitlines()[2] for text in texts.values()] == [
+    assert [text.splitlines()[3] for text in texts.values()] == [
         'extends = "jacobi2d"',
         'extends = "jacobi2d_b"',
         'extends = "jacobi2d"',

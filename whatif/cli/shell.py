@@ -10,6 +10,7 @@ import click
 from click.shell_completion import ShellComplete, get_completion_class
 
 from whatif import __version__
+from whatif.cli.echo import echo
 
 MAN: Final = "man"
 _VARIABLE: Final = "_WHATIF_COMPLETE"
@@ -28,10 +29,10 @@ def command(context: click.Context, kind: str) -> None:
     """
     root = context.find_root()
     if kind == MAN:
-        click.echo("\n".join(man_page(root)))
+        echo("\n".join(man_page(root)))
         return
     shell = cast("type[ShellComplete]", get_completion_class(kind))
-    click.echo(shell(root.command, {}, "whatif", _VARIABLE).source())
+    echo(shell(root.command, {}, "whatif", _VARIABLE).source())
 
 
 def man_page(root: click.Context) -> Iterator[str]:
