@@ -62,10 +62,11 @@ answers "$work/lowest"
 step "vulnerabilities"
 "$work/$("$PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])')/bin/python" -m pip freeze --exclude whatif |
   grep -v ' @ ' >"$work/frozen.txt"
-"$PYTHON" -m pip_audit --requirement "$work/frozen.txt" --no-deps --disable-pip ||
+"$PYTHON" -m pip_audit --strict --requirement "$work/frozen.txt" --no-deps --disable-pip ||
   { [ "${AUDIT:-required}" = optional ] && echo "not audited"; }
 
 step "bill of materials"
-"$PYTHON" -m cyclonedx_py requirements --output-reproducible --outfile "$out/sbom.cdx.json" "$work/frozen.txt"
+"$PYTHON" -m cyclonedx_py requirements --pyproject pyproject.toml --output-reproducible -o "$out/sbom.cdx.json" \
+  "$work/frozen.txt"
 (cd "$out" && sha256sum ./* >SHA256SUMS)
 ls -l "$out"
