@@ -137,13 +137,12 @@ def _without_calls(text: str) -> str:
 def _factors(text: str) -> Iterator[list[str]]:
     """The factors of each term, as texts."""
     import formulaic
-    from formulaic.errors import FormulaicError
 
     try:
         parsed: Any = formulaic.Formula(text)
         terms = list(parsed.rhs)
-    except (FormulaicError, SyntaxError, ValueError, AttributeError) as error:
-        reason = " ".join(_RICH.sub("", str(error)).split())
+    except Exception as error:  # its parser raises errors of many kinds, StopIteration among them
+        reason = " ".join(_RICH.sub("", str(error)).split()) or "is not a formula"
         raise UsageError(f"`{text}`: {reason}") from None
     for term in terms:
         yield [factor.expr for factor in term.factors]
