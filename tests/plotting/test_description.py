@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from whatif import units
 from whatif.plotting.axis_view import axes_of, axis_space, axis_unit, points_of, ticks
+from whatif.plotting.crosshair import readout
 from whatif.plotting.description import (
     AxisDescription,
     BarSegment,
@@ -215,3 +216,10 @@ def test_width_of_any_character_equals_its_width_in_a_terminal():
     for char in (chr(code) for code in range(0x20, 0xFFDD) if not 0xD800 <= code < 0xE000):
         cells = text_cells(char)
         assert len(cells) == cell_len("".join(cells)), hex(ord(char))
+
+
+def test_readout_of_curves_without_names_is_the_position_alone():
+    axis = AxisDescription("", units.ONE, Scale.LINEAR)
+    lines = (PlotLine("", np.zeros(1), np.zeros(1)), PlotLine("", np.zeros(1), np.ones(1), "baseline"))
+    (place,) = readout(PlotDescription("", axis, axis, lines), 0.0)
+    assert place.value == "0"

@@ -37,7 +37,7 @@ def readout(description: Description, x: float, y: float = np.nan) -> tuple[Read
         if line.label
     ]
     change = _change(description, x)
-    if change:
+    if change and readings:
         readings[0] = readings[0]._replace(value=f"{readings[0].value} {change}")
     return (place, *readings)
 
