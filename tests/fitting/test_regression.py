@@ -107,6 +107,7 @@ def test_polynomials_are_orthogonal_and_of_length_one_as_those_of_r(degree):
         ("time ~ x9", "`x9`: the runs have no such column; the columns are time, x1"),
         ("time ~ I(log)", "`log`: the runs have no such column"),
         ("time ~ (x1 + 0*2**(0 0**2)) * x2", "is not a formula"),
+        ("time ~ I ()", "`I`: the runs have no column `I`"),
         ("time ~ " + "1" * 100 + " $", "a formula holds no `$`"),
         ("time ~ X1", "`X1`: the runs have no such column; did you mean `x1`"),
         ("time ~ device", "`device` holds texts: keep the runs of one of them with --where device=VALUE"),

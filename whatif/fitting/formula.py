@@ -178,6 +178,8 @@ def _columns_of(factor: str, columns: Mapping[str, FloatArray | None]) -> Iterat
         tree = parse_expression(text).tree
     except ExpressionError as error:
         raise UsageError(f"`{factor}`: {error}") from None
+    if unknown := next((name for name in _NAME.findall(text) if name not in columns), ""):
+        raise UsageError(f"`{factor}`: the runs have no column `{unknown}`")
     if isinstance(tree, Quantity) and tree.value != 1:
         raise UsageError(f"`{factor}`: a number is not a term; scale a column as `I({factor} * x)`")
     yield factor, text
