@@ -66,20 +66,20 @@ rank 0 {
 def test_plain_statements_become_columns():
     found = read_ranks(PLAIN, 2)
     assert found is not None
-    assert (found.ranks, found.ends.tolist(), found.line_count, found.adapter) == ([1, 0], [4, 4], 11, 1)
-    assert found.kind.tolist() == [Kind.COMPUTE, Kind.RECEIVE, Kind.SEND, Kind.SEND]
-    assert found.size.tolist() == [123456789 * 1e-9, 8.0, 1234567890123456.0, 0.0]
-    assert found.peer.tolist() == [0, ANY, 0, 1]
-    assert found.tag.tolist() == [0, ANY, 2**31 - 1, 0]
-    assert found.processor.tolist() == [0, 3, 0, 255]
-    assert [part.tolist() for part in found.after] == [[3, 0], [1, 1]]
-    assert [part.tolist() for part in found.after_started] == [[0], [3]]
+    assert (found.ranks, found.batch.start.tolist(), found.line_count, found.adapter) == ([1, 0], [0, 4, 4], 11, 1)
+    assert found.batch.kind.tolist() == [Kind.COMPUTE, Kind.RECEIVE, Kind.SEND, Kind.SEND]
+    assert found.batch.size.tolist() == [123456789 * 1e-9, 8.0, 1234567890123456.0, 0.0]
+    assert found.batch.peer.tolist() == [0, ANY, 0, 1]
+    assert found.batch.tag.tolist() == [0, ANY, 2**31 - 1, 0]
+    assert found.batch.processor.tolist() == [0, 3, 0, 255]
+    assert [part.tolist() for part in found.batch.after] == [[3, 0], [1, 1]]
+    assert [part.tolist() for part in found.batch.after_started] == [[0], [3]]
 
 
 def test_dependencies_on_later_operations_come_last():
     found = read_ranks("rank 0 {\na: calc 1\nb: calc 1\nb requires c\nb requires a\nc: calc 1\n}\n", 1)
     assert found is not None
-    assert [part.tolist() for part in found.after] == [[0, 2], [1, 1]]
+    assert [part.tolist() for part in found.batch.after] == [[0, 2], [1, 1]]
 
 
 @pytest.mark.parametrize(

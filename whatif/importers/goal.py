@@ -162,18 +162,18 @@ class _Text:
         return True
 
     def _take(self, found: RankLines) -> None:
-        base = len(self.kind)
+        batch, base = found.batch, len(self.kind)
         self.line += found.line_count
         self.ranks += found.ranks
         self.programs.update(dict.fromkeys(found.ranks))
         self.adapter = max(self.adapter, found.adapter)
         for verb, kind in (("send", Kind.SEND), ("recv", Kind.RECEIVE), ("calc", Kind.COMPUTE)):
-            if count := int(np.count_nonzero(found.kind == kind)):
+            if count := int(np.count_nonzero(batch.kind == kind)):
                 self.calls[verb] += count
-        _extend(self.start, found.ends + base)
+        _extend(self.start, batch.start[1:] + base)
         for name in ("kind", "peer", "size", "tag", "processor"):
-            _extend(getattr(self, name), getattr(found, name))
-        for edges, pairs in ((self.after, found.after), (self.after_started, found.after_started)):
+            _extend(getattr(self, name), getattr(batch, name))
+        for edges, pairs in ((self.after, batch.after), (self.after_started, batch.after_started)):
             _extend(edges[0], pairs[0] + base)
             _extend(edges[1], pairs[1] + base)
         if len(self.kind) >= _BATCH:

@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.importers.graphs import Dependencies
+from whatif.importers.graphs import Batch
 from whatif.importers.operations import LARGEST_SIZE, LARGEST_TAG, NANOSECOND
 from whatif.importers.packed_words import Codes, PackedWords, UnusualTextError, require
-from whatif.models.quantities import FloatArray, IntArray
+from whatif.models.quantities import IntArray
 from whatif.simulation.rank_programs import ANY, Kind
 
 _ALLOWED: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:{}- \t\n"
@@ -27,20 +27,12 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankLines:
-    """Operations of whole ranks, in columns as `whatif.importers.graphs.Batch` has them."""
+    """Operations of whole ranks."""
 
     ranks: list[int]
-    ends: IntArray
-    """[rank]: number of operations up to its end."""
-    kind: NDArray[np.uint8]
-    peer: NDArray[np.int32]
-    size: FloatArray
-    tag: NDArray[np.int32]
-    processor: NDArray[np.uint8]
+    batch: Batch
     adapter: int
     """The largest number of a network adapter."""
-    after: Dependencies
-    after_started: Dependencies
     line_count: int
 
 
@@ -75,19 +67,18 @@ def _read(data: bytes, rank_count: int) -> RankLines:
     # Dependencies on what comes later stand behind those of their rank.
     order = np.lexsort((is_later, row[depending]))
     started = by_start[depending][order]
-    return RankLines(
-        ranks=words.numbers(first[opened] + 1, rank_count - 1).tolist(),
-        ends=np.searchsorted(row[lines], np.arange(len(opened)), side="right"),
+    batch = Batch(
+        start=np.searchsorted(row[lines], np.arange(len(opened) + 1)),
         kind=operations.kind,
         peer=operations.peer,
         size=operations.size,
         tag=operations.tag,
         processor=operations.processor,
-        adapter=operations.adapter,
         after=(pairs[0][order][~started], pairs[1][order][~started]),
         after_started=(pairs[0][order][started], pairs[1][order][started]),
-        line_count=words.line_count,
     )
+    ranks = words.numbers(first[opened] + 1, rank_count - 1).tolist()
+    return RankLines(ranks, batch, operations.adapter, words.line_count)
 
 
 def _require_whole_ranks(opened: IntArray, closed: IntArray, line_count: int) -> None:

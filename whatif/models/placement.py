@@ -74,11 +74,12 @@ def _evaluate(
 ) -> FloatArray:
     """One part of the counts at every point."""
 
-    def counted(row: FloatArray) -> FloatArray | None:
+    def part_at(row: FloatArray) -> FloatArray | None:
+        """The part at one point; None if no such pattern exists."""
         counts = _counts_at(row, pattern_of)
         return None if counts is None else np.asarray(part(counts))
 
-    return each_distinct(points, counted, least_shape)
+    return each_distinct(points, part_at, least_shape)
 
 
 def _counts_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]) -> MessageCounts | None:

@@ -60,6 +60,7 @@ def model(equation: str, source: str) -> Callable[[Function], Function]:
     """Decorator that attaches a `Citation` to a model function, for `whatif explain`."""
 
     def attach(function: Function) -> Function:
+        """The function, with its citation."""
         function.citation = Citation(equation, source)  # type: ignore[attr-defined]
         return function
 

@@ -37,6 +37,11 @@ def collective_trace(
     return Trace((program,), np.zeros(rank_count, dtype=np.int32))
 
 
+def work_trace(time: float, rank_count: int) -> Trace:
+    """Computation of the same `time` in s on every rank."""
+    return Trace((_program([(Kind.COMPUTE, 0, time, 0)], 1),), np.zeros(rank_count, dtype=np.int32))
+
+
 def staged_trace(stages: Sequence[Stage], rank_count: int, buffer_size: float) -> Trace:
     """The stages of a collective one after the other, each in all of its groups at once; the first rank is the root."""
     ranks, communicators = np.arange(rank_count), [np.empty(0, dtype=np.int32)]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Final, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.message_simulation import MachineInputs, MessageMachine, block_places, core_count, machine_of
@@ -26,11 +24,12 @@ from whatif.schema.collective_phase import CollectivePhase
 from whatif.simulation.activity import Activity, activity
 from whatif.simulation.collective_stages import Stage, schedules_of, stages
 from whatif.simulation.exchange import exchange_trace
-from whatif.simulation.generate import halo_trace, staged_trace
+from whatif.simulation.generate import halo_trace, staged_trace, work_trace
 from whatif.simulation.lower import lower
-from whatif.simulation.rank_programs import COLLECTIVES, Kind, Loop, RankProgram, Trace
+from whatif.simulation.rank_programs import COLLECTIVES, Kind, Trace
 from whatif.simulation.replay import Replay, replay
 from whatif.simulation.schedule import Places, Schedule
+from whatif.simulation.trace_sequence import concatenated, repeated
 from whatif.studies.placement_layout import halo_pattern
 from whatif.studies.scenario_sources import ScenarioSource
 from whatif.table import Table
@@ -41,7 +40,6 @@ MOST_SIMULATED: Final = 20_000_000
 """Most operations that are simulated."""
 _COMMUNICATION: Final = "application.communication"
 _COLLECTIVES: Final = list(COLLECTIVES)
-Communicators = tuple[NDArray[np.int32], ...]
 _TREES: Final = [Kind.BROADCAST, Kind.REDUCE]
 
 
@@ -281,10 +279,10 @@ def _generated(program: Program, evaluation: Evaluation, iteration_count: int) -
             collectives += own
             parts.append((collective, _count(evaluation, f"{part.phase}.operation_count")))
         else:
-            parts.append((_work(_number(evaluation, part.term), _rank_count(evaluation)), 1))
+            parts.append((work_trace(_number(evaluation, part.term), _rank_count(evaluation)), 1))
     if sum(_operations(trace) * count for trace, count in parts) * iteration_count > MOST_SIMULATED:
         raise UsageError(f"more than {MOST_SIMULATED:,} operations: simulate fewer ranks or iterations")
-    whole = repeated(joined([trace for trace, count in parts for _ in range(count)]), iteration_count)
+    whole = repeated(concatenated([trace for trace, count in parts for _ in range(count)]), iteration_count)
     return lower(whole, schedules_of(collectives), _reduction_time(program, evaluation))
 
 
@@ -344,58 +342,3 @@ def _halo(program: Program, evaluation: Evaluation, phase: str) -> Trace:
         return halo_trace(pattern, sizes)
     kind_count = len(message_kinds(len(pattern.dims), pattern.neighbours))
     return exchange_trace(pattern, np.broadcast_to(sizes, kind_count))
-
-
-def _work(time: float, rank_count: int) -> Trace:
-    """Computation of the same time on every rank."""
-    program = RankProgram(
-        kind=np.array([Kind.COMPUTE], dtype=np.uint8),
-        peer=np.zeros(1, dtype=np.int32),
-        size=np.array([time]),
-        tag=np.zeros(1, dtype=np.int32),
-        wait_start=np.zeros(2, dtype=np.int64),
-        waits=np.empty(0, dtype=np.int32),
-        relative=True,
-    )
-    return Trace((program,), np.zeros(rank_count, dtype=np.int32))
-
-
-def joined(traces: Sequence[Trace]) -> Trace:
-    """Traces of the same ranks, one after another; their programs must all be relative and without loops."""
-    world: Communicators = (np.empty(0, dtype=np.int32),)
-    communicators = world
-    numbered = []
-    for trace in traces:
-        numbered.append([_renumbered(program, len(communicators) - 1) for program in trace.programs])
-        communicators += trace.communicators[1:]
-    choices = np.stack([trace.program_of for trace in traces], axis=1)
-    distinct, which = np.unique(choices, axis=0, return_inverse=True)
-    programs = [
-        _concatenated([own[number] for own, number in zip(numbered, row, strict=True)]) for row in distinct.tolist()
-    ]
-    return Trace(tuple(programs), which.ravel().astype(np.int32), communicators)
-
-
-def _renumbered(program: RankProgram, before: int) -> RankProgram:
-    """Program whose communicators, but for the world, have numbers after those of other traces."""
-    moved = np.isin(program.kind, _COLLECTIVES) & (program.tag > 0)
-    return replace(program, tag=np.where(moved, program.tag + before, program.tag).astype(np.int32))
-
-
-def _concatenated(parts: Sequence[RankProgram]) -> RankProgram:
-    ends = list(accumulate((len(part.waits) for part in parts), initial=0))
-    starts = [part.wait_start[:-1] + first for part, first in zip(parts, ends, strict=False)]
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("kind", "peer", "size", "tag", "waits")
-    }
-    wait_start = np.concatenate([*starts, [ends[-1]]]).astype(np.int64)
-    return RankProgram(**columns, wait_start=wait_start, relative=True)
-
-
-def repeated(trace: Trace, count: int) -> Trace:
-    """Trace whose programs run `count` times."""
-    if count == 1:
-        return trace
-    programs = (replace(program, loops=(Loop(0, len(program), count),)) for program in trace.programs)
-    return replace(trace, programs=tuple(programs))
