@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,8 @@ from pydantic import BaseModel
 
 import whatif
 import whatif.models
+from docs.site.equations import functions
+from whatif.cli.lazy_group import contexts_below, option_records
 from whatif.cli.main import EPILOG, program
 from whatif.core.term import signature
 from whatif.schema.field_help import field_help
@@ -33,23 +34,16 @@ FILES: Final[Mapping[str, type[BaseModel]]] = {"scenario": ScenarioSpec, "platfo
 def verbs_page() -> str:
     """Every verb with its arguments and options."""
     root = click.Context(program, info_name="whatif", color=False)
-    return "\n".join(["# Verbs", "", EPILOG, "", *_verb(program, root, 2)])
+    verbs = (line for context in contexts_below(root) for line in _verb(context))
+    return "\n".join(["# Verbs", "", EPILOG, "", *verbs])
 
 
-def _verb(command: click.Command, context: click.Context, level: int) -> Iterator[str]:
-    for name in command.list_commands(context) if isinstance(command, click.Group) else ():
-        below = command.get_command(context, name)
-        inner = click.Context(below, info_name=name, parent=context, color=False)
-        usage = " ".join(below.collect_usage_pieces(inner))
-        yield f"{'#' * level} {inner.command_path}\n\n{_plain(cleandoc(below.help or ''))}\n"
-        yield f"```text\n{inner.command_path} {usage}\n```\n"
-        yield from _options(below, inner)
-        yield from _verb(below, inner, level + 1)
-
-
-def _options(command: click.Command, context: click.Context) -> Iterator[str]:
-    records = [found for option in command.params if (found := option.get_help_record(context)) and found[1]]
-    if records:
+def _verb(context: click.Context) -> Iterator[str]:
+    command, path = context.command, context.command_path
+    usage = " ".join(command.collect_usage_pieces(context))
+    yield f"#{'#' * path.count(' ')} {path}\n\n{_plain(cleandoc(command.help or ''))}\n"
+    yield f"```text\n{path} {usage}\n```\n"
+    if records := option_records(context):
         yield "| option | meaning |\n|---|---|"
         yield from (
             f"| <code>{escape(names).replace('|', '&#124;')}</code> | {_plain(_cell(text))} |"
@@ -170,10 +164,7 @@ def quantity_names() -> dict[str, list[str]]:
 def model_functions() -> Iterator[Any]:
     """Functions of `whatif.models` with an equation, in the order of their files."""
     for found in pkgutil.iter_modules(whatif.models.__path__):
-        module = importlib.import_module(f"whatif.models.{found.name}")
-        for function in vars(module).values():
-            if hasattr(function, "citation") and function.__module__ == module.__name__:
-                yield function
+        yield from functions(f"whatif.models.{found.name}")
 
 
 def _cell(text: str) -> str:

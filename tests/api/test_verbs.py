@@ -9,6 +9,7 @@ import click
 import pytest
 
 import whatif
+from whatif.cli.lazy_group import contexts_below
 from whatif.cli.main import program
 
 FRONT_ENDS = {"open", "serve", "shell"}
@@ -49,19 +50,14 @@ CALLBACKS = {"observer", "progress"}
 """Parameters that report the progress, which a verb shows on the terminal."""
 
 
-def verbs(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+def verbs() -> Iterator[tuple[str, click.Command]]:
     """Every verb with its path joined by `_`."""
-    if not isinstance(command, click.Group):
-        yield "_".join(path), command
-        return
-    context = click.Context(command)
-    for name in command.list_commands(context):
-        found = command.get_command(context, name)
-        assert found is not None
-        yield from verbs(found, (*path, name.replace("-", "_")))
+    for context in contexts_below(click.Context(program)):
+        if not isinstance(context.command, click.Group):
+            yield context.command_path.strip().replace(" ", "_").replace("-", "_"), context.command
 
 
-VERBS = {name: command for name, command in verbs(program) if name not in FRONT_ENDS}
+VERBS = {name: command for name, command in verbs() if name not in FRONT_ENDS}
 
 
 def functions(verb: str) -> list[object]:

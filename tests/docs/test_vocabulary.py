@@ -7,19 +7,19 @@ import json
 import click
 
 from tests.docs.vocabulary import STORED, counts, in_code, in_prose, places
+from whatif.cli.lazy_group import contexts_below
 from whatif.cli.main import program
 
 MOST_WORDS = 35
 
 
-def help_texts(command, context, name):
-    """Name and help of every option of a command and of those below it."""
-    for option in command.params:
-        if isinstance(option, click.Option) and option.help:
-            yield f"{name} {option.opts[-1]}", option.help
-    if isinstance(command, click.Group):
-        for below in command.list_commands(context):
-            yield from help_texts(command.get_command(context, below), context, f"{name} {below}")
+def help_texts():
+    """Name and help of every option of the program and its verbs."""
+    root = click.Context(program, info_name="whatif")
+    for context in [root, *contexts_below(root)]:
+        for option in context.command.params:
+            if isinstance(option, click.Option) and option.help:
+                yield f"{context.command_path} {option.opts[-1]}", option.help
 
 
 def test_no_package_uses_more_avoided_words_than_before():
@@ -29,7 +29,7 @@ def test_no_package_uses_more_avoided_words_than_before():
 
 
 def test_help_of_every_option_is_one_or_two_sentences():
-    long = [f"{name}: {text}" for name, text in help_texts(program, click.Context(program), "whatif")
+    long = [f"{name}: {text}" for name, text in help_texts()
             if len(text.split()) > MOST_WORDS or text.rstrip()[-1] not in ".)]"]  # fmt: skip
     assert not long, "\n".join(long)
 

@@ -1,9 +1,9 @@
-"""Groups of commands in modules that are imported when a command is used."""
+"""Groups of commands in modules that are imported when a command is used, and walks over groups."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -36,3 +36,21 @@ class LazyGroup(click.Group):
         added = {name: command.get_short_help_str(limit) for name, command in sorted(self.commands.items())}
         with formatter.section(self.title):
             formatter.write_dl(list(({name: verb.help for name, verb in self.verbs.items()} | added).items()))
+
+
+def contexts_below(context: click.Context) -> Iterator[click.Context]:
+    """Contexts of all commands below a group, each before those below it."""
+    group = context.command
+    if not isinstance(group, click.Group):
+        return
+    for name in group.list_commands(context):
+        if command := group.get_command(context, name):
+            below = click.Context(command, info_name=name, parent=context)
+            yield below
+            yield from contexts_below(below)
+
+
+def option_records(context: click.Context) -> list[tuple[str, str]]:
+    """Names and help of the options of a command, without those that have no help."""
+    records = (option.get_help_record(context) for option in context.command.params)
+    return [record for record in records if record and record[1]]

@@ -11,6 +11,7 @@ from click.shell_completion import ShellComplete, get_completion_class
 
 from whatif import __version__
 from whatif.cli.echo import echo
+from whatif.cli.lazy_group import contexts_below, option_records
 
 MAN: Final = "man"
 _VARIABLE: Final = "_WHATIF_COMPLETE"
@@ -37,25 +38,15 @@ def command(context: click.Context, kind: str) -> None:
 
 def man_page(root: click.Context) -> Iterator[str]:
     """Man page of the program in roff: every verb with its arguments and options."""
-    program = root.command
     yield f'.TH WHATIF 1 "" "whatif {__version__}" "User Commands"'
     yield ".SH NAME\nwhatif \\- what-if explorer for HPC machines and applications"
     yield f".SH SYNOPSIS\n.B whatif\n{_roff('VERB [OPTIONS] ..')}"
-    yield f".SH DESCRIPTION\n{_roff(program.epilog or '')}\n.SH VERBS"
-    yield from _verbs(program, click.Context(program, info_name="whatif"))
-
-
-def _verbs(group: click.Command, context: click.Context) -> Iterator[str]:
-    if not isinstance(group, click.Group):
-        return
-    for name in group.list_commands(context):
-        below = cast("click.Command", group.get_command(context, name))
-        inner = click.Context(below, info_name=name, parent=context)
-        yield f".SS {_roff(' '.join([inner.command_path, *below.collect_usage_pieces(inner)]))}"
-        yield _roff(cleandoc(below.help or "")).replace("\n\n", "\n.PP\n")
-        records = [record for option in below.params if (record := option.get_help_record(inner)) and record[1]]
-        yield from (f".TP\n.B {_roff(names)}\n{_roff(text)}" for names, text in records)
-        yield from _verbs(below, inner)
+    yield f".SH DESCRIPTION\n{_roff(root.command.epilog or '')}\n.SH VERBS"
+    for context in contexts_below(click.Context(root.command, info_name="whatif")):
+        command = context.command
+        yield f".SS {_roff(' '.join([context.command_path, *command.collect_usage_pieces(context)]))}"
+        yield _roff(cleandoc(command.help or "")).replace("\n\n", "\n.PP\n")
+        yield from (f".TP\n.B {_roff(names)}\n{_roff(text)}" for names, text in option_records(context))
 
 
 def _roff(text: str) -> str:
