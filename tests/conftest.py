@@ -31,7 +31,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark slow tests; leave out comparisons with data outside the project, whose code samples in tests/data cover."""
+    """Mark slow tests; skip comparisons with data outside the project, whose code samples in tests/data cover."""
     slow = tuple(str(ROOT / name) for name in SLOW)
     for item in items:
         if str(item.path).startswith(slow):

@@ -754,7 +754,7 @@ def test_a_patch_is_a_valid_scenario_file():
     scenario = Scenario.open("jacobi2d", platform="lassen", overrides={GPUS: "8", "application.grid.periodic": "true"})
     axis = parse_option(f"{RANKS}=1 .. 8 step 1", scenario.program, 100)
     assert toml_patch(scenario, [axis]) == (
-        "# What if jacobi2d were changed like this?\n\n"
+        "# Variant of jacobi2d.\n\n"
         'format = 1\nextends = "jacobi2d"\n\n[platform]\nextends = "lassen"\n\n[platform.node]\ngpu_count = 8\n\n'
         "[application.grid]\nperiodic = true\n\n"
         f'[sweep.rank_count]\n"{RANKS}" = "1 .. 8 step 1"\n'

@@ -86,14 +86,14 @@ def test_what_a_file_lacks_is_missing_and_told(tmp_path):
     table = read_logs(sorted(tmp_path.glob("*.*")), own(tmp_path))
     assert table.columns["time"].values.tolist()[0] == 3
     assert "b_n2.log: no `time`, taken as missing" in table.notes["warnings"]
-    assert "c.txt: no run of Solver in it, left out" in table.notes["warnings"]
+    assert "c.txt: no run of Solver, left out" in table.notes["warnings"]
 
 
 def test_files_of_several_applications_or_of_none_are_refused(tmp_path):
     with pytest.raises(UsageError, match="output of gromacs and hpcg: choose one with --pattern"):
         read_logs([*(LOGS / "gromacs").iterdir(), *(LOGS / "hpcg").iterdir()])
     with pytest.raises(
-        UsageError, match=r"README.md: output of no known application, .* known are cloverleaf, gromacs"
+        UsageError, match=r"README.md: not the output of a known application, .* known are cloverleaf, gromacs"
     ):
         read_logs([LOGS / "README.md"])
     with pytest.raises(UsageError, match="no such pattern; did you mean `lammps`"):

@@ -71,8 +71,8 @@ def test_without_a_selection_the_first_algorithm_of_each_kind_is_taken():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("mpitch", "no library `mpitch`; did you mean `mpich`"),
-        ("alreduce=ring", "no collective `alreduce`; did you mean `allreduce`"),
+        ("mpitch", "`mpitch` is not a library; did you mean `mpich`"),
+        ("alreduce=ring", "`alreduce` is not a collective; did you mean `allreduce`"),
         ("allreduce=rings", "no algorithm `rings` for allreduce; did you mean `ring`"),
     ],
 )

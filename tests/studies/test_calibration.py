@@ -354,7 +354,7 @@ def test_large_added_times_and_growth_of_one_machine_are_noted(calibrated_minife
         whatif.run(calibrated_minife, platform=name, overrides={"application.rank_count": 512})
         for name in ("lassen", "perlmutter")
     )
-    growth = "runs on lassen alone do not tell whether the added growth with the nodes is of its network"
+    growth = "runs on lassen alone do not show whether the added growth with the nodes is due to the network"
     growth = f"warning: calibration: {growth}"
     assert growth in elsewhere.notes
     assert growth not in here.notes

@@ -54,7 +54,7 @@ def test_parts_in_use_are_those_of_tables_that_the_platform_has():
     ("path", "choice", "text"),
     [
         ("application.phases.halo.model", "injection", "Gropp's form of it"),
-        ("application.phases.halo.model", "k_model", "max_rate where k is the share that leaves the node"),
+        ("application.phases.halo.model", "k_model", "max_rate where k counts only messages to other nodes"),
         ("application.grid.mapping", "file", "from `mapping_file`"),
         ("application.buffers", "host", "main memory"),
         ("application.grid.decomposition", "given", "`ranks`"),

@@ -156,7 +156,7 @@ def test_runs_give_ranks_and_nodes_and_can_be_calibrated(tmp_path):
 
 def test_runs_of_no_stated_machine_are_refused(tmp_path):
     (tmp_path / "scaling.csv").write_text("ranks,time [s]\n4,1\n")
-    with pytest.raises(UsageError, match="runs: state the machine that they are of"):
+    with pytest.raises(UsageError, match="runs: state the machine of the runs"):
         whatif.new("mine", runs=tmp_path / "scaling.csv")
 
 

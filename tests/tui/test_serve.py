@@ -246,7 +246,7 @@ def test_a_page_names_the_public_address():
         serving() as (_, port, path),
     ):
         assert hub.startswith("/whatif/")
-        assert told.startswith(f"https://hub.example{hub}\nshows ")
+        assert told.startswith(f"https://hub.example{hub}\nanyone with this link ")
         with urlopen(f"http://127.0.0.1:{port}{path}") as page:
             text = page.read().decode()
         assert f"ws://127.0.0.1:{port}{path}ws" in text

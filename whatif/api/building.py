@@ -70,7 +70,7 @@ def new(
     if gpus_per_node is not None and gpu is None:
         raise UsageError("gpus_per_node: no effect without a gpu")
     if runs is not None and Path(runs).is_file() and not parts and platform is None:
-        raise UsageError("runs: state the machine that they are of: a platform, or its parts (gpu, processor, network)")
+        raise UsageError("runs: state the machine of the runs: a platform, or its parts (gpu, processor, network)")
     return new_scenario(
         path,
         MachineParts(**parts) if parts else platform or DEFAULT_PLATFORM,  # type: ignore[arg-type]

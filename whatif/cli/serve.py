@@ -109,7 +109,7 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
     class Explorers(Server):
         async def on_startup(self, app: web.Application) -> None:
             echo(f"{url}/{token}/", err=True)
-            echo(f"shows the explorer to whoever has this link ({host}, port {port}); Ctrl+C ends it", err=True)
+            echo(f"anyone with this link can use the explorer ({host}, port {port}); Ctrl+C ends it", err=True)
 
         async def _make_app(self) -> web.Application:
             app = web.Application()

@@ -52,4 +52,4 @@ def _growth_notes(program: Program) -> Iterator[str]:
         return
     if card.platforms[0] not in platform_names(program):
         runs = f"runs on {card.platforms[0]} alone"
-        yield f"warning: calibration: {runs} do not tell whether the added growth with the nodes is of its network"
+        yield f"warning: calibration: {runs} do not show whether the added growth with the nodes is due to the network"

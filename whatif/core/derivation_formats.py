@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def plain_tree(node: Explanation, depth: int | None) -> dict[str, Any]:
-    """Node as plain data with its inputs; what it lacks is absent."""
+    """Node as plain data with its inputs; without keys for missing values."""
     found = {
         "name": node.name,
         "argument": node.parameter,

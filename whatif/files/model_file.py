@@ -118,7 +118,7 @@ def scenario_text(fit: RunsFit, model: str, platform: str, counts: RunCounts) ->
         },
         "sweep": _sweep(fit, table, counts),
     }
-    return f"# What does {response} become beyond the runs it was measured in?\n{file_text(tables)}"
+    return f"# Prediction of {response} beyond its measured runs.\n{file_text(tables)}"
 
 
 def _sweep(fit: RunsFit, table: str, counts: RunCounts) -> dict[str, dict[str, str]]:

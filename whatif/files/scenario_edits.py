@@ -89,7 +89,7 @@ def toml_patch(scenario: Scenario, axes: Sequence[Axis], base: tuple[str, Scenar
     document = _saved(scenario)
     name = extended_name(document) if base is None else base[0]
     known = {} if base is None else base[1].overrides
-    head = f"# What if {name} were changed like this?\n\n{FORMAT_LINE}\nextends = {toml_value(name)}\n"
+    head = f"# Variant of {name}.\n\n{FORMAT_LINE}\nextends = {toml_value(name)}\n"
     if scenario.platform is not None and base is None:
         head += f"platform = {toml_value(scenario.platform)}\n"
     sets = {path: text for path, text in scenario.overrides.items() if path not in known}

@@ -34,7 +34,7 @@ def trace_scenario(path: Path, platform: Platform, model: str = "") -> Document:
         "application": _application(path, machine, model),
         "sweep": _SWEEP,
     }
-    text = f"# What does {path.name} take on {machine.name}?\n{file_text(tables)}"
+    text = f"# Run time of the trace {path.name} on {machine.name}.\n{file_text(tables)}"
     return parse_document(text, shown_path(free_name(path)), path.parent)
 
 

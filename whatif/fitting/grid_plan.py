@@ -117,7 +117,7 @@ def _two_counts(runs: GridRuns, its: Any) -> str:
 
 
 def _share(runs: GridRuns, given: Mapping[str, Sequence[Any]], processes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Share of the halo that leaves the node, and ranks on a node: stated, or as in runs of as many processes.
+    """Share of the halo sent to other nodes, and ranks on a node: stated, or as in runs of as many processes.
 
     The share for other numbers follows from the ranks on a node; if they are unknown, it is that of the largest run.
     """

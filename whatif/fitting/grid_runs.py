@@ -65,7 +65,7 @@ class GridRuns:
     halo_cells: FloatArray
     """Halo cells of one process; 0 if not stated."""
     share: FloatArray
-    """Share of the halo that leaves the node; 1 if the ranks on a node are not stated."""
+    """Share of the halo sent to other nodes; 1 if the ranks on a node are not stated."""
     ranks_per_node: FloatArray
     """NaN if not stated."""
     case: NDArray[Any]

@@ -25,7 +25,7 @@ from whatif.table import Table
 MOST_LOGS: Final = 100_000
 """Files read together."""
 LONGEST: Final = 500
-"""Letters of a line that are searched."""
+"""Characters of a line that are searched."""
 _FOLDER: Final = Path(str(files("whatif.importers") / "log_patterns"))
 Row = dict[str, str]
 """Texts of one run by column."""
@@ -204,7 +204,7 @@ def read_logs(paths: Sequence[Path], pattern: str | None = None) -> Table:
     for path in paths:
         recognised = known or _recognised(path, candidates)
         if recognised is None:
-            warnings.append(f"{shown_path(path)}: output of no known application, left out")
+            warnings.append(f"{shown_path(path)}: not the output of a known application, left out")
         else:
             found.append((path, recognised))
     names = list(dict.fromkeys(one.name for _, one in found))
@@ -237,7 +237,7 @@ def _table(paths: Sequence[Path], pattern: Pattern, warnings: list[str]) -> Tabl
     for path in paths:
         runs = pattern.runs(_lines(path), path.name)
         if not runs:
-            warnings.append(f"{shown_path(path)}: no run of {pattern.spec.title} in it, left out")
+            warnings.append(f"{shown_path(path)}: no run of {pattern.spec.title}, left out")
         rows += runs
         sources += [shown_path(path)] * len(runs)
     if not rows:

@@ -272,7 +272,7 @@ def _pivoted(values: Values, metric: str, value: str, file: str, warnings: list[
         raise refuse(file, f"`{metric}` holds more than {MOST_COLUMNS:,} names of metrics")
     first = np.unique(run, return_index=True)[1]
     if len(names) > 1 and len(first) == len(run):
-        warnings.append(f"{file}: no run has two metrics: `--columns` leaves out a column that differs from row to row")
+        warnings.append(f"{file}: no run has two metrics: omit a column that differs from row to row by `--columns`")
     wide: Values = {key: values[key][first] for key in keys}
     if frame[REPETITION].max() > 1 and REPETITION not in wide:
         wide[REPETITION] = frame[REPETITION].to_numpy()[first]

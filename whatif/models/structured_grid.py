@@ -65,7 +65,7 @@ def communication_time_with_reduction(
 
 @model("f = 1 for one rank per node, 0 on one node, else 1/2", "row-wise partition of Sharif et al., section V.F")
 def inter_node_share(process_count: Count, ranks_per_node: Count) -> Fraction:
-    """Share of the halo of a process that leaves its node, in a row-wise partition over consecutive ranks.
+    """Share of the halo of a process sent to other nodes, in a row-wise partition over consecutive ranks.
 
     Each process exchanges half of its halo with its predecessor and half with its successor. The slowest is the
     process at the edge of a node, which sends one half to another node. `process_count` is P, `ranks_per_node` the
@@ -90,7 +90,7 @@ def communication_time_by_distance(
 ) -> Seconds:
     """Communication time of one iteration by distance: `H (f / K_b + (1 - f) / K_n) + O_l + O_n + lg(P) K_r`.
 
-    `inter_node_fraction` is f, the share of the H halo cells that leaves the node, at K_b = `halo_rate` with latency
+    `inter_node_fraction` is f, the share of the H halo cells sent to other nodes, at K_b = `halo_rate` with latency
     O_l = `latency`; the rest stays inside, at K_n = `intra_node_halo_rate` with O_n = `intra_node_latency`. Each
     latency counts only if there is such an exchange; the two exchanges are sequential. `reduction_time` is K_r.
     Elementwise over any broadcastable shapes; valid for 0 ≤ f ≤ 1, rates > 0. Source: Sharif et al., Eq. 6; section V

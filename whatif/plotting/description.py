@@ -90,7 +90,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class PlotMark:
-    """Marked point with a glyph and a word; a NaN y is a point on the x axis; an empty glyph leaves the word alone."""
+    """Marked point with a glyph and a word; y = NaN: a point on the x axis; glyph = "": only the word."""
 
     x: float
     y: float

@@ -16,30 +16,24 @@ from whatif.plotting.description import SERIES_STYLES
 
 TILES: Final = tuple(f"tile-{number}" for number in range(1, 6))
 
-LIGHT: Final = (
-    {
-        "ground": "#ffffff",
-        "ink": "#1c2430",
-        "muted": "#505b6a",
-        "faint": "#9aa3af",
-        "rule": "#dfe3e8",
-        "baseline": "#6e7683",
-    }
-    | dict(zip(SERIES_STYLES, ("#0074c6", "#ba4e0a", "#187159", "#8f388b", "#684904", "#2b313b"), strict=True))
-    | dict(zip(TILES, ("#cfe3f6", "#fbe3cc", "#d3eadf", "#f0daee", "#e8e6d5"), strict=True))
-)
-DARK: Final = (
-    {
-        "ground": "#14181d",
-        "ink": "#e6e9ee",
-        "muted": "#aeb6c1",
-        "faint": "#717b88",
-        "rule": "#2b323b",
-        "baseline": "#8d96a3",
-    }
-    | dict(zip(SERIES_STYLES, ("#52baf6", "#ff862a", "#91c27f", "#e490c5", "#f0e442", "#c6ccd6"), strict=True))
-    | dict(zip(TILES, ("#173a56", "#53351a", "#1e4436", "#4b2b48", "#42402a"), strict=True))
-)
+COLOUR_NAMES: Final = ("ground", "ink", "muted", "faint", "rule", "baseline", *SERIES_STYLES, *TILES)
+"""Names of the colours of `LIGHT` and `DARK`, in their order."""
+
+
+def _colours(text: str) -> dict[str, str]:
+    return dict(zip(COLOUR_NAMES, text.split(), strict=True))
+
+
+LIGHT: Final = _colours("""
+    #ffffff #1c2430 #505b6a #9aa3af #dfe3e8 #6e7683
+    #0074c6 #ba4e0a #187159 #8f388b #684904 #2b313b
+    #cfe3f6 #fbe3cc #d3eadf #f0daee #e8e6d5
+""")
+DARK: Final = _colours("""
+    #14181d #e6e9ee #aeb6c1 #717b88 #2b323b #8d96a3
+    #52baf6 #ff862a #91c27f #e490c5 #f0e442 #c6ccd6
+    #173a56 #53351a #1e4436 #4b2b48 #42402a
+""")
 LINES: Final = (
     "solid",
     (0, (6, 2)),

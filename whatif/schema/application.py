@@ -116,7 +116,7 @@ class HaloPhase(StrictTable):
     """An exchange of halos."""
     model: HaloModel
     """postal: latency and bandwidth of a message; max_rate: the same, with the bandwidth of k ranks on a node;
-    injection: Gropp's form of it; k_model: max_rate where k is the share that leaves the node; loggp: latency,
+    injection: Gropp's form of it; k_model: max_rate where k counts only messages to other nodes; loggp: latency,
     overheads and gaps; node_aware: ranks handle their own messages, nodes their outgoing bytes."""
     neighbours: Literal["faces", "all"]
     """faces: 2 per dimension; all: edges and corners too (8 in two dimensions, 26 in three)."""

@@ -36,7 +36,7 @@ class Operation:
     cost: int
     """Row of the costs of a send, distance · 3 + protocol."""
     bundle: int
-    """Bundle of a send that leaves its node; else `NONE`."""
+    """Bundle of a send to another node; else `NONE`."""
     need: int
     start: float = 0.0
     """Until it starts, when its dependencies are met."""

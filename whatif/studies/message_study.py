@@ -115,7 +115,7 @@ def sending_phase(curves: MessageCurves, name: str | None) -> PhaseMessages | No
     phases = {item.phase: item for item in curves.phases}
     if name is not None and name not in phases:
         known = did_you_mean(name, phases) or (f"; phases with messages: {', '.join(phases)}" if phases else "")
-        raise UsageError(f"`{name}` is no phase that sends messages{known}")
+        raise UsageError(f"`{name}` is not a phase that sends messages{known}")
     return phases[name] if name is not None else next(iter(phases.values()), None)
 
 

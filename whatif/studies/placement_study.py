@@ -12,6 +12,7 @@ from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.plotting.tiles import TileMap
 from whatif.schema.application import HaloPhase
+from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.studies.placement_layout import PlacementPicture, placement_picture
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
@@ -21,12 +22,6 @@ MOST_DRAWN: Final = 64
 """Most rows and columns of a picture; of a larger grid it is the window around the busiest node."""
 MOST_LISTED: Final = 1024
 """Most rows and columns of a table."""
-SENT: Final = {
-    "intra_socket": "stays in the socket",
-    "inter_socket": "crosses sockets",
-    "inter_node": "leaves the node",
-}
-"""Words for the messages of a node, by their distance."""
 _COLUMNS: Final = dict.fromkeys(("rank", "node", "socket", "row", "column", "busiest"), ONE)
 
 
@@ -88,13 +83,7 @@ def part_words(found: PlacementPicture) -> str:
 
 
 def busiest_words(found: PlacementPicture) -> str:
-    """Messages of the busiest node by what they do."""
-    sent = ", ".join(f"{count} {_of_several(SENT[distance])}" for distance, count in found.sent.items())
+    """Messages of the busiest node by their distance."""
+    sent = ", ".join(f"{count} {DISTANCE_LABELS[distance]}" for distance, count in found.sent.items())
     total = counted(sum(found.sent.values()), "message")
     return f"busiest node {found.busiest_node} of {found.node_count}, {total} an exchange: {sent}"
-
-
-def _of_several(words: str) -> str:
-    """A verb in the plural: `stays in the socket` is `stay in the socket`."""
-    verb, _, rest = words.partition(" ")
-    return f"{verb.removesuffix('es') if verb == 'crosses' else verb.removesuffix('s')} {rest}"

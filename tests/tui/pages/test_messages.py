@@ -395,9 +395,9 @@ def test_the_words_count_what_the_busiest_node_sends():
     async def check(driver):
         seen = driver.words()
         assert "■ busiest node 6 of 256 · socket 1 + socket 2" in seen
-        assert "■ stays in the socket 8 33%" in seen
-        assert "■ crosses sockets 2 8%" in seen
-        assert "■ leaves the node 14 58%" in seen
+        assert "■ in a socket 8 33%" in seen
+        assert "■ across sockets 2 8%" in seen
+        assert "■ across nodes 14 58%" in seen
         assert "ranks that share a node: rows x, columns y" in seen
 
     drive(check, size=(300, 80))

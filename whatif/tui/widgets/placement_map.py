@@ -14,11 +14,12 @@ from textual.message import Message
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.description import BarSegment, StackedBar, shorten, text_cells
 from whatif.plotting.tiles import COLOURS
+from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.studies.placement_layout import PlacementPicture
-from whatif.studies.placement_study import SENT
 from whatif.tui.widgets.breakdown import bar_legend, bar_runs, legend_runs
 from whatif.tui.widgets.picture import Picture
 from whatif.units import ONE
+from whatif.vocabulary import DISTANCES
 
 _SIGNS: Final = "·+ox#*"
 _WIDEST: Final = 16
@@ -44,7 +45,7 @@ def room_for_ranks(width: int, height: int) -> tuple[int, int]:
 def _word_lines(width: int, height: int) -> int:
     """Words, a bar and its legend, or what of them leaves most of the screen to the map."""
     words = 2 if width >= 2 * _WORD_WIDTH else 4
-    legend = -(-len(SENT) // max(1, width // _WORD_WIDTH))
+    legend = -(-len(DISTANCES) // max(1, width // _WORD_WIDTH))
     return min(words + 1 + legend, 2 * height // 5)
 
 
@@ -122,8 +123,10 @@ def _words(picture: PlacementPicture, width: int, *, letters: bool, signs: bool)
     if signs and sockets > 1:
         named = (f"{_SIGNS[number % len(_SIGNS)]} socket {number + 1}" for number in range(sockets))
         words.append(TextRun("  ".join(named), "label"))
-    bar = StackedBar(tuple(BarSegment(SENT[distance], count) for distance, count in picture.sent.items()), ONE)
-    legend = legend_runs(bar_legend(bar), width, len(SENT))
+    bar = StackedBar(
+        tuple(BarSegment(DISTANCE_LABELS[distance], count) for distance, count in picture.sent.items()), ONE
+    )
+    legend = legend_runs(bar_legend(bar), width, len(DISTANCES))
     return [*flowing([(word,) for word in words], width), bar_runs(bar, width), *legend]
 
 
