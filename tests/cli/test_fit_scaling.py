@@ -1,18 +1,10 @@
-"""`whatif fit scaling` on the command line: the commands and the output of docs/scaling.md, formats, exit codes."""
+"""`whatif fit scaling` on the command line: formats, exit codes."""
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
 
 import pytest
-
-from tests.paths import ROOT
-
-PAGE = (ROOT / "docs" / "scaling.md").read_text()
-COMMANDS = re.search(r"```sh\n(.*?)```", PAGE, re.DOTALL)[1].splitlines()
-SHOWN = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)[1]
 
 
 @pytest.fixture
@@ -21,19 +13,6 @@ def runs(tmp_path):
     path = tmp_path / "runs.csv"
     path.write_text("\n".join(["nodes,total_time [s]", *rows, ""]))
     return path
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_of_the_page(command, runs, whatif_main):
-    code, out, err = whatif_main(*shlex.split(command, comments=True)[1:])
-    assert code == 0
-    assert out
-    assert "largest counts of 1 series" in err
-
-
-def test_output_of_the_page(runs, whatif_main):
-    _, out, err = whatif_main("fit", "scaling", runs.name, "--predict", "nodes=64")
-    assert [line.rstrip() for line in SHOWN.splitlines()] == [line.rstrip() for line in (err + out).splitlines()]
 
 
 def test_json_has_rows_with_an_interval_and_a_model(runs, whatif_main):

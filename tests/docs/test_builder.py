@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
-import shutil
 
 import whatif
 from tests.driver import drive
@@ -14,10 +12,8 @@ from whatif.tui.phase_commands import PHASE_LINES
 from whatif.tui.widgets.phase_keys import PHASE_KEYS
 
 PAGE = (ROOT / "docs" / "builder.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+BLOCKS = re.findall(r"^```(\w*)[^\n]*\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 (JOURNAL,) = (text for kind, text in BLOCKS if not kind)
-(COMMANDS,) = (text for kind, text in BLOCKS if kind == "sh")
-RUNS = "nodes,ranks,time [s]\n1,4,1.2\n2,8,1.4\n4,16,1.9\n"
 
 
 def test_journal_of_the_page_replays(tmp_path):
@@ -31,20 +27,6 @@ def test_journal_of_the_page_replays(tmp_path):
         assert "# Messages of main memory, as in the paper." in text
 
     drive(check, replay=JOURNAL.splitlines())
-
-
-def test_commands_of_the_page(whatif_main, tmp_path):
-    """One after another, where a profile and runs of the reader lie."""
-    shutil.copy(ROOT / "tests" / "data" / "profiles" / "ahead" / "lammps_summit.nvvp", tmp_path / "lammps.nvvp")
-    (tmp_path / "scaling.csv").write_text(RUNS)
-    for command in COMMANDS.splitlines():
-        words = shlex.split(command)
-        assert words[0] == "whatif"
-        code, _, err = whatif_main(*words[1:])
-        assert code == 0, err
-    assert {"mine.toml", "mine_machine.toml", "traced.toml", "measured_runs.csv"} <= {
-        path.name for path in tmp_path.iterdir()
-    }
 
 
 def test_motifs_of_the_page_are_those_of_the_program():

@@ -19,6 +19,8 @@ PICTURES = ROOT / "screenshots"
 @pytest.mark.parametrize("path", sessions(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_sessions_print_what_the_page_shows(path, whatif_main, tmp_path):
     shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True)
+    for folder in ("tests", "validation"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     page = path.read_text(encoding="utf-8")
     now = replayed(page, whatif_main, tmp_path)
     if WRITE:

@@ -173,7 +173,7 @@ def test_logs_become_a_file_that_fits_and_validations_read(whatif_main, tmp_path
     assert {float(row["measured [s]"]) for row in rows} == {42.8, 74.2, 137.9, 263.4, 512.6}
 
 
-def test_the_pattern_and_the_output_in_the_documentation_are_valid(tmp_path, whatif_main, monkeypatch):
+def test_the_pattern_in_the_documentation_is_valid(tmp_path):
     text = (ROOT / "docs" / "runs.md").read_text()
     (example,) = re.findall(r"```toml\n(title.*?)```", text, re.DOTALL)
     (tmp_path / "a_n4.txt").write_text(
@@ -185,6 +185,3 @@ def test_the_pattern_and_the_output_in_the_documentation_are_valid(tmp_path, wha
     assert found == {
         "time": 120, "io_time": 0.012, "span": 0.25, "nodes": 4, "rows": 3, "columns": 5, "cells": 15, "version": "3",
     }  # fmt: skip
-    monkeypatch.chdir(ROOT)
-    out = whatif_main("import", "logs", "tests/data/hpl/hpccoutf.txt")[1]
-    assert all(f"    {line}" in text for line in out.splitlines())
