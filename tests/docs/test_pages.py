@@ -19,6 +19,7 @@ PICTURES = ROOT / "screenshots"
 @pytest.mark.parametrize("path", sessions(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_sessions_print_what_the_page_shows(path, whatif_main, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LINES", "24")
     shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True)
     for folder in ("tests", "validation"):
         (tmp_path / folder).symlink_to(ROOT / folder)
