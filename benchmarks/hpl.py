@@ -6,14 +6,13 @@ The times of the emulator were published with its predictions (`simulation_time`
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable, Iterator
 from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.measure import Row, median_seconds
+from benchmarks.measure import Row, median_seconds, peak_memory
 from whatif.linpack.simulation import loop_kernel, solve_kernel
 from whatif.linpack.simulation import simulator as module
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, RowSwap
@@ -56,13 +55,16 @@ def small_run(matrix_size: int) -> Callable[[], object]:
 
 
 def _stampede() -> Iterator[Row]:
-    run = Configuration(3_875_000, 1024, 77, 78, Broadcast.LONG_MODIFIED, 0, RowSwap.BINARY_EXCHANGE)
-    machine = _machine(run.rank_count, 1)
-    seconds = _processor_seconds(lambda: simulate(run, machine))
+    seconds = _processor_seconds(_simulate_stampede)
     yield _row("HPL on Stampede, N = 3,875,000", seconds, EMULATOR_STAMPEDE, "SimGrid's emulation, 62 h")
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    memory = peak_memory(_simulate_stampede)
     ratio = EMULATOR_STAMPEDE_MEMORY / memory
-    yield Row("peak memory of these runs", f"{memory / 1e6:.0f} MB", "19 GB", ratio, "SimGrid's emulation")
+    yield Row("peak memory of this run", f"{memory / 1e6:.0f} MB", "19 GB", ratio, "SimGrid's emulation")
+
+
+def _simulate_stampede() -> None:
+    run = Configuration(3_875_000, 1024, 77, 78, Broadcast.LONG_MODIFIED, 0, RowSwap.BINARY_EXCHANGE)
+    simulate(run, _machine(run.rank_count, 1))
 
 
 def _plain() -> Row:

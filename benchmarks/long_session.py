@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.explorer import cpu_to_first_frame
-from benchmarks.measure import Row
+from benchmarks.measure import Row, memory
 from benchmarks.model import BANDWIDTH, MEMORY
 from benchmarks.screen import SIZE, Watched
 from whatif.core.scenario import Scenario
@@ -36,13 +36,7 @@ async def _hour(folder: Path) -> float:
             await pilot.pause()
         if app.state.session.program.parameters[MEMORY].text() != f"{700 + (EDITS - 1) % 100} GB/s":
             raise RuntimeError("the edits were not performed")
-    return _resident()
-
-
-def _resident() -> float:
-    """Resident memory of this process in MB."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return float(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) * 1024 / 1e6
+    return memory("VmRSS") / 1e6
 
 
 def main() -> None:
@@ -54,8 +48,8 @@ def main() -> None:
 def long_session() -> Iterator[Row]:
     """Memory after 2,000 edits on all pages."""
     words = [sys.executable, "-m", "benchmarks.long_session"]
-    memory = float(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
-    yield Row(f"memory after {EDITS:,} edits on all pages", f"{memory:.0f} MB", "110 MB", 110 / memory, "the target")
+    size = float(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    yield Row(f"memory after {EDITS:,} edits on all pages", f"{size:.0f} MB", "110 MB", 110 / size, "the target")
 
 
 def large_library() -> Iterator[Row]:

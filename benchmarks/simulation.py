@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import resource
 import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks.measure import Row, median_seconds
+from benchmarks.measure import Row, median_seconds, peak_memory
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 
 PEER = 1.7e6
@@ -42,7 +40,7 @@ def replaying() -> Iterator[Row]:
         PEER_ALLTOALL_TIME / seconds,
         "LogGOPSim, as its data's README states",
     )
-    yield _memory()
+    yield Row("replay 10^7 operations, all memory", f"{peak_memory(_ten_million) / 1e9:.2f} GB")
 
 
 def _events(what: str, schedule: Schedule) -> Row:
@@ -63,18 +61,8 @@ def _replay_of(schedule: Schedule) -> Callable[[], object]:
     return lambda: replay(schedule, Places(node, node), loggops_costs())
 
 
-def _memory() -> Row:
-    """Peak memory of a replay in its own process."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        seconds, peak = pool.apply(_ten_million)
-    return Row("replay 10^7 operations, all memory", f"{peak / 1e9:.2f} GB", f"{seconds:.1f} s")
-
-
-def _ten_million() -> tuple[float, float]:
-    action = _replay_of(general_trace(1000, 1000))
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def _ten_million() -> None:
+    _replay_of(general_trace(1000, 1000))()
 
 
 def loggops_costs() -> Costs:
