@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from whatif.api.causes import differences as differences
     from whatif.api.causes import sensitivity as sensitivity
     from whatif.api.common import load as load
+    from whatif.api.common import resumable as resumable
     from whatif.api.decisions import budget as budget
     from whatif.api.decisions import compare as compare
     from whatif.api.decisions import scale as scale
@@ -84,7 +85,7 @@ __version__ = "0.1.0"
 EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.building": ("new",),
     "whatif.api.causes": ("diff", "differences", "sensitivity"),
-    "whatif.api.common": ("load",),
+    "whatif.api.common": ("load", "resumable"),
     "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
     "whatif.api.fits": (

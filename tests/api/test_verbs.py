@@ -26,7 +26,7 @@ FUNCTIONS = {
 """Functions of verbs whose path is not their name: `list` is a type of Python, `schema` and `show` say too little."""
 PRESENTATION = {"file_format", "output", "plot", "relative"}
 """Options that choose how a result is shown, and where it is written."""
-NO_VERBS = {"load"}
+NO_VERBS = {"load", "resumable"}
 """Functions that prepare the arguments of others, or write their inputs as a scenario."""
 _PLATFORM_FILE = {"extends", "points", "source"}
 _MODEL_FILE = {"platform", "scenario", "source"}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from whatif import __version__
+from whatif.core.evaluate import VALUE_OF_TERM
 from whatif.core.overrides import checked_overrides
 from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario, named_platform
@@ -26,6 +29,7 @@ __all__ = [
     "load",
     "named_platform",
     "open_source",
+    "resumable",
     "sampling_of",
 ]
 
@@ -98,3 +102,30 @@ def _share(name: str, share: Share) -> float:
     if number > 1 and "%" not in str(share):
         raise UsageError(f"`{name}={share}` is {number:.0%}; did you mean `{name}={share}%`?")
     return number
+
+
+@contextmanager
+def resumable(path: str | Path | None) -> Iterator[None]:
+    """Context in which slow values, such as simulated times, are kept in a file: what was interrupted continues there.
+
+    Values are those of the same files, changes and inputs; the file is created where it does not exist. Without a path
+    nothing is kept. Raise `UsageError` for a file of another version or one that cannot be written, `InvalidFileError`
+    for another file.
+
+    >>> import tempfile, whatif
+    >>> with tempfile.TemporaryDirectory() as folder, whatif.resumable(f"{folder}/seek.jsonl"):
+    ...     found = whatif.seek("jacobi2d", "application.rank_count=6, 12, 24", minimise="iteration_time",
+    ...                         overrides={"application.communication": "simulated"})
+    >>> found.values
+    {'application.rank_count': 6.0}
+    """
+    if path is None:
+        yield
+        return
+    from whatif.files.kept_terms import KeptTerms
+
+    token = VALUE_OF_TERM.set(KeptTerms(Path(path), __version__))
+    try:
+        yield
+    finally:
+        VALUE_OF_TERM.reset(token)

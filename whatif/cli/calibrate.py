@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from whatif.cli.options import overrides_of, scenario_options
+from whatif.cli.options import log_option, overrides_of, scenario_options
 from whatif.cli.output import Output, output_options
 from whatif.limits import CORRECTIONS, TABLE_FORMATS
 
@@ -18,6 +18,7 @@ from whatif.limits import CORRECTIONS, TABLE_FORMATS
               help="CSV file of measured runs.  [default: that of the scenario]")  # fmt: skip
 @click.option("--correct", "corrections", multiple=True, type=click.Choice(CORRECTIONS),
               help="Use these corrections instead of those that lower the error at held-out runs.")  # fmt: skip
+@log_option
 @output_options(picture=False, formats=(*TABLE_FORMATS, "toml"))
 def command(scenario: str, overrides: tuple[str, ...], output: Output, **options: Any) -> None:
     """Determine corrections of SCENARIO from measured runs: factors of kernels, of messages, of sharing and congestion,

@@ -61,6 +61,25 @@ def scenario_options(command: Command) -> Command:
     return click.argument("scenario", shell_complete=_shipped("scenarios"))(question_options(command))
 
 
+def log_option(command: Command) -> Command:
+    """`--log`: the command runs, and writes its output, while slow values are kept in a file."""
+
+    @click.option(
+        "--log",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Keep slow values, such as simulated times, in this file; the same command continues from it.",
+    )
+    @wraps(command)
+    def logged(*arguments: Any, log: Path | None, **others: Any) -> Any:
+        from whatif.api.common import resumable
+
+        with resumable(log):
+            return command(*arguments, **others)
+
+    return cast("Command", logged)
+
+
 def uncertainty_options(command: Command) -> Command:
     """`--samples`, `--seed`, `--level` and `--spread`, handed to the command as the library takes them."""
 

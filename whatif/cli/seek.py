@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import parse_sets, scenario_options
+from whatif.cli.options import log_option, parse_sets, scenario_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.study_output import progress
 from whatif.errors import UsageError
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
               help="Most points per combination of choices; by default 20000, or if each is simulated 200, with "
               "--pareto 100.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**31), metavar="N", help="Random seed.  [default: 0]")
+@log_option
 @output_options(plot="Draw the result of --equal-to or --pareto.")
 def command(
     scenario: str, vary: tuple[str, ...], targets: tuple[str, ...], minimise: str | None, maximise: str | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import parse_sets, scenario_options, uncertainty_options
+from whatif.cli.options import log_option, parse_sets, scenario_options, uncertainty_options
 from whatif.cli.output import Output, output_options
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
                    "values.")  # fmt: skip
 @uncertainty_options
 @click.option("--all", "everything", is_flag=True, help="Include parameters without effect.")
+@log_option
 @output_options()
 def command(
     scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], result: str,

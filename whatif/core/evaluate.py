@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -21,6 +21,8 @@ from whatif.units import Dimension, format_quantity
 
 Values = dict[str, FloatArray]
 Texts = NDArray[np.object_]
+Called = tuple[FloatArray, Texts | None]
+"""Value of a term, and the reasons for points without a value, if it reports any."""
 REFUSED: Final[ContextVar[list[Texts]]] = ContextVar("REFUSED")
 """Reasons why points have no number, from the term that is being evaluated: texts [point], empty for a number."""
 
@@ -121,6 +123,7 @@ def evaluate(
     `swept` gives parameters as arrays of shape (1, .., n, .., 1), one position for each axis of the grid; a swept
     expression parameter is replaced. Infeasible points do not raise: their columns are NaN, with a reason.
     """
+    value_of = VALUE_OF_TERM.get()
     values = parameter_values(program) | dict(swept or {})
     changed = {name for name, array in values.items() if previous is None or _differs(array, previous.values.get(name))}
     seconds = dict(previous.seconds) if previous is not None else {}
@@ -135,7 +138,7 @@ def evaluate(
                 refusals |= {key: texts for key, texts in previous.refusals.items() if key == name}
             else:
                 began = time.perf_counter()
-                values[name], reasons = _called(program, term, values)
+                values[name], reasons = value_of(program, term, values)
                 if reasons is not None:
                     refusals[name] = reasons
                 seconds[name] = max(time.perf_counter() - began, seconds.get(name, 0.0))
@@ -149,14 +152,20 @@ def _differs(array: FloatArray, before: FloatArray | None) -> bool:
     return before is None or (array is not before and not np.array_equal(array, before))
 
 
-def _called(program: Program, term: Term, values: Values) -> tuple[FloatArray, Texts | None]:
-    """Value of a term, and the reasons for points without a value, if it reports any."""
+def value_of_term(program: Program, term: Term, values: Values) -> Called:
+    """Value of a term, computed."""
     reported: list[Texts] = []
     token = REFUSED.set(reported)
     try:
         return call(program, term, values), reported[0] if reported else None
     finally:
         REFUSED.reset(token)
+
+
+VALUE_OF_TERM: Final[ContextVar[Callable[[Program, Term, Values], Called]]] = ContextVar(
+    "VALUE_OF_TERM", default=value_of_term
+)
+"""Function that evaluates a term; another one may know values from an earlier run."""
 
 
 def _possible(program: Program, values: Values) -> FloatArray | None:
