@@ -31,6 +31,7 @@ NO_VERBS = {"load", "resumable"}
 _PLATFORM_FILE = {"extends", "points", "source"}
 _MODEL_FILE = {"platform", "scenario", "source"}
 WRITING = {
+    "calibrate": {"log"},
     "fit_collectives": _PLATFORM_FILE,
     "fit_gpu": _PLATFORM_FILE,
     "fit_grid": _MODEL_FILE | {"case"},
@@ -41,11 +42,13 @@ WRITING = {
     "fit_transfer": _PLATFORM_FILE,
     "hpl": {"save"},
     "run": {"runs"},
+    "seek": {"log"},
+    "sensitivity": {"log"},
     "simulate": {"timeline"},
     "tune_grid": {"save"},
     "tune_hpl": {"write_input"},
 }
-"""Options of files that a verb writes besides its table: parameters of a method of the result."""
+"""Options of files that a verb writes besides its table: parameters of a method of the result, or of `resumable`."""
 CALLBACKS = {"observer", "progress"}
 """Parameters that report the progress, which a verb shows on the terminal."""
 
