@@ -12,6 +12,7 @@ from whatif.files import kept_terms
 
 VARY = {"application.rank_count": [6, 12, 24], "platform.node.gpu_count": [1, 2, 4]}
 SIMULATED = {"application.communication": "simulated"}
+LATENCY = {"platform.network.inter_node.postal.eager.latency": "x10"}
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +62,9 @@ def test_interrupted_search_continues_with_the_same_answer(tmp_path, computed):
 def test_changed_inputs_are_computed_again(tmp_path, computed):
     sought(tmp_path / "log.jsonl")
     computed.clear()
-    changed = sought(tmp_path / "log.jsonl", **{"platform.network.inter_node.postal.eager.latency": "x10"})
+    changed = sought(tmp_path / "log.jsonl", **LATENCY)
     assert "halo.simulated_time" in computed
-    assert changed.equals(sought(tmp_path / "other.jsonl", **{"platform.network.inter_node.postal.eager.latency": "x10"}))
+    assert changed.equals(sought(tmp_path / "other.jsonl", **LATENCY))
 
 
 def test_changed_trace_is_computed_again(tmp_path, computed):
