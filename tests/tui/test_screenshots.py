@@ -15,6 +15,7 @@ FOLDER = ROOT / "screenshots"
 DRAWN = (
     "why", "which", "training", "serving",
     "roofline_minife", "messages_minimd", "placement_jacobi2d", "domains_jacobi2d", "timeline_jacobi2d",
+    "ranks_tree",
 )  # fmt: skip
 """Pictures that commands of the documentation write: tests/docs/test_pages.py."""
 WRITE = os.environ.get("WHATIF_WRITE_SCREENSHOTS") == "1"

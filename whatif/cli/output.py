@@ -23,6 +23,7 @@ from whatif.plain_text import is_plain
 if TYPE_CHECKING:
     from whatif.plotting.boxes import Box
     from whatif.plotting.description import Description
+    from whatif.plotting.lanes import LaneChart
     from whatif.plotting.presentable import Presentable
     from whatif.plotting.tiles import TileMap
     from whatif.table import Table
@@ -125,7 +126,7 @@ class Output:
             self.print_table(result.readable_table())
         else:
             # Bar charts are drawn into files only: their verbs have no --plot.
-            show_picture(cast("Description | Box | TileMap", result.picture()))
+            show_picture(cast("Description | Box | TileMap | LaneChart", result.picture()))
 
     def print_table(self, table: Table, optional: Sequence[Collection[str]] = ()) -> None:
         """Write a table; a narrow terminal omits the first groups of optional columns."""
@@ -180,7 +181,7 @@ def output_options(
     return decorate
 
 
-def show_picture(picture: Description | Box | TileMap) -> None:
+def show_picture(picture: Description | Box | TileMap | LaneChart) -> None:
     """Draw a plot in the size of the terminal, in colours unless stdout is a file."""
     from whatif.plotting.terminal import terminal_picture
 

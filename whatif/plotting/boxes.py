@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from whatif.plotting.cells import TextRun
+from whatif.plotting.cells import Line, TextRun
 from whatif.plotting.description import shorten, text_cells
 
 _THIN: Final = ("┌", "─", "┐", "│", "└", "┘")
 _THICK: Final = ("┏", "━", "┓", "┃", "┗", "┛")
 _NARROWEST: Final = 24
 """Columns below which a box is a line, without a frame."""
-Line = list[TextRun]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,11 @@ class TextRun(NamedTuple):
     text: str
     style: str = ""
     fill: str = ""
+
+
+Line = list[TextRun]
+_GAP: Final = 3
+"""Cells between words side by side."""
 
 
 class Cells:
@@ -80,3 +86,26 @@ class Cells:
             TextRun("".join(letters[start:stop]), names[style], names[fill])
             for start, stop, (style, fill) in zip(starts, [*starts[1:], len(letters)], styles, strict=True)
         ]
+
+
+def flowing(words: Sequence[Sequence[TextRun]], width: int) -> list[Line]:
+    """Set words side by side; one that does not fit begins another line, a longer one is shortened."""
+    lines: list[Line] = []
+    used = width
+    for word in words:
+        size = sum(len(text_cells(run.text)) for run in word)
+        if used + _GAP + size > width:
+            lines.append(_shortened(word, width))
+            used = size
+        else:
+            lines[-1] += [TextRun(" " * _GAP), *word]
+            used += _GAP + size
+    return lines
+
+
+def _shortened(word: Sequence[TextRun], width: int) -> Line:
+    line = []
+    for run in word:
+        line.append(run._replace(text=shorten(run.text, width)))
+        width -= len(text_cells(line[-1].text))
+    return line

@@ -22,6 +22,7 @@ from whatif.plotting.axis_view import axes_of, points_of
 from whatif.plotting.bars import BarChart
 from whatif.plotting.boxes import Box
 from whatif.plotting.description import Description, HeatMap, PlotDescription, PlotStack, StackedBar, shorten
+from whatif.plotting.lanes import LaneChart
 from whatif.plotting.picture_shapes import boxes_height, draw_boxes, draw_tiles, tiles_height
 from whatif.plotting.picture_style import DARK, LIGHT, settings
 from whatif.plotting.tiles import TileMap
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Drawable = Description | PlotStack | BarChart | StackedBar | TileMap | Box
+Drawable = Description | PlotStack | BarChart | StackedBar | TileMap | Box | LaneChart
 """Descriptions that can be drawn as pictures."""
 
 _WIDTH: Final = 7.2
 _HEIGHT: Final = 3.6
+_LANE: Final = 0.19
+"""Height of a lane."""
 _RATIOS: Final = (2, 1)
 """Heights of two plots, one above the other."""
 _TITLE_WIDTH: Final = 80
@@ -131,8 +134,9 @@ def _figure(description: Drawable) -> Figure:
     return figure
 
 
-def _draw_one(axes: Axes, description: Description | BarChart | StackedBar | TileMap | Box) -> None:
+def _draw_one(axes: Axes, description: Description | BarChart | StackedBar | TileMap | Box | LaneChart) -> None:
     from whatif.plotting.picture_axes import draw_bars, draw_curves, draw_heat, draw_stack
+    from whatif.plotting.picture_lanes import draw_lanes
 
     if isinstance(description, PlotDescription):
         draw_curves(axes, description)
@@ -144,11 +148,15 @@ def _draw_one(axes: Axes, description: Description | BarChart | StackedBar | Til
         draw_tiles(axes, description)
     elif isinstance(description, Box):
         draw_boxes(axes, description)
+    elif isinstance(description, LaneChart):
+        draw_lanes(axes, description)
     else:
         draw_stack(axes, description)
     if not isinstance(description, StackedBar | Box) and description.title:
-        above = (isinstance(description, BarChart) and description.legend) or (
-            isinstance(description, PlotDescription) and description.markers
+        above = (
+            isinstance(description, LaneChart)
+            or (isinstance(description, BarChart) and description.legend)
+            or (isinstance(description, PlotDescription) and description.markers)
         )
         axes.set_title(shorten(description.title, _TITLE_WIDTH), pad=28 if above else 10)
 
@@ -175,6 +183,8 @@ def _height(description: Drawable) -> float:
         return tiles_height(description)
     if isinstance(description, Box):
         return boxes_height(description)
+    if isinstance(description, LaneChart):
+        return 1.35 + _LANE * len(description.lanes.node)
     if isinstance(description, PlotStack):
         return _HEIGHT * sum(_RATIOS) / max(_RATIOS)
     return 0.75 if isinstance(description, StackedBar) else _HEIGHT

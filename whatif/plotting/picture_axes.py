@@ -50,8 +50,8 @@ def draw_curves(axes: Axes, description: PlotDescription, *, named: bool = True)
     """Draw curves, the first one on top; below them bands, above them points, and next to them the names of all."""
     points = points_of(description)
     views = axes_of(description, points)
-    _set_axis(axes, "x", views.x)
-    _set_axis(axes, "y", views.y)
+    set_axis(axes, "x", views.x)
+    set_axis(axes, "y", views.y)
     axes.grid(axis="y", color=ink("rule"), linewidth=0.8)
     ends = []
     lower: FloatArray | None = None
@@ -167,8 +167,8 @@ def draw_heat(axes: Axes, description: HeatMap, *, scale: bool = True) -> None:
     Missing values show the hatched background.
     """
     views = heat_axes(description)
-    _set_axis(axes, "x", views.x)
-    _set_axis(axes, "y", views.y)
+    set_axis(axes, "x", views.x)
+    set_axis(axes, "y", views.y)
     axes.fill([0, 1, 1, 0], [0, 0, 1, 1], transform=axes.transAxes, facecolor=ink("rule"),
               edgecolor=ink("faint"), hatch="////", linewidth=0, zorder=0)  # fmt: skip
     xs, ys = axis_space(description.xs, description.x), axis_space(description.ys, description.y)
@@ -212,7 +212,7 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
     ends = np.array([value for row in chart.rows for value in (row.start, row.end, *(row.band or ()))] or [0.0])
     # The text before a negative bar must not overlap the names.
     room = 0.15 * float(np.ptp(ends)) if ends.min() < 0 else 0.0
-    _set_axis(axes, "x", view_of(chart.x, [np.append(ends, [0.0, ends.min() - room])], roomy=True))
+    set_axis(axes, "x", view_of(chart.x, [np.append(ends, [0.0, ends.min() - room])], roomy=True))
     axes.grid(axis="x", color=ink("rule"), linewidth=0.8)
     axes.axvline(0.0, color=ink("faint"), linewidth=1, zorder=1)
     # The line of the reference must not cross the texts.
@@ -237,7 +237,7 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
     axes.set_yticks(range(len(chart.rows)), labels=[shorten(row.label, _BAR_NAME) for row in chart.rows])
     axes.tick_params(axis="y", length=0, labelcolor=ink("ink"))
     axes.spines["left"].set_visible(False)
-    _legend(axes, chart.legend)
+    draw_legend(axes, chart.legend)
 
 
 def pattern_of(style: str) -> dict[str, Any]:
@@ -252,14 +252,17 @@ def _draw_whisker(axes: Axes, at: int, band: tuple[float, float]) -> None:
     axes.plot(band, (at, at), linestyle="", marker="|", markersize=6, color=ink("ink"), zorder=4)
 
 
-def _legend(axes: Axes, meanings: Sequence[tuple[str, str]]) -> None:
+def draw_legend(axes: Axes, meanings: Sequence[tuple[str, str]], lines: Sequence[tuple[str, str]] = ()) -> None:
+    """Draw the meanings of styles of bars, and of lines, above the axes."""
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    if meanings:
-        handles = [
+    if meanings or lines:
+        handles: list[Any] = [
             Patch(label=shorten(name, _BAR_NAME), **pattern_of(style) | {"facecolor": ink(style)})
             for style, name in meanings
         ]
+        handles += [Line2D([], [], label=name, color=ink(style)) for style, name in lines]
         axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 0.99), ncols=len(handles), borderaxespad=0,
                     handlelength=1, handleheight=1, borderpad=0.3)  # fmt: skip
 
@@ -276,10 +279,10 @@ def draw_stack(axes: Axes, bar: StackedBar) -> None:
             axes.text(left + share / 2, 0, f"{share:.0%}", ha="center", va="center", color=ink("ground"), weight="bold",
                       bbox=box)  # fmt: skip
         left += share
-    _legend(axes, [(style, segment.label) for segment, style in zip(bar.segments, bar.styles(), strict=True)])
+    draw_legend(axes, [(style, segment.label) for segment, style in zip(bar.segments, bar.styles(), strict=True)])
 
 
-def _set_axis(axes: Axes, which: str, view: AxisView) -> None:
+def set_axis(axes: Axes, which: str, view: AxisView) -> None:
     """Set limits, ticks and label of an axis, as in terminal plots."""
     across = which == "x"
     found = ticks(view, _fits(axes, across=across))

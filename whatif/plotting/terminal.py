@@ -13,6 +13,8 @@ from whatif.plotting.curves import curve_plot
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap
 from whatif.plotting.frame import PlotFrame
 from whatif.plotting.heat import heat_plot
+from whatif.plotting.lane_cells import lane_runs
+from whatif.plotting.lanes import LaneChart
 from whatif.plotting.marks import PLAIN_GLYPHS
 from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.raster import GLYPHS, MarkerName
@@ -28,6 +30,8 @@ _CODES = (
     | {"title": "1", "marker": "1", "axis": "2", "baseline": "2", "over-dark": "97", "over-light": "30"}
 )
 _FILLS = {style: f"48;5;{code}" for style, code in zip(HEAT_STYLES, _HEAT, strict=True)}
+_AXIS_AND_LEGEND = 4
+"""Lines below lanes."""
 _PLAIN = str.maketrans({"…": "~", "–": "-", "↓": "v", **PLAIN_GLYPHS})
 
 
@@ -98,12 +102,21 @@ def _ansi(run: TextRun) -> str:
     return f"\x1b[{';'.join(codes)}m{run.text}\x1b[0m" if codes else run.text
 
 
-def terminal_picture(description: Description | Box | TileMap) -> str:
-    """Plot as text, in the size of the terminal; boxes as high and maps as large as they are."""
+def terminal_picture(description: Description | Box | TileMap | LaneChart) -> str:
+    """Plot as text, in the size of the terminal; boxes and lanes as high and maps as large as they are."""
     size = shutil.get_terminal_size((100, 30))
     if isinstance(description, TileMap):
         return tile_text(description)
     if isinstance(description, Box):
         lines = box_runs(description, max(size.columns, 40), sys.maxsize)
         return "\n".join("".join(map(_ansi, line)) for line in lines)
+    if isinstance(description, LaneChart):
+        return _lanes_text(description, max(size.columns, 40))
     return render(description, max(size.columns, 40), min(max(size.lines - 4, 12), 40))
+
+
+def _lanes_text(chart: LaneChart, width: int) -> str:
+    """Lanes as text, a line for each; letters in place of colours, which fill cells."""
+    height = len(chart.lanes.node) + _AXIS_AND_LEGEND
+    lines = lane_runs(chart.lanes, chart.lanes.first_rank, None, width, height, kinds=chart.kinds, colours=False)
+    return "\n".join([chart.title, *("".join(map(_ansi, line)).rstrip() for line in lines)])

@@ -1,4 +1,4 @@
-"""Lanes of ranks in a window of time, and the summary of a run, reduced for the explorer."""
+"""Activity of ranks reduced to the parts of a window, and the summary of a run."""
 
 from __future__ import annotations
 
@@ -9,56 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
+from whatif.plotting.lanes import PARTS, Kinds, Lanes, Ranks32, Window
 from whatif.simulation.activity import GROUPS
 
-__all__ = [
-    "GROUPS",
-    "PARTS",
-    "Lanes",
-    "MessageLines",
-    "PathSummary",
-    "Ranks32",
-    "RunSummary",
-    "Window",
-    "busiest",
-    "main_groups",
-    "path_owners",
-]
-
-PARTS: Final = 1024
-"""Parts of a window; each shows the longest activity of a rank in it."""
-
-Window = tuple[float, float]
-Ranks32 = NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MessageLines:
-    """Messages of a window in the order of their sends; `sent`: a send began, `received`: a receive ended, in s."""
-
-    sender: Ranks32
-    receiver: Ranks32
-    size: FloatArray
-    sent: FloatArray
-    received: FloatArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lanes:
-    """Some ranks in a window of time, reduced to `PARTS` parts of it."""
-
-    window: Window
-    first_rank: int
-    node: Ranks32
-    """[lane]"""
-    group: NDArray[np.uint8]
-    """[lane, part]: 1 + a place in `GROUPS`, 0 where most of the part is idle."""
-    critical: NDArray[np.int32]
-    """[part]: the rank on which the critical path spends most of it; -1 for none."""
-    messages: MessageLines
-    """Messages of the chosen rank, or of all lanes; none if there are too many to mark."""
-    message_count: int
-    """Their number."""
+RANK_KINDS: Final = Kinds(GROUPS, ("", "series-3", "series-1", "series-5", "series-2", "series-6"), " -srwo", "+CSRWO")
+"""Computing, sending, receiving, waiting, and collectives of all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ from whatif.core.term import Program, Term
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.patterns import GridPattern, message_kinds, sockets
 from whatif.models.quantities import FloatArray
+from whatif.plotting.lanes import LaneChart
 from whatif.plotting.presentable import Presentable
 from whatif.schema.application import HaloPhase, TracePhase
 from whatif.schema.collective_phase import CollectivePhase
@@ -78,6 +79,12 @@ class Simulation(Presentable):
         time = format_quantity(self.activity.run_time, SECOND)
         size = f"{len(self.places.node)} ranks on {count} node{'s' * (count != 1)}"
         return (f"{time} on {self.platform}: {size}, {len(self.activity.sent)} messages", *self.remarks)
+
+    def picture(self) -> LaneChart:
+        """Time lines of the first ranks, with the critical path."""
+        from whatif.studies.simulation_summary import lane_chart
+
+        return lane_chart(self)
 
     def write_timeline(self, path: str | Path) -> None:
         """Write the time line of all ranks: FILE.json for Perfetto, FILE.paje for ViTE; `UsageError` for others."""

@@ -12,20 +12,12 @@ from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray
+from whatif.plotting.lanes import LaneChart, Lanes, MessageLines, Ranks32, Window
 from whatif.schema.application import HaloPhase, TracePhase
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.simulation.activity import Activity
 from whatif.simulation.critical import critical_path
-from whatif.studies.rank_lanes import (
-    Lanes,
-    MessageLines,
-    PathSummary,
-    Ranks32,
-    RunSummary,
-    Window,
-    main_groups,
-    path_owners,
-)
+from whatif.studies.rank_lanes import RANK_KINDS, PathSummary, RunSummary, main_groups, path_owners
 from whatif.studies.simulation_run import (
     Simulation,
     evaluation_without_messages,
@@ -37,6 +29,8 @@ from whatif.studies.simulation_run import (
 
 BLOCK: Final = 128
 """Ranks of one set of lanes."""
+MOST_DRAWN: Final = 48
+"""Ranks of a picture."""
 MOST_MARKED: Final = 2000
 """Most messages of a window that are listed one by one."""
 
@@ -127,13 +121,24 @@ def _path(simulation: Simulation) -> tuple[PathSummary | None, _Spans]:
 
 def lanes_of(run: SummarisedRun, window: Window, first: int, rank: int | None) -> Lanes:
     """Lanes of a block of ranks in a window, with the messages of one rank, or of all in the block."""
-    spans, node = run.activity, run.summary.node[first : first + BLOCK]
+    return _lanes(run.activity, run.summary.node[first : first + BLOCK], run.path, window, first, rank)
+
+
+def lane_chart(simulation: Simulation) -> LaneChart:
+    """Picture of the first ranks over the whole run."""
+    spans, node = simulation.activity, simulation.places.node
+    lanes = _lanes(spans, node[:MOST_DRAWN], _path(simulation)[1], (0.0, spans.run_time), 0, None)
+    ranks = f"{len(node)} ranks" if len(node) <= MOST_DRAWN else f"first {MOST_DRAWN} of {len(node):,} ranks"
+    return LaneChart(f"{ranks} on {simulation.platform}", lanes, RANK_KINDS)
+
+
+def _lanes(spans: Activity, node: Ranks32, path: _Spans, window: Window, first: int, rank: int | None) -> Lanes:
     low, high = np.searchsorted(spans.rank, [first, first + len(node)])
     part = slice(int(low), int(high))
     group = main_groups(
         spans.rank[part] - first, spans.group[part], spans.start[part], spans.end[part], window, len(node)
     )
-    critical = path_owners(*run.path, window)
+    critical = path_owners(*path, window)
     wanted = _wanted(spans, window, (first, first + len(node)) if rank is None else (rank, rank + 1))
     shown = wanted if len(wanted) <= MOST_MARKED else wanted[:0]
     ranks, times = (spans.sender[shown], spans.receiver[shown]), (spans.sent[shown], spans.received[shown])

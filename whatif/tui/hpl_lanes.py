@@ -8,7 +8,8 @@ import numpy as np
 
 from whatif.linpack.grid_lines import WORK, GridLine, line_spans
 from whatif.linpack.simulation.simulator import HPLOutcome
-from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, main_groups
+from whatif.plotting.lanes import PARTS, Lanes, MessageLines
+from whatif.studies.rank_lanes import main_groups
 
 if TYPE_CHECKING:
     from whatif.models.quantities import IntArray

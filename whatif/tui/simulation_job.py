@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from whatif.core.session import SessionInputs
 from whatif.errors import WhatifError
-from whatif.studies.rank_lanes import Lanes, RunSummary, Window
+from whatif.plotting.lanes import Lanes, Window
+from whatif.studies.rank_lanes import RunSummary
 
 if TYPE_CHECKING:
     from whatif.studies.simulation_summary import SummarisedRun

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from whatif.plotting.description import BarSegment, StackedBar
-from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, main_groups
+from whatif.plotting.lanes import PARTS, Lanes, MessageLines
+from whatif.studies.rank_lanes import main_groups
 from whatif.transformers.group_collectives import group_collectives
 from whatif.transformers.memory_kinds import free_memory, memory_kinds
 from whatif.transformers.training.simulated_step import SimulatedStep

@@ -15,7 +15,7 @@ from whatif.linpack.grid_lines import WORK, GridLine
 from whatif.linpack.hpl_terms import outcome_at
 from whatif.linpack.process_grids import GridRate, HPLRunView, Share, grids
 from whatif.linpack.simulation.configuration import Broadcast
-from whatif.studies.rank_lanes import PARTS
+from whatif.plotting.lanes import PARTS
 from whatif.tui.commands import Edit, Revert, Show
 from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import duration

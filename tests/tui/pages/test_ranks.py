@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,16 @@ from whatif.cli.main import program
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
+from whatif.plotting.lane_cells import lane_runs
+from whatif.plotting.lanes import PARTS, Lanes, MessageLines
 from whatif.simulation.activity import GROUPS
-from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, RunSummary, busiest, main_groups, path_owners
+from whatif.studies.rank_lanes import RANK_KINDS, RunSummary, busiest, main_groups, path_owners
 from whatif.tui.commands import Edit, Show
 from whatif.tui.labels import duration
 from whatif.tui.pages.ranks import RanksPage, RanksView, moved
 from whatif.tui.simulation_job import simulated_part
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.widgets.rank_bars import RankBars, rank_bars
+from whatif.tui.widgets.rank_bars import RankBars
 from whatif.tui.widgets.run_labels import node_times
 
 # Rank 0 computes for 3 ms, then rank 1, which waited for it, for 1 ms; the others are done before.
@@ -53,6 +56,7 @@ l2 requires l1
 }
 """
 COMPUTE, WAIT = GROUPS.index("compute"), GROUPS.index("wait")
+rank_lines = partial(lane_runs, kinds=RANK_KINDS)
 TRACE = """
 [platform]
 extends = "summit"
@@ -138,7 +142,7 @@ def test_the_critical_path_is_on_one_rank_at_a_time():
 def test_bars_ranks_nodes_and_messages_stand_where_they_belong():
     spans = [(0, COMPUTE, 0.0, 0.75), (1, WAIT, 0.0, 0.5), (1, COMPUTE, 0.5, 1.0), (2, COMPUTE, 0.0, 0.25)]
     lanes = lanes_of(spans, [4, 4, 9], path=[(0, 0.0, 0.75)], messages=[(0, 2, 8.0, 0.5, 0.9)])
-    lines = rank_bars(lanes, 0, None, 100, 7)
+    lines = rank_lines(lanes, 0, None, 100, 7)
     text = text_of(lines)
     left = text[0].index("0 ") + 2
     width = 100 - left
@@ -155,7 +159,7 @@ def test_bars_ranks_nodes_and_messages_stand_where_they_belong():
     assert "━" not in text[1]
     assert text[0][left + int(0.5 * width)] == "▸"
     assert text[3][left + int(0.9 * width)] == "◂"
-    plain = text_of(rank_bars(lanes, 0, 1, 100, 7, colours=False))
+    plain = text_of(rank_lines(lanes, 0, 1, 100, 7, colours=False))
     assert set(plain[0][left:]) == {"C", "▸", " "}
     assert plain[1][left:].strip() == "w" * round(0.5 * width) + "-" * (width - round(0.5 * width))
     assert "»" in plain[1]
@@ -166,7 +170,7 @@ def test_every_size_has_its_picture(width, height):
     spans = [(rank, rank % 5, 0.1 * (rank % 7), 0.9) for rank in range(100)]
     lanes = lanes_of(spans, np.arange(100) // 6, path=[(3, 0.0, 0.5)], messages=[(1, 2, 8.0, 0.2, 0.3)] * 20)
     for colours in (True, False):
-        lines = text_of(rank_bars(lanes, 40, 41, width, height, colours=colours))
+        lines = text_of(rank_lines(lanes, 40, 41, width, height, colours=colours))
         assert len(lines) <= height
         assert all(len(line) <= width for line in lines)
         assert any("»41" in line for line in lines) or height < 4 or width < 20

@@ -16,6 +16,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import plot_table
 from whatif.linpack.grid_lines import GridLine
 from whatif.linpack.process_grids import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
+from whatif.plotting.lane_cells import lanes_in_sight
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeRequested
 from whatif.tui.hpl_job import simulate_hpl
@@ -39,7 +40,7 @@ from whatif.tui.widgets.hpl_labels import (
     sentences,
     share_words,
 )
-from whatif.tui.widgets.rank_bars import RankBars, lanes_in_sight
+from whatif.tui.widgets.rank_bars import RankBars
 from whatif.tui.widgets.sweep_plot import PlotView
 
 _WIDE, _HIGH = 96, 20

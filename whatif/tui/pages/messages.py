@@ -16,7 +16,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.session import SessionInputs
 from whatif.core.term import Program
 from whatif.errors import WhatifError
-from whatif.plotting.cells import TextRun
+from whatif.plotting.cells import TextRun, flowing
 from whatif.plotting.tiles import group_colours
 from whatif.plugins import registered_pages
 from whatif.schema.application import HaloPhase
@@ -35,7 +35,7 @@ from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.domain_map import DomainMap
 from whatif.tui.widgets.message_costs import MessageCosts
 from whatif.tui.widgets.picture import Picture
-from whatif.tui.widgets.placement_map import Placed, PlacementMap, flowing, room_for_ranks
+from whatif.tui.widgets.placement_map import Placed, PlacementMap, room_for_ranks
 from whatif.units import ONE, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 

@@ -12,7 +12,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.studies.rank_lanes import Lanes, RunSummary, Window, busiest
+from whatif.plotting.lane_cells import lanes_in_sight
+from whatif.plotting.lanes import Lanes, Window
+from whatif.studies.rank_lanes import RunSummary, busiest
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
@@ -30,7 +32,7 @@ from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import TableView
-from whatif.tui.widgets.rank_bars import RankBars, lanes_in_sight
+from whatif.tui.widgets.rank_bars import RankBars
 from whatif.tui.widgets.run_labels import (
     group_rows,
     headed,

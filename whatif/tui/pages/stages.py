@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.plotting.lanes import Kinds
 from whatif.transformers.serving.parts import MEMORY as SERVING_MEMORY
 from whatif.transformers.serving.results import MEMORY_TERMS as SERVING_TERMS
 from whatif.transformers.training.memory import MEMORY
@@ -21,7 +22,7 @@ from whatif.tui.transformer_parts import collective_rows, memory_bar, step_lanes
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
-from whatif.tui.widgets.rank_bars import Kinds, RankBars
+from whatif.tui.widgets.rank_bars import RankBars
 from whatif.units import BYTE, format_quantity
 
 STEP_KINDS: Final = Kinds(

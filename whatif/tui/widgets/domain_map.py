@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from whatif.plotting.boxes import Box, Line, box_runs
+from whatif.plotting.boxes import Box, box_runs
+from whatif.plotting.cells import Line
 from whatif.tui.widgets.picture import Picture
 
 

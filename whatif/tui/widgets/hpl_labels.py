@@ -14,11 +14,11 @@ from whatif.linpack.prediction_tables import PARTS
 from whatif.linpack.process_grids import Grid, HPLRunView, Share
 from whatif.linpack.simulation.simulator import HPLOutcome
 from whatif.plotting.description import HEAT_STYLES, AxisDescription, PlotDescription, PlotLine
+from whatif.plotting.lanes import Kinds
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows
 from whatif.tui.widgets.picture import HEAT_HUES
-from whatif.tui.widgets.rank_bars import Kinds
 from whatif.units import FLOP_PER_SECOND, format_quantity
 
 if TYPE_CHECKING:

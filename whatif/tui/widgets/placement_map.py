@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple
 
@@ -11,8 +10,8 @@ from numpy.typing import NDArray
 from rich.style import Style
 from textual.message import Message
 
-from whatif.plotting.cells import Cells, TextRun
-from whatif.plotting.description import BarSegment, StackedBar, shorten, text_cells
+from whatif.plotting.cells import Cells, Line, TextRun, flowing
+from whatif.plotting.description import BarSegment, StackedBar
 from whatif.plotting.tiles import COLOURS
 from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.studies.placement_layout import PlacementPicture
@@ -26,8 +25,6 @@ _WIDEST: Final = 16
 """The most cells that a rank is wide."""
 _NODE_STYLES: Final = tuple(f"node-{number}" for number in range(COLOURS))
 _WORD_WIDTH: Final = 34
-_GAP: Final = 3
-Line = list[TextRun]
 
 
 class Placed(NamedTuple):
@@ -128,29 +125,6 @@ def _words(picture: PlacementPicture, width: int, *, letters: bool, signs: bool)
     )
     legend = legend_runs(bar_legend(bar), width, len(DISTANCES))
     return [*flowing([(word,) for word in words], width), bar_runs(bar, width), *legend]
-
-
-def flowing(words: Sequence[Sequence[TextRun]], width: int) -> list[Line]:
-    """Set words side by side; one that does not fit begins another line, a longer one is shortened."""
-    lines: list[Line] = []
-    used = width
-    for word in words:
-        size = sum(len(text_cells(run.text)) for run in word)
-        if used + _GAP + size > width:
-            lines.append(_shortened(word, width))
-            used = size
-        else:
-            lines[-1] += [TextRun(" " * _GAP), *word]
-            used += _GAP + size
-    return lines
-
-
-def _shortened(word: Sequence[TextRun], width: int) -> Line:
-    line = []
-    for run in word:
-        line.append(run._replace(text=shorten(run.text, width)))
-        width -= len(text_cells(line[-1].text))
-    return line
 
 
 class PlacementMap(Picture):

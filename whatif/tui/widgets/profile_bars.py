@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from whatif.plotting.cells import TextRun
+from whatif.plotting.cells import Line, TextRun, flowing
 from whatif.plotting.description import BarSegment, StackedBar, series_style, shorten
 from whatif.table import Table
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.breakdown import bar_runs
 from whatif.tui.widgets.cursor_list import padded
 from whatif.tui.widgets.picture import Picture
-from whatif.tui.widgets.placement_map import flowing
 from whatif.units import ONE, format_quantity
 
 WAYS: Final = (
@@ -30,7 +29,6 @@ _EIGHTHS: Final = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 _NAMESPACE: Final = re.compile(r"(?:\w+|\(anonymous namespace\))::")
 _MANGLED: Final = re.compile(r"_Z(\d+)([A-Za-z_]\w*)")
 _WORD: Final = 8
-Line = list[TextRun]
 
 
 class SizeClass(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
-from whatif.plotting.cells import Cells, Numbers, TextRun
+from whatif.plotting.cells import Cells, Line, Numbers, TextRun
 from whatif.plotting.description import AxisDescription, shorten, text_cells
 from whatif.profiles.stream_lanes import Interval, Lane, Streams, TimelineSpan
 from whatif.tui.labels import duration
@@ -31,7 +31,6 @@ STYLES: Final = {
 """The colour of each kind of operations, and its letter without colours."""
 _LEVELS: Final = np.array(list(" ▁▂▃▄▅▆▇ "))
 _HIGHEST: Final = 6
-Line = list[TextRun]
 
 
 def stream_lines(streams: Streams, width: int, height: int, *, colours: bool = True) -> list[Line]:

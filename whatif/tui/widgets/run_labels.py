@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from whatif.plotting.lanes import Window
 from whatif.studies.message_study import DISTANCE_LABELS
-from whatif.studies.rank_lanes import GROUPS, PathSummary, RunSummary, Window
+from whatif.studies.rank_lanes import RANK_KINDS, PathSummary, RunSummary
 from whatif.table import Column, Table
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.data_table import Cell, TableRows
@@ -58,7 +59,7 @@ def _model(name: str) -> str:
 
 
 def _rank_words(summary: RunSummary, rank: int) -> str:
-    spent = zip(GROUPS, summary.times[rank].tolist(), strict=True)
+    spent = zip(RANK_KINDS.names, summary.times[rank].tolist(), strict=True)
     listed = ", ".join(f"{group} {duration(time)}" for group, time in spent if time > 0)
     return f"Rank {rank} on node {summary.node[rank]} ends at {duration(summary.ends[rank])}: {listed or 'nothing'}."
 
@@ -106,7 +107,7 @@ def group_rows(summary: RunSummary) -> TableRows:
     titles = ("time of a rank", "mean", "share", "max", "at rank", "min")
     # What is left by rounding alone is no time.
     idle = np.maximum(summary.run_time * (1 - 1e-9) - summary.times.sum(axis=1), 0.0)
-    spent = {**dict(zip(GROUPS, summary.times.T, strict=True)), "idle": idle}
+    spent = {**dict(zip(RANK_KINDS.names, summary.times.T, strict=True)), "idle": idle}
     rows = (_group_row(group, times, summary.run_time) for group, times in spent.items() if times.any())
     return TableRows(titles, tuple(rows), frozenset((0,)))
 
@@ -124,7 +125,7 @@ def rank_times(summary: RunSummary) -> Table:
         "rank": Column(np.arange(len(summary.node), dtype=np.float64), ONE),
         "node": Column(summary.node.astype(np.float64), ONE),
         "ends at": Column(summary.ends, SECOND),
-        **{group: Column(summary.times[:, place], SECOND) for place, group in enumerate(GROUPS)},
+        **{group: Column(summary.times[:, place], SECOND) for place, group in enumerate(RANK_KINDS.names)},
     }
     return Table(columns)
 
@@ -132,7 +133,7 @@ def rank_times(summary: RunSummary) -> Table:
 def node_times(summary: RunSummary) -> Table:
     """Least, median and most of the times of the ranks of each node: their end, their computing, and the rest."""
     nodes, first, counts = np.unique(np.sort(summary.node), return_index=True, return_counts=True)
-    compute = summary.times[:, GROUPS.index("compute")]
+    compute = summary.times[:, RANK_KINDS.names.index("compute")]
     columns = {
         "node": Column(nodes.astype(np.float64), ONE),
         "ranks": Column(counts.astype(np.float64), ONE),
