@@ -20,6 +20,7 @@ DEFAULTS = {"leaf.more": "right,plus,l", "leaf.sweep": "s", "leaf.find": "slash"
 WHOLE = """
 theme = "whatif-colour-blind"
 marker = "block"
+plain = true
 
 [keys]
 "leaf.more" = "x, +"
@@ -82,7 +83,7 @@ def test_the_usual_file_lies_where_the_platform_says(monkeypatch, tmp_path):
 
 def test_a_whole_file(config_file):
     config = read_config(config_file(WHOLE))
-    assert (config.theme, config.marker) == ("whatif-colour-blind", "block")
+    assert (config.theme, config.marker, config.plain) == ("whatif-colour-blind", "block", True)
     assert config.keys == {"leaf.more": ("x", "plus"), "leaf.find": ("question_mark",)}
     assert keymap(config, DEFAULTS) == {"leaf.more": "x,plus", "leaf.find": "question_mark"}
 

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.driver import drive
+from whatif.tui.config import Config
 from whatif.tui.page_registry import PAGES
 
 DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff]")
@@ -14,8 +15,10 @@ WORDS_ALONE = {"files", "variants", "study", "memory"}
 """Pages without a picture, and one whose bar has all its numbers below it."""
 
 
-def test_pages_open_with_tables_and_nothing_is_drawn(monkeypatch):
-    monkeypatch.setenv("WHATIF_PLAIN", "1")
+@pytest.mark.parametrize("config", [None, Config(plain=True)], ids=["environment", "file"])
+def test_pages_open_with_tables_and_nothing_is_drawn(monkeypatch, config):
+    if config is None:
+        monkeypatch.setenv("WHATIF_PLAIN", "1")
     found = {}
 
     async def check(driver):
@@ -25,7 +28,7 @@ def test_pages_open_with_tables_and_nothing_is_drawn(monkeypatch):
             await driver.calm()
             found[page] = driver.screen_text()
 
-    drive(check)
+    drive(check, config=config)
     assert {page for page, text in found.items() if DRAWN.search(text)} == set()
     assert len(set(found.values())) == 7
     assert "gpu_count" in found["1"]

@@ -39,9 +39,8 @@ class Domains(StudyResult):
         return f"infeasible: {self.infeasible}" if self.infeasible else ""
 
     def table(self) -> Table:
-        """One row per domain, the outermost first: how many are `inside` the one around it, its link as one process
-        uses it, the messages of the phase that it holds, and whether the marked one crosses it."""
-        return Table.of_rows(_COLUMNS, list(_rows(self.domains.machine, "")))
+        """Domains and their links (see `domain_table`)."""
+        return domain_table(self.domains)
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
@@ -73,6 +72,12 @@ def domains(scenario: Scenario, phase: str | None = None, message: int | None = 
     sent = None if curves.infeasible else sending_phase(curves, phase)
     chosen = None if message is None or sent is None else _chosen(sent, message)
     return Domains(domain_picture(program, evaluation, sent, chosen), curves.infeasible).about(scenario)
+
+
+def domain_table(found: DomainPicture) -> Table:
+    """One row per domain, the outermost first: how many are `inside` the one around it, its link as one process uses
+    it, the messages of the phase that it holds, and whether the marked one crosses it."""
+    return Table.of_rows(_COLUMNS, list(_rows(found.machine, "")))
 
 
 def _chosen(sent: PhaseMessages, message: int) -> int:

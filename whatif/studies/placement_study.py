@@ -35,13 +35,8 @@ class Placement(StudyResult):
     title: str
 
     def table(self) -> Table:
-        """One row per rank: its node, the socket in it, and its first place in the part of the grid that is shown;
-        `busiest` is 1 on the busiest node. Of a 3D grid one plane."""
-        found = self.whole
-        ranks, first = np.unique(found.part.ranks, return_index=True)
-        places = np.unravel_index(first, found.part.ranks.shape)
-        nodes, sockets, busiest = (array.ravel()[first] for array in (found.nodes, found.sockets, found.busiest))
-        return Table.of_rows(_COLUMNS, list(zip(ranks, nodes, sockets, *places, busiest, strict=True)))
+        """Ranks, their nodes and sockets (see `placement_table`)."""
+        return placement_table(self.whole)
 
     def summary(self) -> tuple[str, ...]:
         """The part that is shown, and the messages of the busiest node."""
@@ -73,6 +68,15 @@ def placement(scenario: Scenario, phase: str | None = None, plane: int | None = 
     )
     title = f"{name}: ranks of {application.name} that share a node of {program.loaded.scenario.platform.name}"
     return Placement(whole, window, title).about(scenario)
+
+
+def placement_table(found: PlacementPicture) -> Table:
+    """One row per rank: its node, the socket in it, and its first place in the part of the grid that is shown;
+    `busiest` is 1 on the busiest node. Of a 3D grid one plane."""
+    ranks, first = np.unique(found.part.ranks, return_index=True)
+    places = np.unravel_index(first, found.part.ranks.shape)
+    nodes, sockets, busiest = (array.ravel()[first] for array in (found.nodes, found.sockets, found.busiest))
+    return Table.of_rows(_COLUMNS, list(zip(ranks, nodes, sockets, *places, busiest, strict=True)))
 
 
 def part_words(found: PlacementPicture) -> str:

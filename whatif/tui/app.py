@@ -96,7 +96,8 @@ class Explorer(FileCommands):
         self._file_error = ""
         marker = self.config.marker or ("pixels" if self.graphics.available else "braille")
         self.runner = CommandRunner(
-            ExplorerState.start(session, View(marker=marker, picture="table" if is_plain() else "plot")), self._shown
+            ExplorerState.start(session, View(marker=marker, picture="table" if self._is_plain else "plot")),
+            self._shown,
         )
         self.file_sync = FileSync(scenario, self.runner, self._journal, self._recovery_folder)
 
@@ -108,7 +109,12 @@ class Explorer(FileCommands):
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Textual's filters, the one that lets no control character of a file reach the terminal, and that of plain
         text."""
-        return [*super().get_line_filters(), VISIBLE_LINES, *([PLAIN_LINES] if is_plain() else [])]
+        return [*super().get_line_filters(), VISIBLE_LINES, *([PLAIN_LINES] if self._is_plain else [])]
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether words take the place of pictures and frames."""
+        return self.config.plain or is_plain()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Colours of curves for themes without their own."""

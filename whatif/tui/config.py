@@ -1,4 +1,4 @@
-"""Preferences of the user: theme, marker and keys, from a small TOML file."""
+"""Preferences of the user: theme, marker, plain text and keys, from a small TOML file."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ class Config:
     marker: MarkerName | None = None
     """None for pixels where the terminal has graphics, else braille."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    plain: bool = False
+    """Whether the explorer is plain text, as with `WHATIF_PLAIN`."""
     document: Document = field(default=Document("config.toml", "", {}), repr=False, compare=False)
 
     def problem(self, binding: str, message: str) -> Problem:
@@ -58,6 +60,7 @@ class _Settings(StrictTable):
 
     theme: str | None = None
     marker: MarkerName | None = None
+    plain: bool = False
     keys: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies mutable defaults
 
 
@@ -77,7 +80,7 @@ def read_config(path: Path | None = None) -> Config:
     if problems:
         raise InvalidFileError(sorted(problems, key=lambda problem: (problem.line, problem.column)))
     keys = {dotted(place): tuple(map(_name, text.split(","))) for place, text in walk(settings.keys)}
-    return Config(_theme_asked() or settings.theme, settings.marker, keys, document)
+    return Config(_theme_asked() or settings.theme, settings.marker, keys, settings.plain, document)
 
 
 def _usual_file() -> Path:

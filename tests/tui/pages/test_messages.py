@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 from textual.app import App, ComposeResult
 
+import whatif
 from tests.scenarios_at_hand import FEW
 from whatif.cli.main import program
 from whatif.core.evaluate import evaluate
@@ -364,10 +365,27 @@ def test_the_table_comes_in_place_of_the_placement_where_there_is_room_for_one()
         assert driver.sees(driver.placement)
         await driver.press("table")
         assert not driver.sees(driver.placement)
+        assert driver.sees(driver.app.query_one("#placed"))
+        assert "rank node socket row column busiest" in driver.words()
+        await driver.press("half")
         assert driver.sees(driver.app.query_one("#numbers"))
         assert "K-model k=3.5" in driver.text()
 
     drive(check, size=(74, 20))
+
+
+def test_domains_have_a_table_with_the_rows_of_the_command_line():
+    rows = whatif.domains("jacobi2d").table().columns["domain"].values.tolist()
+
+    async def check(driver):
+        await driver.press("message", 1)
+        await driver.press("table")
+        table = driver.app.query_one("#nested")
+        assert driver.sees(table)
+        shown = [line.strip("│ ").partition("  ")[0] for line in driver.text().splitlines()]
+        assert [name for name in shown if name in rows] == rows
+
+    drive(check)
 
 
 # The placement.

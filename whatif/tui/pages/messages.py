@@ -21,10 +21,12 @@ from whatif.plotting.tiles import group_colours
 from whatif.plugins import registered_pages
 from whatif.schema.application import HaloPhase
 from whatif.schema.collective_phase import CollectivePhase
+from whatif.studies.domain_study import domain_table
 from whatif.studies.domains import DomainPicture, domain_boxes, domain_picture
 from whatif.studies.message_curves import KCounts, MessageCurves, PhaseMessages, counts, message_curves
 from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.studies.placement_layout import placement_picture
+from whatif.studies.placement_study import placement_table
 from whatif.tui.events import JobRequested
 from whatif.tui.fit_job import MeasuredPoints, points_of_view
 from whatif.tui.labels import duration
@@ -32,6 +34,7 @@ from whatif.tui.pages.fit import FitView
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
+from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.domain_map import DomainMap
 from whatif.tui.widgets.message_costs import MessageCosts
 from whatif.tui.widgets.picture import Picture
@@ -198,7 +201,7 @@ class MessagesPage(Page[PageView]):
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("phase", "y", "phase(1)", "phase", "Show the next phase that sends messages"),
         PageKey("plane", "x", "plane(1)", "plane", "Show the next plane of a 3D grid"),
-        PageKey("table", "v", "table", "table", "Switch between the curves and a table"),
+        PageKey("table", "v", "table", "table", "Switch between the pictures and their tables"),
         PageKey("half", "m", "half", "placement", "Switch between the curves and the placement"),
         PageKey(
             "message",
@@ -233,8 +236,10 @@ class MessagesPage(Page[PageView]):
             yield MessageCosts()
             with Vertical(id="ranks", classes="panel"):
                 yield PlacementMap()
+                yield TableView(id="placed")
             with Vertical(id="domains", classes="panel"):
                 yield DomainMap()
+                yield TableView(id="nested")
 
     def on_resize(self) -> None:
         """Small screens have room for one half, and for no frames."""
@@ -268,8 +273,11 @@ class MessagesPage(Page[PageView]):
         facts.border_title = Content(_headed(value))
         self.query_one(MessageCosts).show(value.curves, value.phase, value.measured)
         self.query_one(PlacementMap).show(value.placed)
+        if value.placed is not None:
+            self.query_one("#placed", TableView).show(placement_table(value.placed.picture))
         ranks.border_title = Content(_ranks_headed(value.placed))
         self.query_one(DomainMap).show(domain_boxes(value.domains))
+        self.query_one("#nested", TableView).show(domain_table(value.domains))
         self.query_one("#domains").border_title = Content(_domains_headed(value.domains))
         self._arrange()
 
@@ -289,12 +297,15 @@ class MessagesPage(Page[PageView]):
         tabular = self._state is not None and self._state.view.picture == "table"
         placed = self._found is not None and self._found.placed is not None
         drawn = self._half == "domains" or (placed and self._half != "both")
-        alone = self._half if drawn and not tabular else "curves"
+        alone = self._half if drawn else "curves"
         shown = ("curves", "ranks") if placed and self._both and self._half == "both" else (alone,)
         costs = self.query_one(MessageCosts)
         costs.display = "curves" in shown
         self.query_one("#ranks").display = "ranks" in shown
         self.query_one("#domains").display = "domains" in shown
+        for picture, table in ((PlacementMap, "#placed"), (DomainMap, "#nested")):
+            self.query_one(picture).display = not tabular
+            self.query_one(table).display = tabular
         costs.turn(tabular=tabular, messages=self.size.height >= _ROOMY or (tabular and self.size.height >= _LOW))
 
     @on(PlacementMap.Resized)
