@@ -12,7 +12,7 @@ from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import Kind
 from whatif.simulation.replay import replay
 from whatif.simulation.schedule import Costs, Places, Step
-from whatif.simulation.selection import Selection, parse_selection
+from whatif.simulation.selection import LIBRARIES, Selection, parse_selection
 
 MPICH = Selection(library="mpich")
 
@@ -26,9 +26,9 @@ def selected(selection: Selection, kind: Kind, size: float, process_count: int) 
     ("kind", "size", "process_count", "name"),
     [
         (Kind.BROADCAST, 12_287, 64, "binomial_tree"),
-        (Kind.BROADCAST, 12_288, 64, "scatter_bruck_allgather"),
+        (Kind.BROADCAST, 12_288, 64, "scatter_doubling_allgather"),
         (Kind.BROADCAST, 12_288, 48, "scatter_ring_allgather"),
-        (Kind.BROADCAST, 524_287, 64, "scatter_bruck_allgather"),
+        (Kind.BROADCAST, 524_287, 64, "scatter_doubling_allgather"),
         (Kind.BROADCAST, 524_288, 64, "scatter_ring_allgather"),
         (Kind.BROADCAST, 524_288, 7, "binomial_tree"),
         (Kind.REDUCE, 2048, 64, "binomial_tree"),
@@ -36,7 +36,7 @@ def selected(selection: Selection, kind: Kind, size: float, process_count: int) 
         (Kind.ALLREDUCE, 2048, 64, "recursive_doubling"),
         (Kind.ALLREDUCE, 2049, 64, "rabenseifner"),
         # Thresholds of the whole buffer, of which the trace gives the block of one rank.
-        (Kind.ALLGATHER, 8191, 64, "bruck_allgather"),
+        (Kind.ALLGATHER, 8191, 64, "doubling_allgather"),
         (Kind.ALLGATHER, 8192, 64, "ring_allgather"),
         (Kind.ALLGATHER, 8191, 10, "bruck_allgather"),
         (Kind.ALLGATHER, 8192, 10, "ring_allgather"),
@@ -54,6 +54,50 @@ def selected(selection: Selection, kind: Kind, size: float, process_count: int) 
 )
 def test_rules_of_mpich(kind, size, process_count, name):
     assert selected(MPICH, kind, float(size), process_count) == name
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "process_count", "name"),
+    [
+        (Kind.BROADCAST, 31, 3, "chain"),
+        (Kind.BROADCAST, 32, 3, "binary_tree"),
+        (Kind.BROADCAST, 1_048_575, 31, "doubling_tree"),
+        (Kind.BROADCAST, 1_048_576, 31, "scatter_doubling_allgather"),
+        (Kind.BROADCAST, 1e9, 100, "knomial_tree"),
+        (Kind.REDUCE, 8191, 15, "binary_tree"),
+        (Kind.REDUCE, 8192, 15, "binomial_tree"),
+        (Kind.ALLREDUCE, 8191, 8, "recursive_doubling"),
+        (Kind.ALLREDUCE, 8192, 8, "halved_rabenseifner"),
+        (Kind.ALLREDUCE, 2047, 1024, "reduce_knomial_tree"),
+        (Kind.ALLREDUCE, 32_767, 1 << 20, "recursive_doubling"),
+        (Kind.ALLGATHER, 1e9, 31, "doubling_allgather"),
+        (Kind.ALLGATHER, 1024, 32, "neighbour_exchange"),
+        (Kind.ALLGATHER, 65_536, 32, "ring_allgather"),
+        (Kind.ALLTOALL, 511, 32, "bruck"),
+        (Kind.ALLTOALL, 512, 32, "linear"),
+        (Kind.ALLTOALL, 262_144, 64, "pairwise"),
+        (Kind.GATHER, 131_072, 3, "linear"),
+        (Kind.SCATTER, 511, 100, "binomial_tree"),
+        (Kind.SCATTER, 512, 100, "linear"),
+        # Thresholds of all blocks, of which the trace gives that of one rank.
+        (Kind.REDUCE_SCATTER, 8191, 32, "recursive_halving"),
+        (Kind.REDUCE_SCATTER, 16_384, 32, "ring"),
+        (Kind.BARRIER, 0, 4, "linear"),
+        (Kind.BARRIER, 0, 64, "dissemination"),
+        (Kind.SCAN, 8, 64, "linear"),
+    ],
+)
+def test_rules_of_open_mpi(kind, size, process_count, name):
+    assert selected(parse_selection("openmpi"), kind, float(size), process_count) == name
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_rules_name_algorithms_for_all_sizes_and_numbers_of_ranks(library):
+    counts = sorted({count + step for count in 2 ** np.arange(1, 14) for step in (-1, 0, 1)} - {0, 1})
+    for kind in LIBRARIES[library]:
+        names = {selected(Selection(library=library), kind, float(size), int(count))
+                 for size in 2.0 ** np.arange(25) for count in counts}  # fmt: skip
+        assert names <= set(ALGORITHMS[kind])
 
 
 def test_a_named_algorithm_comes_before_the_rule_of_the_library():

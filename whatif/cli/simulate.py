@@ -26,7 +26,7 @@ from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, 
     "collectives",
     multiple=True,
     metavar="LIBRARY|OPERATION=ALGORITHM",
-    help="Algorithms of the collectives of a trace: by the rules of a library (mpich), or of one operation"
+    help="Algorithms of the collectives of a trace: by the rules of a library (mpich, openmpi), or of one operation"
     " (allreduce=ring); may be repeated.",
 )
 @click.option("--ranks", type=click.IntRange(1), help="Number of ranks; a trace must be regular to be extrapolated.")

@@ -207,8 +207,9 @@ class TracePhase(StrictTable):
     computation_factor: PositiveFactor = 1.0
     """Scale factor applied to traced computation times."""
     collectives: str = ""
-    """Algorithms of collectives: a library whose rules select them by size and number of ranks (mpich), algorithms of
-    single operations, or both, as in "mpich, allreduce=ring"; by default the first one of each operation."""
+    """Algorithms of collectives: a library whose rules select them by size and number of ranks (mpich, openmpi),
+    algorithms of single operations, or both, as in "mpich, allreduce=ring"; by default the first one of each
+    operation."""
 
 
 class StructuredGridPhase(StrictTable):

@@ -17,13 +17,26 @@ import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
+from whatif.simulation.collective_allgathers import (
+    around,
+    bruck_allgather,
+    doubling_allgather,
+    neighbour_exchange,
+    powers,
+    ring_blocks,
+)
 from whatif.simulation.collective_expansion import Algorithm, Members, Rounds
+from whatif.simulation.collective_trees import (
+    binary_tree,
+    broadcast_along,
+    chain,
+    doubling_barrier,
+    doubling_tree,
+    in_sequence,
+    knomial_tree,
+    reduction_along,
+)
 from whatif.simulation.rank_programs import Kind
-
-
-def _powers(process_count: int) -> Members:
-    """1, 2, 4, .. below P."""
-    return np.left_shift(1, np.arange((process_count - 1).bit_length()))
 
 
 def _surplus(process_count: int) -> int:
@@ -34,7 +47,7 @@ def _surplus(process_count: int) -> int:
 def _tree(member: Members, process_count: int, root: int) -> tuple[Members, FloatArray, Members, FloatArray]:
     """Parents, blocks below the member, children, blocks below the child of a binomial tree, nearest parameters
     first."""
-    power = _powers(process_count)
+    power = powers(process_count)
     place = ((member - root) % process_count)[:, np.newaxis]
     child = (place % (2 * power) == 0) & (place + power < process_count)
     up = np.where(place % (2 * power) == power, (place - power + root) % process_count, -1)
@@ -117,9 +130,15 @@ def scatter_bruck_allgather(member: Members, process_count: int, root: int) -> l
     return _of_blocks(parts, process_count)
 
 
+def scatter_doubling_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """Rounds of a broadcast whose message is scattered in P blocks, which are gathered by recursive doubling."""
+    parts = [*binomial_scatter(member, process_count, root), *doubling_allgather(member, process_count, root)]
+    return _of_blocks(parts, process_count)
+
+
 def rabenseifner_reduce(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """A reduction that is scattered, and the gather of its blocks."""
-    parts = [*recursive_halving(member, process_count, root), *binomial_gather(member, process_count, root)]
+    """A reduction that is scattered, near members first, and the gather of its blocks."""
+    parts = [*_halving(member, process_count, far_first=False), *binomial_gather(member, process_count, root)]
     return _of_blocks(parts, process_count)
 
 
@@ -129,14 +148,6 @@ def _of_blocks(parts: Iterable[Rounds], process_count: int) -> list[Rounds]:
     return [
         replace(part, source_share=part.source_share * block, target_share=part.target_share * block) for part in parts
     ]
-
-
-def _around(member: Members, process_count: int, round_count: int, share: float) -> Rounds:
-    """Every member sends to the next one, `round_count` times."""
-    shape = (len(member), round_count)
-    source = np.broadcast_to(((member - 1) % process_count)[:, np.newaxis], shape)
-    target = np.broadcast_to(((member + 1) % process_count)[:, np.newaxis], shape)
-    return Rounds(source, share, target, share)
 
 
 def _core(member: Members, process_count: int) -> tuple[Members, Members, Members]:
@@ -150,7 +161,7 @@ def _core(member: Members, process_count: int) -> tuple[Members, Members, Member
     source = np.where(paired & odd, column - 1, -1)[:, : min(surplus, 1)]
     target = np.where(paired & ~odd, column + 1, -1)[:, : min(surplus, 1)]
     place = np.where(paired, column // 2, column - surplus)
-    other = place ^ _powers(process_count - surplus)
+    other = place ^ powers(process_count - surplus)
     partner = np.where(other < surplus, 2 * other + 1, other + surplus)
     return np.where(paired & ~odd, -1, partner), source, target
 
@@ -178,9 +189,28 @@ def rabenseifner_allreduce(member: Members, process_count: int, root: int) -> li
     ]
 
 
+def halved_rabenseifner_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """As `rabenseifner_allreduce`, but surplus members first reduce half of the buffer each, as in Open MPI."""
+    surplus, column = _surplus(process_count), member[:, np.newaxis]
+    paired, odd = column < 2 * surplus, column % 2 == 1
+    mate = np.where(paired, np.where(odd, column - 1, column + 1), -1)[:, : min(surplus, 1)]
+    of_even, of_odd = np.where(odd, -1, mate), np.where(odd, mate, -1)
+    other = np.where(paired, column // 2, column - surplus) ^ powers(process_count - surplus)
+    partner = np.where(paired & odd, -1, np.where(other < surplus, 2 * other, other + surplus))
+    share = 0.5 ** np.arange(1.0, partner.shape[1] + 1)
+    back = partner[:, ::-1]
+    return [
+        Rounds(mate, 0.5, mate, 0.5, combines=True),
+        Rounds(of_even, 0.5, of_odd, 0.5),
+        Rounds(partner, share, partner, share, combines=True),
+        Rounds(back, share[::-1], back, share[::-1]),
+        Rounds(of_odd, 1.0, of_even, 1.0),
+    ]
+
+
 def ring_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
     """P - 1 rounds around a ring to reduce and scatter, P - 1 to gather."""
-    turn = _around(member, process_count, process_count - 1, 1 / process_count)
+    turn = around(member, process_count, process_count - 1, 1 / process_count)
     return [replace(turn, combines=True), turn]
 
 
@@ -198,22 +228,10 @@ def bidirectional_ring_allreduce(member: Members, process_count: int, root: int)
     ]
 
 
-def ring_blocks(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """P - 1 rounds around a ring, a block in each: an allgather, or a reduction that is scattered."""
-    return [_around(member, process_count, process_count - 1, 1.0)]
-
-
 def dissemination(member: Members, process_count: int, root: int) -> list[Rounds]:
     """In round r each member signals the one 2^r further on."""
-    column, power = member[:, np.newaxis], _powers(process_count)
+    column, power = member[:, np.newaxis], powers(process_count)
     return [Rounds((column - power) % process_count, 0.0, (column + power) % process_count, 0.0)]
-
-
-def bruck_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """Each round doubles the blocks that a member holds; the last one sends the missing blocks."""
-    column, power = member[:, np.newaxis], _powers(process_count)
-    share = np.minimum(power, process_count - power).astype(np.float64)
-    return [Rounds((column + power) % process_count, share, (column - power) % process_count, share)]
 
 
 def pairwise(member: Members, process_count: int, root: int) -> list[Rounds]:
@@ -230,15 +248,21 @@ def linear_alltoall(member: Members, process_count: int, root: int) -> list[Roun
 
 def bruck_alltoall(member: Members, process_count: int, root: int) -> list[Rounds]:
     """In round r each member sends to the one 2^r further on all blocks whose way has that step."""
-    column, power = member[:, np.newaxis], _powers(process_count)
+    column, power = member[:, np.newaxis], powers(process_count)
     ways = np.arange(process_count)[:, np.newaxis]
     share = ((ways & power) > 0).sum(axis=0).astype(np.float64)
     return [Rounds((column - power) % process_count, share, (column + power) % process_count, share)]
 
 
 def recursive_halving(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """A reduction that is scattered: half of the P blocks, a quarter, .. ; surplus members get theirs in the end."""
+    """A reduction that is scattered: half of the P blocks at the largest distance, a quarter at half of it, .. ."""
+    return _halving(member, process_count, far_first=True)
+
+
+def _halving(member: Members, process_count: int, *, far_first: bool) -> list[Rounds]:
+    """Exchanges of half of the P blocks, a quarter, .. ; surplus members get theirs in the end."""
     partner, source, target = _core(member, process_count)
+    partner = partner[:, ::-1] if far_first else partner
     share = process_count * 0.5 ** np.arange(1.0, partner.shape[1] + 1)
     whole = float(process_count)
     return [
@@ -248,9 +272,16 @@ def recursive_halving(member: Members, process_count: int, root: int) -> list[Ro
     ]
 
 
+def reduce_linear_scatter(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """A reduction of all P blocks to the root, which sends each member its own."""
+    (whole,) = binomial_reduce(member, process_count, root)
+    every = float(process_count)
+    return [replace(whole, source_share=every, target_share=every), *linear_from_root(member, process_count, root)]
+
+
 def recursive_doubling_scan(member: Members, process_count: int, root: int) -> list[Rounds]:
     """Exchange of the whole buffer at distances 1, 2, 4, .. as far as such a member exists."""
-    partner = member[:, np.newaxis] ^ _powers(process_count)
+    partner = member[:, np.newaxis] ^ powers(process_count)
     partner = np.where(partner < process_count, partner, -1)
     return [Rounds(partner, 1.0, partner, 1.0)]
 
@@ -264,25 +295,41 @@ def linear_scan(member: Members, process_count: int, root: int) -> list[Rounds]:
 
 
 ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
-    Kind.BARRIER: {"dissemination": dissemination},
+    Kind.BARRIER: {
+        "dissemination": dissemination,
+        "recursive_doubling": doubling_barrier,
+        "linear": in_sequence(linear_to_root, linear_from_root, size=0.0),
+        "binomial_tree": in_sequence(binomial_reduce, binomial_broadcast, size=0.0),
+    },
     Kind.BROADCAST: {
         "binomial_tree": binomial_broadcast,
         "scatter_ring_allgather": scatter_ring_allgather,
         "scatter_bruck_allgather": scatter_bruck_allgather,
+        "scatter_doubling_allgather": scatter_doubling_allgather,
         "linear": linear_from_root,
         "one_by_one": one_by_one(linear_from_root),
+        "chain": broadcast_along(chain),
+        "binary_tree": broadcast_along(binary_tree),
+        "doubling_tree": broadcast_along(doubling_tree),
+        "knomial_tree": broadcast_along(knomial_tree),
     },
     Kind.REDUCE: {
         "binomial_tree": binomial_reduce,
         "rabenseifner": rabenseifner_reduce,
         "linear": reducing(linear_to_root),
         "one_by_one": reducing(one_by_one(linear_to_root)),
+        "chain": reduction_along(chain),
+        "binary_tree": reduction_along(binary_tree),
     },
     Kind.ALLREDUCE: {
         "recursive_doubling": recursive_doubling_allreduce,
         "rabenseifner": rabenseifner_allreduce,
+        "halved_rabenseifner": halved_rabenseifner_allreduce,
         "ring": ring_allreduce,
         "bidirectional_ring": bidirectional_ring_allreduce,
+        "reduce_linear": in_sequence(binomial_reduce, linear_from_root),
+        "reduce_binary_tree": in_sequence(binomial_reduce, broadcast_along(binary_tree)),
+        "reduce_knomial_tree": in_sequence(binomial_reduce, broadcast_along(knomial_tree)),
     },
     Kind.GATHER: {
         "binomial_tree": binomial_gather,
@@ -294,12 +341,18 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
         "linear": linear_from_root,
         "one_by_one": one_by_one(linear_from_root),
     },
-    Kind.ALLGATHER: {"ring_allgather": ring_blocks, "bruck_allgather": bruck_allgather},
+    Kind.ALLGATHER: {
+        "ring_allgather": ring_blocks,
+        "bruck_allgather": bruck_allgather,
+        "doubling_allgather": doubling_allgather,
+        "neighbour_exchange": neighbour_exchange,
+    },
     Kind.ALLTOALL: {"pairwise": pairwise, "bruck": bruck_alltoall, "linear": linear_alltoall},
     Kind.REDUCE_SCATTER: {
         "pairwise": reducing(pairwise),
         "ring": reducing(ring_blocks),
         "recursive_halving": recursive_halving,
+        "reduce_linear_scatter": reduce_linear_scatter,
     },
     Kind.SCAN: {"recursive_doubling": recursive_doubling_scan, "linear": linear_scan},
 }

@@ -3,9 +3,10 @@
 MPICH: thresholds of Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH",
 IJHPCA 19(1), 2005, Section 4, as MPICH 3.x has them as defaults: src/mpi/coll/algorithms/default in pmodels/mpich,
 allgather.c and red_scat.c at 7279307b, allreduce.c at 885c8ffa, alltoall.c at 8ca80b81, bcast.c at 16a3a874, reduce.c
-at b6d42182. Allgathers have Bruck's algorithm in the place of recursive doubling: as many rounds with messages of the
-same sizes. All-to-alls of medium size post all messages at once, where MPICH posts 32. Ranks of a node are not treated
+at b6d42182. All-to-alls of medium size post all messages at once, where MPICH posts 32. Ranks of a node are not treated
 apart, as MPICH treats them.
+
+Open MPI: see `openmpi_rules`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
 from whatif.simulation.collective_schedules import ALGORITHMS, algorithm_of
+from whatif.simulation.openmpi_rules import RULES, rule_of
 from whatif.simulation.rank_programs import COLLECTIVES, Kind
 
 _BY_NAME: Final = {kind.name.lower(): kind for kind in sorted(COLLECTIVES)}
@@ -39,12 +41,14 @@ def _broadcast(size: float, process_count: int) -> str:
     if size < _SHORT_BROADCAST or process_count < _FEW:
         return "binomial_tree"
     is_medium = size < _LONG and _is_power_of_two(process_count)
-    return "scatter_bruck_allgather" if is_medium else "scatter_ring_allgather"
+    return "scatter_doubling_allgather" if is_medium else "scatter_ring_allgather"
 
 
 def _allgather(size: float, process_count: int) -> str:
-    limit = _LONG if _is_power_of_two(process_count) else _SHORT_ALLGATHER
-    return "bruck_allgather" if size * process_count < limit else "ring_allgather"
+    total, is_regular = size * process_count, _is_power_of_two(process_count)
+    if total >= (_LONG if is_regular else _SHORT_ALLGATHER):
+        return "ring_allgather"
+    return "doubling_allgather" if is_regular else "bruck_allgather"
 
 
 def _alltoall(size: float, process_count: int) -> str:
@@ -54,6 +58,8 @@ def _alltoall(size: float, process_count: int) -> str:
 
 
 Rule = Callable[[float, int], str]
+
+
 LIBRARIES: Final[Mapping[str, Mapping[Kind, Rule]]] = {
     "mpich": {
         Kind.BROADCAST: _broadcast,
@@ -62,7 +68,8 @@ LIBRARIES: Final[Mapping[str, Mapping[Kind, Rule]]] = {
         Kind.ALLGATHER: _allgather,
         Kind.ALLTOALL: _alltoall,
         Kind.REDUCE_SCATTER: lambda size, count: "recursive_halving" if size * count < _LONG else "pairwise",
-    }
+    },
+    "openmpi": {_BY_NAME[operation]: rule_of(operation) for operation in RULES},
 }
 """Rules of libraries: from the size that a trace gives for a call in B, and the number of ranks, to an algorithm."""
 
