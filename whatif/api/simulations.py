@@ -31,8 +31,8 @@ def simulate(
     `model` charges the messages of a trace (default: the most accurate one that the platform has parameters for);
     phases of a scenario name their own. `collectives` are algorithms of those of a trace: a library whose rules select
     them (`"mpich"`, `"openmpi"`), and single ones (`"allreduce=ring"`). `ranks` extrapolates a regular trace.
-    `iterations` repeats the phases of a scenario. `show` names the table: `ranks`, `messages`, `path` (critical path) or `slopes`;
-    `table(NAME)` gives the others.
+    `iterations` repeats the phases of a scenario. `show` names the table: `ranks`, `messages`, `path` (critical path)
+    or `slopes`; `table(NAME)` gives the others.
 
     Raise `UsageError` for an option without effect, and if no phase sends messages; `InfeasiblePointError` for an
     infeasible point, a deadlock, and messages that do not match.
