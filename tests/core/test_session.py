@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
+from whatif.core.sweep import parse_axis
+from whatif.schema.shipped import shipped_names
 
 EFFECTIVENESS = "platform.site.power_usage_effectiveness"
 
@@ -11,3 +15,12 @@ EFFECTIVENESS = "platform.site.power_usage_effectiveness"
 def test_default_range_stays_within_the_domain():
     axis = Session.start(Scenario.open("jacobi2d")).sweep(EFFECTIVENESS, None).grid.axes[0]
     assert axis.texts[EFFECTIVENESS].startswith("1 ..")
+
+
+@pytest.mark.parametrize("name", shipped_names("scenarios"))
+def test_every_parameter_with_an_effect_has_a_default_range(name):
+    session = Session.start(Scenario.open(name))
+    for path, parameter in session.program.parameters.items():
+        if parameter.field is not None and path in session.program.reached:
+            axis = parse_axis(path, {path: session.range_text(path)}, session.program, 1_000_000)
+            assert parameter.field.domain.accepts(axis.parameters[path]).all()

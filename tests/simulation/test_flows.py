@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import whatif
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.simulation.flows import replay_flows
 from whatif.simulation.rank_programs import ANY, Kind
@@ -36,7 +37,7 @@ ROWS = rows_of("simgrid_flows.csv")
 
 
 def row_name(row: dict[str, str]) -> str:
-    return "-".join(list(row.values())[1:9])
+    return "-".join(list(row.values())[:9])
 
 
 def places_of(rank_count: int, ranks_per_node: int) -> Places:
@@ -56,11 +57,30 @@ def test_every_row_of_simgrid_is_reproduced(row):
     assert_allclose(simulated_time(row), float(row["sim_total_s"]), rtol=1e-9, atol=0)
 
 
+@pytest.mark.parametrize("row", [row for row in ROWS if row["config"] == "crosstraffic"], ids=row_name)
+def test_cross_traffic_in_the_compiled_loop_is_that_in_python(row):
+    schedule, machine = schedule_of_row(row), machine_of_row(row)
+    ends = [replay_flows(schedule, *machine, compiled_loop=compiled).end for compiled in (False, True)]
+    np.testing.assert_array_equal(*ends)
+
+
+def test_cross_traffic_of_a_platform_slows_messages_in_both_directions(tmp_path):
+    times = []
+    for share in ("0", "0.05"):
+        overrides = {
+            "application.communication": "shared_links", "application.rank_count": "24",
+            "platform.network.topology.cross_traffic": share, "application.phases.halo.model": "postal",
+            "platform.network.topology.bandwidth": "1 GB/s",
+        }  # fmt: skip
+        times.append(float(whatif.run("jacobi2d", overrides=overrides)["communication_time"]))
+    assert 1 < times[1] / times[0] <= 1.05 * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("row", ROWS, ids=row_name)
 def test_a_latency_counts_once_whether_links_or_the_message_model_state_it(row):
     schedule, (places, costs, links) = schedule_of_row(row), machine_of_row(row)
     stated = replace(costs, flight=linear(0.0, 1 / LOOPBACK, (2 * LATENCY, 0.0)))
-    without = star(links.node_count, BANDWIDTH, 0.0)
+    without = replace(star(links.node_count, BANDWIDTH, 0.0), cross_traffic=links.cross_traffic)
     replayed = replay_flows(schedule, places, stated, without, compiled_loop=False)
     assert_allclose(as_seen_by_the_ranks(schedule, replayed), float(row["sim_total_s"]), rtol=1e-9, atol=0)
 

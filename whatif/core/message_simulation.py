@@ -13,7 +13,7 @@ import numpy as np
 from whatif import units
 from whatif.core.context import Context
 from whatif.core.evaluate import REFUSED
-from whatif.core.phases.link_sharing import topology_inputs
+from whatif.core.phases.link_sharing import TOPOLOGY, topology_inputs
 from whatif.core.phases.message import injection_bandwidth, parameters_at
 from whatif.core.phases.message_charges import wire_charges
 from whatif.core.phases.node_links import LinkBandwidths
@@ -21,7 +21,7 @@ from whatif.core.term import Reference
 from whatif.errors import UsageError, WhatifError
 from whatif.models.charges import LONG, ProtocolCharges
 from whatif.models.patterns import sockets
-from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Seconds
+from whatif.models.quantities import BytesPerSecond, Core, Count, FloatArray, Seconds
 from whatif.models.reductions import TRAFFIC
 from whatif.schema.application import HaloPhase
 from whatif.simulation.activity import activity
@@ -36,6 +36,7 @@ LinkCounts = Annotated[FloatArray, units.ONE, Core("dimension")]
 NO_LINKS: LinkBandwidths = np.empty(0)
 NO_LATENCY: FloatArray = np.zeros(())
 NO_COUNTS: LinkCounts = np.empty(0)
+NO_CROSS_TRAFFIC: FloatArray = np.zeros(())
 UNLIMITED: FloatArray = np.full((), np.inf)
 SIMULATED: Final[ContextVar[Callable[[], None]]] = ContextVar("SIMULATED")
 """Called after every simulated point, where somebody counts them."""
@@ -50,6 +51,7 @@ class MachineInputs(NamedTuple):
     link_bandwidths: LinkBandwidths = NO_LINKS
     link_latency: Seconds = NO_LATENCY
     link_counts: LinkCounts = NO_COUNTS
+    cross_traffic: Count = NO_CROSS_TRAFFIC
     injection_bandwidth: BytesPerSecond = UNLIMITED
     reducing_bandwidth: BytesPerSecond = UNLIMITED
 
@@ -93,7 +95,7 @@ def _links(context: Context) -> dict[str, Reference]:
             "application.communication", f"{name} does not state `[network.topology]`, whose links are shared"
         )
         context.wiring.raise_problems()
-    return topology_inputs(context)
+    return {**topology_inputs(context), "cross_traffic": f"{TOPOLOGY}.cross_traffic"}
 
 
 def costs_of(charges: FloatArray, limits: FloatArray, on_arrival: bool = False) -> Costs:
@@ -146,13 +148,17 @@ class MessageMachine(NamedTuple):
 
 def machine_of(stated: MachineInputs, topology: str, on_arrival: bool) -> MessageMachine:
     """Machine at one point."""
-    charges, limits, bandwidths, latency, counts, injection, reducing = stated
+    charges, limits, bandwidths, latency, counts, cross_traffic, injection, reducing = stated
     charged = costs_of(charges, limits, on_arrival)
     costs = replace(charged, node_gap=1 / float(injection), reduction_time=TRAFFIC / float(reducing))
     if not topology:
         return MessageMachine(costs)
     links = (tuple(bandwidths.tolist()), float(latency), tuple(int(count) for count in counts))
-    return MessageMachine(costs, lambda node_count: topology_of(topology, node_count, *links))
+
+    def network(node_count: int) -> Topology:
+        return replace(topology_of(topology, node_count, *links), cross_traffic=float(cross_traffic))
+
+    return MessageMachine(costs, network)
 
 
 def each_point(

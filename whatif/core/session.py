@@ -332,12 +332,12 @@ def default_range(parameter: Parameter, at: Evaluation, points: int = CURVE_POIN
     if domain.maximum == 1:
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear {min(points, 100)}"
     if parameter.field.domain.whole and value <= 64:
-        return f"{max(domain.minimum, 0):g} .. {max(16, 4 * value):g} step 1"
+        return f"{max(domain.minimum, 0):g} .. {min(max(16, 4 * value), domain.maximum):g} step 1"
     if value <= 0:
         unit = "" if str(parameter.dimension) == "1" else f" {parameter.dimension}"
         return f"0 .. 1{unit} linear {points}"
     ends = max(value / 8, domain.minimum), min(value * 2**octaves, domain.maximum)
     low, high = (format_quantity(end, parameter.dimension, digits=6) for end in ends)
     if domain.whole:
-        low, high = str(max(int(value / 8), 1)), str(int(value * 2**octaves))
+        low, high = (f"{int(end)}" for end in (max(value / 8, 1), min(value * 2**octaves, domain.maximum)))
     return f"{low} .. {high} log {points}"

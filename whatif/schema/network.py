@@ -12,6 +12,7 @@ from whatif.schema.fields import (
     BytesPerSecondOrZero,
     Count,
     Domain,
+    Fraction,
     PositiveFactor,
     PositiveFraction,
     QuantityField,
@@ -161,6 +162,9 @@ class Links(StrictTable):
     latency: Seconds = 0.0
     """Per-hop latency (link and switch), added to the end-to-end latency of the message model: 0 where that was
     measured across the network, which has these hops in it."""
+    cross_traffic: Fraction = 0.0
+    """Share of the rate of a message that the links of the way back carry as well, as its acknowledgements: 0.05 in
+    SimGrid. For simulated links alone."""
     routing: Literal["static", "adaptive"] = "static"
     """static: each pair of nodes has one route; adaptive: messages spread evenly over links that lead the same way, in
     a dragonfly with detours where these are faster. Simulated links are always static."""

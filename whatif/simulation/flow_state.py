@@ -120,6 +120,8 @@ class BundleLink:
 
     link: int
     bundle: int
+    share: float = 1.0
+    """Share of the rate of its flows that the link carries."""
     before: int = NONE
     after: int = NONE
 

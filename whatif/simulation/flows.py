@@ -100,7 +100,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
     charges, limits = _charges(costs)
     cost, bundle, pairs, protocol = _bundles(schedule, places, costs, rank)
     routes = topology.routes(*pairs)
-    bundles, links, entries = _network(routes, pairs[0], limits[protocol], topology, costs.node_gap)
+    bundles, links, entries = _network(routes, pairs, limits[protocol], topology, costs.node_gap)
     units = 1 if schedule.processor is None else int(schedule.processor.max(initial=0)) + 1
     unit = rank * units + (0 if schedule.processor is None else schedule.processor.astype(np.int32))
     size = np.where(schedule.step == Step.COMPUTE, schedule.size, np.maximum(schedule.size - costs.free_size, 0.0))
@@ -196,21 +196,27 @@ def _channels(schedule: Schedule, rank: NDArray[np.int32], wild: NDArray[np.bool
 
 
 def _network(
-    routes: Routes, source: NDArray[np.int64], limits: FloatArray, topology: Topology, node_gap: float
+    routes: Routes, pairs: NDArray[np.int64], limits: FloatArray, topology: Topology, node_gap: float
 ) -> tuple[MutableSequence[Bundle], MutableSequence[NetworkLink], MutableSequence[BundleLink]]:
     """The links, with the adapters of the nodes where these have a limit; bundles cross those that can be full."""
-    start, link, capacities = routes.start, routes.link, topology.capacities
+    link, bundle, capacities = routes.link, routes.flow, topology.capacities
+    share = np.ones(len(link))
+    if topology.cross_traffic > 0:
+        back = topology.routes(pairs[1], pairs[0])
+        link, bundle = np.concatenate([link, back.link]), np.concatenate([bundle, back.flow])
+        share = np.concatenate([share, np.full(len(back.link), topology.cross_traffic)])
     if node_gap > 0:
-        link = np.insert(link, start[:-1], (len(capacities) + source).astype(np.int32))
-        start = start + np.arange(len(start))
+        link = np.concatenate([link, (len(capacities) + pairs[0]).astype(np.int32)])
+        bundle, share = np.concatenate([bundle, np.arange(len(routes))]), np.concatenate([share, np.ones(len(routes))])
         capacities = np.concatenate([capacities, np.full(topology.node_count, 1 / node_gap)])
-    bundle, full = Routes(start, link).flow, np.isfinite(capacities[link])
-    link, bundle = link[full], bundle[full]
+    order = np.argsort(bundle, kind="stable")
+    order = order[np.isfinite(capacities[link[order]])]
+    link, bundle, share = link[order], bundle[order], share[order]
     first, last = np.searchsorted(bundle, np.stack([np.arange(len(routes)), np.arange(len(routes)) + 1]))
     latency = routes.sums(topology.latencies)
     bundles = rows(Bundle, len(routes), first=first, last=last, limit=limits, latency=latency)
     return (
         bundles,
         rows(NetworkLink, len(capacities), capacity=capacities),
-        rows(BundleLink, len(link), link=link, bundle=bundle),
+        rows(BundleLink, len(link), link=link, bundle=bundle, share=share),
     )

@@ -226,7 +226,7 @@ def find_levels(s: FlowState, opened: int) -> None:
     for at in range(opened):
         row = s.bundles[s.open[at]]
         for entry in range(row.first, row.last):
-            s.links[s.entries[entry].link].usage += row.flow_count
+            s.links[s.entries[entry].link].usage += row.flow_count * s.entries[entry].share
     for at in range(s.tally[COMPONENT]):
         link = s.links[s.component[at]]
         if link.usage > 0:
@@ -252,5 +252,5 @@ def settle(s: FlowState, bundle: int) -> bool:
         settled = settled or (link.level == level and link.lowest == level)
     if settled:
         for entry in range(row.first, row.last):
-            s.links[s.entries[entry].link].remaining -= level * row.flow_count
+            s.links[s.entries[entry].link].remaining -= level * row.flow_count * s.entries[entry].share
     return bool(settled)

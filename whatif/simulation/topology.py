@@ -51,6 +51,8 @@ class Topology:
     """[pair, hop]: links from sources to destinations, `NO_LINK` behind the end of a route."""
     classes: tuple[LinkClass, ...]
     """Links by class, in the order of their numbers."""
+    cross_traffic: float = 0.0
+    """Share of the rate of a message that the links of the way back carry."""
 
     def routes(self, source: NDArray[np.integer[Any]], destination: NDArray[np.integer[Any]]) -> Routes:
         """The links of each pair of nodes [pair], in the order in which they are crossed.

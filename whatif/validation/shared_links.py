@@ -8,6 +8,7 @@ when its receive is posted. Times count from a barrier, which rank 0 leaves befo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,7 @@ DETACHED: Final = 65536
 BANDWIDTH: Final = 12.5e9
 LATENCY: Final = 1e-6
 LOOPBACK: Final = 50e9
+CROSS_TRAFFIC: Final = 0.05
 Row = Mapping[str, str]
 Call = tuple[Kind, int, float, int, list[int]]
 """Kind, peer, size, tag, and how many calls back the calls are that it waits for."""
@@ -117,4 +119,5 @@ def machine_of_row(row: Row) -> tuple[Places, Costs, Topology]:
     free, flight = linear(0.0, 0.0), linear(0.0, 1 / LOOPBACK, (0.0, 0.0))
     # The barrier's messages are sent at once: their receives have been posted before.
     costs = Costs(free, free, flight, free, free, np.zeros(3), np.full(3, HEADER))
-    return Places(node, node), costs, star(int(node.max()) + 1, BANDWIDTH, LATENCY)
+    links = star(int(node.max()) + 1, BANDWIDTH, LATENCY)
+    return Places(node, node), costs, replace(links, cross_traffic=CROSS_TRAFFIC * (row["config"] == "crosstraffic"))
