@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +34,8 @@ from whatif.schema.load import load_platform
 LARGEST_SEED = 20_000
 """Bytes of a text that a seed is cut to: a random change of a large file hits nothing."""
 MOST_SEEDS = 6
+MOST_EDITS = 20
+"""Cells of a database that an input changes."""
 COLUMNS = {name: np.arange(1.0, 9.0) for name in ("time", "n", "p")}
 
 Reader = Callable[[Path], object]
@@ -91,6 +96,51 @@ def _formula(path: Path) -> object:
     return parse_formula(path.read_text("utf-8", "replace"), COLUMNS).design(COLUMNS)
 
 
+def _edited(seed: Path) -> Reader:
+    """Reader of a copy of a profile in SQLite with other cells: a line of the input is a column, a row and a value.
+
+    A changed byte of a database hardly ever changes a value; the rest of the file does not open.
+    """
+    with closing(sqlite3.connect(f"{seed.as_uri()}?mode=ro", uri=True)) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        columns = [(table, row[1]) for table in tables for row in database.execute(f'PRAGMA table_info("{table}")')]
+
+    def read(path: Path) -> object:
+        copy = path.with_name(seed.name)
+        shutil.copy(seed, copy)
+        with closing(sqlite3.connect(copy, isolation_level=None)) as database:
+            database.execute("PRAGMA journal_mode = OFF")
+            for line in path.read_text("utf-8", "replace").splitlines()[:MOST_EDITS]:
+                _edit(database, columns, line)
+        return read_profile(copy)
+
+    return read
+
+
+def _edit(database: sqlite3.Connection, columns: Sequence[tuple[str, str]], line: str) -> None:
+    """Set one cell, or all cells of a column where no row has the number."""
+    found = re.fullmatch(r"(\d{1,6}) (\d{1,6}|-) ?(.*)", line)
+    if found is None:
+        return
+    table, column = columns[int(found[1]) % len(columns)]
+    where = "" if found[2] == "-" else f" WHERE rowid = {found[2]}"
+    if found[3] == "gone":
+        database.execute(f'DELETE FROM "{table}"{where}')  # noqa: S608 - a table of the seed
+    else:
+        with suppress(sqlite3.IntegrityError):
+            database.execute(f'UPDATE OR REPLACE "{table}" SET "{column}" = ?{where}', [_value(found[3])])  # noqa: S608
+
+
+def _value(text: str) -> object:
+    """Value of a cell: nothing, a number, bytes after `x`, else the text."""
+    if text in ("null", ""):
+        return None
+    for kind, most in ((int, 18), (float, 30)):
+        with suppress(ValueError):
+            return kind(text[:most])
+    return text[1:].encode() if text.startswith("x") else text
+
+
 def _messages(*seeds: str | bytes) -> Target:
     return Target(import_network, seeds, ("import", "network"))
 
@@ -133,6 +183,8 @@ _KERNELS = "Kind,Agent_Id,Stream_Id,Kernel_Name,Start_Timestamp,End_Timestamp\nK
 _FIRST_CALLS = (DATA / "traces/dumpi/testtrace-0000.txt").read_text()[:3500].replace("int size=4", "int size=1")
 _ONE_RANK = re.sub(r"int (dest|source)=\d", r"int \1=0", _FIRST_CALLS)
 
+EDITS = _texts("3 1 -1\n17 2 9223372036854775807\n", "40 - null\n5 - x\n", "60 - gone\n8 3 text\n9 1 1e308\n")
+
 TARGETS = {
     "osu": _messages("importers/network/cscs/*.txt"),
     "imb": _messages(*_texts(*_IMB)),
@@ -163,6 +215,8 @@ TARGETS = {
     "actions": _trace("traces/simgrid/*.txt"),
     "nvprof": _profile("profiles/ahead/*.nvvp", name="input.nvvp"),
     "nsight-systems": _profile("profiles/nsys/*.sqlite", name="input.sqlite"),
+    "nvprof-cells": Target(_edited(DATA / "profiles/ahead/lammps_summit.nvvp"), EDITS),
+    "nsight-cells": Target(_edited(DATA / "profiles/nsys/saxpy_a100.sqlite"), EDITS),
     "kineto": _profile("profiles/kineto/*.gz", *_texts(json.dumps({"traceEvents": _EVENTS})), name="input.json"),
     "rocprof": _profile("profiles/rocprof/timestamps.csv", *_texts(_KERNELS), name="input_kernel_trace.csv"),
     "copies": Target(read_transfer_files, ("ahead/*.csv", "importers/transfer/*.nvvp"), ("import", "transfer")),

@@ -21,6 +21,8 @@ CALIBRATED: Final = "calibrated"
 """Model of phases with a correction."""
 _KINDS: Final = {"measured_kernel": "measured_kernel", "collective": "collective", "gemm": "gemm"}
 """Kinds of phases with one model."""
+_FITTED: Final = ("regression", "structured_grid")
+"""Kinds of phases that are models of runs."""
 _ALIKE: Final = {"roofline_l2": "roofline"}
 """Models with the card of another one, as too few runs have them."""
 
@@ -91,8 +93,26 @@ def accuracy_notes(program: Program) -> Iterator[str]:
         yield f"iteration {_words(own, program)}"
     elif parts:
         yield "; ".join(f"{name} {_words(card, program)}" for name, card in parts.items())
+    elif fits := _fits(program):
+        yield "; ".join(fits)
     elif program.loaded.scenario.application.phases:
         yield "never compared with a run"
+
+
+def _fits(program: Program) -> list[str]:
+    """Fit of each phase to runs; none unless all phases are fitted."""
+    found = []
+    for name, phase in program.loaded.scenario.application.phases.items():
+        values = (
+            parameter.fitted
+            for path, parameter in program.parameters.items()
+            if phase.kind in _FITTED and path.startswith(f"application.phases.{name}.")
+        )
+        fitted = next(filter(None, values), None)
+        if fitted is None:
+            return []
+        found.append(f"{name} fitted to {counted(fitted.point_count, 'run')}, residuals {fitted.residual:.0%}")
+    return found
 
 
 def _words(card: AccuracyCard, program: Program) -> str:

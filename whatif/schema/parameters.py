@@ -36,6 +36,10 @@ class FittedParameter:
     """Smallest and largest value of each variable of the points, such as `message_size`, in base units."""
     correlation: Mapping[str, float]
     """Correlation with each value of the same fit, by path."""
+    point_count: int
+    """Number of fitted points."""
+    residual: float
+    """Root mean square of the relative residuals."""
 
 
 class Declared:
@@ -198,7 +202,8 @@ def _fitted(path: KeyPath, layer: Layer) -> FittedParameter | None:
     ranges = {name: (_number(low), _number(high)) for name, (low, high) in entry.get("ranges", {}).items()}
     above = path[: len(path) - len(within) + len(table)]
     paths = (".".join((*above, name)) for name in entry["parameters"])
-    return FittedParameter(error, ranges, dict(zip(paths, entry["correlation"][at], strict=True)))
+    correlation = dict(zip(paths, entry["correlation"][at], strict=True))
+    return FittedParameter(error, ranges, correlation, entry["point_count"], entry["error"])
 
 
 def _record_of(fits: Mapping[str, Any], path: KeyPath) -> tuple[KeyPath, Any]:

@@ -39,7 +39,7 @@ RULES: Final = {
         inf knomial_tree<8192 binary_tree<16384 knomial_tree<262144 scatter_doubling_allgather
     """,
     "reduce": """
-        4 linear<8 binary_tree<16 chain<32 linear<262144 chain<524288 chain<1048576 chain
+        4 linear<8 binary_tree<16 chain<32 linear<262144 chain
         8 binary_tree<4096 chain<65536 binomial_tree<262144 linear<524288 binomial_tree<1048576 linear
         16 binary_tree<8192 binomial_tree
         32 binary_tree<4096 binomial_tree
@@ -68,15 +68,13 @@ RULES: Final = {
         32 doubling_allgather
         64 doubling_allgather<1024 neighbour_exchange<65536 ring_allgather
         128 doubling_allgather<512 neighbour_exchange<65536 ring_allgather
-        256 doubling_allgather<512 neighbour_exchange<131072 ring_allgather<524288 neighbour_exchange<1048576
-          ring_allgather
-        512 doubling_allgather<32 bruck_allgather<128 doubling_allgather<1024 neighbour_exchange<131072
-          ring_allgather<524288 neighbour_exchange<1048576
-          ring_allgather
+        256 doubling_allgather<512 neighbour_exchange<131072 ring_allgather<524288
+          neighbour_exchange<1048576 ring_allgather
+        512 doubling_allgather<32 bruck_allgather<128 doubling_allgather<1024
+          neighbour_exchange<131072 ring_allgather<524288 neighbour_exchange<1048576 ring_allgather
         1024 doubling_allgather<64 bruck_allgather<256 doubling_allgather<2048 neighbour_exchange
-        2048 doubling_allgather<4 bruck_allgather<8 doubling_allgather<16 bruck_allgather<32 doubling_allgather<256
-          bruck_allgather<512 doubling_allgather<4096
-          neighbour_exchange
+        2048 doubling_allgather<4 bruck_allgather<8 doubling_allgather<16 bruck_allgather<32
+          doubling_allgather<256 bruck_allgather<512 doubling_allgather<4096 neighbour_exchange
         4096 bruck_allgather<32 doubling_allgather<128 bruck_allgather<512 doubling_allgather<4096 neighbour_exchange
         inf doubling_allgather<2 bruck_allgather<8 doubling_allgather<16 bruck_allgather<512
           doubling_allgather<4096 neighbour_exchange
