@@ -26,6 +26,7 @@ from whatif.simulation.collective_allgathers import (
     ring_blocks,
 )
 from whatif.simulation.collective_expansion import Algorithm, Members, Rounds
+from whatif.simulation.collective_halvings import butterfly, core, halving, recursive_halving, surplus_of
 from whatif.simulation.collective_trees import (
     binary_tree,
     broadcast_along,
@@ -37,11 +38,6 @@ from whatif.simulation.collective_trees import (
     reduction_along,
 )
 from whatif.simulation.rank_programs import Kind
-
-
-def _surplus(process_count: int) -> int:
-    """By how much P exceeds the next lower power of two."""
-    return process_count - (1 << (process_count.bit_length() - 1))
 
 
 def _tree(member: Members, process_count: int, root: int) -> tuple[Members, FloatArray, Members, FloatArray]:
@@ -100,6 +96,16 @@ def linear_from_root(member: Members, process_count: int, root: int) -> list[Rou
     return [Rounds(from_root, 1.0, others, 1.0, together=True)]
 
 
+def signalled_gather(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """The root signals each member in turn and receives its block; an empty message follows from each."""
+    own, place = ((member - root) % process_count)[:, np.newaxis], np.arange(1, process_count)
+    others = np.where(own == 0, (root + place) % process_count, -1)
+    to_root = np.where(own == place, root, -1)
+    shape, share = (len(member), 2 * len(place)), np.tile([0.0, 1.0], len(place))
+    source, target = (np.stack(ways, axis=-1).reshape(shape) for ways in ((to_root, others), (others, to_root)))
+    return [Rounds(source, share, target, share), Rounds(others, 0.0, to_root, 0.0, together=True)]
+
+
 def one_by_one(algorithm: Algorithm) -> Algorithm:
     """Algorithm whose messages wait for each other, instead of all at once."""
 
@@ -138,7 +144,7 @@ def scatter_doubling_allgather(member: Members, process_count: int, root: int) -
 
 def rabenseifner_reduce(member: Members, process_count: int, root: int) -> list[Rounds]:
     """A reduction that is scattered, near members first, and the gather of its blocks."""
-    parts = [*_halving(member, process_count, far_first=False), *binomial_gather(member, process_count, root)]
+    parts = [*halving(member, process_count, far_first=False), *binomial_gather(member, process_count, root)]
     return _of_blocks(parts, process_count)
 
 
@@ -150,25 +156,9 @@ def _of_blocks(parts: Iterable[Rounds], process_count: int) -> list[Rounds]:
     ]
 
 
-def _core(member: Members, process_count: int) -> tuple[Members, Members, Members]:
-    """Partners at distances 1, 2, 4, .. of the largest power of two, and the messages before: (source, target).
-
-    Of the first 2 · surplus members the even ones send their data to the next one and take no part, as in MPICH.
-    """
-    surplus = _surplus(process_count)
-    column = member[:, np.newaxis]
-    paired, odd = column < 2 * surplus, column % 2 == 1
-    source = np.where(paired & odd, column - 1, -1)[:, : min(surplus, 1)]
-    target = np.where(paired & ~odd, column + 1, -1)[:, : min(surplus, 1)]
-    place = np.where(paired, column // 2, column - surplus)
-    other = place ^ powers(process_count - surplus)
-    partner = np.where(other < surplus, 2 * other + 1, other + surplus)
-    return np.where(paired & ~odd, -1, partner), source, target
-
-
 def recursive_doubling_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
     """Exchange of the whole buffer at distances 1, 2, 4, .. ."""
-    partner, source, target = _core(member, process_count)
+    partner, source, target = core(member, process_count)
     return [
         Rounds(source, 1.0, target, 1.0, combines=True),
         Rounds(partner, 1.0, partner, 1.0, combines=True),
@@ -178,7 +168,7 @@ def recursive_doubling_allreduce(member: Members, process_count: int, root: int)
 
 def rabenseifner_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
     """Rounds with halves, quarters, .. to reduce and scatter, and with .., quarters, halves to gather."""
-    partner, source, target = _core(member, process_count)
+    partner, source, target = core(member, process_count)
     share = 0.5 ** np.arange(1.0, partner.shape[1] + 1)
     back = partner[:, ::-1]
     return [
@@ -191,7 +181,7 @@ def rabenseifner_allreduce(member: Members, process_count: int, root: int) -> li
 
 def halved_rabenseifner_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
     """As `rabenseifner_allreduce`, but surplus members first reduce half of the buffer each, as in Open MPI."""
-    surplus, column = _surplus(process_count), member[:, np.newaxis]
+    surplus, column = surplus_of(process_count), member[:, np.newaxis]
     paired, odd = column < 2 * surplus, column % 2 == 1
     mate = np.where(paired, np.where(odd, column - 1, column + 1), -1)[:, : min(surplus, 1)]
     of_even, of_odd = np.where(odd, -1, mate), np.where(odd, mate, -1)
@@ -252,24 +242,6 @@ def bruck_alltoall(member: Members, process_count: int, root: int) -> list[Round
     ways = np.arange(process_count)[:, np.newaxis]
     share = ((ways & power) > 0).sum(axis=0).astype(np.float64)
     return [Rounds((column - power) % process_count, share, (column + power) % process_count, share)]
-
-
-def recursive_halving(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """A reduction that is scattered: half of the P blocks at the largest distance, a quarter at half of it, .. ."""
-    return _halving(member, process_count, far_first=True)
-
-
-def _halving(member: Members, process_count: int, *, far_first: bool) -> list[Rounds]:
-    """Exchanges of half of the P blocks, a quarter, .. ; surplus members get theirs in the end."""
-    partner, source, target = _core(member, process_count)
-    partner = partner[:, ::-1] if far_first else partner
-    share = process_count * 0.5 ** np.arange(1.0, partner.shape[1] + 1)
-    whole = float(process_count)
-    return [
-        Rounds(source, whole, target, whole, combines=True),
-        Rounds(partner, share, partner, share, combines=True),
-        Rounds(target, 1.0, source, 1.0),
-    ]
 
 
 def reduce_linear_scatter(member: Members, process_count: int, root: int) -> list[Rounds]:
@@ -335,6 +307,7 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
         "binomial_tree": binomial_gather,
         "linear": linear_to_root,
         "one_by_one": one_by_one(linear_to_root),
+        "signalled": signalled_gather,
     },
     Kind.SCATTER: {
         "binomial_tree": binomial_scatter,
@@ -353,6 +326,7 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
         "ring": reducing(ring_blocks),
         "recursive_halving": recursive_halving,
         "reduce_linear_scatter": reduce_linear_scatter,
+        "butterfly": butterfly,
     },
     Kind.SCAN: {"recursive_doubling": recursive_doubling_scan, "linear": linear_scan},
 }

@@ -2,9 +2,9 @@
 
 Source: ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of open-mpi/ompi (BSD-3-Clause), for commutative operations.
 Below each limit of the number of ranks, algorithms follow with the sizes in B below which they hold. Names are those of
-the messages: chains and pipelines of a single segment are chains; `linear_sync` and `linear_nb` are linear; a ring over
-fewer elements than ranks, which all short ones are, is recursive doubling. The butterfly of a reduction that is
-scattered is written as recursive halving, the split and the in-order binary tree as a binary tree.
+the messages: chains and pipelines of a single segment are chains; `linear_sync` of an all-to-all and `linear_nb` are
+linear; a ring over fewer elements than ranks, which all short ones are, is recursive doubling. The split and the
+in-order binary tree are written as a binary tree.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ RULES: Final = {
         inf bruck<2048 linear
     """,
     "gather": """
-        4 linear<4 binomial_tree<32768 linear<65536 binomial_tree<131072 linear
-        8 binomial_tree<1024 linear<8192 binomial_tree<32768 linear
+        4 signalled<2 linear<4 binomial_tree<32768 linear<65536 binomial_tree<131072 signalled
+        8 binomial_tree<1024 linear<8192 binomial_tree<32768 linear<262144 signalled
         256 binomial_tree
         512 binomial_tree<2048 linear<8192 binomial_tree
         inf binomial_tree
@@ -109,14 +109,17 @@ RULES: Final = {
     """,
     "scan": "inf linear",
     "reduce_scatter": """
-        4 ring
+        4 ring<65536 butterfly<131072 ring
         8 reduce_linear_scatter<8 recursive_halving<262144 ring
         32 recursive_halving<262144 ring
-        64 reduce_linear_scatter<64 recursive_halving<524288 ring
-        512 reduce_linear_scatter<256 recursive_halving
-        2048 reduce_linear_scatter<512 recursive_halving
-        4096 reduce_linear_scatter<512 recursive_halving
-        inf reduce_linear_scatter<1024 recursive_halving
+        64 reduce_linear_scatter<64 recursive_halving<2048 butterfly<524288 ring
+        128 reduce_linear_scatter<256 recursive_halving<512 butterfly<2048 recursive_halving<4096 butterfly
+        256 reduce_linear_scatter<256 recursive_halving<512 butterfly
+        512 reduce_linear_scatter<256 recursive_halving<1024 butterfly
+        1024 reduce_linear_scatter<512 recursive_halving<2048 butterfly<8192 recursive_halving<16384 butterfly
+        2048 reduce_linear_scatter<512 recursive_halving<4096 butterfly<16384 recursive_halving<32768 butterfly
+        4096 reduce_linear_scatter<512 recursive_halving<4096 butterfly
+        inf reduce_linear_scatter<1024 recursive_halving<8192 butterfly
     """,
 }
 """Rules by collective; the sizes are those of a trace, of a reduction that is scattered those of all blocks."""
