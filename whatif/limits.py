@@ -12,6 +12,8 @@ TABLE_FORMATS: Final = ("table", "json", "csv", "markdown", "html")
 """Formats of tables."""
 MAXIMUM_ARCHIVE_SIZE = 20_000_000
 """Most bytes of TOML files read from a git revision."""
+MOST_LANES: Final = 48
+"""Most ranks of a picture of time lines."""
 PICTURES: Final = (".svg", ".png", ".pdf")
 """File extensions of pictures."""
 PAGES: Final = (".html", ".pdf")

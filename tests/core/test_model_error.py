@@ -114,7 +114,7 @@ def test_scenario_without_runs_says_so(whatif_main):
 
 def test_phases_that_are_fits_state_their_runs_and_residuals(whatif_main):
     error = whatif_main("run", "training_power_limit", "--point")[2]
-    assert "epoch fitted to 56 runs, residuals 1%" in error
+    assert "epoch fitted to 56 runs, RMS residual 1.3%" in error
     assert "never compared" not in error
     assert "never compared with a run" in whatif_main("run", "triton", "--point")[2]
 

@@ -11,11 +11,11 @@ from matplotlib.colors import to_rgba
 
 import whatif
 from tests.paths import ROOT
+from whatif.limits import MOST_LANES
 from whatif.plotting.lanes import PARTS
 from whatif.plotting.picture import draw
 from whatif.plotting.picture_style import LIGHT
 from whatif.plotting.terminal import terminal_picture
-from whatif.studies.simulation_summary import MOST_DRAWN
 
 TREE = ROOT / "docs" / "examples" / "tree.goal"
 
@@ -75,14 +75,23 @@ def test_text_has_a_letter_for_each_activity_without_colours(tree, monkeypatch):
     assert lines[1].startswith("node 0  ┌  0 ▸SSSSSSS▸sss")
     assert lines[4].endswith("S" * 15)
     assert set(lines[32].split()[-1][:-1]) == {"w"}
-    assert lines[-1] == "s send   w wait   C + capitals: critical path   ▸ sends  ◂ receives"
+    assert lines[-1] == "s send   w wait   + and capitals: critical path   ▸ sends  ◂ receives"
 
 
 def test_only_the_first_ranks_of_many_are_drawn(whatif_main, tmp_path):
     words = ("simulate", "jacobi2d", "--set", "application.rank_count=96")
     assert whatif_main(*words, "-o", "ranks.svg")[0] == 0
     text = (tmp_path / "ranks.svg").read_text(encoding="utf-8")
-    assert f"first {MOST_DRAWN} of 96 ranks on Summit" in text
+    assert f"first {MOST_LANES} of 96 ranks on Summit" in text
     code, out, _ = whatif_main(*words, "--plot")
     assert code == 0
-    assert sum("┌" in line for line in out.splitlines()) == MOST_DRAWN // 6
+    assert sum("┌" in line for line in out.splitlines()) == MOST_LANES // 6
+
+
+def test_run_without_time_has_no_time_lines(whatif_main, tmp_path):
+    (tmp_path / "idle.txt").write_text("".join(f"{rank} init\n{rank} finalize\n" for rank in range(2)))
+    for options in (("-o", "idle.svg"), ("--plot",)):
+        code, out, error = whatif_main("simulate", "idle.txt", "--platform", "summit", *options)
+        assert (code, out) == (2, "")
+        assert "no time lines to draw: the run takes no time" in error
+    assert not (tmp_path / "idle.svg").exists()

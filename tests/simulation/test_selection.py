@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import re
+
 import numpy as np
 import pytest
 
+import whatif
+from tests.paths import DATA, ROOT
 from tests.written_programs import op, program, trace
 from whatif.errors import UsageError
 from whatif.simulation.collective_schedules import ALGORITHMS
@@ -15,6 +20,7 @@ from whatif.simulation.schedule import Costs, Places, Step
 from whatif.simulation.selection import LIBRARIES, Selection, parse_selection
 
 MPICH = Selection(library="mpich")
+PAGE = ROOT / "docs" / "how-to" / "traces.md"
 
 
 def selected(selection: Selection, kind: Kind, size: float, process_count: int) -> str:
@@ -152,3 +158,21 @@ def test_ranks_that_give_different_sizes_take_the_same_algorithm():
     costs = Costs(0 * line, line, line, 0 * line, 0 * line, np.zeros(3), np.full(3, 8192.0))
     assert replay(schedule, Places(node, node), costs).time > 200_000e-9
     assert (schedule.step == Step.SEND).sum() == 4 * 3  # a ring
+
+
+def test_times_of_a_measured_allreduce(tmp_path):
+    """Fugaku, 1,536 ranks, four on a node; its library is derived from Open MPI and has rules of its own."""
+    with (DATA / "importers" / "network" / "fugaku" / "julia_osu_allreduce.csv").open() as file:
+        measured = {int(row["size (bytes)"]): float(row["avg_time (seconds)"]) for row in csv.DictReader(file)}
+    errors = []
+    for size in (2**power for power in range(4, 17)):
+        calls = "".join(f"{rank} init\n{rank} allreduce {size} 0 0\n{rank} finalize\n" for rank in range(1536))
+        (tmp_path / "allreduce.txt").write_text(calls)
+        found = whatif.simulate(
+            tmp_path / "allreduce.txt", platform="fugaku", model="max_rate", collectives=["openmpi"],
+            overrides={"application.ranks_per_node": 4},
+        )  # fmt: skip
+        errors.append(found.activity.run_time / measured[size] - 1)
+    stated = re.search(r"mean absolute error of (\d+) % and a\nbias of \+(\d+) %", PAGE.read_text(encoding="utf-8"))
+    assert np.abs(errors).mean() == pytest.approx(float(stated[1]) / 100, abs=0.005)
+    assert np.mean(errors) == pytest.approx(float(stated[2]) / 100, abs=0.005)

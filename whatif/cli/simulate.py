@@ -10,6 +10,7 @@ from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, question_options
 from whatif.cli.output import Output, output_options
 from whatif.cli.patience import start_patience
+from whatif.limits import MOST_LANES
 from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, TraceModel
 
 
@@ -38,7 +39,7 @@ from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, 
     show_default=True,
     help="Time of each rank, all messages, the critical path, or slopes of the run time in latency and bandwidth.",
 )
-@output_options(plot="Draw what each rank does when: the first 48 ranks.")
+@output_options(plot=f"Draw the time lines of the first {MOST_LANES} ranks.")
 @click.option(
     "--timeline",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -61,7 +62,7 @@ def command(
     """Simulate the phases of a SCENARIO, or a TRACE (DUMPI, SimGrid, GOAL, OTF2), message by message on a platform.
 
     Prints the time that each rank computes, sends, receives and waits; the messages; the critical path; or how the run
-    time changes with latency and bandwidth. A picture has the time lines of the first 48 ranks.
+    time changes with latency and bandwidth. A picture has the time lines of the first ranks.
     """
     from whatif.api.simulations import check_timeline, simulate
 

@@ -111,7 +111,7 @@ def _fits(program: Program) -> list[str]:
         fitted = next(filter(None, values), None)
         if fitted is None:
             return []
-        found.append(f"{name} fitted to {counted(fitted.point_count, 'run')}, residuals {fitted.residual:.0%}")
+        found.append(f"{name} fitted to {counted(fitted.point_count, 'run')}, RMS residual {fitted.residual:.1%}")
     return found
 
 

@@ -21,7 +21,7 @@ from whatif.core.term import Reference
 from whatif.errors import UsageError, WhatifError
 from whatif.models.charges import LONG, ProtocolCharges
 from whatif.models.patterns import sockets
-from whatif.models.quantities import BytesPerSecond, Core, Count, FloatArray, Seconds
+from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Fraction, Seconds
 from whatif.models.reductions import TRAFFIC
 from whatif.schema.application import HaloPhase
 from whatif.simulation.activity import activity
@@ -51,7 +51,7 @@ class MachineInputs(NamedTuple):
     link_bandwidths: LinkBandwidths = NO_LINKS
     link_latency: Seconds = NO_LATENCY
     link_counts: LinkCounts = NO_COUNTS
-    cross_traffic: Count = NO_CROSS_TRAFFIC
+    cross_traffic: Fraction = NO_CROSS_TRAFFIC
     injection_bandwidth: BytesPerSecond = UNLIMITED
     reducing_bandwidth: BytesPerSecond = UNLIMITED
 

@@ -44,11 +44,6 @@ class _Frame(NamedTuple):
     legend: int
     """Lines of the legend."""
 
-    def lane_at(self, line: int) -> int | None:
-        """The lane that a line belongs to."""
-        place = bisect_right(self.lines, line) - 1
-        return self.lanes[place] if 0 <= place < len(self.lanes) else None
-
 
 def lanes_in_sight(lane_count: int, width: int, height: int) -> int:
     """Number of ranks that fit into the lines."""
@@ -56,8 +51,10 @@ def lanes_in_sight(lane_count: int, width: int, height: int) -> int:
 
 
 def lane_at(lanes: Lanes, first: int, width: int, height: int, line: int) -> int | None:
-    """The lane that a line of a drawing belongs to, as a place in `Lanes`."""
-    return _frame(lanes, first, width, height).lane_at(line)
+    """Lane of a line of a drawing, as a place in `Lanes`; None for other lines."""
+    frame = _frame(lanes, first, width, height)
+    place = bisect_right(frame.lines, line) - 1
+    return frame.lanes[place] if 0 <= place < len(frame.lanes) else None
 
 
 def _words(width: int, height: int) -> tuple[int, int]:
@@ -92,8 +89,8 @@ def lane_runs(
 ) -> list[Line]:
     """Draw ranks from `first` on, with the ends of messages where they are few or those of one `rank`.
 
-    A cell has the colour of what takes most of it, a line through it where the critical path runs; without colours
-    letters tell what it is, capitals on the critical path.
+    A cell has the colour of the activity that takes most of it, and a line on the critical path; without colours it
+    has the letter of the activity, a capital one on the critical path.
     """
     if not len(lanes.node) or not lanes.window[1] > lanes.window[0]:
         cells = Cells(width, height)
@@ -230,7 +227,7 @@ class _Chart:
             if (self._group == number).any()
         ]
         if self._critical.any():
-            sign = _CRITICAL if self.colours else "C + capitals:"
+            sign = _CRITICAL if self.colours else "+ and capitals:"
             words.append([TextRun(sign, "title"), TextRun(" critical path", "label")])
         if marked:
             words.append(

@@ -48,7 +48,7 @@ class Lanes:
     node: Ranks32
     """[lane]"""
     group: NDArray[np.uint8]
-    """[lane, part]: 1 + a place in `GROUPS`, 0 where most of the part is idle."""
+    """[lane, part]: number of a kind of activity, 0 where most of the part is idle."""
     critical: NDArray[np.int32]
     """[part]: the rank on which the critical path spends most of it; -1 for none."""
     messages: MessageLines

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
+from whatif.errors import UsageError
+from whatif.limits import MOST_LANES
 from whatif.models.quantities import FloatArray
 from whatif.plotting.lanes import LaneChart, Lanes, MessageLines, Ranks32, Window
 from whatif.schema.application import HaloPhase, TracePhase
@@ -29,8 +31,6 @@ from whatif.studies.simulation_run import (
 
 BLOCK: Final = 128
 """Ranks of one set of lanes."""
-MOST_DRAWN: Final = 48
-"""Ranks of a picture."""
 MOST_MARKED: Final = 2000
 """Most messages of a window that are listed one by one."""
 
@@ -125,10 +125,12 @@ def lanes_of(run: SummarisedRun, window: Window, first: int, rank: int | None) -
 
 
 def lane_chart(simulation: Simulation) -> LaneChart:
-    """Picture of the first ranks over the whole run."""
+    """Picture of the first ranks over the whole run. Raise `UsageError` for a run that takes no time."""
     spans, node = simulation.activity, simulation.places.node
-    lanes = _lanes(spans, node[:MOST_DRAWN], _path(simulation)[1], (0.0, spans.run_time), 0, None)
-    ranks = f"{len(node)} ranks" if len(node) <= MOST_DRAWN else f"first {MOST_DRAWN} of {len(node):,} ranks"
+    if not spans.run_time > 0:
+        raise UsageError("no time lines to draw: the run takes no time")
+    lanes = _lanes(spans, node[:MOST_LANES], _path(simulation)[1], (0.0, spans.run_time), 0, None)
+    ranks = f"{len(node)} ranks" if len(node) <= MOST_LANES else f"first {MOST_LANES} of {len(node):,} ranks"
     return LaneChart(f"{ranks} on {simulation.platform}", lanes, RANK_KINDS)
 
 
