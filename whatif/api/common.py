@@ -106,7 +106,7 @@ def _share(name: str, share: Share) -> float:
 
 @contextmanager
 def resumable(path: str | Path | None) -> Iterator[None]:
-    """Context in which slow values, such as simulated times, are kept in a file: an interrupted study continues from it.
+    """Context that keeps slow values, such as simulated times, in a file: an interrupted study continues from it.
 
     Values are those of the same files, changes and inputs; the file is created where it does not exist. Without a path
     nothing is kept. Raise `UsageError` for a file of another version or one that cannot be written, `InvalidFileError`
