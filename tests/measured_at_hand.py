@@ -107,6 +107,9 @@ class SimulatedArrays:
     def ones(self, shape, precision, device):
         return np.broadcast_to(np.float64(1), shape), precision
 
+    def random(self, shape, precision):
+        return self.ones(shape, precision, 0)
+
     def triad(self, a, b, c):
         self.team.now += 24 * a[0].size / self.bandwidth
 

@@ -19,12 +19,12 @@ PICTURES: Final = (".svg", ".png", ".pdf")
 PAGES: Final = (".html", ".pdf")
 """File extensions of the page of a study."""
 VALIDATION_TOPICS: Final = (
-    "schedules", "links", "counts", "transfers", "hpl", "top500", "power", "power_caps", "kernels", "gemm",
-    "collectives", "training", "serving",
-    "first_tokens",
+    "schedules", "links", "counts", "transfers", "hpl", "top500", "power", "power_caps", "kernels", "programs",
+    "gemm", "collectives", "training", "serving", "first_tokens",
+    "decoding",
 )  # fmt: skip
 """Comparisons with measurements and other simulators."""
-TOPIC_GROUPS: Final = {"transformers": ("training", "serving", "first_tokens")}
+TOPIC_GROUPS: Final = {"transformers": ("training", "serving", "first_tokens", "decoding")}
 """Names of groups of comparisons."""
 LONG_TOPICS: Final = ("hpl", "top500")
 """Topics that take minutes, validated only by name."""

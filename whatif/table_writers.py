@@ -20,6 +20,8 @@ from whatif.units import ONE, Dimension, format_quantity
 from whatif.visible_text import spreadsheet_cell, visible, visible_json
 
 _TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
+_WIDEST: Final = 80
+"""Most characters of the name of a kernel in columns."""
 
 
 def csv_rows(table: Table, out: TextIO, heading: bool = True) -> None:
@@ -69,18 +71,26 @@ def html_rows(table: Table, out: TextIO) -> None:
 def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[int]:
     """Write aligned columns and return their widths; rows written with given widths have no heading.
 
-    In plain text, a line for each cell with the name of its column.
+    Names of kernels are cut, as those of templates can be longer than a screen. In plain text, a line for each whole
+    cell with the name of its column.
     """
     if is_plain():
         named_rows(table, out)
         return [0]
-    rows = list(shown_rows(table))
     names = [visible(name, "") for name in table.columns]
+    rows = [
+        [_cut(cell) if name == "kernel" else cell for name, cell in zip(names, row, strict=True)]
+        for row in shown_rows(table)
+    ]
     fitting = list(widths) or [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(names)]
     if not widths:
         out.write(_line(names, fitting))
     out.writelines(_line(row, fitting) for row in rows)
     return fitting
+
+
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= _WIDEST else f"{cell[: _WIDEST - 1]}…"
 
 
 def named_rows(table: Table, out: TextIO) -> None:

@@ -9,13 +9,15 @@ import pytest
 import tomli
 from numpy.testing import assert_allclose
 
+from tests.paths import DATA, ROOT
 from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.importers.gpu_benchmarks import read_kernels
+from whatif.importers.kernel_anchors import part_of_device
 from whatif.importers.kernel_phases import kernels_toml
-from whatif.importers.nsight_compute import parse_nsight_compute
+from whatif.importers.nsight_compute import parse_nsight_compute, read_nsight_compute
 from whatif.importers.nsight_kernels import METRICS, kernel_metrics
 from whatif.schema.toml import parse_document
 from whatif.table import Table
@@ -171,6 +173,32 @@ def test_a_kernel_with_traffic_of_l2_alone_is_limited_by_it():
     text = kernels_toml(kernel_metrics(parse_nsight_compute(without("dram__", "op_d", "op_f"))))
     point = run_whole(Scenario(parse_document(HEAD + text, "t.toml")), Grid())
     assert_allclose(float(point.terms["waxpby"]), 200e6 / 2878.6151e9, rtol=1e-14, atol=0)
+
+
+def test_the_page_of_a_real_program_counts_its_work():
+    table = kernel_metrics(read_nsight_compute(ROOT / "validation" / "gpu_programs" / "cg.csv.gz"))
+    kernels = {row[0].partition("(")[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows()}
+    rows = 256**3
+    # 27 values of 8 B and columns of 4 B, a vector read once and one written; two vectors; two read and one written.
+    bytes_of = {"product": rows * (27 * 12 + 16), "dot": rows * 16, "update": rows * 24}
+    for kernel, size in bytes_of.items():
+        # Ordinary products of vectors read one vector twice in a third of the launches; caches keep a part.
+        assert 0.65 < kernels[kernel]["dram_size"] / size < 1.04
+    assert_allclose(kernels["product"]["operations"], rows * 27 * 2, rtol=1e-12, atol=0)
+    assert kernels["product"]["dominant_operation"] == "fp_64"
+    assert table.notes["device"] == "NVIDIA H100 80GB HBM3"
+    assert part_of_device(table.notes["device"])[0] == "h100-sxm5-80gb"
+
+
+def test_a_real_page_of_the_rooflines_has_rates_without_units():
+    table = kernel_metrics(read_nsight_compute(DATA / "profiles" / "ncu" / "roofline_h200.csv.gz"))
+    update, dot = (dict(zip(table.columns, row, strict=True)) for row in table.rows())
+    assert_allclose(update["dram_size"], 128**3 * 24, rtol=0.4, atol=0)
+    # One multiplication and one multiply-add for each element.
+    assert_allclose(update["operations"], 3 * 128**3, rtol=0.01, atol=0)
+    assert dot["operations"] > 0
+    assert table.notes["device_memory"] == "150.11 GB"
+    assert "tensor" not in table.notes.get("warnings", "")
 
 
 def test_without_any_roof_the_file_is_refused_with_the_command_that_records_all():

@@ -30,6 +30,7 @@ from whatif.measuring.gpus import (
     read_gpus,
 )
 from whatif.measuring.study import MeasurementOptions, measure_machine
+from whatif.schema.gpu_parts import gpu_part
 from whatif.schema.load import load_platform
 
 FOLDER = DATA / "measuring"
@@ -64,6 +65,14 @@ def test_topology_without_adapters():
     found = parse_topology(text("topo_8_h100"))
     assert len(found) == 8 * 7
     assert set(found.values()) == {"NV18"}
+
+
+def test_one_gpu_has_no_links():
+    topology = text("topo_1_h100")
+    assert "\x1b[4m" in topology
+    assert parse_topology(topology) == {}
+    found = nvidia_gpus("NVIDIA H100 80GB HBM3, 81559, 5, 16\n", topology, "")
+    assert (found.count, found.link, found.pcie, part_of(found)) == (1, "", (5, 16), "h100-sxm5-80gb")
 
 
 def test_inactive_links_do_not_count():
@@ -116,6 +125,22 @@ def test_different_gpus_are_told():
 )
 def test_shipped_part_by_name_and_memory(name, memory, part):
     assert part_of(GPUs(name, 1, memory * 2.0**20)) == part
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("NVIDIA H100 80GB HBM3", "h100-sxm5-80gb"),
+        ("NVIDIA H200", "h200-sxm"),
+        ("Tesla V100-SXM2-16GB", "v100-sxm2-16gb"),
+        ("NVIDIA A100-SXM4-40GB", "a100-sxm4-40gb"),
+        ("NVIDIA A100-SXM", None),
+        ("NVIDIA H100 64GB", None),
+        ("", None),
+    ],
+)
+def test_shipped_part_by_name_alone(name, part):
+    assert gpu_part(name) == part
 
 
 def measured(gpus, arrays=SimulatedArrays):
@@ -227,6 +252,10 @@ def add(b, c, *, alpha, out):
     out[...] = b + alpha * c
 
 
+def normal(shape, dtype):
+    return np.random.default_rng(1).standard_normal(shape).astype(dtype).view(Array)
+
+
 class Device(nullcontext):
     """A device of cupy."""
 
@@ -237,11 +266,11 @@ class Device(nullcontext):
 DONE = []
 TORCH = SimpleNamespace(
     cuda=SimpleNamespace(device_count=lambda: 2, synchronize=DONE.append), float64=np.float64, ones=ones, add=add,
-    matmul=np.matmul,
+    matmul=np.matmul, randn=lambda shape, dtype, device: normal(shape, dtype),
 )  # fmt: skip
 CUPY = SimpleNamespace(
     cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 2), Device=Device), ndarray=Array, ones=ones,
-    ElementwiseKernel=elementwise, matmul=np.matmul, copyto=np.copyto,
+    ElementwiseKernel=elementwise, matmul=np.matmul, copyto=np.copyto, random=SimpleNamespace(standard_normal=normal),
 )  # fmt: skip
 
 
@@ -258,6 +287,7 @@ def test_libraries_of_arrays_compute_what_is_timed(arrays):
     assert (np.asarray(host) == 8).all()
     arrays.copy(b, host * 2)
     assert (np.asarray(b) == 16).all()
+    assert abs(np.asarray(arrays.random((100, 100), "fp64")).std() - 1) < 0.05
     DONE.clear()
     arrays.wait()
     assert DONE == [0, 1]

@@ -45,8 +45,9 @@ def test_sizes_are_two_in_each_factor_of_two():
     assert {8, 11, 16, 22, 32} <= set(SIZES)
 
 
-def test_messages_of_a_launcher(launcher):
-    found, reason = messages_of_ranks(launcher(RANK), 1.0)
+@pytest.mark.parametrize("before", ["", "print('{ a line of the launcher }'); ", r"print(end='\x1b[0m'); "])
+def test_messages_of_a_launcher(launcher, before):
+    found, reason = messages_of_ranks(launcher(before + RANK), 1.0)
     assert reason == ""
     assert (found.library, found.rank_count) == ("Test MPI", 2)
     assert_allclose(found.medians("intra_socket").columns["time"].values, [3e-7], rtol=1e-12, atol=0)

@@ -19,12 +19,14 @@ def table():
     return whatif.comparisons("gemm").table()
 
 
-def test_the_held_out_device_is_predicted_within_a_tenth(table):
-    rows = {(row[0], row[1]): row for row in table.rows()}
-    use, gpu, _, shapes, error, bias = rows["held out", "h100-sxm5-80gb"]
-    assert (use, gpu, shapes) == ("held out", "h100-sxm5-80gb", 9)
-    assert error < 0.1
-    assert -0.1 < bias < 0
+def test_held_out_devices_are_predicted_within_15_percent(table):
+    held = {row[1:3]: row[3:] for row in table.rows() if row[0] == "held out"}
+    own = {(gpu, kind) for gpu in ("h100-sxm5-80gb", "h200-sxm") for kind in ("bf16", "fp16", "tf32", "fp64")}
+    assert held.keys() == {("h100-sxm5-80gb", "fp8"), *own}
+    assert held["h100-sxm5-80gb", "fp8"][0] == 9
+    assert all(shapes == 10 for gpu, (shapes, *_) in held.items() if gpu in own)
+    assert max(error for _, error, _ in held.values()) < 0.15
+    assert np.mean([error for _, error, _ in held.values()]) < 0.12
 
 
 def test_fitted_devices_have_next_to_no_bias(table):

@@ -118,4 +118,4 @@ def _fits(program: Program) -> list[str]:
 def _words(card: AccuracyCard, program: Program) -> str:
     runs = counted(card.run_count, f"{card.source} run".strip())
     here = "" if _is_from_here(card, program) else "; none on this platform"
-    return f"within {card.mean_absolute_error:.0%} of {runs} on {', '.join(card.platforms)}{here}"
+    return f"within {100 * card.mean_absolute_error:.2g}% of {runs} on {', '.join(card.platforms)}{here}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -16,30 +14,19 @@ from whatif.measuring.gpu_arrays import PRODUCT, TRIAD
 from whatif.measuring.gpus import GPUs
 from whatif.measuring.repetition import Sample
 from whatif.measuring.study import Measurements
-from whatif.schema.shipped import find, names_in
-from whatif.schema.toml import read_document
+from whatif.schema.gpu_parts import gpu_part, shipped_parts
 from whatif.schema.toml_text import toml_value
 from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, Dimension, format_quantity, parse_quantity
 
 _GPU: Final = "node.gpu"
 _EXTENDS: Final = ".extends"
-_MODEL: Final = re.compile(r"\b[A-Z]+\d+[A-Z]*\b")
-_MEMORY: Final = 0.97, 1.1
-"""Least and largest ratio of reported to stated memory: data sheets write GB for GiB, drivers reserve some."""
 _RATE: Final = 0.9, 1.1
 """Least and largest ratio of reported to stated link rate: some programs include the line coding."""
 
 
 def part_of(gpus: GPUs) -> str | None:
     """Shipped part of a GPU: the same model, form and memory."""
-    models, slot = set(_MODEL.findall(gpus.name)), re.search("PCI|NVL", gpus.name, re.IGNORECASE)
-    for name, part in _parts("gpu").items():
-        stated = str(part["name"])
-        least, most = (share * parse_quantity(str(part["memory_size"])).value for share in _MEMORY)
-        alike = models.intersection(_MODEL.findall(stated)) and not (slot and "SXM" in stated)
-        if alike and least <= gpus.memory_size <= most:
-            return name
-    return None
+    return gpu_part(gpus.name, gpus.memory_size)
 
 
 def gpu_changes(found: Measurements) -> Iterator[PlatformChange]:
@@ -97,7 +84,7 @@ def _links(gpus: GPUs, part: str | None) -> dict[str, str]:
     if gpus.link == "pcie":
         return {**host, **_pcie("node.peer_link", gpus)}
     fabric = f"infinity-fabric-{part}"
-    if gpus.link == "xgmi" and fabric in _parts("link"):
+    if gpus.link == "xgmi" and fabric in shipped_parts("link"):
         return {**host, "node.peer_link.extends": fabric}
     return {**host, **_nvlink(gpus)} if gpus.link == "nvlink" and gpus.link_rate else host
 
@@ -106,7 +93,9 @@ def _pcie(table: str, gpus: GPUs) -> dict[str, str]:
     generation, lanes = gpus.pcie
     if not generation or not lanes:
         return {}
-    known = {int(str(part["generation"])): name for name, part in _parts("link").items() if part["kind"] == "pcie"}
+    known = {
+        int(str(part["generation"])): name for name, part in shipped_parts("link").items() if part["kind"] == "pcie"
+    }
     nearest = min(known, key=lambda each: abs(each - generation))
     values = {f"{table}.extends": known[nearest]}
     values |= {f"{table}.generation": str(generation)} if generation != nearest else {}
@@ -115,7 +104,7 @@ def _pcie(table: str, gpus: GPUs) -> dict[str, str]:
 
 def _nvlink(gpus: GPUs) -> dict[str, str]:
     """The shipped NVLink with the nearest rate and number; the reported rate is stated where that of none is near."""
-    known = {name: part for name, part in _parts("link").items() if name.startswith("nvlink")}
+    known = {name: part for name, part in shipped_parts("link").items() if name.startswith("nvlink")}
     rates = {name: _link_rate(part) for name, part in known.items()}
 
     def distance(name: str) -> tuple[float, int, str]:
@@ -145,7 +134,7 @@ def _rates(found: Measurements, part: str | None) -> Iterator[PlatformChange]:
         yield _change(found, "dram_bandwidth", BYTE_PER_SECOND, rates[TRIAD])
     products = {name.removeprefix(PRODUCT): rate for name, rate in rates.items() if name.startswith(PRODUCT)}
     if part is not None:
-        yield from _efficiency(found, products, _parts("gpu")[part].get("matrix_rates", {}))
+        yield from _efficiency(found, products, shipped_parts("gpu")[part].get("matrix_rates", {}))
         return
     for precision, sample in products.items():
         key = {"fp64": "peak_double_rate", "fp32": "peak_single_rate"}.get(precision, f"matrix_rates.{precision}")
@@ -170,11 +159,3 @@ def _change(found: Measurements, key: str, dimension: Dimension, sample: Sample)
     values, covariance = np.array([sample.median]), np.array([[error**2]])
     fit = Fit(table[0], {table[2]: dimension}, values, covariance, {}, count, float(np.nan_to_num(sample.scatter)))
     return change_of([fit], source_of(found, sample.name, count, sample.scatter))
-
-
-@cache
-def _parts(kind: str) -> Mapping[str, Mapping[str, Any]]:
-    """Shipped parts of a kind by name."""
-    paths = {name: find(name, "parts", ()) for name in names_in((), "parts")}
-    read = {name: read_document(path).data for name, path in paths.items() if path is not None}
-    return {name: part for name, part in read.items() if part.get("part") == kind}

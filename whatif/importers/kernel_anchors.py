@@ -14,10 +14,11 @@ from whatif.errors import UsageError, did_you_mean
 from whatif.importers.kernel_names import phase_names
 from whatif.models.roofline import DOMINANT_RATES, attainable_rate, plain_rate
 from whatif.schema.gpu import GPU
+from whatif.schema.gpu_parts import gpu_part
 from whatif.schema.load import load_part
 from whatif.schema.shipped import is_file, names_in
 from whatif.table import Column, Table, text_column
-from whatif.units import ONE, SECOND, format_quantity
+from whatif.units import ONE, SECOND, format_quantity, parse_quantity
 
 COMPARED: Final = "compared"
 """Note with a line for each kernel that was compared."""
@@ -78,18 +79,13 @@ class KernelAnchor:
         )
 
 
-def part_of_device(device: str, stated: str = "") -> tuple[str, GPU] | None:
-    """Part of a GPU, by its file or, if none is stated, by the name of the device in a profile; None if none has it.
+def part_of_device(device: str, memory_size: float = 0.0, stated: str = "") -> tuple[str, GPU] | None:
+    """Part of a GPU: the stated one, else that of the device of a profile and its memory in B; None if none fits.
 
     Raise `UsageError` for a part that is no GPU.
     """
-    if stated:
-        return stated, _gpu(stated)
-    for name in names_in((), "parts"):
-        part = load_part(name)
-        if isinstance(part, GPU) and part.name == device:
-            return name, part
-    return None
+    name = stated or gpu_part(device, memory_size)
+    return None if name is None else (name, _gpu(name))
 
 
 def _gpu(name: str) -> GPU:
@@ -143,7 +139,8 @@ def with_anchors(table: Table, stated: str = "") -> Table:
             raise UsageError(f"--gpu {stated}: no effect, as no kernel has a measured time")
         return table
     device = table.notes.get("device", "")
-    found = part_of_device(device, stated)
+    memory = parse_quantity(table.notes.get("device_memory", "0 B")).value
+    found = part_of_device(device, memory, stated)
     if found is None:
         reason = f"no part is the GPU `{device}`" if device else "the file does not name its GPU"
         line = f"measured times are not used: {reason}; state the nearest one by --gpu PART"
@@ -155,7 +152,7 @@ def with_anchors(table: Table, stated: str = "") -> Table:
     rows = (dict(zip(table.columns, row, strict=True)) for row in table.rows())
     if unused := sum(1 for row, anchor in zip(rows, anchors, strict=True) if row["reference_time"] and not anchor):
         lines.append(f"measured times of {unused} kernels are not used: a roof of compute or DRAM is missing")
-    if device not in ("", gpu.name):
+    if stated and device and stated != gpu_part(device, memory):
         lines.insert(0, f"warning: the times were measured on `{device}`, the roofs are those of {gpu.name}")
     return Table({**table.columns, **_columns(anchors)}, {**table.notes, COMPARED: "\n".join(lines)})
 

@@ -24,7 +24,7 @@ from whatif.importers.rows import row_table
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
-from whatif.units import BYTE, BYTE_PER_SECOND, ONE, PER_SECOND, SECOND, Dimension
+from whatif.units import BYTE, BYTE_PER_SECOND, ONE, PER_SECOND, SECOND, Dimension, format_quantity
 
 _USED = re.compile(
     r"gpu__time_duration\.(sum|avg|max)|sm(sp)?__cycles_elapsed\.(avg|max)(\.per_second)?"
@@ -42,7 +42,8 @@ _TITLES: Final[Mapping[str, tuple[str, Dimension]]] = {
 TIME: Final = "gpu__time_duration.sum"
 _CYCLES: Final = "cycles_elapsed.avg"
 _MOST: Final = "cycles_elapsed.max"
-_DEVICE_NAME: Final = "device__attribute_display_name"
+_DEVICE: Final = {"device__attribute_display_name": "device", "device__attribute_total_memory": "device_memory"}
+"""Notes on the device, by the metrics that state them."""
 _NUMBER = re.compile(r"-?(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?")
 _PREFIXES: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNITS: Final[Mapping[str, tuple[Dimension, float]]] = {
@@ -114,8 +115,8 @@ def _long(file: str, headings: Sequence[str], rows: Rows, notes: dict[str, str])
         name = _untitled(cells["Metric Name"], cells["Metric Unit"])
         if plain := _plain(name):
             launches[key][plain] = _value(file, number, name, cells["Metric Unit"], cells[value_heading])
-        elif name == _DEVICE_NAME:
-            notes["device"] = cells[value_heading]
+        elif name in _DEVICE:
+            notes |= _device_note(name, cells[value_heading])
     return list(launches.values())
 
 
@@ -133,9 +134,18 @@ def _wide(file: str, headings: Sequence[str], rows: Rows, notes: dict[str, str])
         launch = _launch(file, number, cells)
         for name in filter(_plain, headings):
             launch[_plain(name)] = _value(file, number, name, units[name], cells[name])
-        notes |= {"device": cells[_DEVICE_NAME]} if _DEVICE_NAME in cells else {}
+        for name in filter(cells.__contains__, _DEVICE):
+            notes |= _device_note(name, cells[name])
         launches.append(launch)
     return launches
+
+
+def _device_note(name: str, text: str) -> dict[str, str]:
+    """Name of the device, or its memory with a unit; empty for a memory that is not a number."""
+    note = _DEVICE[name]
+    if note == "device_memory":
+        return {note: format_quantity(float(text.replace(",", "")), BYTE, 6)} if _NUMBER.fullmatch(text) else {}
+    return {note: text}
 
 
 def _launch(file: str, number: int, cells: Mapping[str, str]) -> dict[str, Any]:
@@ -209,7 +219,8 @@ def _value(file: str, number: int, name: str, unit: str, text: str) -> float:
     if not _NUMBER.fullmatch(text):
         raise refuse(file, f"`{text}` is not a number such as 1,234.5; run ncu with LC_ALL=C", number, name)
     dimension, size = _unit(unit)
-    if dimension != _dimension(name):
+    # Operations of tensor cores have no unit, nor have their rates.
+    if dimension != _dimension(name) and (unit or _dimension(name) != PER_SECOND):
         raise refuse(file, f"unexpected unit `{unit}`; run ncu with --print-units base", number, name)
     if text.startswith("-"):
         raise refuse(file, f"`{text}` is negative: nothing of a kernel is less than 0", number, name)

@@ -29,6 +29,10 @@ class Arrays(Protocol):
         """Ones on a device; None: in page-locked memory of the host."""
         ...
 
+    def random(self, shape: tuple[int, ...], precision: str) -> Any:
+        """Standard normal values on the first device: products of equal values draw less power and run faster."""
+        ...
+
     def triad(self, a: Any, b: Any, c: Any) -> None:
         """a = b + 3 c."""
         ...
@@ -60,6 +64,10 @@ class TorchArrays:
         if device is None:
             return self.torch.ones(shape, dtype=kind).pin_memory()
         return self.torch.ones(shape, dtype=kind, device=f"cuda:{device}")
+
+    def random(self, shape: tuple[int, ...], precision: str) -> Any:
+        """See `Arrays`."""
+        return self.torch.randn(shape, dtype=getattr(self.torch, _TYPES[precision]), device="cuda:0")
 
     def triad(self, a: Any, b: Any, c: Any) -> None:
         """See `Arrays`."""
@@ -96,6 +104,11 @@ class CupyArrays:
             return array
         with self.cupy.cuda.Device(device):
             return self.cupy.ones(shape, dtype=_TYPES[precision])
+
+    def random(self, shape: tuple[int, ...], precision: str) -> Any:
+        """See `Arrays`."""
+        with self.cupy.cuda.Device(0):
+            return self.cupy.random.standard_normal(shape, dtype="float32").astype(_TYPES[precision])
 
     def triad(self, a: Any, b: Any, c: Any) -> None:
         """See `Arrays`."""
@@ -161,7 +174,7 @@ def gpu_tasks(arrays: Arrays, clock: Clock) -> Iterator[Task]:
 
 
 def _product(precision: str, arrays: Arrays, clock: Clock) -> Task:
-    a, b, c = (arrays.ones((_ORDER, _ORDER), precision, 0) for _ in range(3))
+    a, b, c = (arrays.random((_ORDER, _ORDER), precision) for _ in range(3))
     return _task(f"{PRODUCT}{precision}", 2 * _ORDER**3, arrays, clock, lambda: arrays.product(a, b, c))
 
 

@@ -22,6 +22,8 @@ from whatif.table import Table
 from whatif.units import BYTE, SECOND
 
 LAUNCHER: Final = "mpirun -n 2"
+_RESULT: Final = '{"library"'
+"""Start of the line that the first rank prints."""
 RANK_COUNTS: Final = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 """Environment variables in which MPI launchers pass each rank the number of ranks."""
 _CALIBRATION: Final = {"test": None, "message_size": BYTE, "time": SECOND}
@@ -126,7 +128,8 @@ def _run(command: Sequence[str], seconds: float) -> tuple[Messages | None, str]:
         )
     except subprocess.TimeoutExpired:
         return None, f"{command[0]} did not end"
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    # Open MPI may write an escape sequence before the first line.
+    lines = [line[line.index(_RESULT) :] for line in done.stdout.splitlines() if _RESULT in line]
     if done.returncode or not lines:
         said = [line.strip() for line in done.stderr.splitlines() if line.strip(" -\t")]
         return None, f"{command[0]} failed: {said[0] if said else f'exit code {done.returncode}'}"

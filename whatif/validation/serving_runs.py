@@ -11,7 +11,7 @@ from whatif.core.scenario import Scenario
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.table import Table
-from whatif.transformers.serving.terms import BATCH, FIRST_PASS
+from whatif.transformers.serving.terms import BATCH, DECODING, FIRST_PASS
 from whatif.units import ONE, PER_SECOND, SECOND, Dimension
 from whatif.validation.measured_kinds import Rows, beyond, summaries
 
@@ -24,6 +24,7 @@ _FITTED: Final = ("TensorRT-LLM 1.0", "TensorRT-LLM 1.1")
 BOUNDS: Final = {"dense": 0.12, "with experts": 0.2, "held out": 0.2}
 """Largest mean absolute error of each kind of models, and of the runs of other software."""
 FIRST_BOUND: Final = {"first token": 0.2}
+DECODING_BOUND: Final = {"decoding": 0.08}
 _RATE: Final = "serving.token_rate"
 
 
@@ -49,8 +50,7 @@ def first_tokens(rows: Rows) -> Table:
     """One row per measured time to the first token of a single request: its settings, and the error of the time."""
     columns: dict[str, Dimension | None] = {"software": None, "model": None, "platform": None, "ranks": ONE}
     columns |= {"precision": None, "input": ONE, "measured": SECOND, "predicted": SECOND, "error": ONE}
-    times = np.array([float(evaluate(serving_scenario(row).program).values[FIRST_PASS]) for row in rows])
-    errors = times / measured(rows, "first_token_s") - 1
+    times, errors = _times(rows, FIRST_PASS, "first_token_s")
     cells = [
         [row["software"], row["model"], row["gpu"] or row["platform"], float(row["rank_count"]), row["precision"],
          float(row["input_length"]), float(row["first_token_s"]), time, error]
@@ -59,6 +59,27 @@ def first_tokens(rows: Rows) -> Table:
     masks = {"first token": np.full(len(rows), True)}
     title = f"times to the first token, predicted and measured: {summaries(masks, errors, 'runs')}"
     return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, FIRST_BOUND)})
+
+
+def decoding_steps(rows: Rows) -> Table:
+    """One row per measured step of decoding, a token of each request of a batch, and the error of its time."""
+    columns: dict[str, Dimension | None] = {"software": None, "model": None, "platform": None, "precision": None}
+    columns |= {"length": ONE, "batch": ONE, "measured": SECOND, "predicted": SECOND, "error": ONE}
+    times, errors = _times(rows, DECODING, "step_s")
+    cells = [
+        [row["software"], row["model"], row["gpu"] or row["platform"], row["precision"], float(row["input_length"]),
+         float(row["largest_batch"]), float(row["step_s"]), time, error]
+        for row, time, error in zip(rows, times.tolist(), errors.tolist(), strict=True)
+    ]  # fmt: skip
+    masks = {"decoding": np.full(len(rows), True)}
+    title = f"steps of decoding, predicted and measured: {summaries(masks, errors, 'steps')}"
+    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, DECODING_BOUND)})
+
+
+def _times(rows: Rows, term: str, column: str) -> tuple[FloatArray, FloatArray]:
+    """Predicted times of a term in s, and their relative errors."""
+    times = np.array([float(evaluate(serving_scenario(row).program).values[term]) for row in rows])
+    return times, times / measured(rows, column) - 1
 
 
 def measured(rows: Rows, column: str = "tokens_per_s") -> FloatArray:

@@ -32,16 +32,28 @@ from whatif.studies.message_curves import counts
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND, Dimension
 from whatif.validation.anchored_kernels import anchored_kernels
+from whatif.validation.gpu_programs import gpu_programs
 from whatif.validation.hpl_runs import COLUMNS, compared
 from whatif.validation.library_collectives import library_collectives
 from whatif.validation.matrix_products import matrix_products
 from whatif.validation.power_models import machine_power, power_caps
-from whatif.validation.serving_runs import first_tokens, serving_runs
+from whatif.validation.serving_runs import decoding_steps, first_tokens, serving_runs
 from whatif.validation.shared_links import simulated_time
 from whatif.validation.training_steps import training_steps
 from whatif.validation.whole_machines import whole_machines
 
 _NANOSECOND: Final = 1e-9
+_SWEPT: Final = {"titan": "titan", "summit": "summit", "h100": "dgx_h100", "h200": "dgx_h100"}
+"""Platforms of the machines with a measured sweep of copies; an H200 has the links of an H100."""
+_MEMORIES: Final = ("pinned", "pageable")
+_PROJECTED: Final = (
+    ("titan", "summit", _MEMORIES), ("summit", "titan", _MEMORIES), ("titan", "h100", ("pinned",)),
+    ("h100", "h200", ("pinned",)),
+)  # fmt: skip
+"""The machine whose latencies are used, the one that is projected, and the kinds of host memory.
+
+The hosts of the H100 and the H200 were virtual machines, whose memory is in no data sheet.
+"""
 # By the pattern's name in LogGOPSim's generator.
 _RECURRENCES: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "binomialtreebcast": broadcast_times,
@@ -206,7 +218,7 @@ def top500(progress: Share = silent) -> Table:
 
 
 def transfers() -> Table:
-    """Weighted mean errors of projected copies on the released sweeps, with the latencies of the other machine."""
+    """Weighted mean errors of projected copies on measured sweeps, with the latencies of another machine."""
     columns = {
         "source": None,
         "target": None,
@@ -216,19 +228,20 @@ def transfers() -> Table:
         "peak_error": ONE,
         "envelope_error": ONE,
     }
-    machines = {name: load_platform(name)[0] for name in ("titan", "summit")}
+    machines = {name: load_platform(platform)[0] for name, platform in _SWEPT.items()}
+    sweeps = [*rows_of("ahead_memcpy_sweep.csv"), *rows_of("gpu_programs/copies.csv")]
     rows = []
-    for source, target in (("titan", "summit"), ("summit", "titan")):
-        for direction, memory in product(("HtoD", "DtoH"), ("pinned", "pageable")):
-            profile = sweep_profile(rows_of("ahead_memcpy_sweep.csv"), target, direction, memory)
+    for source, target, memories in _PROJECTED:
+        for direction, memory in product(("HtoD", "DtoH"), memories):
+            profile = sweep_profile(sweeps, target, direction, memory)
             found = project(profile, machines[source], machines[target], profile)
             errors = (found.error(approach).total for approach in APPROACHES)
             rows.append((source, target, direction, memory, *errors))
-    return _table("copies of AHEAD's sweeps, projected from the other machine", rows, columns)
+    return _table("sweeps of copies, projected from another machine", rows, columns)
 
 
 def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: str, memory: str) -> Profile:
-    """Profile of the copies of a machine in the released sweep, each once with its mean time, one after the other."""
+    """Profile of the copies of a machine in measured sweeps, each once with its mean time, one after the other."""
     wanted = (machine, direction.lower(), memory)
     chosen = [r for r in rows if (r["machine"].lower(), r["direction"].lower(), r["host_memory"]) == wanted]
     time = np.array([float(row["mean_time_ns"]) for row in chosen]) * _NANOSECOND
@@ -267,10 +280,12 @@ TABLES: Final[Mapping[str, Callable[..., Table]]] = {
     "power": lambda: machine_power(rows_of("top500_power.csv")),
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
     "kernels": lambda: anchored_kernels(rows_of("rajaperf_kernels.csv")),
+    "programs": lambda: gpu_programs(rows_of("gpu_programs/times.csv")),
     "gemm": lambda: matrix_products(rows_of("gemm.csv")),
     "training": lambda: training_steps(rows_of("training_steps.csv")),
     "serving": lambda: serving_runs(rows_of("serving_runs.csv")),
     "first_tokens": lambda: first_tokens(rows_of("first_tokens.csv")),
+    "decoding": lambda: decoding_steps(rows_of("decoding_steps.csv")),
     "collectives": lambda: library_collectives(rows_of("gpu_collectives.csv")),
 }
 """Comparisons by topic; those of `LONG_TOPICS` take a function of the finished share."""

@@ -20,11 +20,14 @@ _SIZES: Final = (
     "expert_size",
 )  # fmt: skip
 _CHOICES: Final = ("precision", "sharding", "recomputation", "attention_kernel")
-_SHAPE: Final = ("layer_count", "hidden_size", "head_count", "vocabulary_size")
+_SHAPE: Final = (
+    "layer_count", "hidden_size", "head_count", "kv_head_count", "feed_forward_size", "vocabulary_size",
+)  # fmt: skip
 _SPARSE: Final = ("deepseek-v3", "gpt-oss-120b", "qwen3-30b-a3b", "qwen3-235b-a22b")
 """Models with experts."""
-HELD_OUT: Final = "TorchTitan"
-"""Study that no value was fitted to."""
+_TITAN: Final = "TorchTitan"
+HELD_OUT: Final = (_TITAN, "torch")
+"""Studies that no value was fitted to."""
 _TORCHTITAN: Final = {
     "platform.node.gpu.dram_bandwidth": "2128 GB/s",
     "platform.node.gpu.memory_size": "96 GB",
@@ -64,9 +67,9 @@ def errors_of(rows: Rows, times: FloatArray) -> FloatArray:
 
 
 def kinds(rows: Rows) -> dict[str, Any]:
-    """Masks of the rows of each kind of models, and of the study that nothing was fitted to."""
+    """Masks of the rows of each kind of models, and of the studies that nothing was fitted to."""
     sparse = np.array([row["model"] in _SPARSE for row in rows])
-    held = np.array([row["study"] == HELD_OUT for row in rows])
+    held = np.array([row["study"] in HELD_OUT for row in rows])
     masks = {"dense": ~sparse & ~held, "with experts": sparse & ~held, "held out": held}
     return {kind: mask for kind, mask in masks.items() if mask.any()}
 
@@ -80,7 +83,7 @@ def predictions(rows: Rows) -> dict[str, FloatArray]:
 def training_scenario(row: dict[str, str]) -> Scenario:
     """Scenario of a measured step."""
     model = "\n".join(f"{key} = {row[key]}" for key in _SHAPE if row[key])
-    if row["hidden_size"]:
+    if row["hidden_size"] and not row["feed_forward_size"]:
         model += f"\nfeed_forward_size = {4 * int(row['hidden_size'])}"
     plan = [f"{key} = {row[key]}" for key in (*_SIZES, "sequence_parallel")]
     plan += [f'{key} = "{row[key]}"' for key in _CHOICES]
@@ -95,7 +98,7 @@ extends = "{row["model"]}"
 {chr(10).join(plan)}
 """
     overrides: dict[str, Any] = {"platform.node_count": int(row["rank_count"])}
-    if row["study"] == HELD_OUT:
+    if row["study"] == _TITAN:
         overrides |= _TORCHTITAN
     if row["gpu"]:
         overrides["platform.node.gpu.extends"] = row["gpu"]

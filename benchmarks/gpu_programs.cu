@@ -1,0 +1,230 @@
+// Small applications for one GPU, whose times whatif predicts from metrics of their kernels.
+//
+//   nvcc -O3 -arch=native -o gpu_programs gpu_programs.cu
+//   ./gpu_programs PROGRAM SIZE ITERATIONS
+//
+// prints `program,size,iterations,iteration_time [us]`: wall-clock time of one iteration, the median of five runs.
+//
+//   cg       conjugate gradients, 27 points, ELLPACK, double precision; SIZE^3 rows: one product, two dot products
+//            whose sums the host reads, three vector updates
+//   jacobi   sweeps of five points in two dimensions, double precision; SIZE^2 cells
+//   heat     sweeps of seven points in three dimensions, single precision; SIZE^3 cells
+//   bodies   forces of all pairs and a step, single precision; SIZE bodies
+//   life     the game of life, one byte a cell; SIZE^2 cells
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+static void check(cudaError_t error) {
+    if (error != cudaSuccess) {
+        fprintf(stderr, "gpu_programs: %s\n", cudaGetErrorString(error));
+        exit(1);
+    }
+}
+
+template <typename T>
+static T *array(size_t count) {
+    T *values;
+    check(cudaMalloc(&values, count * sizeof(T)));
+    check(cudaMemset(values, 0, count * sizeof(T)));
+    return values;
+}
+
+static unsigned blocks(size_t count, unsigned threads = 256) { return unsigned((count + threads - 1) / threads); }
+
+__global__ void fill(double *x, size_t count, double value) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i < count) x[i] = value;
+}
+
+// Column by column, so that neighbouring threads read neighbouring values.
+__global__ void assemble(double *values, int *columns, int n) {
+    size_t rows = size_t(n) * n * n, row = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (row >= rows) return;
+    int x = row % n, y = row / n % n, z = row / (size_t(n) * n), k = 0;
+    for (int dz = -1; dz <= 1; dz++)
+        for (int dy = -1; dy <= 1; dy++)
+            for (int dx = -1; dx <= 1; dx++, k++) {
+                int X = x + dx, Y = y + dy, Z = z + dz;
+                bool inside = X >= 0 && X < n && Y >= 0 && Y < n && Z >= 0 && Z < n;
+                columns[k * rows + row] = inside ? int((size_t(Z) * n + Y) * n + X) : int(row);
+                values[k * rows + row] = !inside ? 0.0 : k == 13 ? 27.0 : -1.0;
+            }
+}
+
+__global__ void product(const double *values, const int *columns, const double *x, double *y, size_t rows) {
+    size_t row = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (row >= rows) return;
+    double sum = 0;
+    for (int k = 0; k < 27; k++) sum += values[k * rows + row] * x[columns[k * rows + row]];
+    y[row] = sum;
+}
+
+__global__ void dot(const double *x, const double *y, double *sum, size_t count) {
+    __shared__ double parts[8];
+    double part = 0;
+    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x)
+        part += x[i] * y[i];
+    for (int step = 16; step; step /= 2) part += __shfl_down_sync(~0u, part, step);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = part;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int k = 1; k < 8; k++) part += parts[k];
+        atomicAdd(sum, part);
+    }
+}
+
+__global__ void update(double a, const double *x, double b, const double *y, double *z, size_t count) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i < count) z[i] = a * x[i] + b * y[i];
+}
+
+__global__ void jacobi(const double *u, double *v, int n) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < 1 || y < 1 || x >= n - 1 || y >= n - 1) return;
+    size_t i = size_t(y) * n + x;
+    v[i] = 0.25 * (u[i - 1] + u[i + 1] + u[i - n] + u[i + n]);
+}
+
+__global__ void heat(const float *u, float *v, int n) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z + 1;
+    if (x < 1 || y < 1 || x >= n - 1 || y >= n - 1) return;
+    size_t plane = size_t(n) * n, i = z * plane + size_t(y) * n + x;
+    v[i] = u[i] + 0.1f * (u[i - 1] + u[i + 1] + u[i - n] + u[i + n] + u[i - plane] + u[i + plane] - 6 * u[i]);
+}
+
+__global__ void forces(const float4 *bodies, float3 *force, int n) {
+    __shared__ float4 tile[256];
+    int i = blockIdx.x * 256 + threadIdx.x;
+    float4 own = bodies[min(i, n - 1)];
+    float3 sum = {0, 0, 0};
+    for (int start = 0; start < n; start += 256) {
+        tile[threadIdx.x] = bodies[min(start + int(threadIdx.x), n - 1)];
+        __syncthreads();
+#pragma unroll 16
+        for (int k = 0; k < 256; k++) {
+            float x = tile[k].x - own.x, y = tile[k].y - own.y, z = tile[k].z - own.z;
+            float inverse = rsqrtf(x * x + y * y + z * z + 1e-4f);
+            float weight = tile[k].w * inverse * inverse * inverse;
+            sum.x += x * weight, sum.y += y * weight, sum.z += z * weight;
+        }
+        __syncthreads();
+    }
+    if (i < n) force[i] = sum;
+}
+
+__global__ void step(float4 *bodies, const float3 *force, int n) {
+    int i = blockIdx.x * 256 + threadIdx.x;
+    if (i >= n) return;
+    bodies[i].x += 1e-6f * force[i].x, bodies[i].y += 1e-6f * force[i].y, bodies[i].z += 1e-6f * force[i].z;
+}
+
+__global__ void place(float4 *bodies, int n) {
+    int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < n) bodies[i] = {i % 61 / 61.f, i % 67 / 67.f, i % 71 / 71.f, 1.f / n};
+}
+
+__global__ void life(const unsigned char *u, unsigned char *v, int n) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < 1 || y < 1 || x >= n - 1 || y >= n - 1) return;
+    size_t i = size_t(y) * n + x;
+    int around = u[i - n - 1] + u[i - n] + u[i - n + 1] + u[i - 1] + u[i + 1] + u[i + n - 1] + u[i + n] + u[i + n + 1];
+    v[i] = around == 3 || (around == 2 && u[i]);
+}
+
+
+using Iterations = std::function<void(int)>;
+
+static Iterations conjugate_gradients(int n) {
+    size_t rows = size_t(n) * n * n;
+    auto *values = array<double>(27 * rows);
+    auto *columns = array<int>(27 * rows);
+    auto *x = array<double>(rows), *r = array<double>(rows), *p = array<double>(rows), *q = array<double>(rows);
+    auto *sum = array<double>(1);
+    assemble<<<blocks(rows), 256>>>(values, columns, n);
+    auto total = [=](const double *a, const double *b) {
+        double result = 0;
+        check(cudaMemsetAsync(sum, 0, sizeof(double)));
+        dot<<<1056, 256>>>(a, b, sum, rows);
+        check(cudaMemcpy(&result, sum, sizeof result, cudaMemcpyDeviceToHost));
+        return result;
+    };
+    return [=](int count) {
+        fill<<<blocks(rows), 256>>>(x, rows, 0.0);
+        fill<<<blocks(rows), 256>>>(r, rows, 1.0);
+        fill<<<blocks(rows), 256>>>(p, rows, 1.0);
+        double old = double(rows);
+        for (int k = 0; k < count; k++) {
+            product<<<blocks(rows), 256>>>(values, columns, p, q, rows);
+            double alpha = old / total(p, q);
+            update<<<blocks(rows), 256>>>(1.0, x, alpha, p, x, rows);
+            update<<<blocks(rows), 256>>>(1.0, r, -alpha, q, r, rows);
+            double now = total(r, r);
+            update<<<blocks(rows), 256>>>(1.0, r, now / old, p, p, rows);
+            // Converged sums would make the scalars 0 / 0.
+            old = std::max(now, 1e-200);
+        }
+    };
+}
+
+template <typename T>
+static Iterations sweeps(size_t count, std::function<void(T *, T *)> sweep) {
+    auto *u = array<T>(count), *v = array<T>(count);
+    return [=](int iterations) {
+        T *from = u, *to = v;
+        for (int k = 0; k < iterations; k++, std::swap(from, to)) sweep(from, to);
+    };
+}
+
+static Iterations all_pairs(int n) {
+    auto *bodies = array<float4>(n);
+    auto *force = array<float3>(n);
+    place<<<blocks(n), 256>>>(bodies, n);
+    return [=](int count) {
+        for (int k = 0; k < count; k++) {
+            forces<<<blocks(n), 256>>>(bodies, force, n);
+            step<<<blocks(n), 256>>>(bodies, force, n);
+        }
+    };
+}
+
+static Iterations made(const std::string &program, int n) {
+    dim3 tile(32, 8), tiles(blocks(n, 32), blocks(n, 8)), layers(blocks(n, 32), blocks(n, 8), n - 2);
+    size_t square = size_t(n) * n;
+    if (program == "cg") return conjugate_gradients(n);
+    if (program == "jacobi")
+        return sweeps<double>(square, [=](double *u, double *v) { jacobi<<<tiles, tile>>>(u, v, n); });
+    if (program == "heat")
+        return sweeps<float>(square * n, [=](float *u, float *v) { heat<<<layers, tile>>>(u, v, n); });
+    if (program == "life") {
+        return sweeps<unsigned char>(square, [=](unsigned char *u, unsigned char *v) { life<<<tiles, tile>>>(u, v, n); });
+    }
+    if (program == "bodies") return all_pairs(n);
+    fprintf(stderr, "gpu_programs: no program %s: cg, jacobi, heat, bodies, life\n", program.c_str());
+    exit(2);
+}
+
+int main(int argc, char **argv) {
+    int size = argc == 4 ? atoi(argv[2]) : 0, iterations = argc == 4 ? atoi(argv[3]) : 0;
+    if (size < 3 || iterations < 1) {
+        fprintf(stderr, "usage: gpu_programs PROGRAM SIZE ITERATIONS\n");
+        return 2;
+    }
+    Iterations run = made(argv[1], size);
+    std::vector<double> times;
+    for (int k = 0; k < 6; k++) {
+        check(cudaDeviceSynchronize());
+        auto begin = std::chrono::steady_clock::now();
+        run(iterations);
+        check(cudaDeviceSynchronize());
+        std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
+        if (k) times.push_back(taken.count() / iterations);
+    }
+    check(cudaGetLastError());
+    std::sort(times.begin(), times.end());
+    printf("%s,%d,%d,%.3f\n", argv[1], size, iterations, times[2]);
+}

@@ -1,0 +1,61 @@
+"""Programs that were profiled on an H100 and measured on it and on an H200."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import whatif
+from whatif.core.evaluate import evaluate
+from whatif.schema.load import load_part
+from whatif.validation.gpu_programs import PROFILED, program_scenario
+from whatif.validation.tables import rows_of
+
+
+@pytest.fixture(scope="module")
+def table():
+    return whatif.comparisons("programs").table().to_pandas()
+
+
+def test_errors_of_filled_gpus_are_small_on_the_profiled_one_and_on_another(table):
+    whatif.comparisons("programs").raise_if_beyond()
+    errors = table.groupby("kind")["error"]
+    assert errors.size().to_dict() == {"H100": 15, "H200": 14, "partly filled": 8, "short": 9}
+    means = errors.apply(lambda values: values.abs().mean())
+    assert means["H100"] < 0.05
+    assert means["H200"] < 0.07
+    assert means["short"] > 0.2  # Starts of kernels and copies to the host are in no profile.
+    assert (table[table["kind"] == "partly filled"]["error"] < -0.5).all()
+
+
+def test_a_profile_lowers_the_error_of_the_counted_work(table):
+    filled = table[table["kind"].isin(["H100", "H200"])]
+    plain = (filled["roofline"] / filled["measured"] - 1).abs().mean()
+    assert filled["error"].abs().mean() < plain / 2
+
+
+def test_the_profiled_run_is_its_profile():
+    """Kernel times of the profile, without the time between them."""
+    program = program_scenario("heat", PROFILED).program
+    (row,) = [
+        r for r in rows_of("gpu_programs/times.csv") if (r["program"], r["size"], r["gpu"]) == ("heat", "512", PROFILED)
+    ]
+    assert_allclose(evaluate(program).values["iteration.time"], float(row["time_us"]) * 1e-6, rtol=0.01, atol=0)
+
+
+def test_memory_of_the_h200_is_that_of_its_triad():
+    """The product of conjugate gradients streams 340 B a row; its rate is that of the triad."""
+    rows = [row for row in rows_of("gpu_programs/times.csv") if row["program"] == "cg" and row["size"] == "320"]
+    size = 320**3 * (27 * 12 + 16 + 2 * 16 + 3 * 24)
+    rates = {row["gpu"]: size / (float(row["time_us"]) * 1e-6) for row in rows}
+    for gpu, rate in rates.items():
+        assert_allclose(rate, load_part(gpu).rate("dram_bandwidth"), rtol=0.05, atol=0)
+    assert_allclose(rates["h200-sxm"] / rates[PROFILED], 4258 / 2970, rtol=0.02, atol=0)
+
+
+def test_steps_of_decoding_are_predicted_within_a_tenth():
+    whatif.comparisons("decoding").raise_if_beyond()
+    errors = whatif.comparisons("decoding").table().columns["error"].values
+    assert len(errors) == 10
+    assert np.abs(errors).max() < 0.1

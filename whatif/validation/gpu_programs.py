@@ -1,0 +1,125 @@
+"""Programs on one GPU: profiled on an H100 at one size, predicted at other sizes and on an H200.
+
+The programs are `benchmarks/gpu_programs.cu`; their times and the outputs of Nsight Compute were recorded for this
+project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
+from whatif.importers.gpu_benchmarks import read_kernels
+from whatif.importers.kernel_anchors import with_anchors
+from whatif.importers.kernel_phases import kernels_toml
+from whatif.models.quantities import FloatArray
+from whatif.schema.shipped import shipped_folder
+from whatif.schema.toml import parse_document
+from whatif.table import Table
+from whatif.units import ONE, SECOND, Dimension
+from whatif.validation.measured_kinds import Rows, beyond, summaries
+
+PROFILED: Final = "h100-sxm5-80gb"
+_PLATFORM: Final = "dgx_h100"
+"""Machine whose GPU is replaced by the measured one."""
+_BLOCK: Final = 256
+"""Threads of a block, one a cell or body."""
+_MULTIPROCESSORS: Final = 132
+_SHORT: Final = 20e-6
+"""Predicted time of an iteration in s, below which the start of a kernel matters."""
+BOUNDS: Final = {"H100": 0.05, "H200": 0.07, "short": 0.3, "partly filled": 1.0}
+"""Largest mean absolute error of each kind of runs."""
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A profiled program."""
+
+    size: int
+    """Size of the profiled run."""
+    axes: str
+    """Axes of the work of its kernels; that of all pairs of bodies has two."""
+    launches: Mapping[str, int]
+    """Launches of each kernel in an iteration."""
+    cell_axes: int
+    """Axes of its threads."""
+
+
+_PROGRAMS: Final[Mapping[str, _Program]] = {
+    "cg": _Program(256, "xyz", {"product": 1, "dot": 2, "update": 3}, 3),
+    "jacobi": _Program(8192, "xy", {"jacobi": 1}, 2),
+    "heat": _Program(512, "xyz", {"heat": 1}, 3),
+    "bodies": _Program(65536, "xy", {"forces": 1, "step": 1}, 1),
+    "life": _Program(8192, "xy", {"life": 1}, 2),
+}
+
+
+def gpu_programs(rows: Rows) -> Table:
+    """One row per program, GPU and size: measured time of an iteration, and predictions without and with its profile.
+
+    `roofline` is the work that was counted on the H100 and the GPU's data sheet alone; `predicted` is anchored to the
+    kernel times in the profile.
+    """
+    columns: dict[str, Dimension | None] = {"program": None, "gpu": None, "size": ONE, "kind": None}
+    columns |= {"measured": SECOND, "roofline": SECOND, "predicted": SECOND, "error": ONE}
+    measured = np.array([float(row["time_us"]) * 1e-6 for row in rows])
+    plain, anchored = predictions(rows, anchored=False), predictions(rows)
+    errors = anchored / measured - 1
+    masks = kinds(rows, anchored)
+    named = {index: kind for kind, mask in masks.items() for index in np.flatnonzero(mask).tolist()}
+    cells = [
+        (row["program"], row["gpu"], float(row["size"]), named[index], *times)
+        for index, (row, *times) in enumerate(zip(rows, measured, plain, anchored, errors, strict=True))
+    ]
+    title = f"programs on one GPU, profiled on an H100 at one size: {summaries(masks, errors, 'runs')}"
+    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, BOUNDS)})
+
+
+def kinds(rows: Rows, predicted: FloatArray) -> dict[str, Any]:
+    """Masks of the runs with fewer blocks than multiprocessors, of those with short kernels, and of others by GPU."""
+    threads = np.array([float(row["size"]) ** _PROGRAMS[row["program"]].cell_axes for row in rows])
+    partly = threads < _BLOCK * _MULTIPROCESSORS
+    launches = np.array([sum(_PROGRAMS[row["program"]].launches.values()) for row in rows])
+    short = ~partly & (predicted < _SHORT * launches)
+    here = np.array([row["gpu"] == PROFILED for row in rows])
+    long = ~partly & ~short
+    return {"H100": long & here, "H200": long & ~here, "short": short, "partly filled": partly}
+
+
+def predictions(rows: Rows, anchored: bool = True) -> FloatArray:
+    """Predicted times of an iteration in s; `anchored` to the kernel times in the profiles."""
+    found = np.empty(len(rows))
+    for program, gpu in dict.fromkeys((row["program"], row["gpu"]) for row in rows):
+        chosen = [index for index, row in enumerate(rows) if (row["program"], row["gpu"]) == (program, gpu)]
+        sizes = np.array([float(rows[index]["size"]) for index in chosen])
+        cells = {f"application.grid.cells.{axis}": sizes for axis in _PROGRAMS[program].axes}
+        found[chosen] = evaluate(program_scenario(program, gpu, anchored).program, cells).values["iteration.time"]
+    return found
+
+
+def program_scenario(name: str, gpu: str, anchored: bool = True) -> Scenario:
+    """Scenario of a program on a GPU, with the kernels of its profile."""
+    program = _PROGRAMS[name]
+    table = read_kernels(shipped_folder("validation") / "gpu_programs" / f"{name}.csv.gz")
+    cells = f"{{ {', '.join(f'{axis} = {program.size}' for axis in program.axes)} }}"
+    text = f"""
+[application]
+name = "{name}"
+rank_count = 1
+iteration_count = 1
+[application.grid]
+scaling = "weak"
+cells = {cells}
+{kernels_toml(with_anchors(table) if anchored else table)}
+"""
+    overrides: dict[str, Any] = {"platform.node.gpu.extends": gpu}
+    for kernel, count in program.launches.items():
+        phase = f"application.phases.{kernel}"
+        overrides |= {f"{phase}.launch_count": count, f"{phase}.model": "roofline_l2", f"{phase}.follows": "cells"}
+        overrides |= {f"{phase}.profiled_cells.{axis}": program.size for axis in program.axes}
+    return Scenario(parse_document(text, f"{name} on {gpu}"), _PLATFORM, overrides)
