@@ -6,9 +6,9 @@
  *
  * The files are in the folder $PMPI_TRACE (default: trace). Time between two calls of MPI is computation, in seconds.
  * Recorded: blocking and nonblocking messages, persistent requests, and the collectives below on communicators of all
- * ranks. Left out, with a warning at the end: collectives on smaller communicators. Taken as computation: all other
- * calls, such as nonblocking collectives, MPI_Reduce_scatter, one-sided communication and files. Only one thread of a
- * process may call MPI. Licence: CC0.
+ * ranks, nonblocking ones where they start. Left out, with a warning at the end: collectives on smaller communicators.
+ * Taken as computation: all other calls, such as one-sided communication and files. Only one thread of a process may
+ * call MPI. Licence: CC0.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
@@ -235,7 +235,7 @@ int MPI_Testany(int n, R, int *at, int *f, S) COMPLETION(n, r, PMPI_Testany(n, r
 int MPI_Waitsome(int n, R, int *done, int at[], S) COMPLETION(n, r, PMPI_Waitsome(n, r, done, at, s), *done, at[i])
 int MPI_Testsome(int n, R, int *done, int at[], S) COMPLETION(n, r, PMPI_Testsome(n, r, done, at, s), *done, at[i])
 /* Collectives: every rank writes the bytes that it contributes, then `rest`, then the root. */
-static void collective(const char *verb, long size, const char *rest, int root, MPI_Comm c)
+static void collective(MPI_Comm c, const char *verb, long size, const char *rest, int root)
 {
     int own;
     enter();
@@ -243,15 +243,13 @@ static void collective(const char *verb, long size, const char *rest, int root, 
     if (own < all || is_intercommunicator(c)) /* The format has those of all ranks only. */
         left_out += own > 1;
     else {
-        fprintf(trace, "%d %s %ld", me, verb, size), fprintf(trace, rest, size);
+        fprintf(trace, "%d %s", me, verb);
+        for (int i = 0; i < (strcmp(verb, "reducescatter") ? 1 : all); i++) /* Of that one, the block of each rank. */
+            fprintf(trace, " %ld", size);
+        fprintf(trace, rest, size);
         root < 0 ? fprintf(trace, "\n") : fprintf(trace, " %d\n", world_rank(c, root));
     }
 }
-#define COLLECTIVE(call, verb, size, rest, root)                                                                       \
-    {                                                                                                                  \
-        collective(verb, size, rest, root, c);                                                                         \
-        return leave(call);                                                                                            \
-    }
 /* Sizes of the block of this rank, and of the mean one, where each rank has its count. */
 static long own_block(const int n[], MPI_Datatype t, MPI_Comm c)
 {
@@ -267,34 +265,47 @@ static long mean_block(const int n[], MPI_Datatype t, MPI_Comm c)
         count += n[i];
     return bytes(count, t) / own;
 }
+/* A nonblocking collective is written where it starts: its time is that of a blocking one. */
+#define COLLECTIVE(name, nonblocking, parameters, arguments, ...)                                                      \
+    int MPI_##name(parameters, MPI_Comm c)                                                                             \
+    {                                                                                                                  \
+        collective(c, __VA_ARGS__);                                                                                    \
+        return leave(PMPI_##name(arguments, c));                                                                       \
+    }                                                                                                                  \
+    int MPI_##nonblocking(parameters, MPI_Comm c, MPI_Request *request)                                                \
+    {                                                                                                                  \
+        collective(c, __VA_ARGS__);                                                                                    \
+        return leave(PMPI_##nonblocking(arguments, c, request));                                                       \
+    }
+#define _(...) __VA_ARGS__
 #define FROM const void *s, int n, MPI_Datatype t
 #define INTO void *r, int m, MPI_Datatype u
-#define REDUCED const void *s, void *r, int n, MPI_Datatype t, MPI_Op op
+#define BLOCKS const int n[], const int at[], MPI_Datatype t
+#define INTO_BLOCKS void *r, const int m[], const int to[], MPI_Datatype u
+#define OPERANDS const void *s, void *r, int n, MPI_Datatype t, MPI_Op o
 #define OR(buffer, size, other) (buffer == MPI_IN_PLACE ? other : size)
-int MPI_Barrier(MPI_Comm c) COLLECTIVE(PMPI_Barrier(c), "barrier", 0, "", -1)
-int MPI_Bcast(void *b, int n, MPI_Datatype t, int root, MPI_Comm c)
-COLLECTIVE(PMPI_Bcast(b, n, t, root, c), "bcast", bytes(n, t), "", root)
-int MPI_Reduce(REDUCED, int root, MPI_Comm c)
-COLLECTIVE(PMPI_Reduce(s, r, n, t, op, root, c), "reduce", bytes(n, t), " 0", root)
-int MPI_Allreduce(REDUCED, MPI_Comm c)
-COLLECTIVE(PMPI_Allreduce(s, r, n, t, op, c), "allreduce", bytes(n, t), " 0", -1)
-int MPI_Scan(REDUCED, MPI_Comm c) COLLECTIVE(PMPI_Scan(s, r, n, t, op, c), "scan", bytes(n, t), " 0", -1)
-int MPI_Exscan(REDUCED, MPI_Comm c) COLLECTIVE(PMPI_Exscan(s, r, n, t, op, c), "exscan", bytes(n, t), " 0", -1)
-int MPI_Gather(FROM, INTO, int root, MPI_Comm c)
-COLLECTIVE(PMPI_Gather(s, n, t, r, m, u, root, c), "gather", OR(s, bytes(n, t), bytes(m, u)), " %ld", root)
-int MPI_Scatter(FROM, INTO, int root, MPI_Comm c)
-COLLECTIVE(PMPI_Scatter(s, n, t, r, m, u, root, c), "scatter", OR(r, bytes(m, u), bytes(n, t)), " %ld", root)
-int MPI_Allgather(FROM, INTO, MPI_Comm c)
-COLLECTIVE(PMPI_Allgather(s, n, t, r, m, u, c), "allgather", bytes(m, u), " %ld", -1)
-int MPI_Alltoall(FROM, INTO, MPI_Comm c)
-COLLECTIVE(PMPI_Alltoall(s, n, t, r, m, u, c), "alltoall", bytes(m, u), " %ld", -1)
-int MPI_Gatherv(FROM, void *r, const int m[], const int at[], MPI_Datatype u, int root, MPI_Comm c)
-COLLECTIVE(PMPI_Gatherv(s, n, t, r, m, at, u, root, c), "gather", OR(s, bytes(n, t), own_block(m, u, c)), " %ld", root)
-int MPI_Scatterv(const void *s, const int n[], const int at[], MPI_Datatype t, INTO, int root, MPI_Comm c)
-COLLECTIVE(PMPI_Scatterv(s, n, at, t, r, m, u, root, c), "scatter", OR(r, bytes(m, u), own_block(n, t, c)), " %ld", root)
-int MPI_Allgatherv(FROM, void *r, const int m[], const int at[], MPI_Datatype u, MPI_Comm c)
-COLLECTIVE(PMPI_Allgatherv(s, n, t, r, m, at, u, c), "allgather", own_block(m, u, c), " %ld", -1)
-int MPI_Alltoallv(const void *s, const int n[], const int at[], MPI_Datatype t, void *r, const int m[],
-                  const int to[], MPI_Datatype u, MPI_Comm c)
-COLLECTIVE(PMPI_Alltoallv(s, n, at, t, r, m, to, u, c), "alltoall", OR(s, mean_block(n, t, c), mean_block(m, u, c)),
+COLLECTIVE(Bcast, Ibcast, _(void *b, int n, MPI_Datatype t, int root), _(b, n, t, root), "bcast", bytes(n, t), "", root)
+COLLECTIVE(Reduce, Ireduce, _(OPERANDS, int root), _(s, r, n, t, o, root), "reduce", bytes(n, t), " 0", root)
+COLLECTIVE(Allreduce, Iallreduce, _(OPERANDS), _(s, r, n, t, o), "allreduce", bytes(n, t), " 0", -1)
+COLLECTIVE(Reduce_scatter, Ireduce_scatter, _(const void *s, void *r, const int n[], MPI_Datatype t, MPI_Op o),
+           _(s, r, n, t, o), "reducescatter", mean_block(n, t, c), " 0", -1)
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, _(OPERANDS), _(s, r, n, t, o), "reducescatter", bytes(n, t),
+           " 0", -1)
+COLLECTIVE(Scan, Iscan, _(OPERANDS), _(s, r, n, t, o), "scan", bytes(n, t), " 0", -1)
+COLLECTIVE(Exscan, Iexscan, _(OPERANDS), _(s, r, n, t, o), "exscan", bytes(n, t), " 0", -1)
+COLLECTIVE(Gather, Igather, _(FROM, INTO, int root), _(s, n, t, r, m, u, root), "gather",
+           OR(s, bytes(n, t), bytes(m, u)), " %ld", root)
+COLLECTIVE(Scatter, Iscatter, _(FROM, INTO, int root), _(s, n, t, r, m, u, root), "scatter",
+           OR(r, bytes(m, u), bytes(n, t)), " %ld", root)
+COLLECTIVE(Allgather, Iallgather, _(FROM, INTO), _(s, n, t, r, m, u), "allgather", bytes(m, u), " %ld", -1)
+COLLECTIVE(Alltoall, Ialltoall, _(FROM, INTO), _(s, n, t, r, m, u), "alltoall", bytes(m, u), " %ld", -1)
+COLLECTIVE(Gatherv, Igatherv, _(FROM, INTO_BLOCKS, int root), _(s, n, t, r, m, to, u, root), "gather",
+           OR(s, bytes(n, t), own_block(m, u, c)), " %ld", root)
+COLLECTIVE(Scatterv, Iscatterv, _(const void *s, BLOCKS, INTO, int root), _(s, n, at, t, r, m, u, root), "scatter",
+           OR(r, bytes(m, u), own_block(n, t, c)), " %ld", root)
+COLLECTIVE(Allgatherv, Iallgatherv, _(FROM, INTO_BLOCKS), _(s, n, t, r, m, to, u), "allgather", own_block(m, u, c),
            " %ld", -1)
+COLLECTIVE(Alltoallv, Ialltoallv, _(const void *s, BLOCKS, INTO_BLOCKS), _(s, n, at, t, r, m, to, u), "alltoall",
+           OR(s, mean_block(n, t, c), mean_block(m, u, c)), " %ld", -1)
+int MPI_Barrier(MPI_Comm c) { return collective(c, "barrier", 0, "", -1), leave(PMPI_Barrier(c)); }
+int MPI_Ibarrier(MPI_Comm c, MPI_Request *r) { return collective(c, "barrier", 0, "", -1), leave(PMPI_Ibarrier(c, r)); }

@@ -73,6 +73,15 @@ int main(int argc, char **argv)
     MPI_Allgatherv(out, counts[me], MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD);
     MPI_Alltoallv(out, counts, places, MPI_INT, all, (int[]){counts[me], counts[me], counts[me], counts[me]},
                   (int[]){0, 10, 20, 30}, MPI_INT, MPI_COMM_WORLD);
+    MPI_Reduce_scatter(all, in, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Reduce_scatter_block(all, in, 15, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    /* Nonblocking, completed in another order. */
+    MPI_Iallreduce(&sum, &total, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ialltoall(out, 16, MPI_INT, all, 16, MPI_INT, MPI_COMM_WORLD, &requests[1]);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     MPI_Finalize();
     return 0;
 }
