@@ -20,6 +20,8 @@ from whatif.units import ONE, Dimension, format_quantity
 from whatif.visible_text import spreadsheet_cell, visible, visible_json
 
 _TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
+_MANGLED: Final = re.compile(r"_Z(\d+)([A-Za-z_]\w*)")
+_NAMESPACE: Final = re.compile(r"(?:\w+|\(anonymous namespace\))::")
 _WIDEST: Final = 80
 """Most characters of the name of a kernel in columns."""
 
@@ -71,15 +73,15 @@ def html_rows(table: Table, out: TextIO) -> None:
 def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[int]:
     """Write aligned columns and return their widths; rows written with given widths have no heading.
 
-    Names of kernels are cut, as those of templates can be longer than a screen. In plain text, a line for each whole
-    cell with the name of its column.
+    Names of kernels are short ones, cut: those of templates can be longer than a screen. In plain text, a line for each
+    whole cell with the name of its column.
     """
     if is_plain():
         named_rows(table, out)
         return [0]
     names = [visible(name, "") for name in table.columns]
     rows = [
-        [_cut(cell) if name == "kernel" else cell for name, cell in zip(names, row, strict=True)]
+        [_short(cell) if name == "kernel" else cell for name, cell in zip(names, row, strict=True)]
         for row in shown_rows(table)
     ]
     fitting = list(widths) or [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(names)]
@@ -89,8 +91,17 @@ def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[i
     return fitting
 
 
-def _cut(cell: str) -> str:
-    return cell if len(cell) <= _WIDEST else f"{cell[: _WIDEST - 1]}…"
+def short_kernel(name: str) -> str:
+    """A kernel's name without what it returns and without namespaces; of a mangled one, its own name."""
+    mangled = _MANGLED.match(name)
+    if mangled is not None and int(mangled[1]) <= len(mangled[2]):
+        return mangled[2][: int(mangled[1])]
+    return _NAMESPACE.sub("", name.removeprefix("void "))
+
+
+def _short(kernel: str) -> str:
+    name = short_kernel(kernel)
+    return name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…"
 
 
 def named_rows(table: Table, out: TextIO) -> None:

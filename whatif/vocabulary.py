@@ -69,16 +69,16 @@ IN_NETWORK: Final = frozenset({"switch_reduction", "switch_multicast"})
 """Algorithms in which the switches of the network take part."""
 Library = Literal["mpi", "nccl"]
 """Libraries of collectives; nccl is any library of GPUs."""
-TraceModel = Literal[MessageModel, "k_model"]
+TraceModel = Literal[MessageModel, "k_model", "pieces"]
 TRACE_MODELS: Final[tuple[TraceModel, ...]] = get_args(TraceModel)
 """Models of the messages of a trace."""
-HaloModel = Literal[TraceModel, "node_aware"]
+HaloModel = Literal[MessageModel, "k_model", "node_aware"]
 HALO_MODELS: Final[tuple[HaloModel, ...]] = get_args(HaloModel)
 """Models of the messages of a halo exchange."""
 PARAMETER_TABLES: Final[dict[str, MessageModel]] = {model: model for model in MESSAGE_MODELS} | {"k_model": "max_rate"}
 """Table of a platform file that holds the parameters of a model."""
 MODEL_LABELS: Final[dict[str, str]] = {
-    **{model: model for model in HALO_MODELS},
+    **{model: model for model in (*HALO_MODELS, "pieces")},
     "max_rate": "max-rate",
     "peer_link": "peer link",
     "k_model": "K-model",

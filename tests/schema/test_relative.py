@@ -108,7 +108,7 @@ def test_override_is_relative_to_the_value_of_each_platform():
 def test_override_is_relative_to_the_value_with_the_other_overrides():
     sets = {MEMORY: "x2", "platform.node.gpu.extends": "h200-sxm"}
     assert whatif.load("jacobi2d", overrides=sets).program.parameters[MEMORY].value == pytest.approx(
-        2 * 3534e9, rel=1e-11, abs=0
+        2 * 4258e9, rel=1e-11, abs=0
     )
 
 

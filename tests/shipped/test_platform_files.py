@@ -336,7 +336,7 @@ def test_perlmutter_with_h200_is_three_lines(tmp_path):
     assert len(lines.splitlines()) == 3
     (tmp_path / "mine.toml").write_text(lines)
     parameters = values("mine", folders=(tmp_path,))
-    assert parameters["platform.node.gpu.dram_bandwidth"].value == 3.534e12
+    assert parameters["platform.node.gpu.dram_bandwidth"].value == 4.258e12
     assert parameters["platform.node_count"].value == MACHINES["perlmutter"].node_count
     assert unsourced(parameters) == []
 

@@ -36,8 +36,7 @@ def costs_of(seed: int, *, loggops: bool, node_gap: float) -> Costs:
 
     none, time = np.zeros((3, 3, 2)), line()
     parts = [line() for _ in range(5)] if loggops else [none, time, time, none, none]
-    limits = np.full(3, 512.0), np.full(3, 8192.0)
-    return Costs(*parts, *limits, node_gap=node_gap, on_arrival=loggops)
+    return Costs(*parts, np.tile([512.0, 8192.0], (3, 1)), node_gap=node_gap, on_arrival=loggops)
 
 
 def places_of(trace: Trace) -> Places:

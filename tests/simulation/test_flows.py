@@ -45,9 +45,9 @@ def places_of(rank_count: int, ranks_per_node: int) -> Places:
     return Places(node, node)
 
 
-def costs_of(flight: np.ndarray, gap: np.ndarray | None = None, **others: object) -> Costs:
+def costs_of(flight: np.ndarray, gap: np.ndarray | None = None, eager_limit: float = np.inf, **others: object) -> Costs:
     none = linear(0.0, 0.0)
-    limits = {"short_limit": np.zeros(3), "eager_limit": np.full(3, np.inf)}
+    limits = {"limits": np.tile([0.0, eager_limit], (3, 1))}
     fields = {"send_overhead": none, "send_gap": none if gap is None else gap, "flight": flight}
     return Costs(**{**fields, "receive_overhead": none, "receive_gap": none, **limits, **others})
 
@@ -173,7 +173,7 @@ def test_on_links_without_limits_a_replay_is_that_of_the_messages(row):
 
 
 def test_a_rendezvous_send_waits_for_its_receive_and_for_its_end():
-    costs = costs_of(linear(1e-6, 0.0), eager_limit=np.full(3, 100.0))
+    costs = costs_of(linear(1e-6, 0.0), eager_limit=100.0)
     schedule = schedule_of(
         [[(Kind.SEND, 1, 1e6, 0, [])], [(Kind.COMPUTE, 0, 1.0, 0, []), (Kind.RECEIVE, 0, 1e6, 0, [])]]
     )
@@ -184,7 +184,7 @@ def test_a_rendezvous_send_waits_for_its_receive_and_for_its_end():
 
 @pytest.mark.parametrize("eager_limit", [0.0, np.inf])
 def test_a_receive_of_any_takes_the_message_that_comes_first(eager_limit):
-    costs = costs_of(linear(1e-6, 0.0), eager_limit=np.full(3, eager_limit))
+    costs = costs_of(linear(1e-6, 0.0), eager_limit=eager_limit)
     wild: Call = (Kind.RECEIVE, ANY, 1e6, ANY, [])
     late: Call = (Kind.COMPUTE, 0, 0.01, 0, [])
     sends: list[Call] = [(Kind.SEND, 0, 1e6, tag, []) for tag in (5, 6, 7)]
@@ -237,7 +237,7 @@ def test_random_messages_end_when_the_rates_of_all_are_found_anew_at_every_event
 def test_the_compiled_loop_does_the_same_to_the_last_bit():
     row = next(row for row in ROWS if row["pattern"] == "halo2d")
     schedule, places = schedule_of_row(row), places_of(48, 4)
-    costs = replace(LOGGOPS, eager_limit=np.array([0.0, 0.0, 20.0]), node_gap=1e-9)
+    costs = replace(LOGGOPS, limits=np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 20.0]]), node_gap=1e-9)
     network = torus((4, 3), 2e9, 1e-7)
     plain, fast = (replay_flows(schedule, places, costs, network, compiled_loop=loop) for loop in (False, True))
     assert_array_equal(fast.start, plain.start)
@@ -246,7 +246,7 @@ def test_the_compiled_loop_does_the_same_to_the_last_bit():
 
 
 def test_a_deadlock_is_refused_with_the_ranks_and_calls_that_wait():
-    costs = costs_of(linear(1e-6, 0.0), eager_limit=np.zeros(3))
+    costs = costs_of(linear(1e-6, 0.0), eager_limit=0.0)
     both = [[(Kind.SEND, 1 - rank, 1e6, 4, []), (Kind.RECEIVE, 1 - rank, 1e6, 4, [])] for rank in range(2)]
     waits = r"deadlock: 2 of 2 ranks .*\n.* rank 0, operation 0 \(send\): send of 1000000 B to rank 1"
     with pytest.raises(InfeasiblePointError, match=waits):

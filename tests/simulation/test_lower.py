@@ -232,7 +232,7 @@ def test_other_collectives_have_no_arithmetic(kind: Kind):
 
 def postal_time(schedule: Schedule) -> float:
     free, linear = np.zeros((3, 3, 2)), np.broadcast_to([LATENCY, TIME_PER_BYTE], (3, 3, 2)).copy()
-    costs = Costs(free, linear, linear, free, free, np.full(3, 1e30), np.full(3, 1e30))
+    costs = Costs(free, linear, linear, free, free, np.full((3, 2), 1e30))
     ranks = np.arange(schedule.rank_count, dtype=np.int32)
     return replay(schedule, Places(ranks, ranks), costs).time
 

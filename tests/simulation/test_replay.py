@@ -125,7 +125,7 @@ def halo(columns, rows, size, iteration_count, compute_time, periodic):
 def costs_of(parts, short_limit=0.0, eager_limit=np.inf, **others):
     """The same five lines (constant, per byte) for all distances and protocols."""
     lines = (np.broadcast_to(np.array(part, dtype=float), (3, 3, 2)) for part in parts)
-    return Costs(*lines, np.full(3, short_limit), np.full(3, eager_limit), **others)
+    return Costs(*lines, np.tile([short_limit, eager_limit], (3, 1)), **others)
 
 
 def loggops(latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit):

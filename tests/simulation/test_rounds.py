@@ -32,16 +32,17 @@ def loggops_costs(latency, overhead, gap, byte_gap, byte_overhead, threshold, on
     def linear(constant, per_byte):
         return np.broadcast_to(np.array([constant, per_byte]) * 1e-9, (3, 3, 2))
 
-    limit, sending, gap_time = np.full(3, float(threshold)), linear(overhead, byte_overhead), linear(gap, byte_gap)
+    limits = np.full((3, 2), float(threshold))
+    sending, gap_time = linear(overhead, byte_overhead), linear(gap, byte_gap)
     flight, receiving = linear(overhead + latency, 0), linear(overhead, max(byte_overhead, byte_gap))
-    return Costs(sending, gap_time, flight, receiving, gap_time, limit, limit, free_size=1.0, on_arrival=on_arrival)
+    return Costs(sending, gap_time, flight, receiving, gap_time, limits, free_size=1.0, on_arrival=on_arrival)
 
 
 def postal_costs(latency, bandwidth, eager_limit=np.inf):
     """Latency and bandwidth by distance."""
     nothing, time = np.zeros((3, 3, 2)), np.zeros((3, 3, 2))
     time[..., 0], time[..., 1] = np.reshape(latency, (3, 1)), 1 / np.reshape(bandwidth, (3, 1))
-    return Costs(nothing, time, time, nothing, nothing, np.full(3, -1.0), np.full(3, eager_limit))
+    return Costs(nothing, time, time, nothing, nothing, np.tile([-1.0, eager_limit], (3, 1)))
 
 
 SAME_POSTAL = postal_costs([1e-6] * 3, [1e9] * 3)
@@ -216,11 +217,11 @@ def random_costs(draw, rendezvous=True):
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     units = np.array([1e-6, 1e-9])
     tables = [np.round(random.uniform(0.1, top, (3, 3, 2)) * units, 15) for top in (0.5, 2, 3, 0.5, 1)]
-    limits = np.sort(random.integers(1, 4000, (2, 3)), axis=0) * (1.0 if rendezvous else 1e6)
+    limits = np.sort(random.integers(1, 4000, (2, 3)), axis=0).T * (1.0 if rendezvous else 1e6)
     if draw(st.booleans()):
         nothing = np.zeros((3, 3, 2))
-        return Costs(nothing, tables[1], tables[1], nothing, nothing, *limits)
-    return Costs(*tables, *limits, free_size=1.0, on_arrival=draw(st.booleans()))
+        return Costs(nothing, tables[1], tables[1], nothing, nothing, limits)
+    return Costs(*tables, limits, free_size=1.0, on_arrival=draw(st.booleans()))
 
 
 def random_arrival(seed, rank_count, spread):
@@ -293,8 +294,8 @@ def test_ranks_in_step_send_and_take_at_the_same_tick_in_either_order():
     """Costs drawn with a seed in which both orders occur: a rank of a replay takes first, one of `halo_times` sends."""
     random = np.random.default_rng(1)
     tables = [np.round(random.uniform(0.1, top, (3, 3, 2)) * np.array([1e-6, 1e-9]), 15) for top in (0.5, 2, 3, 0.5, 1)]
-    limits = np.sort(random.integers(1, 4000, (2, 3)), axis=0) * 1e6
-    costs, pattern = Costs(*tables, *limits, free_size=1.0), GridPattern((3, 3, 4), 3, 2, neighbours="faces")
+    limits = np.sort(random.integers(1, 4000, (2, 3)), axis=0).T * 1e6
+    costs, pattern = Costs(*tables, limits, free_size=1.0), GridPattern((3, 3, 4), 3, 2, neighbours="faces")
     sizes = np.array([1500.0 / 16 ** len(kind) for kind in message_kinds(3, "faces")])
 
     def both(arrival):

@@ -155,7 +155,7 @@ def test_ranks_that_give_different_sizes_take_the_same_algorithm():
     schedule = lower(trace(*programs), MPICH)
     node = np.arange(4, dtype=np.int32)
     line = np.broadcast_to(np.array([1e-6, 1e-9]), (3, 3, 2))
-    costs = Costs(0 * line, line, line, 0 * line, 0 * line, np.zeros(3), np.full(3, 8192.0))
+    costs = Costs(0 * line, line, line, 0 * line, 0 * line, np.tile([0.0, 8192.0], (3, 1)))
     assert replay(schedule, Places(node, node), costs).time > 200_000e-9
     assert (schedule.step == Step.SEND).sum() == 4 * 3  # a ring
 

@@ -34,7 +34,7 @@ def test_platform_next_to_the_scenario_is_a_choice_and_a_broken_one_has_its_reas
 
 def test_part_choices_are_of_the_kind_of_the_table():
     gpus = dict(part_choices("platform.node.gpu.extends", SCENARIO))
-    assert gpus["h200-sxm"].startswith("H200-SXM-141GB, 3534 GB/s, 141 GB")
+    assert gpus["h200-sxm"].startswith("H200-SXM-141GB, 4258 GB/s, 141 GB")
     assert "epyc-7763" not in gpus
     assert "slingshot-11" in dict(part_choices("platform.network.inter_node.extends", SCENARIO))
     assert "nvlink3-4" in dict(part_choices("platform.node.peer_link.extends", SCENARIO))

@@ -19,7 +19,15 @@ from whatif.core.phases.message_charges import wire_charges
 from whatif.core.phases.node_links import LinkBandwidths
 from whatif.core.term import Reference
 from whatif.errors import UsageError, WhatifError
-from whatif.models.charges import LONG, ProtocolCharges
+from whatif.models.charges import (
+    FLIGHT,
+    LONG,
+    RECEIVE_GAP,
+    RECEIVE_OVERHEAD,
+    SEND_GAP,
+    SEND_OVERHEAD,
+    ProtocolCharges,
+)
 from whatif.models.patterns import sockets
 from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Fraction, Seconds
 from whatif.models.reductions import TRAFFIC
@@ -68,8 +76,8 @@ def wire_machine(
 ) -> SimulationReferences:
     """Wire the charges of a phase's messages, and the links that they share if the application requests it."""
     inputs = wire_charges(context, phase, model, process_counts)
-    _, table, _ = parameters_at(context, phase, model, "inter_node")
-    options: dict[str, Any] = {"on_arrival": table == "loggp", "topology": ""}
+    table = model if model == "pieces" else parameters_at(context, phase, model, "inter_node")[1]
+    options: dict[str, Any] = {"table": table, "topology": ""}
     if table == "injection":
         inputs["injection_bandwidth"] = injection_bandwidth(context, "rendezvous")
     grid = context.scenario.application.grid
@@ -98,15 +106,37 @@ def _links(context: Context) -> dict[str, Reference]:
     return {**topology_inputs(context), "cross_traffic": f"{TOPOLOGY}.cross_traffic"}
 
 
-def costs_of(charges: FloatArray, limits: FloatArray, on_arrival: bool = False) -> Costs:
+def costs_of(charges: FloatArray, limits: FloatArray, table: str = "") -> Costs:
     """Costs of the replay, from `charges` [protocol, charge, size] and `limits` [limit] of one point."""
-    empty, long = np.moveaxis(charges.reshape(3, 3, 5, 2), -1, 0)
-    lines = np.stack([empty, (long - empty) / LONG], axis=-1)
-    # LogGOPS charges bytes from the second one on.
-    free_size = 1.0 if on_arrival else 0.0
+    empty, long = np.moveaxis(charges.reshape(3, -1, 5, 2), -1, 0)
+    lines, sizes = np.stack([empty, (long - empty) / LONG], axis=-1), limits.reshape(3, -1)
+    if table == "pieces":
+        return _costs_of_pieces(lines, sizes)
     send, gap, flight, receive, receive_gap = (lines[:, :, number] for number in range(5))
-    short, eager = limits.reshape(3, 2).T
-    return Costs(send, gap, flight, receive, receive_gap, short, eager, free_size, on_arrival=on_arrival)
+    # LogGOPS charges bytes from the second one on.
+    loggops = table == "loggp"
+    return Costs(send, gap, flight, receive, receive_gap, sizes, free_size=1.0 if loggops else 0.0, on_arrival=loggops)
+
+
+def _costs_of_pieces(lines: FloatArray, limits: FloatArray) -> Costs:
+    """Costs of pieces [distance, piece, cost, 2], whose least sizes and largest eager size are the `limits`.
+
+    Each piece is three protocols: of eager messages, of longer messages of blocking sends, which no processor handles,
+    and of nonblocking ones, which the sender handles.
+    """
+    starts, eager = limits[:, :-1], limits[:, -1:]
+    order = np.argsort(starts, axis=1, kind="stable")
+    lines = np.take_along_axis(lines, order[:, :, None, None], axis=1)
+    ends = np.nextafter(np.take_along_axis(starts, order, axis=1)[:, 1:], 0.0)
+    nonblocking = lines.copy()
+    nonblocking[:, :, [RECEIVE_OVERHEAD, RECEIVE_GAP]] = 0.0
+    blocking = nonblocking.copy()
+    blocking[:, :, [SEND_GAP, FLIGHT]] -= lines[:, :, [SEND_OVERHEAD]]
+    blocking[:, :, SEND_OVERHEAD] = 0.0
+    send, gap, flight, receive, receive_gap = np.moveaxis(np.concatenate([lines, blocking, nonblocking], axis=1), 2, 0)
+    sizes = np.concatenate([np.minimum(ends, eager), eager, np.maximum(ends, eager)], axis=1)
+    count = lines.shape[1]
+    return Costs(send, gap, flight, receive, receive_gap, sizes, count, isend_shift=count, overhead_first=True)
 
 
 def block_places(rank_count: int, ranks_per_node: int, ranks_per_socket: int) -> Places:
@@ -146,10 +176,10 @@ class MessageMachine(NamedTuple):
         return np.array([computed, flows.run_time - computed])
 
 
-def machine_of(stated: MachineInputs, topology: str, on_arrival: bool) -> MessageMachine:
-    """Machine at one point."""
+def machine_of(stated: MachineInputs, topology: str, table: str) -> MessageMachine:
+    """Machine at one point, for messages by the parameters of a table."""
     charges, limits, bandwidths, latency, counts, cross_traffic, injection, reducing = stated
-    charged = costs_of(charges, limits, on_arrival)
+    charged = costs_of(charges, limits, table)
     costs = replace(charged, node_gap=1 / float(injection), reduction_time=TRAFFIC / float(reducing))
     if not topology:
         return MessageMachine(costs)
@@ -191,7 +221,7 @@ def simulated_term(shape: tuple[int, ...] = ()) -> Callable[[Callable[..., Any]]
     """Decorator: a term over arrays of points, from a function of one point with a parameter `machine`.
 
     In place of `machine`, a `MessageMachine`, the term has the parameters of `MachineInputs` and the options `topology`
-    and `on_arrival`. Its result is [..., *shape].
+    and `table`. Its result is [..., *shape].
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., FloatArray]:
@@ -201,13 +231,13 @@ def simulated_term(shape: tuple[int, ...] = ()) -> Callable[[Callable[..., Any]]
         cores = tuple(core_count((hints | of_machine)[name]) for name in (*names, *MachineInputs._fields))
         defaults = MachineInputs._field_defaults
 
-        def term(*, topology: str = "", on_arrival: bool = False, **named: Any) -> FloatArray:
+        def term(*, topology: str = "", table: str = "", **named: Any) -> FloatArray:
             arrays = [named.pop(name) for name in names]
             machine = [named.pop(name, defaults.get(name)) for name in MachineInputs._fields]
 
             def simulated(*point: Any) -> Any:
                 stated = MachineInputs(*point[len(names) :])
-                return function(*point[: len(names)], machine_of(stated, topology, on_arrival), **named)
+                return function(*point[: len(names)], machine_of(stated, topology, table), **named)
 
             return each_point(simulated, cores, *arrays, *machine, shape=shape)
 

@@ -13,7 +13,6 @@ _OF_LIBRARIES: Final = re.compile(
     r"Kokkos|Impl|Experimental|Parallel(?:For|Reduce|Scan)|\w*Policy|Cuda|HIP|SYCL|\w*Space|void|const|RAJA|policy|amrex|"
     r"cuda\w*|hip\w*|internal|detail|functors?|\w*_exec\w*|unsigned|int|long|double|float|bool"
 )
-_QUALIFIER: Final = re.compile(r"(?:\(anonymous namespace\)|<unnamed>|[A-Za-z_]\w*)::(?=[\w(<])")
 _PART: Final = re.compile(r"S[0-9A-Z]*_|L[a-z]+\d*E|(?P<length>[1-9]\d{0,3})(?=[A-Za-z_])|.")
 
 
@@ -38,11 +37,6 @@ def phase_name(kernel: str) -> str:
     if _LAUNCHER.search(found):
         found = _functor(plain, found) or found
     return re.sub(r"^[^A-Za-z]+", "", re.sub(r"\W+", "_", found, flags=re.ASCII)) or "kernel"
-
-
-def unqualified(kernel: str) -> str:
-    """A kernel's name without `void` and namespaces, with its template arguments and parameters."""
-    return _QUALIFIER.sub("", kernel).removeprefix("void ")
 
 
 def _mangled_name(kernel: str) -> str:

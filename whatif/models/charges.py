@@ -65,6 +65,35 @@ def loggops_charges(
     return np.stack(np.broadcast_arrays(*rows), axis=-2)
 
 
+@model(
+    "sender: o_s + n / B_s, receiver: o_r + n / B_r; side: sender + n / B; flight: side + L",
+    "Cornebize and Legrand 2022 (piecewise calibrations of SimGrid)",
+)
+def piece_charges(
+    latency: Seconds,
+    bandwidth: BytesPerSecond,
+    send_overhead: Seconds,
+    send_bandwidth: BytesPerSecond,
+    receive_overhead: Seconds,
+    receive_bandwidth: BytesPerSecond,
+) -> Charges:
+    """Charges of an eager message of one piece of a calibration; infinite bandwidths for overheads of empty messages.
+
+    The message leaves when the sender has handled it, and the receiver handles it when it has arrived. Elementwise over
+    any broadcastable shapes; the result has two more axes, [..., charge, size].
+    """
+    sending, receiving, wire = 1 / send_bandwidth, 1 / receive_bandwidth, 1 / bandwidth
+    lines = {
+        SEND_OVERHEAD: (send_overhead, sending),
+        SEND_GAP: (send_overhead, sending + wire),
+        FLIGHT: (send_overhead + latency, sending + wire),
+        RECEIVE_OVERHEAD: (receive_overhead, receiving),
+        RECEIVE_GAP: (receive_overhead, receiving),
+    }
+    rows = [np.stack(np.broadcast_arrays(empty, empty + LONG * slope), axis=-1) for empty, slope in lines.values()]
+    return np.stack(np.broadcast_arrays(*rows), axis=-2)
+
+
 def by_protocol_charges(*charges: Charges) -> ProtocolCharges:
     """Charges of all distances and protocols along the axis "protocol", protocols fastest."""
     return np.stack(np.broadcast_arrays(*charges), axis=-3)

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.importers.kernel_names import unqualified
 from whatif.models.quantities import FloatArray
 from whatif.profiles.profile_data import COPY, FILL, INSIDE, KERNEL, Profile
 from whatif.table import Column, Table
@@ -147,16 +146,13 @@ def stream_table(operations: Table) -> Table:
 
 
 def kernel_table(operations: Table, most: int = 20) -> Table:
-    """Kernels with the most time, without namespaces: launches, time, share of the time of all kernels, mean time."""
+    """Kernels with the most time: number of launches, time, share of the time of all kernels, mean time."""
     kernels = _chosen(operations, _values(operations, "operation") == KERNEL)
     time = _values(kernels, "time")
     found = [(words[0], chosen, float(time[chosen].sum())) for words, chosen in groups(kernels, ("name",))]
     longest = sorted(found, key=lambda kernel: -kernel[2])[:most]
     whole = float(time.sum())
-    rows = [
-        (unqualified(name), len(chosen), spent, _share(spent, whole), spent / len(chosen))
-        for name, chosen, spent in longest
-    ]
+    rows = [(name, len(chosen), spent, _share(spent, whole), spent / len(chosen)) for name, chosen, spent in longest]
     kinds = {"kernel": None, "launch_count": ONE, "time": SECOND, "time_fraction": ONE, "mean_time": SECOND}
     return Table.of_rows(kinds, rows)
 

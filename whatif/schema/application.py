@@ -203,7 +203,8 @@ class TracePhase(StrictTable):
     file: str
     """Trace in the folder of the scenario: a file, or a folder with one file per rank."""
     model: TraceModel
-    """Model of the message time; k_model counts k from the messages of the trace."""
+    """Model of the message time; k_model counts k from the messages of the trace; pieces: by range of sizes, with the
+    overheads of sender and receiver, as SimGrid's factors."""
     computation_factor: PositiveFactor = 1.0
     """Scale factor applied to traced computation times."""
     collectives: str = ""

@@ -146,12 +146,12 @@ class Distance(StrictTable):
     injection: Injection | None = None
     loggp: LogGP | None = None
     pieces: dict[Key, Piece] = {}
-    """Pieces of a piecewise calibration, by name; used only for HPL."""
+    """Pieces of a piecewise calibration, by name; used for HPL, and for traces with `model = "pieces"`."""
     pieces_eager_limit: Bytes | None = None
     """Largest eager message in `pieces`, for which the sender does not wait; by default `eager_limit`."""
     pieces_early_limit: Bytes | None = None
     """Largest message that leaves before its receive is posted, if less than `pieces_eager_limit`; larger ones leave
-    when it is posted, while their sender continues, as with SimGrid's smpi/async-small-thresh."""
+    when it is posted, while their sender continues, as with SimGrid's smpi/async-small-thresh. For HPL only."""
 
 
 class Links(StrictTable):

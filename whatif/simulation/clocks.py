@@ -61,7 +61,7 @@ class Tariff:
     """Charges of messages of one size at each distance."""
 
     def __init__(self, costs: Costs, message_size: float) -> None:
-        protocol = (message_size > costs.short_limit).astype(np.intp) + (message_size > costs.eager_limit)
+        protocol = costs.protocols(np.full(3, message_size), np.arange(3))
         charged = max(message_size - costs.free_size, 0.0)
 
         def of(table: FloatArray) -> FloatArray:
@@ -70,7 +70,7 @@ class Tariff:
 
         overhead, gap = of(costs.send_overhead), of(costs.send_gap)
         received = of(costs.receive_overhead), of(costs.receive_gap)
-        rendezvous = message_size > costs.eager_limit
+        rendezvous = protocol >= costs.eager_count
         gap = np.maximum(overhead, gap)
         send_time = overhead if costs.on_arrival else gap
         columns: list[NDArray[Any]] = [overhead, gap, send_time, of(costs.flight), *received, rendezvous]

@@ -92,17 +92,18 @@ def critical_path(schedule: Schedule, replay: Replay, costs: Costs) -> CriticalP
     # An empty flight is a flight without its bytes.
     cost_parts = np.where(parts == EMPTY_FLIGHT, FLIGHT, parts)
     charged = ~(computing | adapters)
-    at = cost_parts[charged].astype(np.int64) * 9 + replay.kind[operations[charged]]
+    shape = cost_table(costs).shape[:3]
+    at = cost_parts[charged].astype(np.int64) * (shape[1] * shape[2]) + replay.kind[operations[charged]]
     sizes = np.maximum(schedule.size[operations[charged]] - costs.free_size, 0.0)
     sizes = np.where(parts[charged] == EMPTY_FLIGHT, 0.0, sizes)
-    message_count = np.bincount(at, weights=signs[charged], minlength=45)
-    byte_count = np.bincount(at, weights=signs[charged] * sizes, minlength=45)
+    message_count = np.bincount(at, weights=signs[charged], minlength=int(np.prod(shape)))
+    byte_count = np.bincount(at, weights=signs[charged] * sizes, minlength=int(np.prod(shape)))
     return CriticalPath(
         operations=operations,
         parts=parts,
         compute_time=float(schedule.size[operations[computing]].sum()),
-        message_count=message_count.astype(np.int64).reshape(5, 3, 3),
-        byte_count=np.asarray(byte_count, dtype=np.float64).reshape(5, 3, 3),
+        message_count=message_count.astype(np.int64).reshape(shape),
+        byte_count=np.asarray(byte_count, dtype=np.float64).reshape(shape),
         adapter_byte_count=float(schedule.size[operations[adapters]].sum()),
         costs=costs,
     )
@@ -117,7 +118,7 @@ class _Walk:
 
     def __init__(self, schedule: Schedule, replay: Replay, costs: Costs) -> None:
         self.schedule, self.replay, self.costs = schedule, replay, costs
-        self.table = cost_table(costs).reshape(5, 9, 2)
+        self.table = cost_table(costs).reshape(5, -1, 2)
 
     def steps(self) -> Iterator[Piece]:
         """All pieces from the last to the first."""
@@ -171,12 +172,16 @@ class _Walk:
             return op, []
         if step == Step.SEND and not self.costs.on_arrival:
             return self.in_use(op, self.side_lasts(op))
-        if step == Step.SEND and replay.kind[op] % 3 == replay_state.RENDEZVOUS:
+        if step == Step.SEND and self.waits(op):
             receive = int(replay.match[op])
             return self.before_posted(receive) if self.posted(receive) >= replay.end[op] else (receive, [])
         if step == Step.RECEIVE and self.costs.on_arrival and self.posted(op) >= replay.end[op]:
             return self.before_posted(op)
         return self.in_use(op, False)
+
+    def waits(self, send: int) -> bool:
+        """Whether a send waits for its receive."""
+        return bool(self.replay.kind[send] % self.costs.protocol_count >= self.costs.eager_count)
 
     def side_lasts(self, send: int) -> bool:
         """Whether a send keeps its side longer than its processor."""

@@ -30,7 +30,6 @@ from whatif.simulation.replay_state import (
     RECEIVE,
     RECEIVE_GAP,
     RECEIVE_OVERHEAD,
-    RENDEZVOUS,
     SEND,
     SEND_GAP,
     SEND_OVERHEAD,
@@ -48,8 +47,13 @@ def in_memory(columns: ReplayState) -> ReplayState:
 
 def cost(s: ReplayState, part: int, send: int) -> int:
     """One of the five costs of a message in ticks."""
-    at = (part * 9 + s.kind[send]) * 2
+    at = (part * 3 * s.protocols + s.kind[send]) * 2
     return int(s.cost[at] + s.cost[at + 1] * max(s.size[send] - s.free_size, 0.0) + 0.5)
+
+
+def waits_for_receive(s: ReplayState, send: int) -> bool:
+    """Whether the protocol of a send waits for its receive."""
+    return bool(s.kind[send] % s.protocols >= s.eager_count)
 
 
 def finish(s: ReplayState, op: int) -> None:
@@ -112,7 +116,7 @@ def release(s: ReplayState, op: int) -> None:
 
 def offer(s: ReplayState, send: int) -> None:
     """Queue a send; one that waits for its receive looks for it first."""
-    waits = s.kind[send] % 3 == RENDEZVOUS
+    waits = waits_for_receive(s, send)
     if s.on_arrival:
         queue_up(s, s.lane[send], SEND, send)
     elif s.wild[s.peer[send]]:
@@ -169,7 +173,7 @@ def proceed(s: ReplayState, send: int, receive: int, by: int) -> None:
     """Deliver a matched message that is under way, or start one that waited."""
     if s.start[send] >= 0:
         deliver(s, send, receive, by)
-    elif s.kind[send] % 3 == RENDEZVOUS:
+    elif waits_for_receive(s, send):
         if by != send:
             because(s, send, by, AFTER_ARRIVAL)
         allow(s, send, receive)
@@ -189,7 +193,7 @@ def receive_taken(s: ReplayState, send: int, receive: int, by: int, why: int) ->
     because(s, receive, by, why)
     s.start[receive] = s.ready[send]
     s.end[receive] = max(s.ready[send] + cost(s, RECEIVE_OVERHEAD, send), s.ready[receive])
-    if s.kind[send] % 3 == RENDEZVOUS:
+    if waits_for_receive(s, send):
         s.end[send] = max(s.ready[send], s.ready[receive])
         finish(s, send)
 
@@ -234,7 +238,7 @@ def send(s: ReplayState, lane: int, op: int, time: int) -> int:
     if s.on_arrival:
         s.end[op] = free
         queue_up(s, s.peer[op] * s.processors + lane - s.rank[lane] * s.processors, MESSAGE, op)
-        return STARTED if s.kind[op] % 3 == RENDEZVOUS else STARTED | ENDED
+        return STARTED if waits_for_receive(s, op) else STARTED | ENDED
     s.end[op] = max(free, side_free)
     if s.match[op] >= 0:
         deliver(s, op, s.match[op], op)
@@ -245,12 +249,12 @@ def send(s: ReplayState, lane: int, op: int, time: int) -> int:
 
 def delay(s: ReplayState, op: int, time: int) -> int:
     """Delay of a message at the adapter of its node, compared with a message alone."""
-    if s.node_gap <= 0 or s.kind[op] // 3 != INTER_NODE:
+    if s.node_gap <= 0 or s.kind[op] < INTER_NODE * s.protocols:
         return 0
     node = s.node[s.rank[s.lane[op]]]
     begin = max(time, s.adapter_free[node])
     end = begin + int(s.size[op] * s.node_gap + 0.5)
-    late = end + int(s.cost[(FLIGHT * 9 + s.kind[op]) * 2] + 0.5) - time - cost(s, FLIGHT, op)
+    late = end + int(s.cost[(FLIGHT * 3 * s.protocols + s.kind[op]) * 2] + 0.5) - time - cost(s, FLIGHT, op)
     before = s.adapter_user[node] if begin > time else op
     s.adapter_before[op] = before if late > 0 else -1 - before
     s.adapter_free[node], s.adapter_user[node] = end, op
@@ -335,16 +339,17 @@ def classify(columns: ReplayState) -> None:
     s = in_memory(columns)
     for op in range(s.operations):
         if s.step[op] == SEND:
-            rank, peer, distance, protocol = s.rank[s.lane[op]], s.peer[op], 0, 0
+            rank, peer, distance = s.rank[s.lane[op]], s.peer[op], 0
             if s.node[rank] != s.node[peer]:
                 distance = INTER_NODE
             elif s.socket[rank] != s.socket[peer]:
                 distance = 1
-            if s.size[op] > s.eager_limit[distance]:
-                protocol = RENDEZVOUS
-            elif s.size[op] > s.short_limit[distance]:
-                protocol = 1
-            s.kind[op] = distance * 3 + protocol
+            protocol, limits = 0, len(s.limit) // 3
+            while protocol < limits and s.size[op] > s.limit[distance * limits + protocol]:
+                protocol += 1
+            if protocol >= s.eager_count and s.kind[op] == 1:
+                protocol += s.isend_shift
+            s.kind[op] = distance * s.protocols + protocol
 
 
 def advance(columns: ReplayState, event_count: int) -> None:

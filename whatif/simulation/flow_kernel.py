@@ -20,7 +20,6 @@ from whatif.simulation.replay_state import (
     RECEIVE,
     RECEIVE_GAP,
     RECEIVE_OVERHEAD,
-    RENDEZVOUS,
     SEND,
     SEND_GAP,
     SEND_OVERHEAD,
@@ -215,13 +214,13 @@ def start_message(s: FlowState, heap: Heap, op: int, now: float) -> None:
 def charge(s: FlowState, what: int, send: int) -> float:
     """One of the five costs of a message."""
     row = s.operations[send]
-    at = (what * 9 + row.cost) * 2
+    at = (what * s.kinds + row.cost) * 2
     return float(s.charges[at] + s.charges[at + 1] * row.size)
 
 
 def waits(s: FlowState, send: int) -> bool:
     """Whether a send waits for its receive."""
-    return s.operations[send].cost % 3 == RENDEZVOUS
+    return bool(s.operations[send].waits)
 
 
 def enter(s: FlowState, heap: Heap, send: int, now: float) -> None:

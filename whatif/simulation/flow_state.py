@@ -34,7 +34,9 @@ class Operation:
     channel: int
     """Number of its sender, receiver and tag; `NONE` for receives with wildcards and operations without a message."""
     cost: int
-    """Row of the costs of a send, distance · 3 + protocol."""
+    """Row of the costs of a send, distance · protocols + protocol."""
+    waits: bool
+    """Whether it is a send that waits for its receive."""
     bundle: int
     """Bundle of a send to another node; else `NONE`."""
     need: int
@@ -134,6 +136,8 @@ class FlowState(NamedTuple):
     next: MutableSequence[int]
     charges: MutableSequence[float]
     """[of five, distance, protocol, 2], flat."""
+    kinds: int
+    """Distances times protocols."""
     unit_free: MutableSequence[float]
     sides: MutableSequence[Side]
     side_next: MutableSequence[int]
@@ -180,7 +184,7 @@ def listed(state: FlowState) -> FlowState:
     kinds |= {"bundles": Bundle, "links": NetworkLink, "entries": BundleLink}
     columns: dict[str, Any] = {}
     for name, column in state._asdict().items():
-        values = column.tolist()
+        values = column.tolist() if isinstance(column, np.ndarray) else column
         columns[name] = [kinds[name](*row) for row in values] if name in kinds else values
     return FlowState(**columns)
 

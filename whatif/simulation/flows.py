@@ -35,8 +35,16 @@ from whatif.simulation.flow_state import (
     rows,
 )
 from whatif.simulation.jit import CompilerError, jitted
-from whatif.simulation.rank_programs import ANY
-from whatif.simulation.replay_state import FLIGHT, INTER_NODE, NONE, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP
+from whatif.simulation.rank_programs import ANY, Kind
+from whatif.simulation.replay_state import (
+    FLIGHT,
+    INTER_NODE,
+    NONE,
+    RECEIVE_GAP,
+    RECEIVE_OVERHEAD,
+    SEND_GAP,
+    SEND_OVERHEAD,
+)
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table
 from whatif.simulation.sharing import Routes
@@ -100,7 +108,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
     charges, limits = _charges(costs)
     cost, bundle, pairs, protocol = _bundles(schedule, places, costs, rank)
     routes = topology.routes(*pairs)
-    bundles, links, entries = _network(routes, pairs, limits[protocol], topology, costs.node_gap)
+    bundles, links, entries = _network(routes, pairs, limits[protocol], topology, costs)
     units = 1 if schedule.processor is None else int(schedule.processor.max(initial=0)) + 1
     unit = rank * units + (0 if schedule.processor is None else schedule.processor.astype(np.int32))
     size = np.where(schedule.step == Step.COMPUTE, schedule.size, np.maximum(schedule.size - costs.free_size, 0.0))
@@ -116,6 +124,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
         size=size,
         channel=channel,
         cost=cost,
+        waits=cost % costs.protocol_count >= costs.eager_count,
         bundle=bundle,
         need=schedule.need_count,
     )
@@ -137,6 +146,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
         entries=entries,
         **{name: _filled(len(bundles), NONE) for name in ("changed", "members", "open")},
         component=_filled(len(links), NONE),
+        kinds=3 * costs.protocol_count,
         tally=_filled(TALLIES, 0),
     )
 
@@ -160,25 +170,30 @@ def _bundles(
     near = places.node[here] == places.node[there]
     distance = np.where(near, places.socket[here] != places.socket[there], INTER_NODE)
     size = schedule.size[sends]
-    protocol = (size > costs.short_limit[distance]).astype(np.int64) + (size > costs.eager_limit[distance])
+    nonblocking = schedule.origin_kind[sends] == Kind.ISEND
+    protocol, count = costs.protocols(size, distance, nonblocking), costs.protocol_count
     cost, bundle = np.zeros(len(rank), dtype=np.int32), np.full(len(rank), NONE, dtype=np.int32)
-    cost[sends] = 3 * distance + protocol
+    cost[sends] = count * distance + protocol
     # Only protocols have limits of their own: pairs of nodes and protocols are the bundles.
     nodes = int(places.node.max(initial=0)) + 1
-    keys = 3 * (places.node[here].astype(np.int64) * nodes + places.node[there]) + protocol
+    keys = count * (places.node[here].astype(np.int64) * nodes + places.node[there]) + protocol
     keys, bundle[sends[~near]] = np.unique(keys[~near], return_inverse=True)
-    return cost, bundle, np.stack(np.divmod(keys // 3, nodes)), keys % 3
+    return cost, bundle, np.stack(np.divmod(keys // count, nodes)), keys % count
 
 
 def _charges(costs: Costs) -> tuple[FloatArray, FloatArray]:
     """The five costs [five, distance, protocol, 2], flat; the highest rate between nodes [protocol]."""
     charges = cost_table(costs)
     slopes = charges[:, INTER_NODE, :, 1]
-    wire = slopes[[SEND_GAP, FLIGHT, RECEIVE_GAP]].max(axis=0)
-    slopes[FLIGHT] = 0.0
-    for received in (RECEIVE_OVERHEAD, RECEIVE_GAP):
+    if costs.overhead_first:
+        wire = slopes[FLIGHT] - slopes[SEND_OVERHEAD]
+        slopes[[SEND_GAP, FLIGHT]] -= wire
+    else:
+        wire = slopes[[SEND_GAP, FLIGHT, RECEIVE_GAP]].max(axis=0)
+        slopes[FLIGHT] = 0.0
+        received = [RECEIVE_OVERHEAD, RECEIVE_GAP]
         slopes[received] = np.maximum(slopes[received] - wire, 0.0)
-    limits = np.divide(1.0, wire, out=np.full(3, UNLIMITED), where=wire > 0)
+    limits = np.divide(1.0, wire, out=np.full(len(wire), UNLIMITED), where=wire > 0)
     return charges.ravel(), limits
 
 
@@ -196,19 +211,24 @@ def _channels(schedule: Schedule, rank: NDArray[np.int32], wild: NDArray[np.bool
 
 
 def _network(
-    routes: Routes, pairs: NDArray[np.int64], limits: FloatArray, topology: Topology, node_gap: float
+    routes: Routes, pairs: NDArray[np.int64], limits: FloatArray, topology: Topology, costs: Costs
 ) -> tuple[MutableSequence[Bundle], MutableSequence[NetworkLink], MutableSequence[BundleLink]]:
     """The links, with the adapters of the nodes where these have a limit; bundles cross those that can be full."""
     link, bundle, capacities = routes.link, routes.flow, topology.capacities
     share = np.ones(len(link))
+    if costs.overhead_first:
+        # A message of a piece alone takes its whole link, as in SimGrid: more of them are not faster together.
+        slowest = np.full(len(routes), np.inf)
+        np.minimum.at(slowest, bundle, capacities[link])
+        share = (slowest / limits)[bundle]
     if topology.cross_traffic > 0:
         back = topology.routes(pairs[1], pairs[0])
         link, bundle = np.concatenate([link, back.link]), np.concatenate([bundle, back.flow])
         share = np.concatenate([share, np.full(len(back.link), topology.cross_traffic)])
-    if node_gap > 0:
+    if costs.node_gap > 0:
         link = np.concatenate([link, (len(capacities) + pairs[0]).astype(np.int32)])
         bundle, share = np.concatenate([bundle, np.arange(len(routes))]), np.concatenate([share, np.ones(len(routes))])
-        capacities = np.concatenate([capacities, np.full(topology.node_count, 1 / node_gap)])
+        capacities = np.concatenate([capacities, np.full(topology.node_count, 1 / costs.node_gap)])
     order = np.argsort(bundle, kind="stable")
     order = order[np.isfinite(capacities[link[order]])]
     link, bundle, share = link[order], bundle[order], share[order]

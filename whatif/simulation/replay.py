@@ -15,7 +15,7 @@ from whatif.simulation import replay_queues, replay_state
 from whatif.simulation.activity import activity
 from whatif.simulation.clocks import TICKS
 from whatif.simulation.jit import CompilerError, fields_of, jitted, table_of
-from whatif.simulation.rank_programs import ANY
+from whatif.simulation.rank_programs import ANY, Kind
 from whatif.simulation.replay_state import ReplayState
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table, serial_time
@@ -158,6 +158,9 @@ def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int, compile
         node_gap=costs.node_gap * ticks,
         operations=operations,
         processors=processors,
+        protocols=costs.protocol_count,
+        eager_count=costs.eager_count,
+        isend_shift=costs.isend_shift,
         on_arrival=int(costs.on_arrival),
         by_start=int(schedule.next.min(initial=0) < 0),
     )
@@ -174,8 +177,7 @@ def _given(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> dict
         "next": np.require(schedule.next, np.int32, _PLAIN),
         "node": np.require(places.node, np.int32, _PLAIN),
         "socket": np.require(places.socket, np.int32, _PLAIN),
-        "short_limit": np.require(costs.short_limit, np.float64, _PLAIN),
-        "eager_limit": np.require(costs.eager_limit, np.float64, _PLAIN),
+        "limit": np.require(costs.limits.ravel(), np.float64, _PLAIN),
         "cost": cost_table(costs).ravel() * ticks,
     }
 
@@ -190,6 +192,7 @@ def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
     columns["ready"][:] = 0
     columns["released_by"][:] = replay_state.UNRELEASED
     columns["need"][:] = schedule.need_count
+    columns["kind"][:] = (schedule.step == Step.SEND) & (schedule.origin_kind == Kind.ISEND)
     first = np.arange(schedule.rank_count, dtype=np.int32) * np.int32(processors)
     columns["lane"][:] = np.repeat(first, np.diff(schedule.rank_start))
     if schedule.processor is not None:

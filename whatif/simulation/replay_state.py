@@ -28,7 +28,6 @@ FLIGHT: Final = 2
 RECEIVE_OVERHEAD: Final = 3
 RECEIVE_GAP: Final = 4
 
-RENDEZVOUS: Final = 2
 INTER_NODE: Final = 2
 
 # Cause of the start of an operation.
@@ -70,8 +69,8 @@ class ReplayState(NamedTuple):
 
     node: Integers
     socket: Integers
-    short_limit: Reals
-    eager_limit: Reals
+    limit: Reals
+    """[distance, limit], flat: largest sizes in B."""
     cost: Reals
     """[cost, distance, protocol, 2], flat: ticks, and ticks a byte."""
     wild: Integers
@@ -96,7 +95,7 @@ class ReplayState(NamedTuple):
     after: Integers
     """[op]: the next one in the list of a channel; of a message to match, the one that it could not overtake."""
     kind: Integers
-    """[op]: distance · 3 + protocol of a send."""
+    """[op]: distance · protocols + protocol of a send; before, 1 for a nonblocking one."""
     notified: Integers
     """[op]: dependents that have been notified: `STARTED`, `ENDED`."""
     channel: Integers
@@ -137,6 +136,12 @@ class ReplayState(NamedTuple):
     node_gap: float
     operations: int
     processors: int
+    protocols: int
+    """Protocols of each distance."""
+    eager_count: int
+    """Protocols whose sends do not wait for their receive."""
+    isend_shift: int
+    """Added to the protocol of a nonblocking send that waits."""
     on_arrival: int
     by_start: int
     """1 where anything depends on the start of an operation."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,8 @@ class Costs:
     """Charges of a message by distance and protocol, all linear in its size.
 
     Each of the five is [distance, protocol, 2]: a constant in s, and s/B for every byte beyond `free_size`. Distances
-    are intra-socket, inter-socket, inter-node; protocols are short, eager, rendezvous. With t when it is ready:
+    are intra-socket, inter-socket, inter-node; protocols are ranges of sizes: short, eager, rendezvous, or the pieces
+    of a calibration. With t when it is ready:
 
         a send starts at  s = max(t, processor free, sending side free)
             processor free at s + send_overhead,  sending side free at s + send_gap,  message arrives at s + flight
@@ -80,6 +82,8 @@ class Costs:
     Postal, max-rate, injection and K-model: send_gap = flight = T(n), the others 0: a rank's sends follow one another.
     LogGOPS: send_overhead = o + (n-1) O, send_gap = g + (n-1) G, flight = o + L, free_size = 1,
     receive_overhead = o + (n-1) max(O, G), receive_gap = g + (n-1) G, `on_arrival`.
+    Pieces: send_overhead = os + n Os, send_gap = send_overhead + n/b, flight = send_gap + L, receive_overhead =
+    receive_gap = or + n Or, `overhead_first`.
     """
 
     send_overhead: FloatArray
@@ -87,10 +91,12 @@ class Costs:
     flight: FloatArray
     receive_overhead: FloatArray
     receive_gap: FloatArray
-    short_limit: FloatArray
-    """[distance]: largest size in B of the short protocol."""
-    eager_limit: FloatArray
-    """[distance]: largest size in B that is sent without waiting for the receive."""
+    limits: FloatArray
+    """[distance, limit]: largest size in B of each protocol but the last, ascending."""
+    eager_count: int = 2
+    """Protocols of messages that are sent without waiting for the receive, the first ones."""
+    isend_shift: int = 0
+    """Added to the protocol of a nonblocking send that waits for its receive; 0: as of a blocking one."""
     free_size: float = 0.0
     """Bytes that the constants include."""
     node_gap: float = 0.0
@@ -107,6 +113,21 @@ class Costs:
     receive is posted or not; a receive has then finished when its message has been taken and it is posted. No send
     waits for its receive: a rendezvous send has finished at r or when the receive is posted, any other when the
     processor is free for it. So does LogGOPSim, to the nanosecond."""
+    overhead_first: bool = False
+    """Messages leave when their `send_overhead` is over: over shared links it is no part of the time of their bytes."""
+
+    @property
+    def protocol_count(self) -> int:
+        """Protocols of each distance."""
+        return int(self.flight.shape[1])
+
+    def protocols(
+        self, size: FloatArray, distance: NDArray[np.integer[Any]], nonblocking: Any = False
+    ) -> NDArray[np.int64]:
+        """Protocols of messages of some sizes in B."""
+        by_size = (np.asarray(size)[..., None] > self.limits[distance]).sum(axis=-1)
+        shifted = np.logical_and(by_size >= self.eager_count, nonblocking)
+        return np.asarray(by_size + self.isend_shift * shifted, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -248,7 +248,7 @@ def _machine(evaluation: Evaluation, term: Term) -> MessageMachine:
         for name, kind in types.items()
         if name in term.inputs
     }
-    return machine_of(MachineInputs(**stated), term.options["topology"], term.options["on_arrival"])
+    return machine_of(MachineInputs(**stated), term.options["topology"], term.options["table"])
 
 
 def _at_point(values: FloatArray, core: int) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS
 from whatif.simulation.critical import CriticalPath, critical_path
 from whatif.simulation.rank_programs import COLLECTIVES, Kind, RankProgram, Trace
+from whatif.simulation.schedule import Costs
 from whatif.simulation.schedule_checks import cost_table
 from whatif.studies.simulation_run import Simulation
 from whatif.table import Column, Table
@@ -49,7 +50,9 @@ def message_table(simulation: Simulation) -> Table:
 def path_table(simulation: Simulation) -> Table:
     """Parts of the critical path: computations, then the costs of messages by distance."""
     path = _path(simulation)
-    table, places = cost_table(simulation.machine.costs), list(np.ndindex(3, 3))
+    costs = simulation.machine.costs
+    table, names = cost_table(costs), _protocol_names(costs)
+    places = list(np.ndindex(3, costs.protocol_count))
     rows: list[tuple[Any, ...]] = [("computation", "", "", np.nan, np.nan, path.compute_time)]
     for number, cost in enumerate(_COSTS):
         for distance, protocol in places:
@@ -57,9 +60,18 @@ def path_table(simulation: Simulation) -> Table:
             count, size = float(path.message_count[at]), float(path.byte_count[at])
             time = float(np.dot([count, size], table[at]))
             if time:
-                rows.append((cost, DISTANCES[distance], PROTOCOLS[protocol], count, size, time))
+                rows.append((cost, DISTANCES[distance], names[protocol], count, size, time))
     kinds = {"part": None, "distance": None, "protocol": None, "count": ONE, "size": BYTE, "time": SECOND}
     return Table.of_rows(kinds, rows)
+
+
+def _protocol_names(costs: Costs) -> Sequence[str]:
+    """Protocols; or pieces of a calibration, of eager messages and of longer ones by blocking and nonblocking sends."""
+    if not costs.overhead_first:
+        return PROTOCOLS
+    pieces = range(1, costs.eager_count + 1)
+    protocols = (*PROTOCOLS[1:], f"nonblocking {PROTOCOLS[-1]}")
+    return [f"piece {number}, {protocol}" for protocol in protocols for number in pieces]
 
 
 def slope_table(simulation: Simulation) -> Table:

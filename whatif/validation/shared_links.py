@@ -118,6 +118,6 @@ def machine_of_row(row: Row) -> tuple[Places, Costs, Topology]:
     node = np.arange(int(row["P"]), dtype=np.int32) // int(row["rpn"])
     free, flight = linear(0.0, 0.0), linear(0.0, 1 / LOOPBACK, (0.0, 0.0))
     # The barrier's messages are sent at once: their receives have been posted before.
-    costs = Costs(free, free, flight, free, free, np.zeros(3), np.full(3, HEADER))
+    costs = Costs(free, free, flight, free, free, np.tile([0.0, HEADER], (3, 1)))
     links = star(int(node.max()) + 1, BANDWIDTH, LATENCY)
     return Places(node, node), costs, replace(links, cross_traffic=CROSS_TRAFFIC * (row["config"] == "crosstraffic"))

@@ -81,8 +81,8 @@ def loggops_costs(row: Mapping[str, str]) -> Costs:
     )
     charges = (np.tile(np.array(line), (3, 3, 1)) for line in lines)
     send, send_gap, flight, receive, receive_gap = charges
-    limits = np.zeros(3), np.full(3, float(row["S_B"]))
-    return Costs(send, send_gap, flight, receive, receive_gap, *limits, free_size=1.0, on_arrival=True)
+    limits = np.tile([0.0, float(row["S_B"])], (3, 1))
+    return Costs(send, send_gap, flight, receive, receive_gap, limits, free_size=1.0, on_arrival=True)
 
 
 def one_node(rank_count: int) -> Places:

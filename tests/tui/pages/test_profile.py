@@ -21,6 +21,7 @@ from whatif.profiles.projection import project
 from whatif.profiles.stream_lanes import BIN_COUNT, Interval, Lane, Streams, TimelineSpan
 from whatif.schema.load import load_platform
 from whatif.table import Column, Table
+from whatif.table_writers import short_kernel
 from whatif.tui.commands import Adopt, Edit, Show
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
@@ -28,7 +29,7 @@ from whatif.tui.pages.profile import NOTHING, ProfilePage, ProfileView
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.widgets.profile_bars import kernel_lines, length, short_name, size_classes, size_lines, time_lines
+from whatif.tui.widgets.profile_bars import kernel_lines, length, size_classes, size_lines, time_lines
 from whatif.tui.widgets.profile_streams import stream_lines
 
 DATA = TEST_DATA / "profiles"
@@ -268,7 +269,7 @@ def test_bars_are_drawn_to_the_eighth_and_never_vanish():
     ],
 )
 def test_kernels_are_called_by_their_own_names(kernel, short):
-    assert short_name(kernel) == short
+    assert short_kernel(kernel) == short
 
 
 def test_the_page_itself_loads_no_importer():

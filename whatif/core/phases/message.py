@@ -113,6 +113,19 @@ def choose_protocol(
     return context.wiring.add(name, by_protocol, inputs, note=note)
 
 
+def pieces_at(context: Context, phase: str, distance: str) -> tuple[str, str]:
+    """Distance whose pieces apply, with a note if they are those of a longer one."""
+    network, platform = context.scenario.platform.network, context.scenario.platform.name
+    farther = [item for item in DISTANCES[DISTANCES.index(distance) :] if getattr(network, item) is not None]
+    used = next((item for item in farther if getattr(network, item).pieces), "")
+    if not used:
+        problem = f"`pieces`: {platform} has none for inter_node messages (`[network.inter_node.pieces]`)"
+        context.wiring.problem(f"application.phases.{phase}.model", problem)
+        context.wiring.raise_problems()
+    note = "" if used == distance else f"{platform} has no {distance} pieces: those of {used} are applied"
+    return used, note
+
+
 def parameters_at(context: Context, phase: str, model: str, distance: str) -> tuple[str, str, str]:
     """Distance and table of the parameters that apply, with a note if they are not the stated ones."""
     network, platform = context.scenario.platform.network, context.scenario.platform.name

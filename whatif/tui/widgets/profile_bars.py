@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from whatif.plotting.cells import Line, TextRun, flowing
 from whatif.plotting.description import BarSegment, StackedBar, series_style, shorten
 from whatif.table import Table
+from whatif.table_writers import short_kernel
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.breakdown import bar_runs
 from whatif.tui.widgets.cursor_list import padded
@@ -26,8 +26,6 @@ WAYS: Final = (
 NO_COPIES: Final = "There are no copies in this profile."
 NO_KERNELS: Final = "There are no kernels in this profile."
 _EIGHTHS: Final = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
-_NAMESPACE: Final = re.compile(r"(?:\w+|\(anonymous namespace\))::")
-_MANGLED: Final = re.compile(r"_Z(\d+)([A-Za-z_]\w*)")
 _WORD: Final = 8
 
 
@@ -176,22 +174,14 @@ def kernel_lines(kernels: Table, width: int, height: int) -> list[Line]:
         texts = [f"{text} {percent(share):>6}" for text, (_, _, share, _) in zip(texts, shown, strict=True)]
     if width >= 60:
         texts = [f"{text} {count:>7.0f}x" for text, (*_, count) in zip(texts, shown, strict=True)]
-    title = min(max(len(short_name(name)) for name, *_ in shown), 2 * width // 5)
+    title = min(max(len(short_kernel(name)) for name, *_ in shown), 2 * width // 5)
     room = max(0, width - title - 1 - max(map(len, texts)))
     lines = []
     for (name, time, *_), text in zip(shown, texts, strict=True):
         bar = TextRun(length(time, rows[0][1], room).ljust(room), "series-1")
-        lines.append([TextRun(f"{padded(short_name(name), title)} ", "title"), bar, TextRun(text, "label")])
+        lines.append([TextRun(f"{padded(short_kernel(name), title)} ", "title"), bar, TextRun(text, "label")])
     rest = [[TextRun(f"and {len(rows) - len(shown)} more", "label")]] if len(shown) < len(rows) else []
     return [*lines, *rest][:height]
-
-
-def short_name(kernel: str) -> str:
-    """A kernel's name without what it returns and without namespaces; of a mangled one, its own name."""
-    mangled = _MANGLED.match(kernel)
-    if mangled is not None and int(mangled[1]) <= len(mangled[2]):
-        return mangled[2][: int(mangled[1])]
-    return _NAMESPACE.sub("", kernel.removeprefix("void "))
 
 
 class _TablePicture(Picture, can_focus=True):

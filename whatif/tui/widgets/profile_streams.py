@@ -14,10 +14,11 @@ from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
 from whatif.plotting.cells import Cells, Line, Numbers, TextRun
 from whatif.plotting.description import AxisDescription, shorten, text_cells
 from whatif.profiles.stream_lanes import Interval, Lane, Streams, TimelineSpan
+from whatif.table_writers import short_kernel
 from whatif.tui.labels import duration
 from whatif.tui.widgets.cursor_list import padded
 from whatif.tui.widgets.picture import Picture
-from whatif.tui.widgets.profile_bars import legend, short_name
+from whatif.tui.widgets.profile_bars import legend
 from whatif.units import SECOND
 
 STYLES: Final = {
@@ -138,7 +139,7 @@ class _Chart:
 
 def _label(interval: Interval) -> str:
     """Name and duration of an operation."""
-    name = interval.label.replace("_", " ") if interval.label in STYLES else short_name(interval.label)
+    name = interval.label.replace("_", " ") if interval.label in STYLES else short_kernel(interval.label)
     return f"{name} {duration(interval.end - interval.start)}"
 
 
