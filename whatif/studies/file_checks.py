@@ -12,13 +12,14 @@ from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
-from whatif.errors import InfeasiblePointError, InvalidFileError, MovedError, Problem, UsageError
+from whatif.errors import InfeasiblePointError, InvalidFileError, MovedError, Problem, UsageError, did_you_mean
 from whatif.files.baseline import Move, moves, read_results, write_results
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import load_part, load_platform, open_document
 from whatif.schema.shipped import is_file, kind_of, shipped_names
-from whatif.schema.toml import Document
+from whatif.schema.toml import Document, shown_path
+from whatif.studies.measured_runs import measured_runs, stated_runs
 from whatif.studies.procurement.options import options
 from whatif.studies.procurement.study import study_of
 from whatif.table import Table
@@ -126,7 +127,13 @@ def _check_study(document: Document) -> tuple[str, None]:
 
 
 def _check_scenario(scenario: Scenario) -> tuple[str, Scenario]:
+    """A scenario, its sweep, and the measured runs that it names."""
     grid_of(file_axes(scenario.program, DEFAULT_MAXIMUM_POINTS), DEFAULT_MAXIMUM_POINTS)
+    if (runs := stated_runs(scenario)) is not None:
+        if not runs.is_file():
+            near = did_you_mean(runs.name, [path.name for path in runs.parent.glob("*.csv")])
+            raise InvalidFileError([scenario.document.problem(("runs",), f"{shown_path(runs)}: no such file{near}")])
+        measured_runs(scenario)
     return "scenario", scenario
 
 
