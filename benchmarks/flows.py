@@ -56,7 +56,7 @@ def _costs() -> Costs:
     """Costs without any time except that of the links, and 50 GB/s inside a node."""
     nothing, flight = np.zeros((3, 3, 2)), np.zeros((3, 3, 2))
     flight[:2, :, 1] = 1 / 50e9
-    return Costs(nothing, nothing, flight, nothing, nothing, np.zeros(3), np.full(3, np.inf))
+    return Costs(nothing, nothing, flight, nothing, nothing, np.tile([0.0, np.inf], (3, 1)))
 
 
 def _halo(width: int, height: int, iteration_count: int) -> Schedule:

@@ -92,16 +92,15 @@ def _places(rank_count: int) -> Places:
 def _loggops() -> Costs:
     """Costs with the parameters of the recorded results: L 2500, o 1500, g 1000, G 6 ns."""
     overhead, gap, flight, receive = (_linear(*pair) for pair in ((1500, 0), (1000, 6), (4000, 0), (1500, 6)))
-    limit = np.full(3, 65535.0)
-    return Costs(overhead, gap, flight, receive, gap, limit, limit, free_size=1.0, on_arrival=True)
+    limits = np.full((3, 2), 65535.0)
+    return Costs(overhead, gap, flight, receive, gap, limits, free_size=1.0, on_arrival=True)
 
 
 def _postal(same: bool = False) -> Costs:
     """Costs with latency and time per byte that increase with the distance, or not."""
     factor = np.ones(3) if same else np.array([1.0, 2.0, 4.0])
     nothing, time = _linear(0, 0), _linear(500, 0.1) * factor[:, np.newaxis, np.newaxis]
-    never = np.full(3, np.inf)
-    return Costs(nothing, time, time, nothing, nothing, never, never)
+    return Costs(nothing, time, time, nothing, nothing, np.full((3, 2), np.inf))
 
 
 def _linear(constant: float, per_byte: float) -> FloatArray:

@@ -70,7 +70,7 @@ def loggops_costs() -> Costs:
     latency, overhead, gap, byte_gap = EXAMPLE.values()
     parts = ((overhead, 0), (gap, byte_gap), (overhead + latency, 0), (overhead, byte_gap), (gap, byte_gap))
     lines = (np.broadcast_to(np.array(part, dtype=float), (3, 3, 2)) for part in parts)
-    return Costs(*lines, np.zeros(3), np.full(3, 65535.0), free_size=1.0, on_arrival=True)
+    return Costs(*lines, np.tile([0.0, 65535.0], (3, 1)), free_size=1.0, on_arrival=True)
 
 
 def linear_alltoall(rank_count: int) -> Schedule:

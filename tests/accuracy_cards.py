@@ -17,7 +17,7 @@ from whatif.studies.measured_runs import measured_runs
 from whatif.studies.run_accuracy import RunGroup, category_ratios, pooled_card, run_groups
 from whatif.validation.matrix_products import measured_ratios
 from whatif.validation.tables import rows_of
-from whatif.vocabulary import TRACE_MODELS
+from whatif.vocabulary import HALO_MODELS
 
 SCENARIOS: Final = {
     "jacobi2d": ("halo",),
@@ -25,7 +25,7 @@ SCENARIOS: Final = {
     "minife": ("halo",),
 }
 """Shipped scenarios with runs, and their halo phases."""
-_HALO_MODELS: Final = (*(model for model in TRACE_MODELS if model != "loggp"), "node_aware")
+_HALO_MODELS: Final = tuple(model for model in HALO_MODELS if model != "loggp")
 _HEAD: Final = """\
 # Accuracy of the models over the measured runs of the shipped scenarios, and of products of matrices over those in
 # validation/gemm.csv, written by `python -m tests.accuracy_cards`.

@@ -48,7 +48,7 @@ def test_schema_has_the_names():
     assert set(network) == set(DISTANCES)
     assert set(MESSAGE_MODELS) <= set(Distance.model_fields)
     assert set(HALO_MODELS) == set(get_args(HaloPhase.model_fields["model"].annotation))
-    assert set(HALO_MODELS) - {"node_aware"} == set(get_args(TracePhase.model_fields["model"].annotation))
+    assert set(HALO_MODELS) - {"node_aware"} | {"pieces"} == set(get_args(TracePhase.model_fields["model"].annotation))
     assert set(COLLECTIVE_MODELS) == set(get_args(CollectivePhase.model_fields["model"].annotation))
     assert set(CATEGORIES) == set(get_args(RegressionPhase.model_fields["category"].annotation))
 

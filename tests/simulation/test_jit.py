@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tests.simulation.test_replay import EXAMPLE, halo, loggops, replay_result
+from whatif.core.message_simulation import costs_of
+from whatif.models.charges import by_protocol_charges, piece_charges
 from whatif.models.patterns import GridPattern
 from whatif.simulation import jit, posted, posted_kernel, round_kernel, rounds, steps
 from whatif.simulation import replay as replay_module
@@ -15,6 +17,33 @@ from whatif.simulation.flows import replay_flows
 from whatif.simulation.jit import CompilerError, jitted, jitted_or_plain
 from whatif.simulation.schedule import Places
 from whatif.simulation.topology import star
+
+
+class NotCaughtError(Exception):
+    """In place of the error after which a kernel runs in Python."""
+
+
+def pieces():
+    """Costs of two pieces at each distance, an eager limit between them."""
+    lines = [piece_charges(*map(np.array, (latency, 1e9, 1e-6, 1e10, 1e-6, 1e10))) for latency in (1e-6, 2e-6)]
+    return costs_of(by_protocol_charges(*lines * 3), np.array([[0.0, 500.0, 800.0]] * 3), "pieces")
+
+
+@pytest.mark.parametrize("costs", [loggops(*EXAMPLE), pieces()], ids=["protocols", "pieces"])
+def test_kernels_are_compiled_not_silently_run_in_python(monkeypatch, costs):
+    schedule = halo(4, 4, 1000.0, 3, 1e-6, periodic=True)
+    ranks = np.arange(schedule.rank_count, dtype=np.int32)
+    places = Places(ranks, ranks)
+    monkeypatch.setattr(replay_module, "SMALL", 0)
+    monkeypatch.setattr(replay_module, "CompilerError", NotCaughtError)
+    end = replay_module.replay(schedule, places, costs).end
+    monkeypatch.setattr(replay_module, "SMALL", len(end))
+    assert (replay_module.replay(schedule, places, costs).end == end).all()
+    monkeypatch.setattr(flows, "listed", None)
+    assert (
+        flows.replay_flows(schedule, places, costs, star(schedule.rank_count, 1e10, 0.0), compiled_loop=True).run_time
+        > 0
+    )
 
 
 @pytest.fixture(params=["numba is missing", "numba has changed"])

@@ -344,8 +344,8 @@ def classify(columns: ReplayState) -> None:
                 distance = INTER_NODE
             elif s.socket[rank] != s.socket[peer]:
                 distance = 1
-            protocol, limits = 0, len(s.limit) // 3
-            while protocol < limits and s.size[op] > s.limit[distance * limits + protocol]:
+            protocol, limits = 0, distance * s.limits
+            while protocol < s.limits and s.size[op] > s.limit[limits + protocol]:
                 protocol += 1
             if protocol >= s.eager_count and s.kind[op] == 1:
                 protocol += s.isend_shift

@@ -158,6 +158,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int, compile
         node_gap=costs.node_gap * ticks,
         operations=operations,
         processors=processors,
+        limits=costs.limits.shape[1],
         protocols=costs.protocol_count,
         eager_count=costs.eager_count,
         isend_shift=costs.isend_shift,

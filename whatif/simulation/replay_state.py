@@ -136,6 +136,8 @@ class ReplayState(NamedTuple):
     node_gap: float
     operations: int
     processors: int
+    limits: int
+    """Limits of each distance."""
     protocols: int
     """Protocols of each distance."""
     eager_count: int
