@@ -39,11 +39,9 @@ def test_kernels_are_compiled_not_silently_run_in_python(monkeypatch, costs):
     end = replay_module.replay(schedule, places, costs).end
     monkeypatch.setattr(replay_module, "SMALL", len(end))
     assert (replay_module.replay(schedule, places, costs).end == end).all()
-    monkeypatch.setattr(flows, "listed", None)
-    assert (
-        flows.replay_flows(schedule, places, costs, star(schedule.rank_count, 1e10, 0.0), compiled_loop=True).run_time
-        > 0
-    )
+    monkeypatch.setattr("whatif.simulation.flows.listed", None)
+    switch = star(schedule.rank_count, 1e10, 0.0)
+    assert replay_flows(schedule, places, costs, switch, compiled_loop=True).run_time > 0
 
 
 @pytest.fixture(params=["numba is missing", "numba has changed"])
