@@ -19,6 +19,7 @@ from whatif.importers.kernel_anchors import part_of_device
 from whatif.importers.kernel_phases import kernels_toml
 from whatif.importers.nsight_compute import parse_nsight_compute, read_nsight_compute
 from whatif.importers.nsight_kernels import METRICS, kernel_metrics
+from whatif.importers.text import read_text
 from whatif.schema.toml import parse_document
 from whatif.table import Table
 
@@ -199,6 +200,15 @@ def test_a_real_page_of_the_rooflines_has_rates_without_units():
     assert dot["operations"] > 0
     assert table.notes["device_memory"] == "150.11 GB"
     assert "tensor" not in table.notes.get("warnings", "")
+
+
+def test_a_kernel_with_fewer_blocks_than_multiprocessors_is_a_warning():
+    text = read_text(ROOT / "validation" / "gpu_programs" / "bodies.csv.gz")
+    assert "warnings" not in kernel_metrics(parse_nsight_compute(text)).notes
+    fewer = kernel_metrics(
+        parse_nsight_compute(text.replace('"(256, 1, 1)","(256, 1, 1)"', '"(256, 1, 1)","(2, 16, 2)"'))
+    )
+    assert "64 blocks on 132 multiprocessors, the roofs are those of all: forces(" in fewer.notes["warnings"]
 
 
 def test_without_any_roof_the_file_is_refused_with_the_command_that_records_all():

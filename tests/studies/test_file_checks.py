@@ -10,22 +10,19 @@ SCENARIO = 'runs = "own.csv"\nextends = "jacobi2d"\n'
 
 
 @pytest.mark.parametrize(
-    ("runs", "problem"),
+    ("name", "text", "problem", "warning"),
     [
-        (
-            {"owns.csv": "rank_count,iteration_time [us]\n4,100\n"},
-            "runs: own.csv: no such file; did you mean `owns.csv`?",
-        ),
-        ({}, "runs: own.csv: no such file"),
-        ({"own.csv": "rank_count,itration_time [us]\n4,100\n"}, "itration_time"),
-        ({"own.csv": "rank_count,iteration_time [us]\n4,100\n"}, ""),
+        ("owns.csv", "", "", "mine.toml:1:1: runs: own.csv: no such file; did you mean `owns.csv`?"),
+        ("other.txt", "", "", "mine.toml:1:1: runs: own.csv: no such file"),
+        ("own.csv", "rank_count,itration_time [us]\n4,100\n", "itration_time", ""),
+        ("own.csv", "rank_count,iteration_time [us]\n4,100\n", "", ""),
     ],
 )
-def test_the_runs_that_a_scenario_names_are_checked(tmp_path, monkeypatch, runs, problem):
+def test_the_runs_that_a_scenario_names_are_checked(tmp_path, monkeypatch, name, text, problem, warning):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text(SCENARIO)
-    for name, text in runs.items():
-        (tmp_path / name).write_text(text)
-    problems = [str(found) for found in whatif.check("mine.toml").problems]
-    assert len(problems) == bool(problem)
-    assert all(problem in found for found in problems)
+    (tmp_path / name).write_text(text)
+    found = whatif.check("mine.toml")
+    assert len(found.problems) == bool(problem)
+    assert all(problem in str(each) for each in found.problems)
+    assert found.notes == ((f"warning: {warning}",) if warning else ())

@@ -40,10 +40,19 @@ _TITLES: Final[Mapping[str, tuple[str, Dimension]]] = {
 }
 """Metrics that the details page shows by a title: their names, and the dimensions that they have."""
 TIME: Final = "gpu__time_duration.sum"
+BLOCKS: Final = "block_count"
+"""Column of the blocks of a launch."""
+MULTIPROCESSORS: Final = "multiprocessor_count"
+"""Note on the device."""
 _CYCLES: Final = "cycles_elapsed.avg"
 _MOST: Final = "cycles_elapsed.max"
-_DEVICE: Final = {"device__attribute_display_name": "device", "device__attribute_total_memory": "device_memory"}
+_DEVICE: Final = {
+    "device__attribute_display_name": "device",
+    "device__attribute_total_memory": "device_memory",
+    "device__attribute_multiprocessor_count": MULTIPROCESSORS,
+}
 """Notes on the device, by the metrics that state them."""
+_EDGE = re.compile(r"\d{1,10}")
 _NUMBER = re.compile(r"-?(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?")
 _PREFIXES: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNITS: Final[Mapping[str, tuple[Dimension, float]]] = {
@@ -85,7 +94,9 @@ def parse_nsight_compute(text: str, file: str = "<text>") -> Table:
         raise refuse(file, "no kernel under the heading", rows[start][0])
     launches = [_as_sums(launch) for launch in launches]
     names = dict.fromkeys(name for launch in launches for name in launch)
-    dimensions = {"kernel": None, "launch_count": ONE} | {name: _dimension(name) for name in names if "." in name}
+    dimensions = {"kernel": None, "launch_count": ONE, BLOCKS: ONE} | {
+        name: _dimension(name) for name in names if "." in name
+    }
     missing = dict.fromkeys(dimensions, math.nan)
     return row_table([missing | launch for launch in launches], dimensions, notes)
 
@@ -141,18 +152,21 @@ def _wide(file: str, headings: Sequence[str], rows: Rows, notes: dict[str, str])
 
 
 def _device_note(name: str, text: str) -> dict[str, str]:
-    """Name of the device, or its memory with a unit; empty for a memory that is not a number."""
-    note = _DEVICE[name]
-    if note == "device_memory":
-        return {note: format_quantity(float(text.replace(",", "")), BYTE, 6)} if _NUMBER.fullmatch(text) else {}
-    return {note: text}
+    """Name of the device, its memory with a unit, or its multiprocessors; empty for what is not a number."""
+    note, number = _DEVICE[name], text.replace(",", "")
+    if note == "device":
+        return {note: text}
+    if not _NUMBER.fullmatch(text):
+        return {}
+    return {note: format_quantity(float(number), BYTE, 6) if note == "device_memory" else number}
 
 
 def _launch(file: str, number: int, cells: Mapping[str, str]) -> dict[str, Any]:
     count = _value(file, number, "Invocations", "", cells.get("Invocations", "1"))
     if not count >= 1:
         raise refuse(file, "a kernel of a profile is launched at least once", number, "Invocations")
-    return {"kernel": cells["Kernel Name"], "launch_count": count}
+    grid = [int(edge) for edge in _EDGE.findall(cells.get("Grid Size", ""))]
+    return {"kernel": cells["Kernel Name"], "launch_count": count, BLOCKS: float(math.prod(grid)) if grid else math.nan}
 
 
 def _named(file: str, number: int, headings: Sequence[str], row: Sequence[str]) -> dict[str, str]:

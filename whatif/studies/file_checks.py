@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,10 +53,10 @@ class FileChecks(Presentable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Name of the file of results, where it was written."""
-        if not self.updated:
-            return ()
-        return (f"{self.against}: results of {', '.join(file.name for file in self.files if file.scenario)}",)
+        """Files of measured runs that are missing, and the name of the file of results, where it was written."""
+        scenarios = {file.name: file.scenario for file in self.files if file.scenario}
+        missing = tuple(line for scenario in scenarios.values() for line in _missing_runs(scenario))
+        return (*missing, f"{self.against}: results of {', '.join(scenarios)}") if self.updated else missing
 
     def table(self) -> Table:
         """One row per file: its name, its kind, and its problems."""
@@ -127,14 +127,19 @@ def _check_study(document: Document) -> tuple[str, None]:
 
 
 def _check_scenario(scenario: Scenario) -> tuple[str, Scenario]:
-    """A scenario, its sweep, and the measured runs that it names."""
+    """A scenario, its sweep, and the measured runs that it names, if they are there."""
     grid_of(file_axes(scenario.program, DEFAULT_MAXIMUM_POINTS), DEFAULT_MAXIMUM_POINTS)
-    if (runs := stated_runs(scenario)) is not None:
-        if not runs.is_file():
-            near = did_you_mean(runs.name, [path.name for path in runs.parent.glob("*.csv")])
-            raise InvalidFileError([scenario.document.problem(("runs",), f"{shown_path(runs)}: no such file{near}")])
+    if (runs := stated_runs(scenario)) is not None and runs.is_file():
         measured_runs(scenario)
     return "scenario", scenario
+
+
+def _missing_runs(scenario: Scenario) -> Iterator[str]:
+    """Warning of a file of measured runs that is not there: a scenario can be run without it."""
+    runs = stated_runs(scenario)
+    if runs is not None and not runs.is_file():
+        near = did_you_mean(runs.name, [path.name for path in runs.parent.glob("*.csv")])
+        yield f"warning: {scenario.document.problem(('runs',), f'{shown_path(runs)}: no such file{near}')}"
 
 
 def looks_like_platform(data: Mapping[str, object]) -> bool:
