@@ -96,3 +96,14 @@ def test_a_platform_without_pieces_is_refused(tmp_path):
     (tmp_path / "trace.txt").write_text("0 init\n0 finalize\n")
     with pytest.raises(whatif.WhatifError, match="Lassen has none for inter_node messages"):
         whatif.simulate(tmp_path / "trace.txt", platform="lassen", model="pieces")
+
+
+def test_more_pieces_than_the_replay_numbers_are_refused(tmp_path):
+    pieces = "".join(
+        f'[network.inter_node.pieces.p{at}]\nsmallest_size = "{at} B"\nlatency = "1 us"\nbandwidth = "1 GB/s"\n'
+        for at in range(15)
+    )
+    (tmp_path / "many.toml").write_text(f'format = 1\nextends = "generic_cpu"\nname = "many"\n{pieces}')
+    (tmp_path / "trace.txt").write_text("0 init\n0 send 1 0 8 6\n0 finalize\n1 init\n1 recv 0 0 8 6\n1 finalize\n")
+    with pytest.raises(whatif.WhatifError, match="45 protocols of messages; at most 42, a piece counts as three"):
+        whatif.simulate(tmp_path / "trace.txt", platform=str(tmp_path / "many.toml"), model="pieces")

@@ -30,6 +30,7 @@ from whatif.simulation.replay_state import (
     RECEIVE,
     RECEIVE_GAP,
     RECEIVE_OVERHEAD,
+    ROW,
     SEND,
     SEND_GAP,
     SEND_OVERHEAD,
@@ -47,13 +48,13 @@ def in_memory(columns: ReplayState) -> ReplayState:
 
 def cost(s: ReplayState, part: int, send: int) -> int:
     """One of the five costs of a message in ticks."""
-    at = (part * 3 * s.protocols + s.kind[send]) * 2
+    at = (part * s.kinds + (s.kind[send] & ROW)) * 2
     return int(s.cost[at] + s.cost[at + 1] * max(s.size[send] - s.free_size, 0.0) + 0.5)
 
 
 def waits_for_receive(s: ReplayState, send: int) -> bool:
     """Whether the protocol of a send waits for its receive."""
-    return bool(s.kind[send] % s.protocols >= s.eager_count)
+    return s.kind[send] > ROW
 
 
 def finish(s: ReplayState, op: int) -> None:
@@ -249,12 +250,12 @@ def send(s: ReplayState, lane: int, op: int, time: int) -> int:
 
 def delay(s: ReplayState, op: int, time: int) -> int:
     """Delay of a message at the adapter of its node, compared with a message alone."""
-    if s.node_gap <= 0 or s.kind[op] < INTER_NODE * s.protocols:
+    if s.node_gap <= 0 or s.kind[op] & ROW < INTER_NODE * s.protocols:
         return 0
     node = s.node[s.rank[s.lane[op]]]
     begin = max(time, s.adapter_free[node])
     end = begin + int(s.size[op] * s.node_gap + 0.5)
-    late = end + int(s.cost[(FLIGHT * 3 * s.protocols + s.kind[op]) * 2] + 0.5) - time - cost(s, FLIGHT, op)
+    late = end + int(s.cost[(FLIGHT * s.kinds + (s.kind[op] & ROW)) * 2] + 0.5) - time - cost(s, FLIGHT, op)
     before = s.adapter_user[node] if begin > time else op
     s.adapter_before[op] = before if late > 0 else -1 - before
     s.adapter_free[node], s.adapter_user[node] = end, op
@@ -344,12 +345,13 @@ def classify(columns: ReplayState) -> None:
                 distance = INTER_NODE
             elif s.socket[rank] != s.socket[peer]:
                 distance = 1
-            protocol, limits = 0, distance * s.limits
+            protocol, limits, waiting = 0, distance * s.limits, 0
             while protocol < s.limits and s.size[op] > s.limit[limits + protocol]:
                 protocol += 1
-            if protocol >= s.eager_count and s.kind[op] == 1:
-                protocol += s.isend_shift
-            s.kind[op] = distance * s.protocols + protocol
+            if protocol >= s.eager_count:
+                waiting = ROW + 1
+                protocol += s.isend_shift * s.kind[op]
+            s.kind[op] = waiting + distance * s.protocols + protocol
 
 
 def advance(columns: ReplayState, event_count: int) -> None:

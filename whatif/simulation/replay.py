@@ -160,6 +160,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int, compile
         processors=processors,
         limits=costs.limits.shape[1],
         protocols=costs.protocol_count,
+        kinds=3 * costs.protocol_count,
         eager_count=costs.eager_count,
         isend_shift=costs.isend_shift,
         on_arrival=int(costs.on_arrival),
@@ -250,7 +251,7 @@ def _result(state: ReplayState, ticks: int) -> Replay:
         why=why,
         match=match,
         released_by=released_by,
-        kind=np.array(state.kind, dtype=np.uint8),
+        kind=np.array(state.kind, dtype=np.uint8) & np.uint8(replay_state.ROW),
         adapter_before=np.array(state.adapter_before, dtype=np.int32),
     )
 

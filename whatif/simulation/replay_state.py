@@ -19,6 +19,8 @@ ARRIVING: Final = 3
 QUEUES: Final = 4
 
 NONE: Final = -1
+ROW: Final = 127
+"""Bits of the kind of a send that number its distance and protocol."""
 UNRELEASED: Final = -(2**31)
 
 # Costs of a message; their order in `ReplayState.cost`.
@@ -95,7 +97,7 @@ class ReplayState(NamedTuple):
     after: Integers
     """[op]: the next one in the list of a channel; of a message to match, the one that it could not overtake."""
     kind: Integers
-    """[op]: distance · protocols + protocol of a send; before, 1 for a nonblocking one."""
+    """[op]: distance · protocols + protocol of a send, `ROW` + 1 more if it waits; before, 1 if it is nonblocking."""
     notified: Integers
     """[op]: dependents that have been notified: `STARTED`, `ENDED`."""
     channel: Integers
@@ -140,6 +142,8 @@ class ReplayState(NamedTuple):
     """Limits of each distance."""
     protocols: int
     """Protocols of each distance."""
+    kinds: int
+    """Protocols of all distances."""
     eager_count: int
     """Protocols whose sends do not wait for their receive."""
     isend_shift: int

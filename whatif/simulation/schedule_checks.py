@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation.rank_programs import ANY, Kind
+from whatif.simulation.replay_state import ROW
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ def check_schedule(schedule: Schedule, places: Places, costs: Costs) -> None:
     """
     _check_columns(schedule, places)
     table = cost_table(costs)
+    if table[0, ..., 0].size > ROW + 1:
+        most = (ROW + 1) // 3
+        raise UsageError(f"{costs.protocol_count} protocols of messages; at most {most}, a piece counts as three")
     if not (np.isfinite(table).all() and (table >= 0).all() and 0 <= costs.node_gap < np.inf):
         raise UsageError("the costs of a message must be finite and not negative")
     timeless = schedule.step >= Step.RECEIVE
