@@ -127,7 +127,7 @@ def _check_study(document: Document) -> tuple[str, None]:
 
 
 def _check_scenario(scenario: Scenario) -> tuple[str, Scenario]:
-    """A scenario, its sweep, and the measured runs that it names, if they are there."""
+    """A scenario, its sweep, and the measured runs that it names, if the file exists."""
     grid_of(file_axes(scenario.program, DEFAULT_MAXIMUM_POINTS), DEFAULT_MAXIMUM_POINTS)
     if (runs := stated_runs(scenario)) is not None and runs.is_file():
         measured_runs(scenario)
@@ -135,7 +135,7 @@ def _check_scenario(scenario: Scenario) -> tuple[str, Scenario]:
 
 
 def _missing_runs(scenario: Scenario) -> Iterator[str]:
-    """Warning of a file of measured runs that is not there: a scenario can be run without it."""
+    """Warning of a missing file of measured runs: a scenario can be run without it."""
     runs = stated_runs(scenario)
     if runs is not None and not runs.is_file():
         near = did_you_mean(runs.name, [path.name for path in runs.parent.glob("*.csv")])
