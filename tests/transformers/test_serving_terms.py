@@ -12,7 +12,7 @@ from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.errors import InvalidFileError
 from whatif.models.transformer_serving import hit_experts, step_tokens
-from whatif.validation.serving_runs import BOUNDS, FIRST_BOUND, kinds, measured
+from whatif.validation.serving_runs import BOUNDS, kinds, measured
 from whatif.validation.tables import rows_of
 
 HIDDEN, INNER, HEADS, KEYS, LAYERS, WORDS = 4096, 14336, 32, 8, 32, 128256
@@ -188,7 +188,8 @@ def test_measured_throughput_is_met_within_the_bounds():
 
 def test_measured_times_to_the_first_token_are_met_within_the_bound():
     errors = whatif.comparisons("first_tokens").table().columns["error"].values
-    assert np.abs(errors).mean() <= FIRST_BOUND["first token"]
+    whatif.comparisons("first_tokens").raise_if_beyond()
+    assert 0.05 < np.abs(errors).mean() < 0.2
     assert np.abs(errors).max() < 0.3
 
 

@@ -35,7 +35,7 @@ def command(scenario: str | None, topics: tuple[str, ...], output: Output, **opt
     -o FILE.toml writes the scenario with its accuracy, which then is a part of its uncertainty.
 
     Topics, by default all but the two that take minutes: schedules: end times of LogGOPSim; links: flow-level times
-    of SimGrid; counts: K of Table 5 of Choi et al.; transfers: the released sweeps of AHEAD; power: whole machines
+    of SimGrid; counts: K of Table 5 of Choi et al.; transfers: sweeps of copies; power: whole machines
     of TOP500; power_caps: training under power limits (Zeus); kernels: kernels measured on one GPU and predicted on
     another (RAJA Performance Suite); programs: programs on one GPU, profiled on an H100; gemm: products of
     matrices; collectives: those of GPU libraries; training: steps of transformers; serving: tokens per second;

@@ -67,7 +67,7 @@ def loggops_charges(
 
 @model(
     "sender: o_s + n / B_s, receiver: o_r + n / B_r; side: sender + n / B; flight: side + L",
-    "Cornebize and Legrand 2022 (piecewise calibrations of SimGrid)",
+    "SimGrid's os, or, lat-factor and bw-factor; Cornebize et al. 2019 (HPL, messages in pieces)",
 )
 def piece_charges(
     latency: Seconds,
@@ -79,8 +79,9 @@ def piece_charges(
 ) -> Charges:
     """Charges of an eager message of one piece of a calibration; infinite bandwidths for overheads of empty messages.
 
-    The message leaves when the sender has handled it, and the receiver handles it when it has arrived. Elementwise over
-    any broadcastable shapes; the result has two more axes, [..., charge, size].
+    The message leaves after the overhead of the sender; that of the receiver begins when it arrives. Elementwise over
+    any broadcastable shapes; the result has two more axes, [..., charge, size]. Source: SimGrid, options
+    smpi/os, or, lat-factor and bw-factor; Cornebize, Legrand and Heinrich, CLUSTER 2019.
     """
     sending, receiving, wire = 1 / send_bandwidth, 1 / receive_bandwidth, 1 / bandwidth
     lines = {

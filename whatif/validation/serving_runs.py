@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,19 @@ _FITTED: Final = ("TensorRT-LLM 1.0", "TensorRT-LLM 1.1")
 """Software whose runs values were fitted to."""
 BOUNDS: Final = {"dense": 0.12, "with experts": 0.2, "held out": 0.2}
 """Largest mean absolute error of each kind of models, and of the runs of other software."""
-FIRST_BOUND: Final = {"first token": 0.2}
-DECODING_BOUND: Final = {"decoding": 0.08}
+
+
+class _Words(NamedTuple):
+    """Words of a table of times, and the largest mean absolute error."""
+
+    title: str
+    kind: str
+    rows: str
+    bound: float
+
+
+_FIRST: Final = _Words("times to the first token", "first token", "runs", 0.2)
+_STEPS: Final = _Words("steps of decoding", "decoding", "steps", 0.08)
 _RATE: Final = "serving.token_rate"
 
 
@@ -50,36 +61,31 @@ def first_tokens(rows: Rows) -> Table:
     """One row per measured time to the first token of a single request: its settings, and the error of the time."""
     columns: dict[str, Dimension | None] = {"software": None, "model": None, "platform": None, "ranks": ONE}
     columns |= {"precision": None, "input": ONE, "measured": SECOND, "predicted": SECOND, "error": ONE}
-    times, errors = _times(rows, FIRST_PASS, "first_token_s")
-    cells = [
-        [row["software"], row["model"], row["gpu"] or row["platform"], float(row["rank_count"]), row["precision"],
-         float(row["input_length"]), float(row["first_token_s"]), time, error]
-        for row, time, error in zip(rows, times.tolist(), errors.tolist(), strict=True)
-    ]  # fmt: skip
-    masks = {"first token": np.full(len(rows), True)}
-    title = f"times to the first token, predicted and measured: {summaries(masks, errors, 'runs')}"
-    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, FIRST_BOUND)})
+    return _timed(rows, columns, ("rank_count", "precision", "input_length"), FIRST_PASS, "first_token_s", _FIRST)
 
 
 def decoding_steps(rows: Rows) -> Table:
     """One row per measured step of decoding, a token of each request of a batch, and the error of its time."""
     columns: dict[str, Dimension | None] = {"software": None, "model": None, "platform": None, "precision": None}
     columns |= {"length": ONE, "batch": ONE, "measured": SECOND, "predicted": SECOND, "error": ONE}
-    times, errors = _times(rows, DECODING, "step_s")
-    cells = [
-        [row["software"], row["model"], row["gpu"] or row["platform"], row["precision"], float(row["input_length"]),
-         float(row["largest_batch"]), float(row["step_s"]), time, error]
-        for row, time, error in zip(rows, times.tolist(), errors.tolist(), strict=True)
-    ]  # fmt: skip
-    masks = {"decoding": np.full(len(rows), True)}
-    title = f"steps of decoding, predicted and measured: {summaries(masks, errors, 'steps')}"
-    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, DECODING_BOUND)})
+    return _timed(rows, columns, ("precision", "input_length", "largest_batch"), DECODING, "step_s", _STEPS)
 
 
-def _times(rows: Rows, term: str, column: str) -> tuple[FloatArray, FloatArray]:
-    """Predicted times of a term in s, and their relative errors."""
+def _timed(
+    rows: Rows, columns: dict[str, Dimension | None], keys: tuple[str, ...], term: str, column: str, words: _Words
+) -> Table:
+    """Measured times in a column of the file, and those of a term."""
+    known = measured(rows, column)
     times = np.array([float(evaluate(serving_scenario(row).program).values[term]) for row in rows])
-    return times, times / measured(rows, column) - 1
+    errors = times / known - 1
+    cells = [
+        [row["software"], row["model"], row["gpu"] or row["platform"],
+         *(row[key] if key == "precision" else float(row[key]) for key in keys), *found]
+        for row, *found in zip(rows, known.tolist(), times.tolist(), errors.tolist(), strict=True)
+    ]  # fmt: skip
+    masks = {words.kind: np.full(len(rows), True)}
+    title = f"{words.title}, predicted and measured: {summaries(masks, errors, words.rows)}"
+    return Table.of_rows(columns, cells, {"title": title, **beyond(masks, errors, {words.kind: words.bound})})
 
 
 def measured(rows: Rows, column: str = "tokens_per_s") -> FloatArray:

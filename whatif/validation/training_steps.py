@@ -46,7 +46,8 @@ def training_steps(rows: Rows) -> Table:
     predicted = predictions(rows)
     errors = errors_of(rows, predicted["iteration.time"])
     cells = [
-        [*(row[key] for key in ("study", "release", "model", "platform")), float(row["rank_count"]), row["precision"],
+        [*(row[key] for key in ("study", "release", "model")), row["gpu"] or row["platform"], float(row["rank_count"]),
+         row["precision"],
          float(row["time_s"]), time, error, measured_memory(row), memory]
         for row, time, error, memory in zip(rows, predicted["iteration.time"].tolist(), errors.tolist(),
                                             predicted[MEMORY].tolist(), strict=True)

@@ -67,7 +67,7 @@ def _joined(
 
 
 def _wire_pieces(context: Context, phase: str) -> dict[str, Reference]:
-    """As many pieces at every distance; those that one lacks begin at infinity."""
+    """Wire the pieces of all distances, padded to the same number by pieces that begin at infinity."""
     network = context.scenario.platform.network
     places = {distance: pieces_at(context, phase, distance) for distance in DISTANCES}
     if context.buffers != "host":
