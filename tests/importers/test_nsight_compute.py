@@ -15,7 +15,7 @@ from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.importers.gpu_benchmarks import read_kernels
-from whatif.importers.kernel_anchors import part_of_device
+from whatif.importers.kernel_anchors import COMPARED, part_of_device, with_anchors
 from whatif.importers.kernel_phases import kernels_toml
 from whatif.importers.nsight_compute import parse_nsight_compute, read_nsight_compute
 from whatif.importers.nsight_kernels import METRICS, kernel_metrics
@@ -209,6 +209,24 @@ def test_a_kernel_with_fewer_blocks_than_multiprocessors_is_a_warning():
         parse_nsight_compute(text.replace('"(256, 1, 1)","(256, 1, 1)"', '"(256, 1, 1)","(2, 16, 2)"'))
     )
     assert "64 blocks on 132 multiprocessors, the roofs are those of all: forces(" in fewer.notes["warnings"]
+
+
+@pytest.mark.parametrize("memory", ["-5", "1e999", "0", "much", ""])
+def test_a_memory_that_is_not_a_size_is_left_out(memory):
+    text = read_text(ROOT / "validation" / "gpu_programs" / "bodies.csv.gz")
+    changed = text.replace('"85,017,493,504"', f'"{memory}"')
+    assert changed != text
+    table = with_anchors(kernel_metrics(parse_nsight_compute(changed)))
+    assert "device_memory" not in table.notes
+    assert "h100-sxm5-80gb" in table.notes[COMPARED]
+
+
+def test_a_grid_of_any_text_is_no_crash():
+    text = read_text(ROOT / "validation" / "gpu_programs" / "bodies.csv.gz")
+    grid = ", ".join(["9999999999"] * 500)
+    assert kernel_metrics(
+        parse_nsight_compute(text.replace('"(256, 1, 1)","(256, 1, 1)"', f'"(256, 1, 1)","({grid})"'))
+    )
 
 
 def test_without_any_roof_the_file_is_refused_with_the_command_that_records_all():

@@ -152,11 +152,11 @@ def _wide(file: str, headings: Sequence[str], rows: Rows, notes: dict[str, str])
 
 
 def _device_note(name: str, text: str) -> dict[str, str]:
-    """Name of the device, its memory with a unit, or its multiprocessors; empty for what is not a number."""
+    """Name of the device, its memory with a unit, or its multiprocessors; empty for a number that is not a size."""
     note, number = _DEVICE[name], text.replace(",", "")
     if note == "device":
         return {note: text}
-    if not _NUMBER.fullmatch(text):
+    if not _NUMBER.fullmatch(text) or not 0 < float(number) < math.inf:
         return {}
     return {note: format_quantity(float(number), BYTE, 6) if note == "device_memory" else number}
 
@@ -165,7 +165,7 @@ def _launch(file: str, number: int, cells: Mapping[str, str]) -> dict[str, Any]:
     count = _value(file, number, "Invocations", "", cells.get("Invocations", "1"))
     if not count >= 1:
         raise refuse(file, "a kernel of a profile is launched at least once", number, "Invocations")
-    grid = [int(edge) for edge in _EDGE.findall(cells.get("Grid Size", ""))]
+    grid = [int(edge) for edge in _EDGE.findall(cells.get("Grid Size", ""))[:3]]
     return {"kernel": cells["Kernel Name"], "launch_count": count, BLOCKS: float(math.prod(grid)) if grid else math.nan}
 
 
