@@ -183,7 +183,7 @@ def test_the_page_of_a_real_program_counts_its_work():
     # 27 values of 8 B and columns of 4 B, a vector read once and one written; two vectors; two read and one written.
     bytes_of = {"product": rows * (27 * 12 + 16), "dot": rows * 16, "update": rows * 24}
     for kernel, size in bytes_of.items():
-        # Ordinary products of vectors read one vector twice in a third of the launches; caches keep a part.
+        # A product of a vector with itself reads one vector, and caches keep a part.
         assert 0.65 < kernels[kernel]["dram_size"] / size < 1.04
     assert_allclose(kernels["product"]["operations"], rows * 27 * 2, rtol=1e-12, atol=0)
     assert kernels["product"]["dominant_operation"] == "fp_64"

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
+from tests.paths import ROOT
 from whatif.core.evaluate import evaluate
 from whatif.schema.load import load_part
 from whatif.validation.gpu_programs import PROFILED, program_scenario
@@ -59,3 +60,27 @@ def test_steps_of_decoding_are_predicted_within_a_tenth():
     errors = whatif.comparisons("decoding").table().columns["error"].values
     assert len(errors) == 10
     assert np.abs(errors).max() < 0.1
+
+
+def test_numbers_of_the_page_are_those_of_the_comparisons(table):
+    page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    for kind, runs in table.groupby("kind"):
+        plain = (runs["roofline"] / runs["measured"] - 1).abs().mean()
+        errors = f"{runs['error'].abs().mean():.1%} | {runs['error'].mean():+.1%} | {plain:.1%}"
+        assert f"| {kind} | {len(runs)} | {errors} |" in page
+    copies = whatif.comparisons("transfers").table().to_pandas().set_index(["source", "target", "direction", "memory"])
+    for source, target, shown in (("titan", "h100", "Titan (PCIe 2)"), ("h100", "h200", "H100")):
+        there, back = (copies.loc[(source, target, way, "pinned"), "projected_error"] for way in ("HtoD", "DtoH"))
+        assert f"| {shown} | {target.upper()} | {100 * there:.1f} % | {100 * back:.1f} % |" in page
+
+
+def test_numbers_of_transformers_on_one_gpu_are_those_of_the_comparisons():
+    serving, training = ((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("serving", "transformers"))
+    steps = whatif.comparisons("decoding").table().to_pandas()["error"]
+    assert f"| decoding | {len(steps)} | {steps.abs().mean():.1%} | {steps.mean():+.1%} |" in serving
+    tokens = whatif.comparisons("first_tokens").table().to_pandas()
+    own = tokens[tokens["software"] == "torch 2.11"]["error"]
+    assert f"with a mean error of {own.abs().mean():.1%}" in serving
+    found = whatif.comparisons("training").table().to_pandas()
+    errors = found[found["study"] == "torch"]["error"]
+    assert f"{100 * errors.min():.0f} to +{100 * errors.max():.0f} %" in training
