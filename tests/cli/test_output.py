@@ -75,3 +75,17 @@ def test_answers_of_a_sweep_on_stderr_and_in_json(whatif_main):
     assert answers[0]["kind"] == "optimum"
     assert "; ".join(answer["text"] for answer in answers) in error
     assert "answers" not in json.loads(whatif_main("run", "minife", "--point", "--format", "json")[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("program", "`program`: no such scenario or topic; did you mean `programs`?"),
+        ("minif", "minif: no such file or shipped name; did you mean `minife`"),
+    ],
+)
+def test_a_misspelt_topic_or_scenario_is_told_what_was_meant(whatif_main, name, message):
+    code, out, err = whatif_main("validate", name)
+    assert code in (2, 3)
+    assert out == ""
+    assert message in err

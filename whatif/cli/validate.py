@@ -10,7 +10,7 @@ import click
 from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of, question_options, show_notes
 from whatif.cli.output import Output, output_options
-from whatif.errors import UsageError
+from whatif.errors import InvalidFileError, UsageError, did_you_mean
 from whatif.limits import LONG_TOPICS, TABLE_FORMATS, TOPIC_GROUPS, VALIDATION_TOPICS
 
 if TYPE_CHECKING:
@@ -54,7 +54,13 @@ def command(scenario: str | None, topics: tuple[str, ...], output: Output, **opt
 def _validate(scenario: str, output: Output, *, overrides: tuple[str, ...], by: Any, **options: Any) -> None:
     from whatif.api.scenarios import validate
 
-    found = validate(scenario, overrides=overrides_of(overrides), by=by or "run", **options)
+    try:
+        found = validate(scenario, overrides=overrides_of(overrides), by=by or "run", **options)
+    except InvalidFileError:
+        near = did_you_mean(scenario, (*VALIDATION_TOPICS, *TOPIC_GROUPS))
+        if near and not Path(scenario).exists():
+            raise UsageError(f"`{scenario}`: no such scenario or topic{near}") from None
+        raise
     output.write(found)
     found.raise_if_beyond()
 
