@@ -1,5 +1,7 @@
 """Keys that come together go where a person who types fast wants them: to the window that the first of them opens."""
 
+import asyncio
+
 import pytest
 from textual import events
 from textual.command import CommandPalette
@@ -12,6 +14,7 @@ from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.screens.pick_list import PickList
+from whatif.tui.widgets.prompt import PromptInput
 
 
 def burst(driver, *keys):
@@ -83,13 +86,36 @@ def test_the_first_run_can_be_typed_ahead(tmp_path, monkeypatch):
     drive(check)
 
 
-def test_a_widget_that_goes_with_its_messages_does_not_hold_keys_for_good(monkeypatch):
-    monkeypatch.setattr("whatif.tui.keys_in_order._LOST_SECONDS", 0.05)
+def test_a_removed_widget_that_drops_its_messages_does_not_hold_keys_back():
+    async def check(driver):
+        burst(driver, "P")
+        await driver.until(lambda: isinstance(driver.app.focused, Input))
+        line = driver.app.focused
+        post = line.post_message
+        line.post_message = lambda message: isinstance(message, _Passed) or post(message)
+        burst(driver, "escape", "ctrl+p")
+        await driver.until(lambda: isinstance(driver.app.screen, CommandPalette))
+
+    drive(check)
+
+
+def test_a_key_waits_for_a_slow_one(monkeypatch):
+    submit, dismiss, picked = PromptInput.action_submit, PickList.dismiss, []
+
+    async def slow_submit(line):
+        await asyncio.sleep(0.1)
+        await submit(line)
+
+    def note(window, result=None):
+        picked.append(window.list.cursor)
+        return dismiss(window, result)
+
+    monkeypatch.setattr(PromptInput, "action_submit", slow_submit)
+    monkeypatch.setattr(PickList, "dismiss", note)
 
     async def check(driver):
-        post = driver.tree.post_message
-        driver.tree.post_message = lambda message: isinstance(message, _Passed) or post(message)
-        burst(driver, "x", "ctrl+p")
-        await driver.until(lambda: isinstance(driver.app.screen, CommandPalette))
+        burst(driver, "P", *"a", "enter", "down")
+        await driver.until(lambda: picked)
+        assert picked == [0]
 
     drive(check)

@@ -11,12 +11,12 @@ from textual import events, on
 from textual.app import App
 from textual.command import CommandPalette
 from textual.message import Message
+from textual.screen import Screen
+from textual.widget import Widget
 
 T = TypeVar("T")
 _SEARCH: Final = CommandPalette._GATHER_COMMANDS_GROUP
 _LOOK_SECONDS: Final = 0.01
-_LOST_SECONDS: Final = 1.0
-"""Time after which a message counts as lost: a removed widget drops those not yet handled."""
 
 
 class _Passed(Message):
@@ -66,7 +66,14 @@ class KeysInOrder(App[None]):
         while not self._exit and (target := self.focused or self.screen) is not before:
             before, mark = target, _Passed().set_sender(target)
             if target.post_message(mark):
-                await asyncio.wait({asyncio.ensure_future(mark.done.wait())}, timeout=_LOST_SECONDS)
+                await self._until_passed(mark, target)
+
+    async def _until_passed(self, mark: _Passed, target: Widget | Screen[Any]) -> None:
+        """Wait until a mark was handled. A widget that is removed drops the messages that it has not handled."""
+        passed = asyncio.ensure_future(mark.done.wait())
+        while not (self._exit or passed.done()) and target.is_attached:
+            await asyncio.wait({passed}, timeout=_LOOK_SECONDS)
+        passed.cancel()
 
     @on(_Passed)
     def _passed(self, mark: _Passed) -> None:
