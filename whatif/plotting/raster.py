@@ -160,10 +160,9 @@ def thin(x: FloatArray, y: FloatArray, limit: int) -> Points:
     bucket = _buckets(x, max(1, (limit - 2) // 3))
     starts = np.flatnonzero(np.r_[True, np.diff(bucket) > 0])
     gap = np.isnan(y)
-    lowest = _first_per_bucket(np.where(gap, np.inf, y), starts)
-    highest = _first_per_bucket(np.where(gap, np.inf, -y), starts)
-    gaps = _first_per_bucket(np.where(gap, 0.0, 1.0), starts)
-    keep = np.unique(np.r_[0, lowest, highest, gaps[gap[gaps]], x.size - 1])
+    keys = (np.where(gap, np.inf, y), np.where(gap, np.inf, -y), np.where(gap, 0.0, 1.0)) if gap.any() else (y, -y)
+    lowest, highest, *gaps = (_first_per_bucket(key, starts) for key in keys)
+    keep = np.unique(np.r_[0, lowest, highest, *(found[gap[found]] for found in gaps), x.size - 1])
     return x[keep], y[keep]
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from textual.screen import UPDATE_PERIOD
+
 from whatif.errors import WhatifError
 from whatif.tui.pages.page import Job
 from whatif.tui.worker import Worker
@@ -72,6 +74,8 @@ class LatestOnly:
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def _work(self) -> None:
+        # What was asked for is drawn within this time; to send the job takes as long as a part of the picture.
+        await asyncio.sleep(UPDATE_PERIOD)
         job, error, value = self._wanted, "", None
         if job is not None:
             try:

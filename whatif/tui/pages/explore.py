@@ -36,6 +36,7 @@ from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.headline import HeadlineView
 from whatif.tui.widgets.stacked_plots import StackedPlots
+from whatif.tui.widgets.unchanged import set_border_titles
 from whatif.vocabulary import Relation
 
 if TYPE_CHECKING:
@@ -114,10 +115,10 @@ class ExplorePage(SweepPage[ExploreView]):
         headline, scenario = self.query_one(HeadlineView), program.loaded.scenario
         found = self._bands(state)
         headline.show(state, None if found is None else found.point)
-        headline.border_title = Content(f"{scenario.application.name} on {scenario.platform.name}")
         accuracy = "".join(f"{note} · " for note in _accuracy(state))
         grade = program.grade, grade_style(program.grade)
-        headline.border_subtitle = Content.assemble(accuracy, "lowest grade: ", grade)
+        title = Content(f"{scenario.application.name} on {scenario.platform.name}")
+        set_border_titles(headline, title, Content.assemble(accuracy, "lowest grade: ", grade))
 
     def _show_curves(self, state: ExplorerState) -> None:
         session, view = state.session, state.view
@@ -132,7 +133,6 @@ class ExplorePage(SweepPage[ExploreView]):
         # Runs were measured with the values of one variant: among several they would belong to none.
         runs = self._measurements(state) if len(state.others()) < 2 else None
         remarks = ["" if found is None else found.remark(), "" if runs is None else runs.remark]
-        self.query_one("#sweep").border_subtitle = Content(" · ".join(filter(None, remarks)))
         description, below = picture(state, found), None
         answers = answers_of(state, description)
         description = answers.marked(description)
@@ -143,7 +143,9 @@ class ExplorePage(SweepPage[ExploreView]):
         related = self.related(state, description, state.baseline.point)
         scale = "" if related is description else f"{self.view_in(view).relation} of "
         title = _title(drawn_column(state), session.grid.parameters())
-        self.query_one("#sweep").border_title = Content(f"{scale}{title}")
+        set_border_titles(
+            self.query_one("#sweep"), Content(f"{scale}{title}"), Content(" · ".join(filter(None, remarks)))
+        )
         self.query_one(StackedPlots).show_both(related, below)
         if tabular:
             self.query_one(TableView).show(_numbers(related, scale))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual.widgets import Static
-
 from whatif.core.sweep_answers import Answers
+from whatif.tui.widgets.unchanged import KeptStatic
 
 
-class AnswerLine(Static):
+class AnswerLine(KeptStatic):
     """One line, cut with an ellipsis; hidden without an answer. `full` has one sentence a line."""
 
     DEFAULT_CSS: ClassVar[str] = """
@@ -25,4 +24,4 @@ class AnswerLine(Static):
         notes = () if answers is None else answers.notes
         self.full = prefix + "\n".join(notes) if notes else ""
         self.display = bool(notes)
-        self.update(f"{prefix}{'; '.join(notes)}", layout=False)
+        self.update(f"{prefix}{'; '.join(notes)}")

@@ -7,22 +7,22 @@ import math
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
-from textual.widgets import Static
 
 from whatif.core.sweep_figure import Headline, headline
 from whatif.core.uncertainty import Bands
 from whatif.tui.labels import MUTED, duration, percent
 from whatif.tui.state import ExplorerState
+from whatif.tui.widgets.unchanged import KeptStatic
 
 Part = tuple[str, str]
 
 
-class Tile(Static):
+class Tile(KeptStatic):
     """A label, a number and a remark, one below the other."""
 
     def show(self, label: str, number: tuple[Part, ...], remark: str) -> None:
         """Show other words."""
-        self.update(Content.assemble((label, MUTED), "\n", *number, "\n", (remark, MUTED)), layout=False)
+        self.update(Content.assemble((label, MUTED), "\n", *number, "\n", (remark, MUTED)))
 
 
 class HeadlineView(Container):

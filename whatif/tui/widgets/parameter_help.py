@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from textual.content import Content
-from textual.widgets import Static
 
 from whatif.core.parts_in_use import EXTENDS
 from whatif.core.session import Session
@@ -12,11 +11,12 @@ from whatif.schema.parameters import Parameter
 from whatif.tui.labels import MUTED, grade_style
 from whatif.tui.parameter_rows import matters
 from whatif.tui.state import ExplorerState
+from whatif.tui.widgets.unchanged import KeptStatic
 
 Part = tuple[str, str]
 
 
-class ParameterHelp(Static):
+class ParameterHelp(KeptStatic):
     """Two lines about a parameter or a table, with its path in the border."""
 
     def show(self, state: ExplorerState, path: str) -> None:
@@ -28,7 +28,7 @@ class ParameterHelp(Static):
             if parameter is None
             else (*_meaning(parameter), ("\n", ""), *_origin(parameter, state))
         )
-        self.update(Content.assemble(*parts), layout=False)
+        self.update(Content.assemble(*parts))
 
 
 def _table(session: Session, path: str) -> tuple[Part, ...]:

@@ -96,6 +96,8 @@ class ParameterTree(PhaseKeys):
         self._words = ""
         self._rows: tuple[TreeRow, ...] = ()
         self._parts = parts_in_use(state.session.program.loaded)
+        self._drawn: dict[int, Shown] = {}
+        """Texts of the visible parameters, by row."""
 
     @property
     def row(self) -> TreeRow | None:
@@ -151,9 +153,17 @@ class ParameterTree(PhaseKeys):
         same = [*program.parameters, *parts] == [*self.session.program.parameters, *self._parts]
         self._state, self._parts = state, parts
         if same:
-            self.refresh()
+            self._draw_changes()
         else:
             self._lay_out()
+
+    def _draw_changes(self) -> None:
+        """Draw the visible parameters anew whose texts differ."""
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        visible = enumerate(self._rows[top : top + height], top)
+        before, self._drawn = self._drawn, {at: self._shown(row.path) for at, row in visible if not row.table}
+        for at in [at for at, shown in self._drawn.items() if before.get(at) != shown]:
+            self.refresh_line(at)
 
     def filter(self, words: str) -> None:
         """Show only parameters whose path has all the words."""
@@ -171,6 +181,7 @@ class ParameterTree(PhaseKeys):
     def _lay_out(self) -> None:
         """Make the rows anew, with the cursor on the same row or as near as can be."""
         before = self.row.path if self.row is not None else ""
+        self._drawn = {}
         self._rows = outline(with_parts(self.session.program.parameters, self._parts), self._folded, self._words)
         self.virtual_size = Size(0, len(self._rows))
         self.move_to(self._place_of(before))

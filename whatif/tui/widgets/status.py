@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from textual.content import Content
-from textual.widgets import Static
 
 from whatif.tui.labels import MUTED, brief
 from whatif.tui.state import ExplorerState
+from whatif.tui.widgets.unchanged import KeptStatic
 
 
-class Status(Static):
+class Status(KeptStatic):
     """One line; the whole of a long message is a tooltip, and a window on demand. `telling`: there is a message."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
@@ -24,7 +24,7 @@ class Status(Static):
         line = " ".join(brief(self.full).split())
         line = f"{background} · {line}" if background and not error else line
         self.tooltip = Content(self.full) if mark else None
-        self.update(Content.assemble((f"{mark} " if mark else "", f"bold {style}"), (line, style)), layout=False)
+        self.update(Content.assemble((f"{mark} " if mark else "", f"bold {style}"), (line, style)))
 
     async def on_click(self) -> None:
         """Open the whole message."""

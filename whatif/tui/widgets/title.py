@@ -8,9 +8,9 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.widgets import Static
 
 from whatif.tui.page_registry import GROUPS, PageGroup, group_of, pages_of
+from whatif.tui.widgets.unchanged import KeptStatic
 
 _BADGE: Final = 9
 """Width of the name of the program."""
@@ -23,14 +23,14 @@ class Title(Horizontal):
 
     def compose(self) -> ComposeResult:
         """Name, question and pages."""
-        yield Static("whatif", id="badge", markup=False)
-        yield Static(id="question", markup=False)
+        yield KeptStatic("whatif", id="badge", markup=False)
+        yield KeptStatic(id="question", markup=False)
         yield Pages(id="pages", markup=False)
 
     def show(self, scenario: str, page: str, unsaved: int) -> None:
         """Show another question or page; a star marks unsaved changes."""
-        self.query_one("#badge", Static).update(f"whatif{'*' if unsaved else ' '}", layout=False)
-        self.query_one("#question", Static).update(Content(scenario), layout=False)
+        self.query_one("#badge", KeptStatic).update(f"whatif{'*' if unsaved else ' '}")
+        self.query_one("#question", KeptStatic).update(Content(scenario))
         self.query_one(Pages).show(page, self.app.size.width)
 
 
@@ -42,7 +42,7 @@ class Word(NamedTuple):
     present: bool = False
 
 
-class Pages(Static):
+class Pages(KeptStatic):
     """The groups of pages with their keys, and the pages of the present group."""
 
     def __init__(self, *, id: str | None = None, markup: bool = True) -> None:  # noqa: A002
