@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from whatif.core.scenario import Scenario
@@ -15,6 +16,20 @@ EFFECTIVENESS = "platform.site.power_usage_effectiveness"
 def test_default_range_stays_within_the_domain():
     axis = Session.start(Scenario.open("jacobi2d")).sweep(EFFECTIVENESS, None).grid.axes[0]
     assert axis.texts[EFFECTIVENESS].startswith("1 ..")
+
+
+def test_the_first_sweep_changes_the_time():
+    one_rank = {"application.rank_count": "1"}
+    one_gpu = {**one_rank, "platform.node_count": "1", "platform.node.gpu_count": "1"}
+    given = {
+        "platform.node.gpu_count": {},
+        "application.rank_count": one_rank,
+        "platform.node.gpu.dram_bandwidth": one_gpu,
+    }
+    for first, sets in given.items():
+        session = Session.start(Scenario.open("jacobi2d", overrides=sets))
+        assert session.grid.parameters() == (first,)
+        assert np.nanmax(session.result["iteration_time"]) > np.nanmin(session.result["iteration_time"])
 
 
 @pytest.mark.parametrize("name", shipped_names("scenarios"))

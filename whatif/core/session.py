@@ -30,8 +30,14 @@ FAMILY_POINTS: Final = 25
 """Points along the first axis, and along a second one, unless a range is given."""
 SIMULATED_POINTS: Final = 9
 """Points of a curve of simulated runs of HPL."""
-FIRST_PARAMETERS: Final = ("application.matrix_size", "platform.node.gpu_count", "application.rank_count")
-
+_FIRST_SWEPT: Final = (
+    "application.matrix_size",
+    "platform.node.gpu_count",
+    "application.rank_count",
+    "platform.node.gpu.dram_bandwidth",
+    "platform.node.host.memory_bandwidth",
+)
+"""Parameters that a session without a sweep begins with: the first that changes the time."""
 
 EDITED: Final = "edited here"
 """The source of a value that the files do not have."""
@@ -73,17 +79,19 @@ class Session:
 
     @classmethod
     def start(cls, scenario: Scenario) -> Session:
-        """Session on a scenario with the sweep of its file, or else over the GPUs per node."""
+        """Session on a scenario with the sweep of its file, or else over the GPUs per node or what changes the time."""
         scenario = scenario.absolute()
         axes = file_axes(scenario.program, DEFAULT_MAXIMUM_POINTS)
         session = cls.of(SessionInputs(scenario, grid_of(axes, DEFAULT_MAXIMUM_POINTS)))
-        return (
-            session
-            if axes
-            else session.sweep(
-                next(parameter for parameter in FIRST_PARAMETERS if parameter in session.program.parameters)
-            )
-        )
+        if axes:
+            return session
+        known = [path for path in _FIRST_SWEPT if path in session.program.parameters]
+        for path in known:
+            swept = session.sweep(path)
+            times = swept.result["iteration_time"]
+            if np.unique(times[np.isfinite(times)]).size > 1:
+                return swept
+        return session.sweep(known[0])
 
     @classmethod
     def of(cls, inputs: SessionInputs, previous: Session | None = None) -> Session:
