@@ -8,7 +8,7 @@ and of those it waits for. The dependencies of a graph are taken as they are.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -83,6 +83,10 @@ class _Context:
     calls: CheckedCalls
     reduction_time: float
     """s/B; 0 for no arithmetic."""
+    chosen: dict[int, Numbers] = field(default_factory=dict)
+    """Places of the algorithms of the calls of each communicator so far: equal for all its ranks."""
+    slots: dict[tuple[int, ...], int] = field(default_factory=dict)
+    """Numbers of operations of the signatures so far."""
 
 
 @dataclass(slots=True, eq=False)
@@ -104,12 +108,15 @@ def _width(context: _Context, program: RankProgram, collectives: CollectiveCalls
     """Operations of a rank in intermediate arrays."""
     if not collectives.places.size:
         return max(len(program), 1)
-    slots = np.array([_slots(context, *signature) for signature in collectives.signatures], dtype=np.int64)
+    slots = np.array([_slots(context, *signature) for signature in collectives.signatures.tolist()], dtype=np.int64)
     return len(program) + int(slots[collectives.signature].sum()) + int(slots.sum())
 
 
 def _slots(context: _Context, kind: int, communicator: int, _root: int, choice: int) -> int:
-    return slot_count(_algorithm(kind, choice), len(members_of(context.trace, int(communicator))))
+    key = kind, communicator, choice
+    if key not in context.slots:
+        context.slots[key] = slot_count(_algorithm(kind, choice), len(members_of(context.trace, communicator)))
+    return context.slots[key]
 
 
 def _algorithm(kind: int, choice: int) -> Algorithm:
@@ -119,10 +126,12 @@ def _algorithm(kind: int, choice: int) -> Algorithm:
 def _choices(context: _Context, program: RankProgram, places: Numbers) -> Numbers:
     """Place of the algorithm of each collective; all ranks decide by the largest size that one of them gives."""
     found, communicators = np.zeros(len(places), dtype=np.int64), program.tag[places]
-    for communicator in np.unique(communicators):
+    for communicator in np.unique(communicators).tolist():
         own = communicators == communicator
-        count, sizes = len(members_of(context.trace, int(communicator))), context.calls.largest[int(communicator)]
-        found[own] = context.selection.places(program.kind[places[own]], sizes, count)
+        if communicator not in context.chosen:
+            count, sizes = len(members_of(context.trace, communicator)), context.calls.largest[communicator]
+            context.chosen[communicator] = context.selection.places(program.kind[places[own]], sizes, count)
+        found[own] = context.chosen[communicator]
     return found
 
 
