@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -87,10 +88,12 @@ class Session:
             return session
         known = [path for path in _FIRST_SWEPT if path in session.program.parameters]
         for path in known:
-            swept = session.sweep(path)
-            times = swept.result["iteration_time"]
-            if np.unique(times[np.isfinite(times)]).size > 1:
-                return swept
+            # Raised for a parameter without effect.
+            with suppress(UsageError):
+                swept = session.sweep(path)
+                times = swept.result["iteration_time"]
+                if np.unique(times[np.isfinite(times)]).size > 1:
+                    return swept
         return session.sweep(known[0])
 
     @classmethod
