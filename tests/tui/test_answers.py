@@ -349,3 +349,36 @@ def test_whole_sentence_by_key_and_export_to_a_file(tmp_path):
         assert len(rows) == len(driver.session.grid.axes[0]) // 2
 
     drive(check, scenario="minife")
+
+
+def test_a_plot_of_edited_phases_is_exported_but_not_its_command_line(tmp_path):
+    async def check(driver):
+        driver.app.runner.ask(parse_line("phase delete pack"))
+        await driver.calm()
+        driver.plot.focus()
+        for name, told in (("plot.csv", "written to"), ("plot.sh", "its phases are edited")):
+            await driver.press("X")
+            await driver.until(lambda: isinstance(driver.app.screen, TextPrompt))
+            driver.app.screen.query_one(Input).value = str(tmp_path / name)
+            await driver.press("enter")
+            await driver.until(lambda told=told: told in driver.status.full or told in notes(driver))
+        assert [path.name for path in tmp_path.iterdir()] == ["plot.csv"]
+
+    def notes(driver):
+        return " ".join(note.message for note in driver.app._notifications)
+
+    drive(check, notifications=True)
+
+
+def test_an_error_that_a_dialog_does_not_catch_is_told(monkeypatch):
+    async def fails(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("whatif.tui.export.export_plot", fails)
+
+    async def check(driver):
+        driver.plot.focus()
+        await driver.press("X")
+        await driver.until(lambda: "No space left on device" in driver.status.full)
+
+    drive(check)

@@ -187,3 +187,25 @@ def test_file_name_that_is_too_long_is_told(tmp_path):
     drive(check)
     assert not list(tmp_path.iterdir())
     assert missing_paths(300 * "a").startswith("no such file")
+
+
+def test_name_of_a_scenario_that_is_too_long_is_told(tmp_path):
+    async def check(driver):
+        await keys(driver, "ctrl+n")
+        await driver.until(titled(driver, TextPrompt, "1 of 3"))
+        driver.app.screen.query_one(Input).value = 250 * "a"
+        await keys(driver, "enter")
+        await pick(driver, "2 of 3", "(from parts)")
+        await driver.until(titled(driver, FormScreen, "2 of 3"))
+        await keys(driver, "escape", "ctrl+n")
+        await driver.until(titled(driver, TextPrompt, "1 of 3"))
+        driver.app.screen.query_one(Input).value = 300 * "a"
+        await keys(driver, "enter")
+        await pick(driver, "2 of 3", "turin")
+        await pick(driver, "first phase", "fixed")
+        await driver.until(titled(driver, PickList, "fixed_time; next"))
+        await keys(driver, "enter")
+        await driver.until(lambda: "cannot be written: File name too long" in driver.status.full)
+
+    drive(check)
+    assert not list(tmp_path.iterdir())

@@ -1,5 +1,5 @@
 """Plots as files."""
 
-from whatif.files.plot_files import write_plot
+from whatif.files.plot_files import SCRIPT, write_plot
 
-__all__ = ["write_plot"]
+__all__ = ["SCRIPT", "write_plot"]

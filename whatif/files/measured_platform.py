@@ -19,9 +19,9 @@ from whatif.files.platform_file import PlatformChange, merged, present, verified
 from whatif.measuring.gpu_arrays import PRODUCT
 from whatif.measuring.repetition import Sample
 from whatif.measuring.study import Measurements
+from whatif.paths import is_file
 from whatif.plotting.presentable import Presentable
 from whatif.schema.platform_spec import Grade
-from whatif.schema.shipped import is_file
 from whatif.schema.toml import FORMAT_LINE, Document, parse_document
 from whatif.schema.toml_text import toml_value
 from whatif.table import Table

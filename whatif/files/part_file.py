@@ -6,7 +6,8 @@ from pathlib import Path
 
 from whatif.atomic import atomic_file
 from whatif.errors import UsageError
-from whatif.schema.shipped import is_file, is_name
+from whatif.paths import is_file
+from whatif.schema.shipped import is_name
 from whatif.schema.toml import read_document
 
 

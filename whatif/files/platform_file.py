@@ -14,10 +14,11 @@ from whatif.errors import InvalidFileError, UsageError
 from whatif.files.scenario_edits import put_text
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.message_parameters import NetworkFit
+from whatif.paths import is_file
 from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.parameters import covers, provenance
 from whatif.schema.platform_spec import Grade, PlatformSpec
-from whatif.schema.shipped import is_file, shipped_folder
+from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import FORMAT_LINE, Document, KeyPath, parse_document, read_document, walk
 from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import toml_value

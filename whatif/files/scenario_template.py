@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from whatif.paths import user_path
 from whatif.schema.load import load_platform
 from whatif.schema.motifs import application_of, motif_named, phase_file
 from whatif.schema.phase_edits import PhaseEdit, edited
@@ -94,7 +95,7 @@ def template(
 
 def _as_told(document: Document, phases: Sequence[tuple[str, str]], folders: tuple[Path, ...]) -> Document:
     """Head of a scenario with the numbers that the first profile or trace among its sources gives."""
-    files = (source for _, source in phases if phase_file(Path(source).expanduser()) is not None)
+    files = (source for _, source in phases if phase_file(user_path(source)) is not None)
     told = (application_of(motif_named(source, folders, document).document, folders) for source in files)
     application = next((table for table in told if "rank_count" in table), {})
     values: dict[KeyPath, str | None] = {

@@ -13,10 +13,11 @@ import numpy as np
 from whatif.errors import UsageError, did_you_mean
 from whatif.importers.kernel_names import phase_names
 from whatif.models.roofline import DOMINANT_RATES, attainable_rate, plain_rate
+from whatif.paths import is_file
 from whatif.schema.gpu import GPU
 from whatif.schema.gpu_parts import gpu_part
 from whatif.schema.load import load_part
-from whatif.schema.shipped import is_file, names_in
+from whatif.schema.shipped import names_in
 from whatif.table import Column, Table, text_column
 from whatif.units import ONE, SECOND, format_quantity, parse_quantity
 

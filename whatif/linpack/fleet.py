@@ -23,8 +23,8 @@ from whatif.importers.text import read_text
 from whatif.linpack.machine import DEVIATIONS, PROCESSORS
 from whatif.linpack.predictions import HPLRuns
 from whatif.models.quantities import FloatArray
+from whatif.paths import is_file
 from whatif.schema.parameters import Parameter
-from whatif.schema.shipped import is_file
 from whatif.units import counted, parse_share
 from whatif.vocabulary import MATRIX_TERMS
 

@@ -13,6 +13,7 @@ import numpy as np
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
+from whatif.paths import user_path
 from whatif.profiles.characterisation import characterise
 from whatif.profiles.copy_times import RATES, is_profiled_on
 from whatif.profiles.profile_data import Profile
@@ -160,10 +161,10 @@ class _File(NamedTuple):
 
 def _file(path: str) -> _File:
     try:
-        status = Path(path).expanduser().stat()
+        status = user_path(path).stat()
     except (OSError, RuntimeError) as error:
         raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
-    return _File(str(Path(path).expanduser()), status.st_mtime_ns, status.st_size)
+    return _File(str(user_path(path)), status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=2)

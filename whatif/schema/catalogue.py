@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from whatif.errors import WhatifError
+from whatif.paths import is_file
 from whatif.schema.load import question_of
-from whatif.schema.shipped import MOST_FILES, PLURALS, Kind, is_file, kind_of, shipped_folder
+from whatif.schema.shipped import MOST_FILES, PLURALS, Kind, kind_of, shipped_folder
 from whatif.schema.toml import Document, read_document
 
 _LISTED: Final[tuple[Kind, ...]] = ("scenario", "study", "platform")

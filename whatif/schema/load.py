@@ -11,13 +11,14 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from whatif.errors import InvalidFileError, Problem, did_you_mean
+from whatif.paths import is_file
 from whatif.schema.explain_errors import message_of, path_of
 from whatif.schema.parts import extended_tables, part_layer, part_model, without_extends
 from whatif.schema.phase_text import PHASES
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import without_removed
 from whatif.schema.scenario_spec import ScenarioSpec
-from whatif.schema.shipped import find, is_file, is_name, kind_of, names_in
+from whatif.schema.shipped import find, is_name, kind_of, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at, walk
 
 Model = TypeVar("Model", bound=BaseModel)

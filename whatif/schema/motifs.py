@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -12,10 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from whatif.errors import InvalidFileError, UsageError, did_you_mean
+from whatif.paths import exists, is_file, user_path
 from whatif.plugins import PhaseFile, registered_phase_files, resolve
 from whatif.schema.load import extend_chain, load_platform, open_document, question_of, stated_platform
 from whatif.schema.phase_text import PHASES, block_of
-from whatif.schema.shipped import MOST_FILES, is_file, shipped_names
+from whatif.schema.shipped import MOST_FILES, shipped_names
 from whatif.schema.toml import Document, merge, parse_document, read_document, shown_path
 from whatif.schema.toml_text import toml_text
 
@@ -73,15 +73,15 @@ def motif_named(source: str, folders: tuple[Path, ...] = (), into: Document | No
     known = {motif.name: motif for motif in motifs()}
     if source in known:
         return known[source]
-    path = Path(source).expanduser()
-    if into is not None and into.folder is not None and not os.path.exists(path):  # noqa: PTH110 - as `phase_file`
+    path = user_path(source)
+    if into is not None and into.folder is not None and not exists(path):
         path = into.folder / path
     kind = phase_file(path)
     if kind is not None and into is not None:
         return _of_file(path, kind, into, folders)
     name, phase = (source, "") if is_file(Path(source)) else _split(source)
     scenarios = shipped_names("scenarios")
-    if not is_file(Path(name).expanduser()) and name not in scenarios:
+    if not is_file(user_path(name)) and name not in scenarios:
         near = did_you_mean(name, (*known, *scenarios))
         near = near or f"; motifs: {', '.join(known)}; phases of a scenario: minife:dot"
         raise UsageError(f"`{source}`: no such motif, scenario or file{near}")
@@ -96,7 +96,7 @@ def motif_named(source: str, folders: tuple[Path, ...] = (), into: Document | No
 
 
 def _scenario_file(name: str) -> Document:
-    path = Path(name).expanduser()
+    path = user_path(name)
     with suppress(InvalidFileError) if path.suffix not in ("", ".toml") else nullcontext():
         document = open_document(path, "scenarios")
         if document.data:
@@ -107,7 +107,7 @@ def _scenario_file(name: str) -> Document:
 
 def phase_file(path: Path) -> PhaseFile | None:
     """Kind of a file of another program that phases can be made from; None for any other path."""
-    if path.suffix == ".toml" or not os.path.exists(path):  # noqa: PTH110 - false, too, for what is not a path at all
+    if path.suffix == ".toml" or not exists(path):
         return None
     return next((kind for kind in registered_phase_files().values() if resolve(kind.recognise)(path)), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -65,6 +66,11 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:
         return False
+
+
+def exists(path: str | Path) -> bool:
+    """Whether a path exists; False for a name that is too long, for which `Path.exists` raises, or no path at all."""
+    return os.path.exists(path)  # noqa: PTH110
 
 
 def is_study(source: str) -> bool:

@@ -15,9 +15,10 @@ from whatif.core.sweep import file_axes, grid_of
 from whatif.errors import InfeasiblePointError, InvalidFileError, MovedError, Problem, UsageError, did_you_mean
 from whatif.files.baseline import Move, moves, read_results, write_results
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
+from whatif.paths import is_file
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import load_part, load_platform, open_document
-from whatif.schema.shipped import is_file, kind_of, shipped_names
+from whatif.schema.shipped import kind_of, shipped_names
 from whatif.schema.toml import Document, shown_path
 from whatif.studies.measured_runs import measured_runs, stated_runs
 from whatif.studies.procurement.options import options

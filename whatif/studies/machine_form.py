@@ -10,9 +10,9 @@ from typing import Any, Final
 from whatif.core.inventory import part_description
 from whatif.errors import WhatifError, did_you_mean
 from whatif.files.machine_template import MachineParts
+from whatif.paths import is_file
 from whatif.schema.fields import Domain, QuantityField
 from whatif.schema.parts import parts_of
-from whatif.schema.shipped import is_file
 from whatif.studies.choice_lists import FIGURES, Choice
 from whatif.studies.phase_form import FormField
 from whatif.units import ONE

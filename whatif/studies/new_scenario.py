@@ -12,6 +12,7 @@ from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.files.machine_template import MachineParts
 from whatif.files.scenario_template import template
+from whatif.paths import exists
 from whatif.schema.motifs import source_name
 from whatif.schema.phase_edits import free_phase_name
 from whatif.schema.toml import parse_document, shown_path
@@ -47,7 +48,7 @@ class NewScenario:
 
 
 def _refuse_taken(paths: Iterable[Path]) -> None:
-    taken = [shown_path(path) for path in paths if path.exists()]
+    taken = [shown_path(path) for path in paths if exists(path)]
     if taken:
         raise UsageError(f"{', '.join(taken)}: exists already, and is not overwritten; choose another name")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,7 +10,9 @@ from whatif.core.overrides import checked_overrides
 from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario, named_platform
 from whatif.errors import InvalidFileError, Problem, UsageError
+from whatif.paths import exists
 from whatif.plugins import registered_files, resolve
+from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import Document
 
 DEFAULT_PLATFORM: Final = "summit"
@@ -76,10 +77,9 @@ def trace_document(path: Path, machine: Platform, model: str | None = None) -> D
 
 def _kind(path: Path) -> str:
     """Kind of a file; a file or folder that is neither trace nor profile hides no shipped scenario of its name."""
-    if path.suffix == ".toml" or not os.path.exists(path):  # noqa: PTH110 - false, too, for what is not a path at all
+    if path.suffix == ".toml" or not exists(path):
         return "scenario"
     from whatif.importers.trace_formats import is_trace
-    from whatif.schema.shipped import shipped_names
 
     if is_trace(path):
         return "trace"

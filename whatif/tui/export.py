@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
 from whatif.api.editing import command_line
 from whatif.errors import WhatifError
+from whatif.paths import user_path
 from whatif.tui.events import ErrorReported
 from whatif.tui.labels import toast
 from whatif.tui.pages.page import Page
@@ -34,13 +34,14 @@ async def export_plot(app: App[Any], page: Page[Any], state: ExplorerState) -> N
     name = await app.push_screen_wait(
         TextPrompt("Export to (.svg .png .pdf .csv .json .md .html .sh)", f"{page.NAME}.svg")
     )
-    path = Path(name).expanduser()
+    path = user_path(name)
     if not name or not await may_write(app, path):
         return
-    from whatif.api.exporting import write_plot  # noqa: PLC0415 - not for the first frame
+    from whatif.api.exporting import SCRIPT, write_plot  # noqa: PLC0415 - not for the first frame
 
-    command = page.command or command_line(state.session.scenario, state.session.grid.axes)
     try:
+        needed = path.suffix.lower() == SCRIPT
+        command = page.command or command_line(state.session.scenario, state.session.grid.axes) if needed else ""
         app.notify(toast(await run_once(write_plot, description, path, command)), markup=False)
     except WhatifError as problem:
         page.post_message(ErrorReported(str(problem)))

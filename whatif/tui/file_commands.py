@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Final
 
 from textual import on, work
-from textual.worker import Worker
+from textual.worker import Worker, WorkerFailed
 
 from whatif.core.scenario import EvaluationRequest
 from whatif.errors import WhatifError
+from whatif.paths import exists, user_path
 from whatif.tui.background import BackgroundJobs
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Revert
@@ -56,6 +56,14 @@ class FileCommands(KeysInOrder):
         """Show the study or an error; an invalid file stays reported."""
         self.main_screen.show(self.state, error, busy=self.runner.busy, notice=self._file_error)
         self._say(self.file_sync.write_journal())
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Report what a dialog could not do to a file, in place of ending the session."""
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if isinstance(error, WorkerFailed) and isinstance(cause, WhatifError | OSError):
+            self._shown(str(cause))
+        else:
+            super()._handle_exception(error)
 
     def _say(self, text: str) -> None:
         if text:
@@ -173,14 +181,14 @@ class FileCommands(KeysInOrder):
     async def action_journal(self) -> None:
         """Write the journal to a file, to be replayed."""
         name = await self.push_screen_wait(TextPrompt("Save the journal to", "whatif.journal"))
-        if name and await may_write(self, Path(name).expanduser()):
-            self._say(self.file_sync.save_journal(Path(name).expanduser()))
+        if name and await may_write(self, user_path(name)):
+            self._say(self.file_sync.save_journal(user_path(name)))
 
     @work
     async def action_report(self) -> None:
         """Write a report about the values and the sweep as they are."""
         name = await self.push_screen_wait(TextPrompt("Write a report to", "report.html"))
-        path = Path(name).expanduser()
+        path = user_path(name)
         if not name or not await may_write(self, path):
             return
         inputs, report = self.state.session.inputs, import_module("whatif.tui.report_job").report
@@ -199,7 +207,7 @@ class FileCommands(KeysInOrder):
         """Write each variant to a file of its own, once the commands before are done."""
         await self.runner.idle()
         try:
-            existing = [path for path in self.file_sync.variant_files().values() if path.exists()]
+            existing = [path for path in self.file_sync.variant_files().values() if exists(path)]
         except WhatifError as problem:
             self._shown(str(problem))
             return

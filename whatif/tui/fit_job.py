@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from whatif.errors import UsageError, WhatifError
+from whatif.paths import user_path
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def moved_limits(view: FitView, found: DistanceFit, chosen: int, steps: int) -> 
 
 def paths_of(names: Sequence[str]) -> tuple[Path, ...]:
     """Paths of files and folders."""
-    return tuple(Path(name).expanduser() for name in names)
+    return tuple(user_path(name) for name in names)
 
 
 class _Files(NamedTuple):

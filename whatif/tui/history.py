@@ -12,8 +12,8 @@ from typing import Final
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
 from whatif.errors import UsageError, WhatifError
+from whatif.paths import is_file
 from whatif.schema.phase_edits import PhaseEdit, edited, edits_of, on_disk
-from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document
 from whatif.tui.commands import Adopt, Change, EditAll, Nudge, Reread, Restore, Show
 from whatif.tui.performing import CommandOutcome

@@ -21,6 +21,7 @@ from whatif.api.building import (
 )
 from whatif.api.editing import motifs
 from whatif.errors import WhatifError
+from whatif.paths import user_path
 from whatif.studies.choice_lists import platform_choices
 from whatif.tui.keys_in_order import before_window
 from whatif.tui.labels import toast
@@ -134,6 +135,6 @@ async def _with(app: App[Any], answers: _Answers, picked: str) -> _Answers:
         rows = [(path.name, "CSV file") for path in sorted(Path().glob("*.csv"))]
         window = PickList("Measured runs: pick or type the name of a CSV file", rows, free=True)
         file = await app.push_screen_wait(window)
-        return replace(answers, runs=Path(file).expanduser()) if file else answers
+        return replace(answers, runs=user_path(file)) if file else answers
     source = await pick_file(app) if picked == FILE_ROW[0] else picked
     return replace(answers, phases=(*answers.phases, source)) if source else answers

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from whatif.core.scenario import Scenario
+from whatif.paths import exists
 from whatif.schema.shipped import shipped_folder
 from whatif.tui.fit_job import paths_of
 from whatif.tui.state import ExplorerState
@@ -32,8 +32,7 @@ def file_names(text: str) -> tuple[str, ...]:
 
 def missing_paths(text: str) -> str:
     """Error in the named paths; empty if all of them exist."""
-    # `Path.exists` raises for a name that is too long.
-    missing = [str(path) for path in paths_of(file_names(text)) if not os.path.exists(path)]  # noqa: PTH110
+    missing = [str(path) for path in paths_of(file_names(text)) if not exists(path)]
     return f"no such file or folder: {', '.join(missing)}" if missing else ""
 
 
@@ -46,4 +45,4 @@ def catalogue_folders(scenario: Scenario) -> tuple[Path, ...]:
 def free_file(stem: str) -> str:
     """Name of a TOML file like this one that no file has yet."""
     names = (f"{stem}.toml", *(f"{stem}_{number}.toml" for number in range(2, 1000)))
-    return next((name for name in names if not Path(name).exists()), f"{stem}.toml")
+    return next((name for name in names if not exists(name)), f"{stem}.toml")

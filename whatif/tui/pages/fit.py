@@ -16,7 +16,8 @@ from textual.widgets import Static
 
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError, WhatifError
-from whatif.schema.shipped import is_file, is_name
+from whatif.paths import is_file
+from whatif.schema.shipped import is_name
 from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.table import Column, Table
 from whatif.tui.commands import Adopt, EditAll

@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.errors import WhatifError
+from whatif.paths import is_file, user_path
 from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, ProjectionSummary, has_latencies, readable
 from whatif.profiles.stream_lanes import Window
 from whatif.studies.platform_comparison import known_platforms
@@ -268,7 +269,7 @@ class ProfilePage(Page[ProfileView]):
 
 def _missing(text: str) -> str:
     """Error in the named path; empty if it exists."""
-    return "" if not text or Path(text).expanduser().is_file() else f"no such file: {text}"
+    return "" if not text or is_file(user_path(text)) else f"no such file: {text}"
 
 
 def _next_measured(names: Sequence[str], present: str, folders: Sequence[Path]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +15,7 @@ from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
+from whatif.paths import exists, user_path
 from whatif.tui.widgets.key_bar import KeyBar
 
 
@@ -125,8 +125,7 @@ class TextPrompt(ModalScreen[str]):
 
 async def may_write(app: App[Any], path: Path) -> bool:
     """Whether a file may be written: it is new, or the user agrees to replace it."""
-    # `Path.exists` raises for a name that is too long.
-    if not os.path.exists(path):  # noqa: PTH110
+    if not exists(path):
         return True
     text = f"{path} exists; its content will be lost."
     return await app.push_screen_wait(ChoicePrompt(text, {"o": "overwrite it"})) == "o"
@@ -134,5 +133,5 @@ async def may_write(app: App[Any], path: Path) -> bool:
 
 def toml_path(name: str) -> Path:
     """The file that a typed name means."""
-    path = Path(name).expanduser()
+    path = user_path(name)
     return path if path.suffix else path.with_suffix(".toml")

@@ -1,0 +1,21 @@
+"""Paths as users type them: too long, of an unknown user, or no path at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def user_path(text: str | Path) -> Path:
+    """Path with `~` as the home folder; a `~name` of an unknown user stays, for which `Path.expanduser` raises."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111
+
+
+def exists(path: str | Path) -> bool:
+    """Whether a path exists; False for a name that is too long, for which `Path.exists` raises."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path is a file; False for a name that is too long or a folder without read permission."""
+    return os.path.isfile(path)  # noqa: PTH113
