@@ -59,8 +59,8 @@ class FileCommands(KeysInOrder):
 
     def _handle_exception(self, error: Exception) -> None:
         """Report what a dialog could not do to a file, in place of ending the session."""
-        cause = error.error if isinstance(error, WorkerFailed) else error
-        if isinstance(error, WorkerFailed) and isinstance(cause, WhatifError | OSError):
+        cause = error.error if isinstance(error, WorkerFailed) else None
+        if isinstance(cause, WhatifError | OSError):
             self._shown(str(cause))
         else:
             super()._handle_exception(error)

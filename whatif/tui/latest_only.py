@@ -74,7 +74,7 @@ class LatestOnly:
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def _work(self) -> None:
-        # What was asked for is drawn within this time; to send the job takes as long as a part of the picture.
+        # The frame of the edit is drawn first: to pickle the job takes some milliseconds.
         await asyncio.sleep(UPDATE_PERIOD)
         job, error, value = self._wanted, "", None
         if job is not None:

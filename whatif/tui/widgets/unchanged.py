@@ -1,4 +1,4 @@
-"""Texts that are drawn again only when they differ: most of the screen stays when one number is edited."""
+"""Texts that are drawn again only when they differ: an edit changes little of the screen."""
 
 from __future__ import annotations
 
