@@ -6,6 +6,9 @@ JOBS   ?= auto
 # Time of each of the 37 readers; each needs some seconds to start.
 FUZZ_SECONDS ?= 4
 
+# Compiled by these tests first: else each of four workers compiles the same loops at the same time.
+KERNELS := tests/simulation/test_jit.py tests/linpack/test_accelerated.py tests/linpack/test_kernels.py
+
 # Hundreds of processes start in the tests: each would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -32,6 +35,7 @@ fast: $(VENV)/.installed-test
 
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m compileall -q whatif
+	$(BIN)/pytest -n 2 -k compiled $(KERNELS)
 	$(BIN)/pytest -n 4 --dist worksteal
 
 monkey: $(VENV)/.installed-test
