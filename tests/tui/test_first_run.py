@@ -31,6 +31,14 @@ def told(driver, words):
     return any(words in " ".join(note.message.split()) for note in driver.app._notifications)
 
 
+async def name_scenario(driver, text):
+    """Begin a scenario with a name."""
+    await keys(driver, "ctrl+n")
+    await driver.until(titled(driver, TextPrompt, "1 of 3"))
+    driver.app.screen.query_one(Input).value = text
+    await keys(driver, "enter")
+
+
 async def keys(driver, *pressed):
     for key in pressed:
         await driver.pilot.press(key)
@@ -191,16 +199,11 @@ def test_file_name_that_is_too_long_is_told(tmp_path):
 
 def test_name_of_a_scenario_that_is_too_long_is_told(tmp_path):
     async def check(driver):
-        await keys(driver, "ctrl+n")
-        await driver.until(titled(driver, TextPrompt, "1 of 3"))
-        driver.app.screen.query_one(Input).value = 250 * "a"
-        await keys(driver, "enter")
+        await name_scenario(driver, 250 * "a")
         await pick(driver, "2 of 3", "(from parts)")
         await driver.until(titled(driver, FormScreen, "2 of 3"))
-        await keys(driver, "escape", "ctrl+n")
-        await driver.until(titled(driver, TextPrompt, "1 of 3"))
-        driver.app.screen.query_one(Input).value = 300 * "a"
-        await keys(driver, "enter")
+        await keys(driver, "escape")
+        await name_scenario(driver, 300 * "a")
         await pick(driver, "2 of 3", "turin")
         await pick(driver, "first phase", "fixed")
         await driver.until(titled(driver, PickList, "fixed_time; next"))

@@ -70,14 +70,21 @@ def test_the_same_words_in_another_colour_are_drawn():
 
 
 def test_a_job_replaced_before_the_frame_is_drawn_is_not_begun():
+    async def run(function, *arguments, report):
+        begun.append(arguments)
+        return function(*arguments)
+
     async def check():
         latest = LatestOnly(taken.append, failed.append)
+        latest._worker.run = run
         latest.ask(Job(divmod, (7, 2)))
+        for _ in range(5):
+            await asyncio.sleep(0)
         latest.ask(Job(divmod, (9, 2)))
         while latest.busy:
             await asyncio.sleep(0.01)
         latest.close()
 
-    taken, failed = [], []
+    begun, taken, failed = [], [], []
     asyncio.run(check())
-    assert (taken, failed) == ([(4, 1)], [])
+    assert (begun, taken, failed) == ([(9, 2)], [(4, 1)], [])

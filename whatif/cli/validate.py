@@ -12,6 +12,7 @@ from whatif.cli.options import overrides_of, question_options, show_notes
 from whatif.cli.output import Output, output_options
 from whatif.errors import InvalidFileError, UsageError, did_you_mean
 from whatif.limits import LONG_TOPICS, TABLE_FORMATS, TOPIC_GROUPS, VALIDATION_TOPICS
+from whatif.paths import exists
 
 if TYPE_CHECKING:
     from whatif.table import Table
@@ -58,7 +59,7 @@ def _validate(scenario: str, output: Output, *, overrides: tuple[str, ...], by: 
         found = validate(scenario, overrides=overrides_of(overrides), by=by or "run", **options)
     except InvalidFileError:
         near = did_you_mean(scenario, (*VALIDATION_TOPICS, *TOPIC_GROUPS))
-        if near and not Path(scenario).exists():
+        if near and not exists(scenario):
             raise UsageError(f"`{scenario}`: no such scenario or topic{near}") from None
         raise
     output.write(found)

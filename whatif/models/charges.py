@@ -79,7 +79,7 @@ def piece_charges(
 ) -> Charges:
     """Charges of an eager message of one piece of a calibration; infinite bandwidths for overheads of empty messages.
 
-    The message leaves after the overhead of the sender; that of the receiver begins when it arrives. Elementwise over
+    The overhead of the sender precedes the message, that of the receiver follows it. Elementwise over
     any broadcastable shapes; the result has two more axes, [..., charge, size]. Source: SimGrid, options
     smpi/os, or, lat-factor and bw-factor; Cornebize, Legrand and Heinrich, CLUSTER 2019.
     """
