@@ -37,6 +37,11 @@ class Document:
         return positions(self.text)
 
     @cached_property
+    def paths(self) -> tuple[KeyPath, ...]:
+        """Paths of its values and tables."""
+        return tuple(_paths(self.data, ()))
+
+    @cached_property
     def kinds(self) -> dict[KeyPath, Any]:
         """Value of `kind` by the path of its table."""
         return {path[:-1]: value for path, value in walk(self.data) if path[-1] == "kind"}
@@ -161,6 +166,11 @@ class Layer:
             return self.at[: len(path)] == path
         return self.stated(path) is not None
 
+    def paths(self) -> Iterator[KeyPath]:
+        """Paths of the values and tables that this layer states."""
+        yield from (self.at[:length] for length in range(len(self.at) + 1))
+        yield from ((*self.at, *path) for path in self.document.paths)
+
     def stated(self, path: KeyPath) -> Any:
         """Value (or table) that this layer states at a path; None if it states nothing."""
         value: Any = self.document.data if path[: len(self.at)] == self.at else None
@@ -195,12 +205,23 @@ class Layers:
         """Last layer that states a path; None for a value that no layer states, or that a later one removes."""
         if not _holds(self.merged, path):
             return None
-        for index in reversed(range(len(self.items))):
-            if self.items[index].defines(path):
-                return self.items[index]
-            if self._replaces(index, path):
-                return None
-        return None
+        last = self._last.get(path, -1)
+        replaced = any(index > last and self._replaces(index, path) for index in self._replacing)
+        return self.items[last] if last >= 0 and not replaced else None
+
+    @cached_property
+    def _last(self) -> Mapping[KeyPath, int]:
+        """Index of the last layer that states a path, of values and tables; there may be hundreds of overrides."""
+        return {path: index for index, layer in enumerate(self.items) for path in layer.paths()}
+
+    @cached_property
+    def _replacing(self) -> tuple[int, ...]:
+        """Indices of layers that may remove or replace a table."""
+        return tuple(
+            index
+            for index, layer in enumerate(self.items)
+            if layer.part or layer.document.removed or layer.document.kinds
+        )
 
     def _replaces(self, index: int, path: KeyPath) -> bool:
         """Whether a layer removes a table around a path, or replaces it by a part or by a table of another `kind`."""
@@ -268,6 +289,14 @@ def set_at(data: dict[str, Any], path: KeyPath, value: Any) -> None:
     for key in path[:-1]:
         data = data.setdefault(key, {})
     data[path[-1]] = value
+
+
+def _paths(data: Mapping[str, Any], at: KeyPath) -> Iterator[KeyPath]:
+    for key, value in data.items():
+        if value is not None:
+            yield (*at, key)
+        if isinstance(value, dict):
+            yield from _paths(value, (*at, key))
 
 
 def walk(data: Mapping[str, Any], at: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
