@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import whatif
 from whatif.errors import InfeasiblePointError, UsageError
+from whatif.simulation import flows
 from whatif.simulation.flows import replay_flows
 from whatif.simulation.rank_programs import ANY, Kind
 from whatif.simulation.replay import replay
@@ -243,6 +244,22 @@ def test_the_compiled_loop_does_the_same_to_the_last_bit():
     assert_array_equal(fast.start, plain.start)
     assert_array_equal(fast.end, plain.end)
     assert_array_equal(fast.match, plain.match)
+
+
+def test_the_loop_is_compiled_when_many_operations_were_replayed(monkeypatch):
+    chosen, final_state = [], flows._final_state
+
+    def recorded(state, compiled_loop):
+        chosen.append(compiled_loop)
+        return final_state(state, False)
+
+    monkeypatch.setattr(flows, "_final_state", recorded)
+    monkeypatch.setattr(flows._Replayed, "operations", 0)
+    schedule = schedule_of([[(Kind.SEND, 1, 1e6, 4, [])], [(Kind.RECEIVE, 0, 1e6, 4, [])]])
+    monkeypatch.setattr(flows, "COMPILED_FROM", 3 * len(schedule.step))
+    for _ in range(4):
+        replay_flows(schedule, places_of(2, 1), costs_of(linear(1e-6, 0.0)), star(2, 1e9, 0.0))
+    assert chosen == [False, False, True, True]
 
 
 def test_a_deadlock_is_refused_with_the_ranks_and_calls_that_wait():

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import MutableSequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,10 +50,16 @@ from whatif.simulation.schedule_checks import check_completion, check_schedule, 
 from whatif.simulation.sharing import Routes
 from whatif.simulation.topology import Topology
 
-COMPILED_FROM: Final = 200_000
-"""Operations that take Python longer than it takes to load the compiled loop."""
+COMPILED_FROM: Final = 20_000
+"""Operations, of all replays so far, that take Python longer than it takes to load the compiled loop."""
 UNLIMITED: Final = 1e300
 """B/s of a flow without limits: bytes over it are no time, and it can still be multiplied."""
+
+
+class _Replayed:
+    """Operations replayed so far: a sweep or a session replays small schedules hundreds of times."""
+
+    operations: ClassVar[int] = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +79,7 @@ class FlowReplay:
 def replay_flows(
     schedule: Schedule, places: Places, costs: Costs, topology: Topology, compiled_loop: bool | None = None
 ) -> FlowReplay:
-    """Start and end of each operation in s; the loop is compiled for large schedules, or according to `compiled_loop`.
+    """Start and end of each operation in s; `compiled_loop` says whether the loop is compiled, else the work does.
 
     Node n of `places` is node n of the topology. Raises UsageError for a schedule that is not consistent and for nodes
     that do not exist, InfeasiblePointError for sizes that are not finite, a deadlock, messages left over and messages
@@ -81,7 +87,8 @@ def replay_flows(
     """
     check_schedule(schedule, places, costs)
     if compiled_loop is None:
-        compiled_loop = len(schedule.step) >= COMPILED_FROM
+        _Replayed.operations += len(schedule.step)
+        compiled_loop = _Replayed.operations >= COMPILED_FROM
     state = _final_state(_state(schedule, places, costs, topology), compiled_loop)
     simulated = FlowReplay(*(column(state.operations, name) for name in ("start", "end", "match")))
     # Only `end` and `match` are used.
