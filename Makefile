@@ -6,8 +6,12 @@ JOBS   ?= auto
 # Time of each of the 37 readers; each needs some seconds to start.
 FUZZ_SECONDS ?= 4
 
-# Compiled by these tests first: else each of four workers compiles the same loops at the same time.
+# Compiled by these tests first, as are the files of the tests when they are collected: else each of four workers
+# compiles the same files and loops at the same time.
 KERNELS := tests/simulation/test_jit.py tests/linpack/test_accelerated.py tests/linpack/test_kernels.py
+
+# Tests run side by side: with the threads of OpenBLAS, which wait actively, they would take a fifth more time.
+fast tests monkey: export OPENBLAS_NUM_THREADS := 1
 
 # Hundreds of processes start in the tests: each would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -35,6 +39,7 @@ fast: $(VENV)/.installed-test
 
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m compileall -q whatif
+	-$(BIN)/pytest --collect-only -q >/dev/null
 	$(BIN)/pytest -n 2 -k compiled $(KERNELS)
 	$(BIN)/pytest -n 4 --dist worksteal
 

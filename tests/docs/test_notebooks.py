@@ -6,16 +6,21 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from docs.site.notebooks import notebook_page
 from tests.paths import ROOT
 
 WRITE = os.environ.get("WHATIF_WRITE_PAGES") == "1"
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def nbformat():
+    """The package; imported here, as it takes longer than to collect half the tests."""
+    return import_module("nbformat")
 
 
 def printed(notebook):
@@ -26,7 +31,9 @@ def printed(notebook):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_prints_what_it_shows(path, tmp_path):
+def test_notebook_prints_what_it_shows(path, nbformat, tmp_path):
+    from nbclient import NotebookClient
+
     stored, run = nbformat.read(path, 4), nbformat.read(path, 4)
     NotebookClient(run, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
     if WRITE:
@@ -37,7 +44,7 @@ def test_notebook_prints_what_it_shows(path, tmp_path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_page_of_a_notebook_has_its_code_and_output(path):
+def test_page_of_a_notebook_has_its_code_and_output(path, nbformat):
     page = notebook_page(path)
     for cell in nbformat.read(path, 4).cells:
         assert cell.source.replace("<details>", '<details markdown="1">') in page

@@ -7,10 +7,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import jsonschema
 import pytest
 import tomli
-from jsonschema.exceptions import best_match
 
 from tests.paths import ROOT
 from whatif.schema.json_schema import file_schema, schema_text
@@ -70,6 +68,9 @@ BASES = {
 
 @cache
 def validator(kind):
+    """Validator of a kind of file; its package is imported here, as it takes longer than to collect half the tests."""
+    import jsonschema
+
     return jsonschema.Draft7Validator(file_schema(kind if kind in FOLDERS else "scenario"))
 
 
@@ -100,7 +101,7 @@ def changed(kind, path, value):
 def test_schema_file_equals_the_output_of_the_command(kind):
     """Rewrite with `whatif schema KIND > schemas/KIND.schema.json`."""
     assert (ROOT / "schemas" / f"{kind}.schema.json").read_text(encoding="utf-8") == schema_text(kind)
-    jsonschema.Draft7Validator.check_schema(file_schema(kind))
+    validator(kind).check_schema(file_schema(kind))
     assert file_schema(kind)["$id"] == f"urn:whatif:schema:{kind}:1"
 
 
@@ -198,6 +199,8 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("kind", "path", "value", "key"), MISTAKES)
 def test_one_mistake_is_one_error_that_names_the_key(kind, path, value, key):
+    from jsonschema.exceptions import best_match
+
     data = changed(kind, path, value)
     errors = found(kind, data)
     assert len(errors) == 1, [error.message for error in errors]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -182,16 +183,15 @@ def _thresholds(samples: Samples) -> dict[str, float]:
     Every size is tried at several places while the others stay, in turn, beginning with one limit for all three.
     """
     some = samples.at(np.sort(_ascending(samples)[:: -(-len(samples.time) // _MOST_SEARCHED)]))
-    ranked = {letter: np.sort(some.sizes[letter]) for letter in "mnk"}
-    smallest = np.sort(np.minimum.reduce([some.sizes[letter] for letter in "mnk"]))
-    starts = [dict.fromkeys("mnk", at) for at in _places(smallest, 0.0, 1.0)]
-    best = min(starts, key=lambda limits: _broken(some, limits))
+    sizes = np.column_stack([some.sizes[letter] for letter in "mnk"])
+    criterion = cache(partial(_broken, sizes, some.terms(MATRIX_TERMS) / some.time[:, None]))
+    ranked = np.sort(sizes, axis=0)
+    best = min(((at, at, at) for at in _places(np.sort(sizes.min(axis=1)), 0.0, 1.0)), key=criterion)
     for share in _SHARES:
-        for letter in "mnk":
-            tried = [best, {**best, letter: 1.0}]
-            tried += [{**best, letter: at} for at in _places(ranked[letter], best[letter], share)]
-            best = min(tried, key=lambda limits: _broken(some, limits))
-    return best if np.isfinite(_broken(some, best)) else {}
+        for at in range(3):
+            places = [1.0, *_places(ranked[:, at], best[at], share)]
+            best = min([best, *((*best[:at], place, *best[at + 1 :]) for place in places)], key=criterion)
+    return dict(zip("mnk", best, strict=True)) if np.isfinite(criterion(best)) else {}
 
 
 def _places(ranked: FloatArray, middle: float, share: float) -> list[float]:
@@ -201,15 +201,14 @@ def _places(ranked: FloatArray, middle: float, share: float) -> list[float]:
     return [float(size) for size in np.unique(ranked[np.linspace(low, high, _MOST_BREAKS).round().astype(int)])]
 
 
-def _broken(samples: Samples, thresholds: Mapping[str, float]) -> float:
-    """Criterion of lines in M N K on both sides of thresholds, with relative weights."""
-    inside = _inside(samples, thresholds)
-    count, terms = len(inside), samples.terms(MATRIX_TERMS)
-    if min(inside.sum(), count - inside.sum()) < _FEWEST_OF_SIDE:
-        return np.inf
-    rest, used = 0.0, sum(limit > 1 for limit in thresholds.values())
-    for side in (inside, ~inside):
-        found = non_negative(terms[side], samples.time[side], samples.time[side])
-        rest += float(((terms[side] @ found / samples.time[side] - 1) ** 2).sum())
+def _broken(sizes: FloatArray, relative: FloatArray, limits: tuple[float, ...]) -> float:
+    """Criterion of lines in M N K on both sides of limits, from [call, size] and [call, term] relative to its time."""
+    inside = (sizes >= limits).all(axis=1)
+    count, rest, used = len(inside), 0.0, sum(limit > 1 for limit in limits)
+    for side in (relative[inside], relative[~inside]):
+        if len(side) < _FEWEST_OF_SIDE:
+            return np.inf
+        found = non_negative(side, np.ones(len(side)), np.ones(len(side)))
+        rest += float(((side @ found - 1) ** 2).sum())
         used += int((found > 0).sum())
     return count * float(np.log(max(rest / count, np.finfo(float).tiny))) + used * float(np.log(count))

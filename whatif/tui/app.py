@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -101,9 +101,9 @@ class Explorer(FileCommands):
         )
         self.file_sync = FileSync(scenario, self.runner, self._journal, self._recovery_folder)
 
-    @property
+    @cached_property
     def available_themes(self) -> dict[str, Theme]:
-        """Textual's themes and ours."""
+        """Textual's themes and ours; cached, as the current theme is asked for 800 times before the first frame."""
         return super().available_themes | _OUR_THEMES
 
     def get_line_filters(self) -> Sequence[LineFilter]:
