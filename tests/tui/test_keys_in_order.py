@@ -9,6 +9,7 @@ from textual.keys import _character_to_key
 from textual.widgets import Input
 
 from tests.driver import GPUS, drive
+from whatif.tui.command_runner import CommandRunner
 from whatif.tui.keys_in_order import _Passed
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.screens.form import FormScreen
@@ -65,12 +66,36 @@ def test_the_palette_runs_what_was_typed():
     drive(check)
 
 
-def test_a_value_is_edited_in_one_burst():
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("key", ["down", "v"])
+def test_a_value_is_edited_in_one_burst(key, quick, monkeypatch):
+    monkeypatch.setattr(CommandRunner, "_is_quick", lambda runner, change: quick)
+
     async def check(driver):
         driver.tree.select(GPUS)
-        burst(driver, "enter", *6 * ("backspace",), "8", "enter", "down")
+        burst(driver, "enter", *6 * ("backspace",), "8", "enter", key)
         await driver.until(lambda: driver.state.unsaved().get(GPUS) == "8")
-        await driver.until(lambda: driver.tree.path != GPUS)
+        await driver.until(lambda: driver.tree.path != GPUS or driver.state.view.picture == "table")
+
+    drive(check)
+
+
+def test_escape_leaves_a_line_that_is_being_answered(monkeypatch):
+    async def never(runner, changes):
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(CommandRunner, "_is_quick", lambda runner, change: False)
+    monkeypatch.setattr(CommandRunner, "_performed", never)
+
+    async def check(driver):
+        driver.tree.select(GPUS)
+        burst(driver, "enter", *6 * ("backspace",), "8", "enter", "v")
+        await driver.until(lambda: driver.app.runner.busy)
+        assert driver.prompt.display
+        burst(driver, "escape")
+        await driver.until(lambda: not driver.prompt.display)
+        assert not driver.app.runner.busy
+        assert driver.tree.has_focus
 
     drive(check)
 

@@ -186,7 +186,8 @@ def _thresholds(samples: Samples) -> dict[str, float]:
     sizes = np.column_stack([some.sizes[letter] for letter in "mnk"])
     criterion = cache(partial(_broken, sizes, some.terms(MATRIX_TERMS) / some.time[:, None]))
     ranked = np.sort(sizes, axis=0)
-    best = min(((at, at, at) for at in _places(np.sort(sizes.min(axis=1)), 0.0, 1.0)), key=criterion)
+    starts: list[tuple[float, ...]] = [(at, at, at) for at in _places(np.sort(sizes.min(axis=1)), 0.0, 1.0)]
+    best = min(starts, key=criterion)
     for share in _SHARES:
         for at in range(3):
             places = [1.0, *_places(ranked[:, at], best[at], share)]
@@ -203,7 +204,7 @@ def _places(ranked: FloatArray, middle: float, share: float) -> list[float]:
 
 def _broken(sizes: FloatArray, relative: FloatArray, limits: tuple[float, ...]) -> float:
     """Criterion of lines in M N K on both sides of limits, from [call, size] and [call, term] relative to its time."""
-    inside = (sizes >= limits).all(axis=1)
+    inside: NDArray[np.bool_] = np.logical_and.reduce(sizes >= limits, axis=1)
     count, rest, used = len(inside), 0.0, sum(limit > 1 for limit in limits)
     for side in (relative[inside], relative[~inside]):
         if len(side) < _FEWEST_OF_SIDE:

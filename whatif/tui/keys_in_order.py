@@ -17,6 +17,9 @@ from textual.widget import Widget
 T = TypeVar("T")
 _SEARCH: Final = CommandPalette._GATHER_COMMANDS_GROUP
 _LOOK_SECONDS: Final = 0.01
+_LEAVING: Final = ("escape", "ctrl+q")
+_QUIET_MARKS: Final = 2
+"""Marks in a row that pass empty queues: what a message leads to may be behind the first one."""
 
 
 class _Passed(Message):
@@ -39,6 +42,8 @@ class KeysInOrder(App[None]):
         self._held: deque[events.Key | events.Paste] = deque()
         self.preparing = 0
         """Number of windows that open when their contents are known."""
+        self.answered_line: Widget | None = None
+        """Line whose text is being answered: keys wait while it has the focus, unless the user leaves it."""
         self._typing: asyncio.Task[None] | None = None
 
     async def on_event(self, event: events.Event) -> None:
@@ -62,11 +67,15 @@ class KeysInOrder(App[None]):
 
     async def _until_handled(self) -> None:
         """Wait until all messages that a key led to are handled, and the focus stays where it is."""
-        before = None
-        while not self._exit and (target := self.focused or self.screen) is not before:
-            before, mark = target, _Passed().set_sender(target)
+        quiet = 0
+        while not self._exit and quiet < _QUIET_MARKS:
+            target = self.focused or self.screen
+            mark = _Passed().set_sender(target)
             if target.post_message(mark):
                 await self._until_passed(mark, target)
+            stays = target is (self.focused or self.screen)
+            busy = any(node.message_queue_size for node in target.ancestors_with_self)
+            quiet = quiet + 1 if stays and not busy else 0
 
     async def _until_passed(self, mark: _Passed, target: Widget | Screen[Any]) -> None:
         """Wait until a mark was handled. A widget that is removed drops the messages that it has not handled."""
@@ -80,7 +89,7 @@ class KeysInOrder(App[None]):
         mark.done.set()
 
     async def _until_ready(self, event: events.Event) -> None:
-        """Wait until a window that is being prepared is open, and enter finds the rows that were searched for."""
+        """Wait until a window that is prepared is open, a text is answered, and enter finds the rows searched for."""
         while not self._exit and self._is_preparing(event):
             await asyncio.sleep(_LOOK_SECONDS)
             await self._until_handled()
@@ -88,14 +97,28 @@ class KeysInOrder(App[None]):
     def _is_preparing(self, event: events.Event) -> bool:
         enter = isinstance(event, events.Key) and event.key == "enter"
         searches = (worker for worker in self.workers if worker.group == _SEARCH and not worker.is_finished)
-        return self.preparing > 0 or (enter and any(searches))
+        return self.preparing > 0 or self._is_answering() or (enter and any(searches))
+
+    def _is_answering(self) -> bool:
+        left = any(isinstance(event, events.Key) and event.key in _LEAVING for event in self._held)
+        return self.focused is not None and self.focused is self.answered_line and not left
+
+
+def expect_answer(app: App[Any], line: Widget | None) -> None:
+    """Let keys wait until the text of a line is answered; None: it was answered."""
+    _explorer(app).answered_line = line
 
 
 async def before_window(app: App[Any], function: Callable[..., T], *arguments: object) -> T:
     """Result of a function, from a thread; keys wait for the window that is opened with it."""
-    assert isinstance(app, KeysInOrder)  # noqa: S101 - all windows belong to the explorer
-    app.preparing += 1
+    explorer = _explorer(app)
+    explorer.preparing += 1
     try:
         return await asyncio.to_thread(function, *arguments)
     finally:
-        app.preparing -= 1
+        explorer.preparing -= 1
+
+
+def _explorer(app: App[Any]) -> KeysInOrder:
+    assert isinstance(app, KeysInOrder)  # noqa: S101 - all windows belong to the explorer
+    return app

@@ -12,10 +12,11 @@ from whatif.core.session import FAMILY_POINTS, Session
 from whatif.errors import WhatifError
 from whatif.tui.commands import Also, Change, Edit, SweepParameter
 from whatif.tui.events import BackgroundAsked, ChangeRequested, ErrorReported, PromptAsked, Purpose, StopRequested
+from whatif.tui.keys_in_order import expect_answer
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.parameter_tree import ParameterTree
-from whatif.tui.widgets.prompt import Prompt
+from whatif.tui.widgets.prompt import Prompt, PromptInput
 
 
 class ParameterPanel(Vertical):
@@ -117,7 +118,7 @@ class ParameterPanel(Vertical):
         elif event.accepted and event.purpose is Purpose.TARGET and self._sought(prompt.path, event.text):
             self._close()
         elif event.accepted:
-            self._answering = True
+            self._expect_answer(True)
             self.post_message(ChangeRequested(_change(event.purpose, prompt.path, event.text)))
 
     def _sought(self, path: str, target: str) -> bool:
@@ -133,7 +134,7 @@ class ParameterPanel(Vertical):
     def answered(self, error: str) -> None:
         """Close the line after a good answer; after a refusal it stays."""
         if self._answering:
-            self._answering = False
+            self._expect_answer(False)
             self.prompt.mark(wrong=bool(error))
             if not error:
                 self._close()
@@ -144,8 +145,13 @@ class ParameterPanel(Vertical):
             self.filter("")
         if self._answering:
             self.post_message(StopRequested())
-        self._answering = False
+        self._expect_answer(False)
         self._close()
+
+    def _expect_answer(self, expected: bool) -> None:
+        """Remember whether an answer is expected; keys that are typed ahead wait for it."""
+        self._answering = expected
+        expect_answer(self.app, self.prompt.query_one(PromptInput) if expected else None)
 
     def _close(self) -> None:
         self.prompt.close()
