@@ -56,7 +56,7 @@ class Driver:
         end = time.process_time() + seconds
         while not condition():
             assert time.process_time() < end, self.screen_text()
-            await self.pilot.pause(0.01)
+            await asyncio.sleep(0.01)
         await self.pilot.pause()
 
     async def calm(self):
