@@ -23,7 +23,7 @@ from whatif.measuring.gpus import (
     ROCM,
     GPUs,
     amd_gpus,
-    link_of_all,
+    links_between,
     nvidia_gpus,
     parse_nvlinks,
     parse_topology,
@@ -84,14 +84,33 @@ def test_inactive_links_do_not_count():
 @pytest.mark.parametrize(
     ("connections", "link"),
     [
-        ({(0, 1): "PHB", (0, 2): "SYS"}, ("pcie", 0)),
-        ({(0, 1): "NV1", (0, 2): "NV2"}, ("", 0)),
-        ({(0, 1): "NV2", (0, 2): "SYS"}, ("", 0)),
-        ({}, ("", 0)),
+        ({(0, 1): "PHB", (0, 2): "SYS", (1, 2): "SYS"}, ("pcie", 0, 0)),
+        ({(0, 1): "NV1", (0, 2): "NV2", (1, 2): "NV2"}, ("", 0, 0)),
+        ({(0, 1): "NV2", (0, 2): "SYS", (1, 2): "SYS"}, ("", 0, 0)),
+        ({(0, 1): "NV2", (1, 2): "NV2", (0, 2): "SYS"}, ("", 0, 0)),
+        ({(0, 1): "NV4", (2, 3): "NV4", (0, 2): "SYS", (0, 3): "SYS", (1, 2): "SYS", (1, 3): "SYS"}, ("nvlink", 4, 2)),
+        ({}, ("", 0, 0)),
     ],
 )
-def test_one_link_needs_equal_connections(connections, link):
-    assert link_of_all(connections) == link
+def test_domains_need_equal_connections(connections, link):
+    both = connections | {(other, one): cell for (one, other), cell in connections.items()}
+    assert links_between(both) == link
+
+
+def test_links_of_eight_gpus_in_two_domains():
+    found = amd_gpus(text("rocm_8_mi210"))
+    assert (found.name, found.count, found.memory_size) == ("Instinct MI210", 8, 68702699520)
+    assert (found.link, found.domain) == ("xgmi", 4)
+
+
+def test_pairs_of_bridged_gpus_are_domains(tmp_path):
+    topology = "GPU0 X NV4 SYS SYS\nGPU1 NV4 X SYS SYS\nGPU2 SYS SYS X NV4\nGPU3 SYS SYS NV4 X\n"
+    links = "GPU 0: X (UUID: a)\n" + 4 * "\t Link 0: 25 GB/s\n"
+    found = nvidia_gpus(LISTED["a100"], topology, links)
+    assert (found.link, found.link_count, found.link_rate, found.domain) == ("nvlink", 4, 25e9, 2)
+    assert not found.switched
+    node = written(measured(found, nothing), tmp_path)
+    assert (node.gpu_count, node.domain_gpu_count, node.peer_link.link_count) == (4, 2, 4)
 
 
 def test_programs_are_asked_in_turn():

@@ -81,12 +81,17 @@ def _links(gpus: GPUs, part: str | None) -> dict[str, str]:
     host = _pcie("node.host_link", gpus)
     if gpus.count < 2:
         return host
-    if gpus.link == "pcie":
-        return {**host, **_pcie("node.peer_link", gpus)}
+    domain = {"node.domain_gpu_count": str(gpus.domain)} if gpus.domain else {}
+    return host | domain | _peer_links(gpus, part)
+
+
+def _peer_links(gpus: GPUs, part: str | None) -> dict[str, str]:
     fabric = f"infinity-fabric-{part}"
+    if gpus.link == "pcie":
+        return _pcie("node.peer_link", gpus)
     if gpus.link == "xgmi" and fabric in shipped_parts("link"):
-        return {**host, "node.peer_link.extends": fabric}
-    return {**host, **_nvlink(gpus)} if gpus.link == "nvlink" and gpus.link_rate else host
+        return {"node.peer_link.extends": fabric}
+    return _nvlink(gpus) if gpus.link == "nvlink" and gpus.link_rate else {}
 
 
 def _pcie(table: str, gpus: GPUs) -> dict[str, str]:

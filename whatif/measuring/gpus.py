@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 LinkKind = Literal["nvlink", "xgmi", "pcie", ""]
 NVIDIA: Final = ("nvidia-smi", "--query-gpu=name,memory.total,pcie.link.gen.max,pcie.link.width.max",
@@ -13,6 +13,8 @@ NVIDIA: Final = ("nvidia-smi", "--query-gpu=name,memory.total,pcie.link.gen.max,
 NVIDIA_TOPOLOGY: Final = ("nvidia-smi", "topo", "-m")
 NVIDIA_LINKS: Final = ("nvidia-smi", "nvlink", "-s")
 ROCM: Final = ("rocm-smi", "--showproductname", "--showmeminfo", "vram", "--showtopotype")
+_SPECIAL: Final = re.compile(r"NV\d+|XGMI")
+"""Connections that are no bus."""
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;]*m")
 _ROW: Final = re.compile(r"^GPU(\d+)\s+(.+)$", re.MULTILINE)
 _LINKS_OF: Final = re.compile(r"^GPU (\d+):", re.MULTILINE)
@@ -30,7 +32,7 @@ class GPUs:
     memory_size: float = 0.0
     """Memory of one GPU, in B; 0 if unknown."""
     link: LinkKind = ""
-    """Link between every two; empty for none, or several kinds."""
+    """Link between every two of all GPUs or of a domain; empty for none, or where domains differ."""
     link_count: int = 0
     """Links between two of them, or to a switch; 0 where it is not known."""
     link_rate: float = 0.0
@@ -42,6 +44,16 @@ class GPUs:
     source: str = ""
     """Program that reported it."""
     warnings: tuple[str, ...] = ()
+    domain: int = 0
+    """GPUs that the link connects, where it does not connect all."""
+
+
+class _Links(NamedTuple):
+    """Link between two GPUs: its kind, its number where it is stated, and the GPUs that it connects if not all."""
+
+    kind: LinkKind = ""
+    number: int = 0
+    domain: int = 0
 
 
 def read_gpus(output_of: Callable[[Sequence[str]], str]) -> GPUs | None:
@@ -59,18 +71,20 @@ def nvidia_gpus(listed: str, topology: str, links: str) -> GPUs | None:
     name, memory, *bus = rows[0]
     generation, lanes = (int(text) if text.isdigit() else 0 for text in bus)
     rates = parse_nvlinks(links).get(0, [])
-    link, count = link_of_all(parse_topology(topology))
+    between = links_between(parse_topology(topology))
+    others = (between.domain or len(rows)) - 1
     return GPUs(
         name,
         len(rows),
         float(memory) * 2**20 if memory.isdigit() else 0.0,
-        link,
-        count,
+        between.kind,
+        between.number,
         min(rates, default=0.0),
-        link == "nvlink" and count * (len(rows) - 1) > len(rates) > 0,
+        between.kind == "nvlink" and between.number * others > len(rates) > 0,
         (generation, lanes),
         "nvidia-smi",
         _differing([row[0] for row in rows]),
+        between.domain,
     )
 
 
@@ -79,9 +93,9 @@ def amd_gpus(text: str) -> GPUs | None:
     names, sizes = _CARD.findall(text), _VRAM.findall(text)
     if not names:
         return None
-    link, _ = link_of_all(parse_topology(text))
+    between, differing = links_between(parse_topology(text)), _differing(names)
     size = float(sizes[0]) if sizes else 0.0
-    return GPUs(names[0], len(names), size, link, source="rocm-smi", warnings=_differing(names))
+    return GPUs(names[0], len(names), size, between.kind, source="rocm-smi", warnings=differing, domain=between.domain)
 
 
 def parse_topology(text: str) -> dict[tuple[int, int], str]:
@@ -106,15 +120,25 @@ def parse_nvlinks(text: str) -> dict[int, list[float]]:
     }
 
 
-def link_of_all(connections: Mapping[tuple[int, int], str]) -> tuple[LinkKind, int]:
-    """The kind of link that every two GPUs have, and the number of links where it is stated."""
-    found = set(connections.values())
-    if len(found) == 1 and (lines := re.fullmatch(r"NV(\d+)", next(iter(found)))):
-        return "nvlink", int(lines[1])
-    if found == {"XGMI"}:
-        return "xgmi", 0
-    special = any(re.fullmatch(r"NV\d+|XGMI", each) for each in found)
-    return ("" if special or not found else "pcie"), 0
+def links_between(connections: Mapping[tuple[int, int], str]) -> _Links:
+    """Links of all GPUs, or of equal domains in which every two have the same ones and which only a bus connects."""
+    special = {pair: cell for pair, cell in connections.items() if _SPECIAL.fullmatch(cell)}
+    if not special:
+        return _Links("pcie" if connections else "")
+    gpus = {gpu for pair in connections for gpu in pair}
+    size, kinds = _domain_size(special, gpus), set(special.values())
+    if not size or len(kinds) > 1:
+        return _Links()
+    kind, domain = kinds.pop(), size if size < len(gpus) else 0
+    return _Links("xgmi", 0, domain) if kind == "XGMI" else _Links("nvlink", int(kind.removeprefix("NV")), domain)
+
+
+def _domain_size(pairs: Collection[tuple[int, int]], gpus: set[int]) -> int:
+    """Number of GPUs in each of the equal groups that the pairs connect, all with all; 0 if they do not."""
+    groups = {gpu: {gpu} | {other for one, other in pairs if one == gpu} for gpu in gpus}
+    whole = all(groups[other] == group for group in groups.values() for other in group)
+    sizes = {len(group) for group in groups.values()}
+    return sizes.pop() if whole and len(sizes) == 1 else 0
 
 
 def _differing(names: Sequence[str]) -> tuple[str, ...]:
