@@ -9,8 +9,13 @@ import pytest
 
 import whatif
 from tests.paths import ROOT
+from whatif.fitting.collective_steps import relative_errors
+from whatif.validation.library_collectives import points_by_machine, sheet_of
+from whatif.validation.tables import rows_of
 
 PAGE = (ROOT / "docs" / "collectives.md").read_text(encoding="utf-8")
+SLOW = ("Polaris", "Alps", "AWS p4de", "AWS p5")
+"""Machines with Slingshot or EFA."""
 RING, MEASURED = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -29,8 +34,12 @@ def test_tables_of_the_page_load(tmp_path):
         whatif.run(tmp_path / "two.toml")
 
 
-def test_errors_are_those_of_the_comparison():
-    rows = whatif.comparisons("collectives").table().to_pandas()
+@pytest.fixture(scope="module")
+def rows():
+    return whatif.comparisons("collectives").table().to_pandas()
+
+
+def test_errors_are_those_of_the_comparison(rows):
     for line, name in (("data sheets", "error"), ("fitted", "fitted"), ("held out", "held out")):
         stated = re.search(rf"\| {line}[^|]*\| ([\d.]+) % \(([-+\d.]+) %\)[^|]*\| ([\d.]+) % \(([-+\d.]+) %\)", PAGE)
         bias = "bias" if name == "error" else f"{name} bias"
@@ -39,3 +48,24 @@ def test_errors_are_those_of_the_comparison():
             for place, column in ((1, name), (2, bias)):
                 mean = 100 * np.average(known[f"{column}{part}"], weights=known[count])
                 assert float(stated[2 * at + place]) == pytest.approx(mean, abs=0.06)
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_series_within_the_bar_are_counted(slow):
+    """Series are within a factor of 1.5 by the geometric mean of predicted over measured times."""
+    line = re.search(r"\| Slingshot, EFA(.*)" if slow else r"\| one domain, InfiniBand, RoCE(.*)", PAGE)[1]
+    stated, found = [float(text) for text in re.findall(r"[\d.]+", line)], []
+    for large in (True, False):
+        factors = [factor for machine, factor in series_factors(large) if (machine in SLOW) == slow]
+        found += [sum(factor <= 1.5 for factor in factors), len(factors), max(factors)]
+    assert stated == pytest.approx(found, rel=0.01)
+
+
+def series_factors(large):
+    """Machine of each series of sizes from 1 MiB on, or below, and the factor by which it is off."""
+    for machine, points in points_by_machine(rows_of("gpu_collectives.csv")).items():
+        ratios = np.log1p(relative_errors(sheet_of(machine), points))
+        for operation, ranks in dict.fromkeys(zip(points.operations, points.ranks, strict=True)):
+            own = (points.operations == operation) & (points.ranks == ranks) & ((points.sizes >= 2**20) == large)
+            if own.any():
+                yield machine, float(np.exp(abs(ratios[own].mean())))

@@ -56,12 +56,11 @@ def library_collectives(rows: Rows) -> Table:
 
     The fit is to all numbers of ranks of a machine; held out are the largest one of each operation that has several.
     """
-    machines = {machine: _points(rows, machine) for machine in dict.fromkeys(row["machine"] for row in rows)}
     columns: dict[str, Dimension | None] = {"machine": None, "collective": None, "ranks": ONE}
     for part in ("", " below"):
         names = [f"{what}{part}" for what in ("error", "bias", "fitted", "fitted bias", "held out", "held out bias")]
         columns |= dict.fromkeys(["below" if part else "from 1 MiB", *names], ONE)
-    cells = [cell for machine, points in machines.items() for cell in _errors(machine, points)]
+    cells = [cell for machine, points in points_by_machine(rows).items() for cell in _errors(machine, points)]
     return Table.of_rows(columns, cells, {"title": "collectives of GPU libraries: from data sheets, fitted, held out"})
 
 
@@ -69,6 +68,11 @@ def sheet_of(machine: str) -> LibrarySheet:
     """Data sheet of a machine in B/s; links carry the headers of their packets too."""
     known = _MACHINES[machine]
     return LibrarySheet(known.domain, known.link * _PAYLOAD * _GB, known.ports * _GB, known.topology, known.reduces)
+
+
+def points_by_machine(rows: Rows) -> dict[str, CollectivePoints]:
+    """Measured times of each machine."""
+    return {machine: _points(rows, machine) for machine in dict.fromkeys(row["machine"] for row in rows)}
 
 
 def _points(rows: Rows, machine: str) -> CollectivePoints:

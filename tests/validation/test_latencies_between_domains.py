@@ -1,0 +1,51 @@
+"""Factor on the latencies of a library of GPUs between link domains: of each machine by those of the two others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from whatif.fitting.collective_steps import relative_errors
+from whatif.fitting.library_points import CollectivePoints
+from whatif.models import gpu_collectives
+from whatif.models.gpu_collectives import BETWEEN_DOMAINS
+from whatif.validation.library_collectives import points_by_machine, sheet_of
+from whatif.validation.tables import rows_of
+
+MACHINES = ("Sophia (DGX A100)", "Lambda (HGX B200)", "MI355X, AINIC")
+"""Machines with InfiniBand or RoCE whose allreduces below 1 MiB are known, on two link domains of eight GPUs."""
+FACTORS = np.arange(1.0, 3.0, 0.01)
+
+
+def small_allreduces(machine: str) -> CollectivePoints:
+    points = points_by_machine(rows_of("gpu_collectives.csv"))[machine]
+    return points.at(points.sizes < 2**20)
+
+
+@pytest.fixture
+def ratios(monkeypatch):
+    """Logarithms of predicted over measured times of a machine, with some factor."""
+
+    def of(machine, factor):
+        monkeypatch.setattr(gpu_collectives, "BETWEEN_DOMAINS", factor)
+        return np.log1p(relative_errors(sheet_of(machine), small_allreduces(machine)))
+
+    return of
+
+
+def best(ratios, machines):
+    """Factor of least mean absolute logarithm, with machines that count alike."""
+    return min(FACTORS, key=lambda factor: sum(np.abs(ratios(machine, factor)).mean() for machine in machines))
+
+
+def test_the_factor_is_that_of_all_three(ratios):
+    assert_allclose(best(ratios, MACHINES), BETWEEN_DOMAINS, atol=0.05, rtol=0)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_machine_is_within_the_bar_by_the_factor_of_the_others(machine, ratios):
+    factor = best(ratios, [other for other in MACHINES if other != machine])
+    with_it, without = ratios(machine, factor), ratios(machine, 1.0)
+    assert np.exp(abs(with_it.mean())) < 1.35
+    assert np.exp(abs(without.mean())) > 1.45
