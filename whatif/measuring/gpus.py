@@ -13,8 +13,8 @@ NVIDIA: Final = ("nvidia-smi", "--query-gpu=name,memory.total,pcie.link.gen.max,
 NVIDIA_TOPOLOGY: Final = ("nvidia-smi", "topo", "-m")
 NVIDIA_LINKS: Final = ("nvidia-smi", "nvlink", "-s")
 ROCM: Final = ("rocm-smi", "--showproductname", "--showmeminfo", "vram", "--showtopotype")
-_SPECIAL: Final = re.compile(r"NV\d+|XGMI")
-"""Connections that are no bus."""
+_DIRECT: Final = re.compile(r"NV\d+|XGMI")
+"""Connections without a bus."""
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;]*m")
 _ROW: Final = re.compile(r"^GPU(\d+)\s+(.+)$", re.MULTILINE)
 _LINKS_OF: Final = re.compile(r"^GPU (\d+):", re.MULTILINE)
@@ -122,11 +122,11 @@ def parse_nvlinks(text: str) -> dict[int, list[float]]:
 
 def links_between(connections: Mapping[tuple[int, int], str]) -> _Links:
     """Links of all GPUs, or of equal domains in which every two have the same ones and which only a bus connects."""
-    special = {pair: cell for pair, cell in connections.items() if _SPECIAL.fullmatch(cell)}
-    if not special:
+    direct = {pair: cell for pair, cell in connections.items() if _DIRECT.fullmatch(cell)}
+    if not direct:
         return _Links("pcie" if connections else "")
     gpus = {gpu for pair in connections for gpu in pair}
-    size, kinds = _domain_size(special, gpus), set(special.values())
+    size, kinds = _domain_size(direct, gpus), set(direct.values())
     if not size or len(kinds) > 1:
         return _Links()
     kind, domain = kinds.pop(), size if size < len(gpus) else 0

@@ -148,10 +148,9 @@ def library_time(
 
     `message_size` n is the buffer that is reduced, gathered or broadcast, or what one rank sends to all;
     `link_bandwidth` B_d that of a rank in its domain, `network_bandwidth` B_n that of a domain to the others. s_d and
-    s_n are the steps in and between domains, n_d and n_n the bytes that a rank and a domain send; φ is 1 in one domain,
-    else 1.7. `best` is the faster
-    allreduce of ring and tree, and of the hierarchical one where switches reduce. Elementwise; 0 for one rank; valid
-    for counts ≥ 1 and bandwidths > 0.
+    s_n are the steps in and between domains, n_d and n_n the bytes that a rank and a domain send; φ is
+    `BETWEEN_DOMAINS`, in one domain 1. `best` is the faster allreduce of ring and tree, and of the hierarchical one
+    where switches reduce. Elementwise; 0 for one rank; valid for counts ≥ 1 and bandwidths > 0.
     """
     group = ranks_of(rank_count, domain_rank_count, link_bandwidth, network_bandwidth)
     chosen = [algorithm] if algorithm != "best" else [*_CHOSEN, *(["hierarchical"] if switch_reduction else [])]

@@ -79,9 +79,10 @@ class FlowReplay:
 def replay_flows(
     schedule: Schedule, places: Places, costs: Costs, topology: Topology, compiled_loop: bool | None = None
 ) -> FlowReplay:
-    """Start and end of each operation in s; `compiled_loop` says whether the loop is compiled, else the work does.
+    """Start and end of each operation in s.
 
-    Node n of `places` is node n of the topology. Raises UsageError for a schedule that is not consistent and for nodes
+    The loop is compiled according to `compiled_loop`, or once `COMPILED_FROM` operations were replayed. Node n of
+    `places` is node n of the topology. Raises UsageError for a schedule that is not consistent and for nodes
     that do not exist, InfeasiblePointError for sizes that are not finite, a deadlock, messages left over and messages
     larger than their receives.
     """
