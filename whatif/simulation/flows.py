@@ -50,7 +50,7 @@ from whatif.simulation.schedule_checks import check_completion, check_schedule, 
 from whatif.simulation.sharing import Routes
 from whatif.simulation.topology import Topology
 
-COMPILED_FROM: Final = 20_000
+COMPILED_FROM: Final = 10_000
 """Operations, of all replays so far, that take Python longer than it takes to load the compiled loop."""
 UNLIMITED: Final = 1e300
 """B/s of a flow without limits: bytes over it are no time, and it can still be multiplied."""
