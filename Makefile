@@ -6,7 +6,7 @@ JOBS   ?= auto
 # Time of each of the 37 readers; each needs some seconds to start.
 FUZZ_SECONDS ?= 4
 
-# Compiled by these tests first, as are the files of the tests when they are collected: else each of four workers
+# Compiled by these tests first, as are the files of the tests when they are collected: else every worker
 # compiles the same files and loops at the same time.
 KERNELS := tests/simulation/test_jit.py tests/linpack/test_accelerated.py tests/linpack/test_kernels.py
 
