@@ -52,7 +52,7 @@ def test_errors_are_those_of_the_comparison(rows):
 
 @pytest.mark.parametrize("slow", [False, True])
 def test_series_within_the_bar_are_counted(slow):
-    """Series are within a factor of 1.5 by the geometric mean of predicted over measured times."""
+    """Times that are too short and times that are too long do not cancel."""
     line = re.search(r"\| Slingshot, EFA(.*)" if slow else r"\| one domain, InfiniBand, RoCE(.*)", PAGE)[1]
     stated, found = [float(text) for text in re.findall(r"[\d.]+", line)], []
     for large in (True, False):
@@ -68,4 +68,4 @@ def series_factors(large):
         for operation, ranks in dict.fromkeys(zip(points.operations, points.ranks, strict=True)):
             own = (points.operations == operation) & (points.ranks == ranks) & ((points.sizes >= 2**20) == large)
             if own.any():
-                yield machine, float(np.exp(abs(ratios[own].mean())))
+                yield machine, float(np.exp(np.abs(ratios[own]).mean()))

@@ -40,7 +40,7 @@ NVLink 2 to 5 are 0.26 to 0.31, 0.075 to 0.1 and 0.063 to 0.078."""
 BETWEEN_DOMAINS: Final = 1.7
 """Factor φ on the latencies of an operation over several domains: that of allreduces below 1 MiB on 16 GPUs of three
 machines with InfiniBand or RoCE (validation/gpu_collectives.csv). With the factor of the two others, the times of each
-are off by a factor of 1.0 to 1.3. Over Slingshot and EFA latencies may be two to four times as long."""
+are off by a factor of 1.1 to 1.3. Over Slingshot and EFA latencies may be two to four times as long."""
 TREE_SHARE: Final = 0.92
 """Share of the bandwidth that a tree reaches."""
 

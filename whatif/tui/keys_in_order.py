@@ -42,8 +42,8 @@ class KeysInOrder(App[None]):
         self._held: deque[events.Key | events.Paste] = deque()
         self.preparing = 0
         """Number of windows that open when their contents are known."""
-        self.answered_line: Widget | None = None
-        """Line whose text is being answered: keys wait while it has the focus, unless the user leaves it."""
+        self.pending_input: Widget | None = None
+        """Input whose value was submitted and is being computed: keys wait while it has the focus, but for escape."""
         self._typing: asyncio.Task[None] | None = None
 
     async def on_event(self, event: events.Event) -> None:
@@ -89,7 +89,7 @@ class KeysInOrder(App[None]):
         mark.done.set()
 
     async def _until_ready(self, event: events.Event) -> None:
-        """Wait until a window that is prepared is open, a text is answered, and enter finds the rows searched for."""
+        """Wait until a window that is prepared is open, a value is computed, and enter finds the rows searched for."""
         while not self._exit and self._is_preparing(event):
             await asyncio.sleep(_LOOK_SECONDS)
             await self._until_handled()
@@ -97,16 +97,21 @@ class KeysInOrder(App[None]):
     def _is_preparing(self, event: events.Event) -> bool:
         enter = isinstance(event, events.Key) and event.key == "enter"
         searches = (worker for worker in self.workers if worker.group == _SEARCH and not worker.is_finished)
-        return self.preparing > 0 or self._is_answering() or (enter and any(searches))
+        return self.preparing > 0 or self._is_pending() or (enter and any(searches))
 
-    def _is_answering(self) -> bool:
+    def _is_pending(self) -> bool:
         left = any(isinstance(event, events.Key) and event.key in _LEAVING for event in self._held)
-        return self.focused is not None and self.focused is self.answered_line and not left
+        return self.focused is not None and self.focused is self.pending_input and not left
 
 
-def expect_answer(app: App[Any], line: Widget | None) -> None:
-    """Let keys wait until the text of a line is answered; None: it was answered."""
-    _explorer(app).answered_line = line
+def is_pending(line: Widget) -> bool:
+    """Whether the submitted value of an input is being computed."""
+    return _explorer(line.app).pending_input is line
+
+
+def set_pending(line: Widget, *, pending: bool) -> None:
+    """State whether the submitted value of an input is being computed."""
+    _explorer(line.app).pending_input = line if pending else None
 
 
 async def before_window(app: App[Any], function: Callable[..., T], *arguments: object) -> T:

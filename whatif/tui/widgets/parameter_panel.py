@@ -12,11 +12,11 @@ from whatif.core.session import FAMILY_POINTS, Session
 from whatif.errors import WhatifError
 from whatif.tui.commands import Also, Change, Edit, SweepParameter
 from whatif.tui.events import BackgroundAsked, ChangeRequested, ErrorReported, PromptAsked, Purpose, StopRequested
-from whatif.tui.keys_in_order import expect_answer
+from whatif.tui.keys_in_order import is_pending, set_pending
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.parameter_tree import ParameterTree
-from whatif.tui.widgets.prompt import Prompt, PromptInput
+from whatif.tui.widgets.prompt import Prompt
 
 
 class ParameterPanel(Vertical):
@@ -30,7 +30,6 @@ class ParameterPanel(Vertical):
     def __init__(self, state: ExplorerState, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._state = state
-        self._answering = False
 
     def compose(self) -> ComposeResult:
         """The tree, and above it the line."""
@@ -118,7 +117,7 @@ class ParameterPanel(Vertical):
         elif event.accepted and event.purpose is Purpose.TARGET and self._sought(prompt.path, event.text):
             self._close()
         elif event.accepted:
-            self._expect_answer(True)
+            set_pending(prompt.line, pending=True)
             self.post_message(ChangeRequested(_change(event.purpose, prompt.path, event.text)))
 
     def _sought(self, path: str, target: str) -> bool:
@@ -133,8 +132,8 @@ class ParameterPanel(Vertical):
 
     def answered(self, error: str) -> None:
         """Close the line after a good answer; after a refusal it stays."""
-        if self._answering:
-            self._expect_answer(False)
+        if is_pending(line := self.prompt.line):
+            set_pending(line, pending=False)
             self.prompt.mark(wrong=bool(error))
             if not error:
                 self._close()
@@ -143,15 +142,10 @@ class ParameterPanel(Vertical):
     def _left(self, event: Prompt.Left) -> None:
         if event.purpose is Purpose.FILTER:
             self.filter("")
-        if self._answering:
+        if is_pending(line := self.prompt.line):
             self.post_message(StopRequested())
-        self._expect_answer(False)
+            set_pending(line, pending=False)
         self._close()
-
-    def _expect_answer(self, expected: bool) -> None:
-        """Remember whether an answer is expected; keys that are typed ahead wait for it."""
-        self._answering = expected
-        expect_answer(self.app, self.prompt.query_one(PromptInput) if expected else None)
 
     def _close(self) -> None:
         self.prompt.close()

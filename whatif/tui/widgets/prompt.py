@@ -53,14 +53,18 @@ class Prompt(Horizontal):
         yield Static(id="caption", markup=False)
         yield PromptInput(compact=True)
 
+    @property
+    def line(self) -> PromptInput:
+        """The input."""
+        return self.query_one(PromptInput)
+
     def ask(self, purpose: Purpose, path: str, text: str) -> None:
         """Let the user type, starting from a text."""
         self.purpose, self.path, self.original = purpose, path, text
         self.query_one("#caption", Static).update(_caption(purpose, path))
-        line = self.query_one(PromptInput)
         self.display = True
-        line.value = text
-        line.focus()
+        self.line.value = text
+        self.line.focus()
         self.mark(wrong=False)
 
     def close(self) -> None:
