@@ -117,7 +117,7 @@ WRONG_LINES = [
     (OLD, "element_size = { x = 1 }", SIZE, "is not a quantity"),
     (OLD, 'element_size = "= 8 B +"', SIZE, "before `the end`"),
     (OLD, "element_size = \"= __import__('os')\"", SIZE, "cannot read"),
-    (OLD, 'element_size = "= n * 8 B"', SIZE, "`n` is neither a parameter"),
+    (OLD, 'element_size = "= n * 8 B"', SIZE, "`n`: neither a value of `[parameters]`"),
     (OLD, 'element_size = "= application.phases.halo.element_size"', SIZE, "depends on itself"),
     ("rank_count = 16", "rank_count = 0", "application.rank_count", "a whole number of at least 1"),
     ("rank_count = 16", "rank_count = -4", "application.rank_count", "a whole number of at least 1"),
@@ -216,6 +216,21 @@ def test_one_wrong_line_of_a_platform(whatif_main, tmp_path, line, message):
     assert (code, f"mine.toml:4:1: platform.{key}: " in err, message in err) == (3, True, True), err
     code, _, err = whatif_main("check", "mine.toml")
     assert (code, f"mine.toml:4:1: {key}: " in err, message in err) == (3, True, True), err
+
+
+def test_the_ends_of_a_link_and_values_below_a_bound_are_explained(whatif_main, tmp_path):
+    text = """extends = "summit"
+[node.links.a]
+ends = ["nic0", "gpu0"]
+bandwidth = "1 GB/s"
+[node.cpu]
+sustained_fraction = 0
+"""
+    (tmp_path / "mine.toml").write_text(text)
+    code, _, err = whatif_main("check", "mine.toml")
+    assert code == 3
+    assert "`nic0` must be `cpu`, `gpu` or `switch` and a number, such as `gpu0`" in err
+    assert "`0` is not allowed; it must be greater than 0 and at most 1" in err
 
 
 def test_all_errors_of_a_file_are_reported_at_once(whatif_main, tmp_path):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import whatif
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
@@ -206,6 +208,22 @@ def test_what_a_machine_or_a_model_cannot_do_is_named(platform: str, phase: str,
         _ = scenario(platform, 8, phase, more).program
 
 
+def test_sizes_outside_a_fit_are_reported_in_a_sweep_of_ranks() -> None:
+    question = scenario("polaris", 8, collective("ring", "10 GB", "nccl"))
+    ranks = parse_option("application.rank_count=8, 16, 32", question.program, 10)
+    result = run_whole(question, grid_of([ranks], 10))
+    assert ["sizes of 10 GB lie outside" in text for text in result.extrapolated] == [True]
+
+
+def test_congestion_of_a_reduction_is_that_of_the_messages_that_are_charged() -> None:
+    """Routes towards the root differ from those away from it."""
+    question = scenario("frontier", 700, collective("binomial_tree", "8 B") + 'operation = "reduce"\n')
+    question = question.changed({"application.congestion": "modelled"})
+    terms = question.program.terms
+    loads, rounds = (terms[f"phase.{name}"].options["algorithm"] for name in ("round_loads", "rounds"))
+    assert loads == rounds == "binomial_reduce"
+
+
 def test_the_path_of_messages_is_reported(whatif_main, tmp_path) -> None:
     path = tmp_path / "question.toml"
     path.write_text(HEAD.format(platform="perlmutter", ranks=4, more="") + halo())
@@ -217,3 +235,21 @@ def test_the_path_of_messages_is_reported(whatif_main, tmp_path) -> None:
     assert "(assumed:" not in found
     found = whatif_main("run", path, "--set", "application.buffers=host")[2]
     assert "Perlmutter has no intra_socket parameters: those of inter_node are applied" in found
+
+
+def test_a_trace_and_a_simulation_take_the_links_of_a_domain_that_spans_nodes(tmp_path: Path) -> None:
+    """A message between two nodes of an NVL72 rack takes as long as one in a node."""
+    ranks = (f"rank {rank} {{\n}}" for rank in (1, 2, 3, 5, 6, 7))
+    sends = "rank 0 {\nl1: send 1000000b to 4 tag 0\n}", "rank 4 {\nl1: recv 1000000b from 0 tag 0\n}"
+    (tmp_path / "far.goal").write_text("\n".join(["num_ranks 8", *sends, *ranks]))
+    file = tmp_path / "question.toml"
+    trace = '[application.phases.phase]\nkind = "trace"\nfile = "far.goal"\nmodel = "{}"\n'
+    file.write_text(HEAD.format(platform="gb200_nvl72", ranks=8, more="") + trace.format("postal"))
+    question = Scenario.open(file)
+    linked, apart = (time(question, platform__node__domain_gpu_count=count) for count in (72, 4))
+    assert_allclose(linked, time(question, platform__node__gpu_count=8), rtol=1e-12, atol=0)
+    assert apart > 4 * linked
+    simulated = whatif.simulate(file)
+    assert_allclose(simulated.activity.run_time, linked, rtol=1e-9, atol=0)
+    assert np.unique(simulated.node).tolist() == [0, 1]
+    assert "2 nodes" in simulated.notes[0]

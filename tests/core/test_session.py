@@ -32,6 +32,13 @@ def test_the_first_sweep_changes_the_time():
         assert np.nanmax(session.result["iteration_time"]) > np.nanmin(session.result["iteration_time"])
 
 
+def test_a_scenario_whose_time_nothing_changes_is_opened_with_a_parameter_that_has_an_effect():
+    application = {"name": "pause", "rank_count": 6, "ranks_per_node": 6, "iteration_count": 1, "runs_on": "cpu"}
+    pause = {"kind": "overhead", "overhead_time": "3 us"}
+    scenario = Scenario.of({"platform": "summit", "application": application | {"phases": {"pause": pause}}})
+    assert Session.start(scenario).grid.parameters() == ("application.rank_count",)
+
+
 @pytest.mark.parametrize("name", shipped_names("scenarios"))
 def test_every_parameter_with_an_effect_has_a_default_range(name):
     session = Session.start(Scenario.open(name))

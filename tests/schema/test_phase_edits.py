@@ -187,7 +187,7 @@ def test_kind_drops_a_value_that_the_new_kind_does_not_allow():
     [
         (("delete", "hola"), "no phase `hola`"),
         (("rename", "halo", "work"), "there is a phase `work` already"),
-        (("rename", "halo", "2nd"), "starts with a letter"),
+        (("rename", "halo", "2nd"), "start with a letter"),
         (("rename", "halo", "platform"), "reserved"),
         (("add", "x", "stencle"), "no such motif, scenario or file; did you mean `stencil`"),
         (("add", "x", "minife:dit"), "minife has no phase `dit`; did you mean `dot`"),

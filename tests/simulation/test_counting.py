@@ -51,8 +51,9 @@ def actions(*rows: str) -> str:
 )
 def test_collectives_count_for_k_only_where_nothing_else_is_sent(tmp_path: Path, text: str, expected: float) -> None:
     (tmp_path / "trace.txt").write_text(text)
-    k = traced_k(np.array(4.0), np.array(2.0), np.array(2.0), file=TraceFile.at(tmp_path / "trace.txt"))
-    assert k == 2 * expected
+    file = TraceFile.at(tmp_path / "trace.txt")
+    assert traced_k(*np.array([4.0, 2.0, 1.0, 2.0]), file=file) == 2 * expected
+    assert traced_k(*np.array([4.0, 2.0, 2.0, 2.0]), file=file) == 0.0
 
 
 def test_a_trace_is_read_again_when_any_of_its_files_has_changed(tmp_path: Path) -> None:

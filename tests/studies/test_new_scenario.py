@@ -77,7 +77,7 @@ def test_parts_of_any_kind_go_together(gpu, processor):
         ({"platform": "summit", "gpu": "k20x"}, "either a platform or parts"),
         ({"platform": "sumit"}, "did you mean `summit`"),
         ({"phases": ["stencle"]}, "no such motif, scenario or file; did you mean `stencil`"),
-        ({"phases": ["2=stencil"]}, "a name starts with a letter"),
+        ({"phases": ["2=stencil"]}, "a name must start with a letter"),
         ({"platform": "turin", "phases": ["gemm"]}, "GPU"),
         ({"runs": "none.csv"}, "none.csv: no such file of runs"),
     ],

@@ -38,7 +38,7 @@ def model_cards() -> Mapping[tuple[str, str], AccuracyCard]:
 
 def model_of(program: Program, phase: PhaseTerm) -> str:
     """Name of the model of a phase, as in the cards; empty for a phase without one."""
-    return CALIBRATED if phase.term.endswith(".corrected") else _stated_model(program, phase)
+    return CALIBRATED if f"{phase.phase}.corrected" in program.terms else _stated_model(program, phase)
 
 
 def _stated_model(program: Program, phase: PhaseTerm) -> str:

@@ -57,7 +57,8 @@ def compile_scenario(loaded: Loaded) -> Program:
     context = Context(wiring)
     # First, so that the reason of an infeasible point is the cause and not a consequence.
     context.machine_constraints()
-    phases = with_corrections(context, _phases(context))
+    # Corrections count the messages of one repetition.
+    phases = _with_repeats(context, with_corrections(context, _phases(context)))
     times = _columns(context, phases)
     worth, missing = wire_energy(context, phases, times)
     worth |= _results(context, times | worth)
@@ -86,12 +87,20 @@ def _phases(context: Context) -> list[PhaseTerm]:
     wired: dict[str, list[PhaseTerm]] = {}
     for name, phase in sorted(stated.items(), key=lambda item: item[1].kind != "halo"):
         wired[name] = WIRERS[phase.kind](context, name, phase)
-    repeats = context.scenario.application.repeats
-    for name in repeats.keys() - stated.keys():
-        hint = did_you_mean(name, stated) or f"; known: {', '.join(stated)}"
+    return [part for name in stated for part in wired[name]]
+
+
+def _with_repeats(context: Context, parts: list[PhaseTerm]) -> list[PhaseTerm]:
+    """Phases, those of `[application.repeats]` with all repetitions of an iteration."""
+    application = context.scenario.application
+    if not (repeats := getattr(application, "repeats", {})):
+        return parts
+    for name in repeats.keys() - application.phases.keys():
+        hint = did_you_mean(name, application.phases) or f"; known: {', '.join(application.phases)}"
         context.wiring.problem(f"application.repeats.{name}", f"`{name}`: no such phase{hint}")
     context.wiring.raise_problems()
-    return [_repeated(context, part, name) if name in repeats else part for name in stated for part in wired[name]]
+    stated = ((part, part.phase.partition(".")[0]) for part in parts)
+    return [_repeated(context, part, name) if name in repeats else part for part, name in stated]
 
 
 def _repeated(context: Context, part: PhaseTerm, name: str) -> PhaseTerm:

@@ -43,14 +43,12 @@ from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.units import ONE, Quantity
 from whatif.vocabulary import Buffers
 
-# Default order of the ranks along the dimensions.
 DIMENSIONS: Final[Mapping[str, Callable[..., object]]] = {
     "balanced": balanced_dimensions,
     "ascending": ascending_dimensions,
     "bisection": bisection_dimensions,
 }
-
-
+"""Function that gives the ranks along each dimension, by the decomposition."""
 DOMAIN_GPUS: Final = "platform.node.domain_gpu_count"
 
 
@@ -149,7 +147,7 @@ class Context:
 
     @property
     def placed_count(self) -> str:
-        """Number of ranks whose messages are counted; 0 if the platform is too small for them."""
+        """Number of ranks whose messages are counted; NaN if the platform is too small for them."""
         inputs = {
             "rank_count": self.rank_count,
             "needed_count": self.nodes_needed,

@@ -111,7 +111,7 @@ def extrapolations(evaluation: Evaluation) -> dict[str, Points]:
         array = np.asarray(reference.value if isinstance(reference, Quantity) else evaluation.values[reference])
         beyond = ((array < item.low) | (array > item.high)) & _applies(evaluation, item)
         if beyond.any():
-            text = _words(item, array[beyond])
+            text = _words(item, np.broadcast_to(array, beyond.shape)[beyond])
             term = evaluation.program.terms.get(reference) if isinstance(reference, str) else None
             axes = tuple(range(-len(term.core), 0)) if term is not None else ()
             found[text] = found.get(text, np.False_) | beyond.any(axis=axes)

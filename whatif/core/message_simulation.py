@@ -28,7 +28,7 @@ from whatif.models.charges import (
     SEND_OVERHEAD,
     ProtocolCharges,
 )
-from whatif.models.patterns import sockets
+from whatif.models.patterns import block_nodes, nested_domains
 from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Fraction, Seconds
 from whatif.models.reductions import TRAFFIC
 from whatif.schema.application import HaloPhase
@@ -139,10 +139,9 @@ def _costs_of_pieces(lines: FloatArray, limits: FloatArray) -> Costs:
     return Costs(send, gap, flight, receive, receive_gap, sizes, count, isend_shift=count, overhead_first=True)
 
 
-def block_places(rank_count: int, ranks_per_node: int, ranks_per_socket: int) -> Places:
-    """Consecutive ranks fill a node, and its sockets."""
-    node = np.arange(rank_count, dtype=np.int32) // np.int32(ranks_per_node)
-    return Places(node, sockets(node, ranks_per_socket))
+def block_places(rank_count: int, ranks_per_node: int, ranks_per_socket: int, nodes_per_domain: int = 1) -> Places:
+    """Domains of ranks that fill a node, and its sockets, one after another."""
+    return Places(*nested_domains(block_nodes(rank_count, ranks_per_node), ranks_per_socket, nodes_per_domain))
 
 
 class MessageMachine(NamedTuple):
@@ -151,6 +150,13 @@ class MessageMachine(NamedTuple):
     costs: Costs
     links: Callable[[int], Topology] | None = None
     """Topology for a number of nodes."""
+
+    def refuse_shared_domains(self, nodes_per_domain: int) -> None:
+        """Raise `UsageError` for nodes of one link domain that share adapters or links with others."""
+        if nodes_per_domain > 1 and (self.links is not None or self.costs.node_gap > 0):
+            raise UsageError(
+                'adapters and links of nodes in one link domain are not simulated; state `communication = "modelled"`'
+            )
 
     def run_time(self, schedule: Schedule, places: Places) -> float:
         """End of the last rank, in s."""

@@ -1,9 +1,9 @@
-"""Protocol limits as text, as the command line and the explorer write them."""
+"""Protocol limits of a text, as the command line and the explorer read them."""
 
 from __future__ import annotations
 
 from whatif.errors import UsageError
-from whatif.units import BYTE, UnitError, format_quantity, parse_quantity
+from whatif.units import BYTE, UnitError, parse_quantity
 
 
 def parse_limits(text: str) -> tuple[float, float]:
@@ -17,8 +17,3 @@ def parse_limits(text: str) -> tuple[float, float]:
         expected = "expected two sizes, the smaller one first, such as `128 B, 64 KiB`"
         raise UsageError(f"protocol limits `{text}`: {expected}")
     return sizes[0].value, sizes[1].value
-
-
-def limits_text(short_limit: float, eager_limit: float) -> str:
-    """Limits with all digits, as `parse_limits` reads them."""
-    return ", ".join(format_quantity(limit, BYTE, 17) for limit in (short_limit, eager_limit))

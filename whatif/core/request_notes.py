@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
@@ -12,7 +11,6 @@ from whatif.core.evaluate import evaluate
 from whatif.core.kernel_notes import kernel_notes
 from whatif.core.phases.collective_choice import taken_algorithm
 from whatif.core.phases.reduction import missing_of_arithmetic, reduces
-from whatif.core.rule_notes import upstream
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
@@ -70,9 +68,7 @@ def _algorithm_notes(program: Program) -> Iterator[str]:
     """Algorithm of each collective with `algorithm = "best"`, at the stated values."""
     for name, phase in program.loaded.scenario.application.phases.items():
         if isinstance(phase, CollectivePhase) and phase.algorithm == "best" and phase.model != "nccl":
-            wanted = upstream(program, [f"{name}.operation_time"])
-            terms = {term: program.terms[term] for term in program.terms if term in wanted}
-            values = evaluate(replace(program, terms=terms, phases=(), constraints=(), columns={})).values
+            values = evaluate(program.part([f"{name}.operation_time"])).values
             _, algorithm = taken_algorithm(program, values, name, phase)
             yield f"{name}: by {algorithm}, the fastest {phase.operation or 'allreduce'} at the stated values"
 

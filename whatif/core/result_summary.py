@@ -49,7 +49,7 @@ class Tally:
         return cls(result.grid.size, result.infeasible, result.reasons, *remarks, _added_share(result))
 
     def notes(self, grid: Grid) -> tuple[str, ...]:
-        """Remarks on the results over a grid; raise an error with the reason if no point is feasible."""
+        """Remarks on the results over a grid."""
         notes = [f"warning: {line}" for line in self.extrapolated]
         if self.added > _LARGE_SHARE:
             reach = "up to " if grid.size > 1 else ""

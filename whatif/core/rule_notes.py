@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -41,21 +39,7 @@ def _is_by_rule(program: Program, path: str) -> bool:
 def _kernels(program: Program) -> Program:
     """Terms of the kernels alone, without simulated messages."""
     phases = tuple(phase for phase in program.phases if phase.category == "kernel")
-    wanted = upstream(program, [phase.term for phase in phases])
-    terms = {name: term for name, term in program.terms.items() if name in wanted}
-    return replace(program, terms=terms, phases=phases, constraints=(), columns={})
-
-
-def upstream(program: Program, names: Iterable[str]) -> set[str]:
-    """Terms that some terms depend on, with themselves."""
-    seen: set[str] = set()
-    pending = list(names)
-    while pending:
-        name = pending.pop()
-        if name in program.terms and name not in seen:
-            seen.add(name)
-            pending.extend(program.terms[name].references())
-    return seen
+    return program.part([phase.term for phase in phases], phases)
 
 
 def _moves(program: Program, before: Evaluation, path: str) -> bool:

@@ -86,15 +86,15 @@ class Session:
         session = cls.of(SessionInputs(scenario, grid_of(axes, DEFAULT_MAXIMUM_POINTS)))
         if axes:
             return session
-        known = [path for path in _FIRST_SWEPT if path in session.program.parameters]
-        for path in known:
+        found = []
+        for path in (path for path in _FIRST_SWEPT if path in session.program.parameters):
             # Raised for a parameter without effect.
             with suppress(UsageError):
-                swept = session.sweep(path)
-                times = swept.result["iteration_time"]
+                found.append(session.sweep(path))
+                times = found[-1].result["iteration_time"]
                 if np.unique(times[np.isfinite(times)]).size > 1:
-                    return swept
-        return session.sweep(known[0])
+                    return found[-1]
+        return next(iter(found), session)
 
     @classmethod
     def of(cls, inputs: SessionInputs, previous: Session | None = None) -> Session:

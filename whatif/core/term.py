@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, get_args, get_type_hints
 
@@ -131,7 +131,7 @@ class Program:
     @cached_property
     def reached(self) -> frozenset[str]:
         """Paths of the parameters that some result depends on."""
-        return self._upstream([*self.columns.values(), *(constraint.term for constraint in self.constraints)])
+        return self._parameters_of([*self.columns.values(), *(constraint.term for constraint in self.constraints)])
 
     @cached_property
     def grade(self) -> str:
@@ -142,7 +142,7 @@ class Program:
     def timed(self) -> frozenset[str]:
         """Paths of the parameters that some time depends on; the others of `reached` affect energy and cost."""
         times = [term for term in self.columns.values() if self.terms[term].dimension == SECOND]
-        return self._upstream([*times, *(constraint.term for constraint in self.constraints)])
+        return self._parameters_of([*times, *(constraint.term for constraint in self.constraints)])
 
     @cached_property
     def other_grades(self) -> Mapping[str, str]:
@@ -175,7 +175,7 @@ class Program:
 
     def inputs_of(self, name: str) -> frozenset[str]:
         """Paths of the parameters that a term depends on."""
-        return self._upstream([name])
+        return self._parameters_of([name])
 
     def downstream(self, path: str) -> list[str]:
         """Terms that depend on a parameter, in the order of evaluation."""
@@ -185,14 +185,25 @@ class Program:
                 changed.add(name)
         return [name for name in self.terms if name in changed]
 
-    def _upstream(self, names: list[str]) -> frozenset[str]:
+    def upstream(self, names: Iterable[str]) -> set[str]:
+        """Terms and parameters that some terms depend on, with themselves."""
         seen: set[str] = set()
-        while names:
-            name = names.pop()
+        pending = list(names)
+        while pending:
+            name = pending.pop()
             if name not in seen:
                 seen.add(name)
-                names.extend(self.terms[name].references() if name in self.terms else ())
-        return frozenset(seen & self.parameters.keys())
+                pending.extend(self.terms[name].references() if name in self.terms else ())
+        return seen
+
+    def part(self, names: Iterable[str], phases: tuple[PhaseTerm, ...] = ()) -> Program:
+        """Program of some terms and those that they depend on, without columns and constraints."""
+        wanted = self.upstream(names)
+        terms = {name: term for name, term in self.terms.items() if name in wanted}
+        return replace(self, terms=terms, phases=phases, constraints=(), columns={})
+
+    def _parameters_of(self, names: Iterable[str]) -> frozenset[str]:
+        return frozenset(self.upstream(names) & self.parameters.keys())
 
 
 def as_array(value: float | FloatArray) -> FloatArray:

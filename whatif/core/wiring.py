@@ -17,7 +17,7 @@ from whatif.schema.expressions import Expression, ExpressionError, dimension_of
 from whatif.schema.fields import MoneyField, QuantityField
 from whatif.schema.load import Loaded
 from whatif.schema.parameters import DEFAULT, Parameter
-from whatif.units import ONE, Dimension, Quantity
+from whatif.units import Dimension, Quantity
 
 MAXIMUM_CHAIN = 100
 
@@ -165,9 +165,8 @@ class Wiring:
                     for key, parameter in self.parameters.items()
                     if parameter.field is not None
                 ]
-                self.problem(
-                    path, f"`{name}` is neither a parameter nor a numeric parameter{did_you_mean(name, known)}"
-                )
+                wrong = f"`{name}`: neither a value of `[parameters]` nor the path of a number"
+                self.problem(path, wrong + did_you_mean(name, known))
         return inputs
 
     def _add_expression(self, parameter: Parameter, expression: Expression, inputs: Mapping[str, str]) -> None:
@@ -181,7 +180,7 @@ class Wiring:
         if isinstance(parameter.field, MoneyField) and (wrong := parameter.field.problem_of(dimension)):
             self.problem(parameter.path, f"`{expression.text}` {wrong}")
             return
-        if not is_open and dimension != parameter.dimension and not (parameter.dimension == ONE == dimension):
+        if not is_open and dimension != parameter.dimension:
             self.problem(parameter.path, f"`{expression.text}` is in {dimension}; it must be in {parameter.dimension}")
             return
         by_rule = parameter.source == DEFAULT

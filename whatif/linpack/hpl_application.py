@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from whatif.schema.application import Application, Key, Overlap, Phase
+from whatif.schema.application import Application, Overlap, Phase
 from whatif.schema.expressions import parse_expression
-from whatif.schema.fields import Count, CountOrZero, Domain, Fraction, QuantityField, Value
+from whatif.schema.fields import Count, CountOrZero, Domain, Fraction, Key, QuantityField, Value
 from whatif.units import ONE
 
 Broadcast = Literal["ring", "ring_modified", "two_ring", "two_ring_modified", "long", "long_modified"]

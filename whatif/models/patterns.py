@@ -190,11 +190,15 @@ def message_counts(pattern: Pattern) -> MessageCounts:
 
 
 def domains(pattern: Pattern) -> tuple[Ranks, Ranks]:
+    """Outer and inner domain of each rank, as `nested_domains` gives them."""
+    return nested_domains(pattern.nodes(), pattern.ranks_per_socket, pattern.nodes_per_domain)
+
+
+def nested_domains(node: Ranks, ranks_per_socket: int, nodes_per_domain: int = 1) -> tuple[Ranks, Ranks]:
     """Outer and inner domain of each rank: its node and socket, or its link domain of several nodes and its node."""
-    node = pattern.nodes()
-    if pattern.nodes_per_domain > 1:
-        return node // np.int32(pattern.nodes_per_domain), node
-    return node, sockets(node, pattern.ranks_per_socket)
+    if nodes_per_domain > 1:
+        return node // np.int32(nodes_per_domain), node
+    return node, sockets(node, ranks_per_socket)
 
 
 def count_messages(batches: Iterator[Batch], node: Ranks, socket: Ranks, kind_count: int) -> MessageCounts:
@@ -255,14 +259,18 @@ def maximal_rows(rows: FloatArray) -> FloatArray:
 
 def _nodes(rank_count: int, ranks_per_node: int, mapping: Mapping) -> Ranks:
     """Node of each rank for a mapping that does not depend on the grid."""
-    ranks = np.arange(rank_count, dtype=np.int32)
     if mapping == "block":
-        return ranks // np.int32(ranks_per_node)
+        return block_nodes(rank_count, ranks_per_node)
     if mapping == "round_robin":
-        return ranks % np.int32(-(-rank_count // ranks_per_node))
+        return np.arange(rank_count, dtype=np.int32) % np.int32(-(-rank_count // ranks_per_node))
     if isinstance(mapping, str) or len(mapping) != rank_count:
         raise ValueError(f"mapping {mapping!r:.40} does not place {rank_count} ranks")
     return np.unique(np.array(mapping, dtype=np.int64), return_inverse=True)[1].astype(np.int32)
+
+
+def block_nodes(rank_count: int, ranks_per_node: int) -> Ranks:
+    """Node of each rank if consecutive ranks fill a node."""
+    return np.arange(rank_count, dtype=np.int32) // np.int32(ranks_per_node)
 
 
 def sockets(node: Ranks, ranks_per_socket: int) -> Ranks:

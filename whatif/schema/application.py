@@ -16,6 +16,7 @@ from whatif.schema.fields import (
     Count,
     CountOrZero,
     Fraction,
+    Key,
     Operations,
     OperationsPerSecond,
     PerSecond,
@@ -33,8 +34,6 @@ from whatif.vocabulary import (
     HaloModel,
     TraceModel,
 )
-
-Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
 
 class CellGrid(StrictTable):

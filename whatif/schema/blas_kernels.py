@@ -6,13 +6,9 @@ one product, M-2 all of them), and so is its temporal deviation (N-1: only a con
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import Field
-
-from whatif.schema.fields import Count, Fraction, PositiveFactor, Seconds, StrictTable
-
-Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+from whatif.schema.fields import Count, Fraction, Key, PositiveFactor, Seconds, StrictTable
 
 
 class MatrixTerms(StrictTable):

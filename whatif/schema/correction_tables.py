@@ -5,13 +5,7 @@ Corrections of the application hold on every platform; those of a platform hold 
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field
-
-from whatif.schema.fields import Number_, PositiveFactor, Seconds, StrictTable
-
-Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+from whatif.schema.fields import Key, Number_, PositiveFactor, Seconds, StrictTable
 
 
 class ApplicationCorrections(StrictTable):

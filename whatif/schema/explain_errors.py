@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from whatif.errors import did_you_mean
+from whatif.schema.fields import KEY_PATTERN, KEY_RULE, LINK_END_PATTERN
 from whatif.schema.toml import KeyPath, dotted, walk
 
 _PLAIN = {
@@ -20,8 +21,8 @@ _PLAIN = {
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",
     "list_type": "must be a list",
-    "string_pattern_mismatch": "must start with a letter and hold only letters, digits and `_`",
 }
+_PATTERNS = {KEY_PATTERN: KEY_RULE, LINK_END_PATTERN: "must be `cpu`, `gpu` or `switch` and a number, such as `gpu0`"}
 
 
 def path_of(document: Mapping[str, Any], error: Mapping[str, Any]) -> KeyPath:
@@ -54,7 +55,8 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
         return _missing_message("missing key", _choices(model, document, path))
     if kind == "union_tag_not_found":
         return _missing_message("missing key `kind`", _tags(model, document, path)) + _other_tables(document, path)
-    return f"`{_short(error['input'])}` {_PLAIN[kind]}" if kind in _PLAIN else str(error["msg"])
+    rule = _PATTERNS.get(context["pattern"]) if kind == "string_pattern_mismatch" else _PLAIN.get(kind)
+    return f"`{_short(error['input'])}` {rule}" if rule else str(error["msg"])
 
 
 def _whole_path(document: Mapping[str, Any], name: str) -> str:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from whatif.errors import did_you_mean
-from whatif.units import ONE, UNIT_WORD, UNITS, UNSIGNED, Dimension, Quantity, UnitError, parse_quantity
+from whatif.units import BYTE, FLOP, ONE, UNIT_WORD, UNITS, UNSIGNED, Dimension, Quantity, UnitError, parse_quantity
 
 FUNCTIONS = {"min": 2, "max": 2, "ceil": 1, "floor": 1, "log": 1, "log2": 1, "sqrt": 1}
 MAXIMUM_LENGTH = 500
 MAXIMUM_DEPTH = 50
 
+_COUNTED = (ONE, BYTE, FLOP)
 _TOKEN = re.compile(rf"\s*(?:(?P<number>{UNSIGNED})|(?P<name>[A-Za-z_]\w*(?:\.\w+)*)|(?P<operator>\*\*|[-+*/(),]))")
 _UNIT_AFTER_NUMBER = re.compile(rf"\s*(?:1/)?({UNIT_WORD})(?:\^-?\d)?")
 _UNIT_AFTER_UNIT = re.compile(rf"/({UNIT_WORD})(?:\^-?\d)?")
@@ -195,6 +196,9 @@ def _combine(node: Call, dimensions: list[Dimension]) -> Dimension:
         return _power(node, first, last)
     if node.function in ("log", "log2", "sqrt") and first != ONE:
         raise ExpressionError(f"`{node.function}` needs a number without a unit, not {first}")
+    if node.function in ("ceil", "floor") and first not in _COUNTED:
+        advice = f"divide by a unit, as in `{node.function}(x / 1 {first}) * 1 {first}`"
+        raise ExpressionError(f"`{node.function}` needs a number without a unit, or bytes, not {first}; {advice}")
     if any(dimension != first for dimension in dimensions):
         raise ExpressionError(f"`{node.function}` joins different units: {' and '.join(map(str, dimensions))}")
     return first

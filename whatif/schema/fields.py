@@ -21,6 +21,11 @@ from whatif.schema.expressions import Expression, ExpressionError, parse_express
 from whatif.units import Dimension, UnitError, customary_unit, format_quantity, parse_quantity, parse_unit
 
 LARGEST_INTEGER: Final = 2**53
+KEY_PATTERN: Final = r"^[A-Za-z][A-Za-z0-9_]*$"
+KEY_RULE: Final = "must start with a letter and hold only letters, digits and `_`"
+Key = Annotated[str, Field(pattern=KEY_PATTERN)]
+"""Name of a phase, a parameter, a dimension, ..: a part of a dotted path."""
+LINK_END_PATTERN: Final = r"^(cpu|gpu|switch)[0-9]+$"
 
 _EXAMPLES = {
     units.ONE: "16",
@@ -57,13 +62,14 @@ class Domain:
         return {key: bound for key, bound in {**low, "maximum": self.maximum}.items() if abs(bound) != math.inf}
 
     def describe(self, dimension: Dimension) -> str:
-        """Description such as `a whole number of at least 1`, `greater than 0 B/s` or `between 0 and 1`."""
+        """Description such as `a whole number of at least 1`, `between 0 and 1` or `greater than 0 and at most 1`."""
         low, high = (format_quantity(bound, dimension) for bound in (self.minimum, self.maximum))
         number = "a whole number " if self.whole else ""
         if self.minimum == -math.inf:
             return "any number"
         if self.maximum != math.inf:
-            return f"{number}between {low} and {high}"
+            exclusive = f"greater than {low} and at most {high}"
+            return number + (exclusive if self.above_minimum else f"between {low} and {high}")
         return f"{number}greater than {low}" if self.above_minimum else f"{number}of at least {low}"
 
 

@@ -332,18 +332,3 @@ def question_of(text: str) -> str:
         if line.endswith(("?", ".")):
             break
     return " ".join(words)
-
-
-__all__ = [
-    "Loaded",
-    "dotted",
-    "extend_chain",
-    "load_document",
-    "load_part",
-    "load_platform",
-    "load_scenario",
-    "open_document",
-    "question_of",
-    "stated_platform",
-    "validate",
-]

@@ -13,6 +13,7 @@ from whatif.schema.fields import (
     Count,
     Domain,
     Fraction,
+    Key,
     PositiveFactor,
     PositiveFraction,
     QuantityField,
@@ -22,8 +23,6 @@ from whatif.schema.fields import (
 )
 from whatif.schema.network_collectives import Collectives
 from whatif.units import ONE
-
-Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
 
 class PostalParameters(StrictTable):
@@ -214,7 +213,7 @@ class Torus(Links):
 
     kind: Literal["torus"]
     """A torus."""
-    extents: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")], Count] = Field(min_length=1)
+    extents: dict[Key, Count] = Field(min_length=1)
     """Nodes along each dimension, such as `{ x = 8, y = 8, z = 4 }`."""
 
 

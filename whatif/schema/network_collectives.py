@@ -8,11 +8,10 @@ from typing import Annotated, Final, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from whatif.schema.fields import Bytes, BytesPerSecond, PositiveFactor, Seconds, StrictTable
+from whatif.schema.fields import Bytes, BytesPerSecond, Key, PositiveFactor, Seconds, StrictTable
 from whatif.units import BYTE, SECOND, Dimension, UnitError, parse_quantity
 from whatif.vocabulary import CollectiveOperation, Library
 
-Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 _Whole = Annotated[int, Field(ge=1, le=2**53)]
 MOST_SIZES: Final = 10_000
 

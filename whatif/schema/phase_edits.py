@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from whatif.errors import InvalidFileError, UsageError, WhatifError, did_you_mean
+from whatif.schema.fields import KEY_PATTERN, KEY_RULE
 from whatif.schema.motifs import Motif, application_of, motif_named, phases_of
 from whatif.schema.phase_kinds import changed_kind
 from whatif.schema.phase_references import descriptions, renamed_data, renamed_values, uses
@@ -32,7 +33,6 @@ from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import toml_text, toml_value
 
 PhaseWord = Literal["add", "copy", "delete", "move", "rename", "kind"]
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 # A new phase sends its messages like those that the scenario has already.
 _LIKE_OTHERS: Final = {"halo": ("model", "neighbours", "concurrency"), "collective": ("model",)}
 
@@ -158,8 +158,8 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
     """Name of a new phase; raise `UsageError` for one that is taken or not a name."""
     if name in RESERVED:
         raise UsageError(f"`{name}` is reserved; give the phase another name")
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"`{name}`: a name starts with a letter and holds only letters, digits and `_`")
+    if not re.match(KEY_PATTERN, name):
+        raise UsageError(f"`{name}`: a name {KEY_RULE}")
     if name in taken:
         raise UsageError(f"there is a phase `{name}` already")
     return name

@@ -11,10 +11,12 @@ from whatif.errors import did_you_mean
 from whatif.schema.blas_kernels import Kernels
 from whatif.schema.explain_errors import known_keys
 from whatif.schema.fields import (
+    LINK_END_PATTERN,
     Bytes,
     BytesPerSecond,
     Count,
     Domain,
+    Key,
     Measured,
     Operations,
     OperationsPerSecond,
@@ -244,7 +246,7 @@ HostLink = Annotated[PCIe | NVLink, Field(discriminator="kind")]
 class NodeLink(StrictTable):
     """A link inside a node, shared by concurrent copies."""
 
-    ends: list[Annotated[str, Field(pattern=r"^(cpu|gpu|switch)[0-9]+$")]] = Field(min_length=2, max_length=2)
+    ends: list[Annotated[str, Field(pattern=LINK_END_PATTERN)]] = Field(min_length=2, max_length=2)
     """Its two ends: `cpu0`, `gpu3`, `switch1`, ..; sockets and devices count from 0."""
     bandwidth: BytesPerSecond
     """Bandwidth in each direction; both directions work at the same time."""
@@ -272,7 +274,7 @@ class Node(StrictTable):
     switches, through which it reaches every other device."""
     switch_reduction: bool = False
     """Whether the switches of a link domain reduce, as those of NVLink 4 and later."""
-    links: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")], NodeLink] = {}
+    links: dict[Key, NodeLink] = {}
     """Links by name, which concurrent copies of several devices share."""
     network_power: Watts = 0.0
     """One node's share of the power of the switches; 0 if `host.power` includes it."""

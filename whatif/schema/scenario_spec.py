@@ -16,7 +16,6 @@ from whatif.schema.application import (
     CellGrid,
     HaloPhase,
     KernelPhase,
-    Key,
     MeasuredKernelPhase,
     Phase,
     StructuredGridPhase,
@@ -24,7 +23,7 @@ from whatif.schema.application import (
 )
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.correction_tables import Calibration
-from whatif.schema.fields import AnyQuantity, StrictTable
+from whatif.schema.fields import AnyQuantity, Key, StrictTable
 from whatif.schema.gpu import GPU
 from whatif.schema.platform_spec import CPU, FitRecord, PlatformSpec, Source
 from whatif.units import UNITS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from whatif.errors import WhatifError
+from whatif.paths import is_file
 from whatif.schema.toml import read_document
 
 Kind = Literal["scenario", "platform", "part", "study"]
@@ -58,19 +58,6 @@ def _searched(folders: Iterable[Path], kind: str) -> list[Path]:
     searched = [place for folder in folders for place in (folder, folder / "parts")]
     # A shipped scenario that is saved elsewhere still extends its parts.
     return [*searched, shipped_folder("scenarios") / "parts"]
-
-
-def is_file(path: Path) -> bool:
-    """Whether a path is a file; False for a name that is too long or a folder without read permission."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
-def exists(path: str | Path) -> bool:
-    """Whether a path exists; False for a name that is too long, for which `Path.exists` raises, or no path at all."""
-    return os.path.exists(path)  # noqa: PTH110
 
 
 def is_study(source: str) -> bool:

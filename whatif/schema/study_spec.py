@@ -9,9 +9,8 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from whatif import units
-from whatif.schema.application import Key
 from whatif.schema.expressions import Expression
-from whatif.schema.fields import Domain, MoneyField, QuantityField, StrictTable
+from whatif.schema.fields import Domain, Key, MoneyField, QuantityField, StrictTable
 from whatif.schema.toml import dotted, walk
 
 Criterion = Literal["throughput", "merit", "cost", "energy"]

@@ -52,7 +52,7 @@ class TextSection:
     text: str
 
     def depth(self, path: KeyPath) -> int:
-        """Number of keys of a path that exist in this section; None if the path is not below its header."""
+        """Number of keys of a path that exist in this section; 0 if the path is not below its header."""
         value: Any = tomli.loads(self.text) if path[: len(self.path)] == self.path else None
         for depth, key in enumerate(path):
             if not isinstance(value, dict) or key not in value:

@@ -1,7 +1,7 @@
 """Messages of collective operations by algorithm.
 
 An algorithm is a function of the members of a communicator, [member], their number P and the root. It returns
-`Rounds`, whose shares are multiples of the size that the trace gives (`Program.size`). Any P ≥ 1 and any root.
+`Rounds`, whose shares are multiples of the size that the trace gives (`RankProgram.size`). Any P ≥ 1 and any root.
 
 Sources: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", International
 Journal of High Performance Computing Applications 19(1), 2005, and those named in `whatif.models.collectives`.

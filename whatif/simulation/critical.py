@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.models.charges import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP, SEND_OVERHEAD
 from whatif.models.quantities import FloatArray
 from whatif.simulation import replay_state
 from whatif.simulation.replay import Replay
-from whatif.simulation.replay_state import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP, SEND_OVERHEAD
 from whatif.simulation.schedule import Costs, Schedule, Step
 from whatif.simulation.schedule_checks import cost_table
 

@@ -10,6 +10,8 @@ The number of a message is that of its send.
 
 from __future__ import annotations
 
+from whatif.models.charges import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP, SEND_OVERHEAD
+from whatif.models.patterns import INTER_NODE
 from whatif.simulation.rank_programs import ANY
 from whatif.simulation.replay_queues import append, fill_queues, pair, possible, queue_up, rest, settle, take
 from whatif.simulation.replay_state import (
@@ -21,19 +23,13 @@ from whatif.simulation.replay_state import (
     COMPUTE,
     ENDED,
     FINISHED,
-    FLIGHT,
-    INTER_NODE,
     LANES,
     MESSAGE,
     NONE,
     QUEUES,
     RECEIVE,
-    RECEIVE_GAP,
-    RECEIVE_OVERHEAD,
     ROW,
     SEND,
-    SEND_GAP,
-    SEND_OVERHEAD,
     STACK,
     STARTED,
     Integers,

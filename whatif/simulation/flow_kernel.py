@@ -10,20 +10,11 @@ from heapq import heappop
 
 import numpy as np
 
+from whatif.models.charges import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP, SEND_OVERHEAD
 from whatif.simulation.flow_state import FlowState, Queue, Side
 from whatif.simulation.link_kernel import END, SAME_INSTANT, Heap, advance, enter_bundle, pop_flow, push, share
 from whatif.simulation.rank_programs import ANY
-from whatif.simulation.replay_state import (
-    COMPUTE,
-    FLIGHT,
-    NONE,
-    RECEIVE,
-    RECEIVE_GAP,
-    RECEIVE_OVERHEAD,
-    SEND,
-    SEND_GAP,
-    SEND_OVERHEAD,
-)
+from whatif.simulation.replay_state import COMPUTE, NONE, RECEIVE, SEND
 
 ENTER, ARRIVE, WAKE, POST, READY = range(1, 6)
 # Of one instant, receives come first: sends that wait for them then start in the order of their rank.

@@ -19,6 +19,8 @@ from typing import Any, ClassVar, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.models.charges import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP, SEND_OVERHEAD
+from whatif.models.patterns import INTER_NODE
 from whatif.models.quantities import FloatArray
 from whatif.simulation import flow_kernel, link_kernel
 from whatif.simulation.flow_state import (
@@ -36,15 +38,7 @@ from whatif.simulation.flow_state import (
 )
 from whatif.simulation.jit import CompilerError, jitted
 from whatif.simulation.rank_programs import ANY, Kind
-from whatif.simulation.replay_state import (
-    FLIGHT,
-    INTER_NODE,
-    NONE,
-    RECEIVE_GAP,
-    RECEIVE_OVERHEAD,
-    SEND_GAP,
-    SEND_OVERHEAD,
-)
+from whatif.simulation.replay_state import NONE
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table
 from whatif.simulation.sharing import Routes

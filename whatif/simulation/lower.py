@@ -42,7 +42,7 @@ _STEP[[Kind.RECEIVE, Kind.IRECEIVE]] = Step.RECEIVE
 def lower(
     trace: Trace, algorithms: Mapping[Kind, str] | Selection | None = None, reduction_time: float = 0.0
 ) -> Schedule:
-    """The schedule of a trace; `algorithms` names or selects those of collectives (see `collectives.ALGORITHMS`).
+    """Schedule of a trace; `algorithms` names or selects those of collectives (`collective_schedules.ALGORITHMS`).
 
     `reduction_time` is the time in s in which a rank combines a received byte of a reduction with its own.
     Messages of collectives have tags < -1, one for each call of each communicator; where its ranks give different

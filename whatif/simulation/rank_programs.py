@@ -67,7 +67,7 @@ class RankProgram:
     """The operations of one rank in program order, one column each.
 
     A sequential program (MPI) calls them one after another. A graph (GOAL) starts each as soon as those it
-    depends on allow it: `after` holds what must have finished, `after_started` what must have started.
+    depends on allow it: `waits` holds what must have finished, `started` what must have started.
     """
 
     kind: NDArray[np.uint8]

@@ -48,7 +48,7 @@ class Replay:
     released_by: NDArray[np.int32]
     """[op]: the dependency met last, -1 - op for its start; `replay_state.UNRELEASED` for none."""
     kind: NDArray[np.uint8]
-    """[op]: distance · 3 + protocol of a send."""
+    """[op]: distance · protocol count + protocol of a send."""
     adapter_before: NDArray[np.int32]
     """[op]: the message before at the adapter of its node, itself for none; -1 - that where the adapter did not make
     the message any later; `UNRELEASED` for what does not pass one; empty if nodes have no limit."""

@@ -23,15 +23,6 @@ ROW: Final = 127
 """Bits of the kind of a send that number its distance and protocol."""
 UNRELEASED: Final = -(2**31)
 
-# Costs of a message; their order in `ReplayState.cost`.
-SEND_OVERHEAD: Final = 0
-SEND_GAP: Final = 1
-FLIGHT: Final = 2
-RECEIVE_OVERHEAD: Final = 3
-RECEIVE_GAP: Final = 4
-
-INTER_NODE: Final = 2
-
 # Cause of the start of an operation.
 AT_ONCE: Final = 0
 AFTER_END: Final = 1
@@ -74,7 +65,7 @@ class ReplayState(NamedTuple):
     limit: Reals
     """[distance, limit], flat: largest sizes in B."""
     cost: Reals
-    """[cost, distance, protocol, 2], flat: ticks, and ticks a byte."""
+    """[cost, distance, protocol, 2], flat: ticks, and ticks a byte; costs as `models.charges` numbers them."""
     wild: Integers
     """[rank]: 1 where a receive takes any source or any tag."""
 

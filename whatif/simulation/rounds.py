@@ -2,8 +2,8 @@
 
 The times are those of a replay of the same program (`generate`; charges: `Costs`), without its events: an
 array for each clock and a few operations on arrays a round. Each function takes the number of ranks, the bytes that
-one rank contributes (as `Program.size` counts them), `Places`, `Costs` and, unless all start at 0, the `arrival` of
-each rank [rank] in s, and returns the end of each rank [rank] in s. The algorithms are those of `collectives`.
+one rank contributes (as `RankProgram.size` counts them), `Places`, `Costs` and, unless all start at 0, the `arrival` of
+each rank [rank] in s, and returns the end of each rank [rank] in s. The algorithms are those of `collective_schedules`.
 
 UsageError: places or arrivals of another number of ranks, a size that is not a number ≥ 0, costs with a `node_gap`
 (the order of ranks that share an adapter spans several rounds), more than `clocks.MOST_MESSAGES` messages.

@@ -38,7 +38,7 @@ def serial_time(schedule: Schedule, costs: Costs) -> float:
 
 
 def check_schedule(schedule: Schedule, places: Places, costs: Costs) -> None:
-    """Refuse what cannot be reresult.
+    """Refuse a schedule that cannot be replayed.
 
     Raise `UsageError` for columns that do not belong together and for costs that are negative or not finite,
     `InfeasiblePointError` for sizes that are, and for a run of more than 1e9 s.

@@ -1,4 +1,4 @@
-"""Links shared by flows: max-min fair rates by progressive filling, and the static bound of contention."""
+"""Links shared by flows: max-min fair rates by progressive filling."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ from typing import Final, get_type_hints
 import numpy as np
 
 from whatif.core.evaluate import Evaluation, evaluate
-from whatif.core.message_simulation import MachineInputs, MessageMachine, block_places, core_count, machine_of
+from whatif.core.message_simulation import MachineInputs, MessageMachine, core_count, machine_of
 from whatif.core.phases.reduction import reduces
 from whatif.core.phases.traced_run import TraceFile
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program, Term
 from whatif.errors import InfeasiblePointError, UsageError
-from whatif.models.patterns import GridPattern, message_kinds, sockets
+from whatif.models.patterns import GridPattern, Ranks, block_nodes, message_kinds, nested_domains
 from whatif.models.quantities import FloatArray
 from whatif.plotting.lanes import LaneChart
 from whatif.plotting.presentable import Presentable
@@ -34,7 +34,7 @@ from whatif.simulation.trace_sequence import concatenated, repeated
 from whatif.studies.placement_layout import halo_pattern
 from whatif.studies.scenario_sources import ScenarioSource
 from whatif.table import Table
-from whatif.units import SECOND, format_quantity
+from whatif.units import SECOND, Quantity, format_quantity
 from whatif.vocabulary import SIMULATION_TABLES, SimulationTable
 
 MOST_SIMULATED: Final = 20_000_000
@@ -49,7 +49,10 @@ class Simulation(Presentable):
     """A simulated run: its operations, machine, and when every rank did what."""
 
     schedule: Schedule
+    node: Ranks
+    """Node of each rank, [rank]."""
     places: Places
+    """Domains of each rank, by which its messages are charged."""
     machine: MessageMachine
     activity: Activity
     phase: str
@@ -75,9 +78,9 @@ class Simulation(Presentable):
     @property
     def notes(self) -> tuple[str, ...]:
         """Run time, size of the run, and parts of the scenario that are not simulated."""
-        count = int(self.places.node.max()) + 1
+        count = int(self.node.max()) + 1
         time = format_quantity(self.activity.run_time, SECOND)
-        size = f"{len(self.places.node)} ranks on {count} node{'s' * (count != 1)}"
+        size = f"{len(self.node)} ranks on {count} node{'s' * (count != 1)}"
         return (f"{time} on {self.platform}: {size}, {len(self.activity.sent)} messages", *self.remarks)
 
     def picture(self) -> LaneChart:
@@ -90,7 +93,7 @@ class Simulation(Presentable):
         """Write the time line of all ranks: FILE.json for Perfetto, FILE.paje for ViTE; `UsageError` for others."""
         from whatif.files.timeline_files import write_timeline
 
-        write_timeline(self.activity, self.places.node.tolist(), Path(path))
+        write_timeline(self.activity, self.node.tolist(), Path(path))
 
 
 def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1) -> Simulation:
@@ -110,12 +113,15 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
         schedule, sequential = _generated(program, evaluation, iteration_count), True
     phase = traced or next(iter(phases))
     term = simulated_term(program, phase)
-    places, machine = _places(program, evaluation, schedule.rank_count, term), _machine(evaluation, term)
+    machine = _machine(evaluation, term)
+    node, ranks_per_socket, nodes_per_domain = _placed(program, evaluation, schedule.rank_count, term)
+    machine.refuse_shared_domains(nodes_per_domain)
+    places = Places(*nested_domains(node, ranks_per_socket, nodes_per_domain))
     replayed = replay(schedule, places, machine.costs) if machine.links is None else None
     times = replayed or machine.shared(schedule, places)
     spans = activity(schedule, times.start, times.end, times.match, sequential)
     platform = program.loaded.scenario.platform.name
-    return Simulation(schedule, places, machine, spans, phase, replayed, platform, _remarks(program, traced))
+    return Simulation(schedule, node, places, machine, spans, phase, replayed, platform, _remarks(program, traced))
 
 
 def simulate_source(
@@ -257,15 +263,19 @@ def _at_point(values: FloatArray, core: int) -> FloatArray:
     return array.reshape(array.shape[array.ndim - core :])
 
 
-def _places(program: Program, evaluation: Evaluation, rank_count: int, term: Term) -> Places:
-    """Nodes and sockets of the ranks: by the mapping of the grid, or consecutive ranks on a node."""
+def _placed(program: Program, evaluation: Evaluation, rank_count: int, term: Term) -> tuple[Ranks, int, int]:
+    """Node of each rank, ranks of a socket, and nodes of a link domain.
+
+    Nodes follow from the mapping of the grid; without a halo, consecutive ranks fill a node.
+    """
     halo = next(_halos(program), None)
     if halo is not None and simulated_term(program, halo) is term:
         pattern = halo_pattern(program, evaluation, halo)
-        node = pattern.nodes()
-        return Places(node, sockets(node, pattern.ranks_per_socket))
-    ranks = [round(_number(evaluation, str(term.inputs[f"ranks_per_{place}"]))) for place in ("node", "socket")]
-    return block_places(rank_count, *ranks)
+        return pattern.nodes(), pattern.ranks_per_socket, pattern.nodes_per_domain
+    counts = (term.inputs[name] for name in ("ranks_per_node", "ranks_per_socket", "nodes_per_domain"))
+    numbers = (item.value if isinstance(item, Quantity) else _number(evaluation, item) for item in counts)
+    ranks_per_node, ranks_per_socket, nodes_per_domain = (round(number) for number in numbers)
+    return block_nodes(rank_count, ranks_per_node), ranks_per_socket, nodes_per_domain
 
 
 def _halos(program: Program) -> Iterator[str]:

@@ -68,7 +68,7 @@ def _summary(
         title=_title(program, traced, iterations),
         traced=bool(traced),
         models=tuple(_models(program, traced)),
-        node=simulation.places.node,
+        node=simulation.node,
         ends=spent.rank_ends(),
         times=spent.rank_times(),
         message_count=len(spent.sent),
@@ -126,7 +126,7 @@ def lanes_of(run: SummarisedRun, window: Window, first: int, rank: int | None) -
 
 def lane_chart(simulation: Simulation) -> LaneChart:
     """Picture of the first ranks over the whole run. Raise `UsageError` for a run that takes no time."""
-    spans, node = simulation.activity, simulation.places.node
+    spans, node = simulation.activity, simulation.node
     if not spans.run_time > 0:
         raise UsageError("no time lines to draw: the run takes no time")
     lanes = _lanes(spans, node[:MOST_LANES], _path(simulation)[1], (0.0, spans.run_time), 0, None)

@@ -27,7 +27,7 @@ def rank_table(simulation: Simulation) -> Table:
     times = spent.rank_times()
     columns = {
         "rank": Column(np.arange(spent.rank_count, dtype=np.float64), ONE),
-        "node": Column(simulation.places.node.astype(np.float64), ONE),
+        "node": Column(simulation.node.astype(np.float64), ONE),
         "time": Column(spent.rank_ends(), SECOND),
         **{f"{group}_time": Column(times[:, place], SECOND) for place, group in enumerate(GROUPS)},
     }

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from whatif.schema.application import Application, Key, Overlap, Phase
+from whatif.schema.application import Application, Overlap, Phase
+from whatif.schema.fields import Key
 from whatif.schema.transformer import Transformer
 
 

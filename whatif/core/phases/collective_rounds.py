@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whatif.models.decomposition import MOST_RANKS, is_count
-from whatif.models.patterns import sockets
+from whatif.models.patterns import block_nodes, nested_domains
 from whatif.models.placed_rounds import COUNTED, PlacedRounds
 from whatif.models.placement import ONE_NODE, each_distinct
 from whatif.models.quantities import Count, FloatArray, model
@@ -52,10 +52,8 @@ def _rounds(
 ) -> FloatArray:
     from whatif.simulation.round_patterns import collective_rounds
 
-    node = np.arange(rank_count, dtype=np.int32) // np.int32(ranks_per_node)
-    outer, inner = node, sockets(node, ranks_per_socket)
-    if nodes_per_domain > 1:
-        outer, inner = node // np.int32(nodes_per_domain), node
+    node = block_nodes(rank_count, ranks_per_node)
+    outer, inner = nested_domains(node, ranks_per_socket, nodes_per_domain)
     columns = []
     domain = ranks_per_node * nodes_per_domain
     for item in collective_rounds(algorithm, rank_count, group_size, group_stride, domain):

@@ -294,7 +294,7 @@ def wire_collective_congestion(collective: CollectiveWiring) -> str:
     del inputs["ranks_per_socket"]
     if "link_counts" in shared:
         inputs["link_counts"] = shared.pop("link_counts")
-    options = {"algorithm": collective.algorithm, **_routing(context)}
+    options = {"algorithm": collective.schedule, **_routing(context)}
     loads = wiring.add(f"{name}.round_loads", collective_round_loads, inputs, options=options)
     sized: dict[str, Reference] = {"rounds": loads, "message_size": collective.size}
     sizes = wiring.add(f"{name}.routed_sizes", round_sizes, sized, options={"row": SHARE})

@@ -89,16 +89,8 @@ def simulated_box_time(
     return np.array(_exchange(pattern, message_size, machine))
 
 
-def _require_alone(nodes_per_domain: int, machine: MessageMachine) -> None:
-    """Raise `UsageError` for nodes of one link domain that share adapters or links with others."""
-    if nodes_per_domain > 1 and (machine.links is not None or machine.costs.node_gap > 0):
-        raise UsageError(
-            'adapters and links of nodes in one link domain are not simulated; state `communication = "modelled"`'
-        )
-
-
 def _exchange(pattern: Pattern, sizes: FloatArray, machine: MessageMachine) -> float:
-    _require_alone(pattern.nodes_per_domain, machine)
+    machine.refuse_shared_domains(pattern.nodes_per_domain)
     if isinstance(pattern, GridPattern) and pattern.group_count == 1 and machine.links is None:
         # Recurrences that do not hold raise; then messages are simulated one by one.
         with suppress(UsageError):
@@ -137,21 +129,14 @@ def simulated_collective_time(
 def _collective(algorithm: str, numbers: list[int], message_size: float, machine: MessageMachine) -> float:
     rank_count, size, stride, ranks_per_node, _, nodes_per_domain = numbers
     parts = stages(algorithm, size, stride, ranks_per_node * nodes_per_domain)
-    places = _places([rank_count, *numbers[3:]], machine)
+    machine.refuse_shared_domains(nodes_per_domain)
+    places = block_places(rank_count, *numbers[3:])
     if machine.links is None and algorithm in _RECURRENCES and size == rank_count:
         with suppress(UsageError):
             own = contributed(parts[0].kind, message_size, rank_count)
             return float(_RECURRENCES[algorithm](rank_count, own, places, machine.costs, None).max())
     schedule = lower(staged_trace(parts, rank_count, message_size), schedules_of(parts), machine.costs.reduction_time)
     return machine.run_time(schedule, places)
-
-
-def _places(numbers: list[int], machine: MessageMachine) -> Places:
-    rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain = numbers
-    _require_alone(nodes_per_domain, machine)
-    if nodes_per_domain == 1:
-        return block_places(rank_count, ranks_per_node, ranks_per_socket)
-    return block_places(rank_count, ranks_per_node * nodes_per_domain, ranks_per_node)
 
 
 def wire_simulated_halo(exchange: HaloWiring, sharing: Mapping[str, Reference]) -> str:

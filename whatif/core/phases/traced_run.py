@@ -24,6 +24,7 @@ from whatif.errors import UsageError
 from whatif.importers.trace_formats import read_trace, trace_files
 from whatif.models.decomposition import MOST_RANKS, is_count
 from whatif.models.k_model import effective_process_count, k_factor
+from whatif.models.patterns import block_nodes
 from whatif.models.quantities import Core, Count, FloatArray, Seconds, model
 from whatif.schema.application import TracePhase
 from whatif.simulation.counting import node_message_counts
@@ -32,6 +33,7 @@ from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import Trace
 from whatif.simulation.schedule import Schedule, Step
 from whatif.simulation.selection import FIRST_ALGORITHMS, Selection, parse_selection
+from whatif.units import ONE, Quantity
 from whatif.vocabulary import DISTANCES
 
 MOST_KEPT: Final = 2_000_000
@@ -122,6 +124,7 @@ def trace_times(
     rank_count: Count,
     ranks_per_node: Count,
     ranks_per_socket: Count,
+    nodes_per_domain: Count,
     computation_factor: Count,
     machine: MessageMachine,
     *,
@@ -132,10 +135,11 @@ def trace_times(
     `charges` [..., protocol, charge, size], `limits` [..., kind], the others [...]. Consecutive ranks fill a node. NaN
     if the trace cannot be extrapolated to `rank_count` ranks.
     """
-    numbers = np.array([rank_count, ranks_per_node, ranks_per_socket])
+    numbers = np.array([rank_count, ranks_per_node, ranks_per_socket, nodes_per_domain])
     if not is_count(numbers, most=MOST_RANKS).all():
         return np.full(2, np.nan)
     ranks, *per = (int(number) for number in numbers)
+    machine.refuse_shared_domains(per[-1])
     return machine.times(file.schedule(ranks, float(computation_factor)), block_places(ranks, *per))
 
 
@@ -152,8 +156,10 @@ def communication_part(times: Parts) -> Seconds:
 
 
 @model("k = K_inter / K_total · k'", "Choi et al. 2020, Eq. 4")
-def traced_k(rank_count: Count, ranks_per_node: Count, process_count: Count, *, file: TraceFile) -> Count:
-    """k of the K-model, from the messages that nodes of consecutive ranks send in a trace.
+def traced_k(
+    rank_count: Count, ranks_per_node: Count, nodes_per_domain: Count, process_count: Count, *, file: TraceFile
+) -> Count:
+    """k of the K-model, from the messages that nodes, or link domains of nodes, of consecutive ranks send in a trace.
 
     Point-to-point messages are counted, as the paper counts those of halos (Table 5); if there are none, those of
     collectives. `process_count` is k', the ranks of a node. Elementwise over any broadcastable shapes. NaN if the
@@ -163,23 +169,25 @@ def traced_k(rank_count: Count, ranks_per_node: Count, process_count: Count, *, 
     def count(*point: Any) -> float:
         if not is_count(np.array(point), most=MOST_RANKS).all():
             return float("nan")
-        ranks, per_node, sharing = (int(number) for number in point)
-        schedule, node = file.schedule(ranks), block_places(ranks, per_node, per_node).node
+        ranks, per_node, nodes, sharing = (int(number) for number in point)
+        schedule, node = file.schedule(ranks), block_nodes(ranks, per_node * nodes)
         counts = node_message_counts(schedule, node, collectives=False)
         inter_node_count, total_count = counts if counts[1] else node_message_counts(schedule, node)
         return float(k_factor(*(np.array(number) for number in (inter_node_count, total_count, sharing))))
 
-    return each_point(count, (0, 0, 0), rank_count, ranks_per_node, process_count)
+    return each_point(count, (0, 0, 0, 0), rank_count, ranks_per_node, nodes_per_domain, process_count)
 
 
 def wire_trace(context: Context, name: str, phase: TracePhase) -> list[PhaseTerm]:
     """Terms of a trace phase: computation and communication on its critical path."""
     wiring, file = context.wiring, _file(context, f"application.phases.{name}", phase)
     sharing: dict[str, Reference] = {distance: context.sharing(distance) for distance in DISTANCES}
+    domains: dict[str, Reference] = {"nodes_per_domain": Quantity(1.0, ONE), **context.domains}
     if phase.model == "k_model":
         counted: dict[str, Reference] = {
             "rank_count": context.placed_count,
-            "ranks_per_node": context.ranks_per_node,
+            "ranks_per_node": domains["ranks_per_node"],
+            "nodes_per_domain": domains["nodes_per_domain"],
             "process_count": sharing["inter_node"],
         }
         k = wiring.add(f"{name}.k", traced_k, counted, options={"file": file})
@@ -187,8 +195,7 @@ def wire_trace(context: Context, name: str, phase: TracePhase) -> list[PhaseTerm
     simulated = wire_machine(context, name, phase.model, sharing)
     inputs: dict[str, Reference] = {
         "rank_count": context.placed_count,
-        "ranks_per_node": context.ranks_per_node,
-        "ranks_per_socket": context.ranks_per_socket,
+        **domains,
         "computation_factor": f"application.phases.{name}.computation_factor",
         **simulated.inputs,
     }

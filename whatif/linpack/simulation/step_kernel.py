@@ -119,9 +119,9 @@ class HPLState(NamedTuple):
     """State of a run."""
 
     times: FloatArray
-    """[process, quantity], as `layout` names the rows."""
+    """[process, quantity], as `layout` names the columns."""
     marks: IntArray
-    """[process, quantity], as `layout` names the rows."""
+    """[process, quantity], as `layout` names the columns."""
     ends: FloatArray
     """[panel]: when the last process had done its part of the step."""
     seen: FloatArray
