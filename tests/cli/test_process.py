@@ -67,7 +67,7 @@ def test_an_ignored_signal_stays_ignored(tmp_path):
     assert ended(tmp_path, signal.SIGHUP, prefix=("nohup",))[0] == 143
 
 
-@pytest.mark.parametrize(("found", "words"), [(None, "pip install 'whatif[simulation]'"), (object(), "compiled once")])
+@pytest.mark.parametrize(("found", "words"), [(None, "-m pip install 'numba<"), (object(), "compiled once")])
 def test_a_simulation_that_takes_long_says_why(found, words, monkeypatch, capsys):
     monkeypatch.setattr(patience, "find_spec", lambda name: found)
     monkeypatch.setattr(patience, "_SECONDS", 0.0)

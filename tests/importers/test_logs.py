@@ -11,6 +11,7 @@ import pytest
 
 from tests.paths import DATA, ROOT
 from whatif.errors import InvalidFileError, UsageError
+from whatif.extras import install_command
 from whatif.importers.expressions import user_expression
 from whatif.importers.logs import LONGEST, Pattern, pattern_of, read_logs, shipped_patterns
 
@@ -134,7 +135,7 @@ def test_an_expression_that_takes_python_for_ever_takes_re2_no_time():
 
 def test_patterns_of_users_name_the_extra_that_they_need(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "re2", None)
-    with pytest.raises(UsageError, match=r"pip install 'whatif\[logs\]'"):
+    with pytest.raises(UsageError, match=re.escape(install_command("logs"))):
         read_logs([LOGS / "README.md"], own(tmp_path))
     assert pattern_of("lammps").name == "lammps"
 

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.errors import UsageError
+from whatif.extras import install_command
 from whatif.measuring import ping_pongs
 from whatif.measuring.mpi_collectives import part_size, ranks_of_nodes
 from whatif.measuring.mpi_ranks import SIZES, pairs_by_distance
@@ -79,7 +80,7 @@ def test_the_default_launcher_may_be_missing(launcher, monkeypatch):
 
 def test_without_mpi4py_the_remedy_is_named(launcher, monkeypatch):
     monkeypatch.setattr(ping_pongs.importlib.util, "find_spec", lambda name: None)
-    assert messages_of_ranks(None, 1.0) == (None, "mpi4py is not installed (`pip install 'whatif[mpi]'`)")
+    assert messages_of_ranks(None, 1.0) == (None, f"mpi4py is not installed (`{install_command('mpi')}`)")
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
     with pytest.raises(UsageError, match="started in 4 ranks of MPI, but mpi4py is not installed"):
         messages_of_ranks(None, 1.0)

@@ -19,6 +19,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.iteration_timeline import timeline
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import breakdown, figure, with_distinct_positions
+from whatif.extras import install_command
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import (
     SERIES_STYLES,
@@ -261,7 +262,7 @@ def test_error_without_matplotlib_names_the_extra(whatif_main, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, err = whatif_main("run", "jacobi2d", "-o", "x.png")
     assert code == 2
-    assert err.endswith("whatif: pictures need matplotlib: pip install 'whatif[report]'\n")
+    assert err.endswith(f"whatif: pictures need matplotlib: {install_command('report')}\n")
 
 
 RANKS = "application.rank_count"

@@ -26,6 +26,7 @@ from tests.tui.test_serve import PATIENCE, browsed, chromium, opened
 from whatif.cli.report import command
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import file_axes, grid_of, parse_option
+from whatif.extras import install_command
 from whatif.reporting import contents as findings
 from whatif.reporting import sections as report_sections
 from whatif.reporting.html_page import report_command, report_html
@@ -307,7 +308,7 @@ def test_without_its_libraries_the_extra_is_named(whatif_main, monkeypatch, modu
     code, _, err = whatif_main("report", "jacobi2d", "-o", "r.html")
     assert code == 2
     assert words in err
-    assert "pip install 'whatif[report]'" in err
+    assert install_command("report") in err
 
 
 @browsed

@@ -21,6 +21,7 @@ from tests.studies.procurement.studies_at_hand import BIDS, SUMMIT, study_file
 from tests.studies.procurement.test_study import SIX, throughput
 from tests.tui.test_serve import PATIENCE, browsed, chromium, opened
 from whatif.errors import UsageError
+from whatif.extras import install_command
 from whatif.reporting.pdf import pdf_of
 from whatif.reporting.study_page import study_html
 from whatif.units import CARBON, JOULE, MONEY, SECOND, WATT, format_quantity
@@ -242,7 +243,7 @@ def test_without_its_library_a_pdf_names_the_extra_and_the_browser(tmp_path, wha
     study_file(tmp_path)
     code, _, err = whatif_main("study", "study.toml", "-o", "page.pdf")
     assert code == 2
-    assert "a PDF needs WeasyPrint: pip install 'whatif[pdf]'" in err
+    assert f"a PDF needs WeasyPrint: {install_command('pdf')} (" in err
     assert "or write FILE.html and print it from a browser" in err
     assert not (tmp_path / "page.pdf").exists()
 

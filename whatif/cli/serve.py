@@ -16,6 +16,7 @@ import click
 from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, scenario_options
 from whatif.errors import UsageError
+from whatif.extras import install_command
 
 _LOCAL: Final = "127.0.0.1"
 _TEMPLATES: Final = Path(__file__).with_name("templates")
@@ -101,7 +102,7 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
         from aiohttp import web
         from textual_serve.server import Server
     except ModuleNotFoundError:
-        raise UsageError("`whatif serve` needs textual-serve: install whatif[serve]") from None
+        raise UsageError(f"`whatif serve` needs textual-serve: {install_command('serve')}") from None
 
     host, port = listener.getsockname()[:2]
     token = secrets.token_urlsafe(24)

@@ -26,6 +26,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from whatif.errors import UsageError, WhatifError
+from whatif.extras import install_command
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -239,4 +240,4 @@ def _pass_on(outcome: Future[Any], future: Any) -> None:
 
 
 def _needs_extra() -> UsageError:
-    return UsageError("a cluster needs dask.distributed: pip install 'whatif[cluster]'")
+    return UsageError(f"a cluster needs dask.distributed: {install_command('cluster')}")

@@ -20,6 +20,7 @@ from whatif.core.sweep import is_machine
 from whatif.core.term import Program
 from whatif.core.uncertainty import Bands, Sampling, bands_of, joined_bands
 from whatif.errors import InvalidFileError, UsageError
+from whatif.extras import install_command
 from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable, plotted
 from whatif.schema.parameters import worst
@@ -125,7 +126,7 @@ class Result(Presentable):
         try:
             import xarray
         except ImportError:
-            raise UsageError("to_xarray needs xarray: pip install 'whatif[xarray]'") from None
+            raise UsageError(f"to_xarray needs xarray: {install_command('xarray')}") from None
         names = [next(iter(axis.parameters)) for axis in self.grid.axes]
         coordinates = {
             path: (name, values)

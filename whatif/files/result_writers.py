@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from whatif.atomic import atomic_file
 from whatif.core.result import Result
 from whatif.errors import UsageError
+from whatif.extras import install_command
 from whatif.table import Column, Table
 from whatif.table_writers import column_rows, csv_rows, markdown_rows
 from whatif.units import SECOND, Dimension, format_quantity
@@ -161,7 +162,7 @@ def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
-        raise UsageError("Parquet needs pyarrow: pip install 'whatif[parquet]'") from None
+        raise UsageError(f"Parquet needs pyarrow: {install_command('parquet')}") from None
     first, results = _peek(results)
     columns = first.table().columns
     schema = pa.schema(

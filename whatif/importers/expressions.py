@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from whatif.errors import UsageError
+from whatif.extras import install_command
 
 MOST_LETTERS: Final = 500
 """Letters of an expression of a user."""
@@ -24,7 +25,7 @@ def user_expression(text: str) -> Any:
     try:
         import re2
     except ImportError:
-        raise UsageError("patterns of your own need RE2: pip install 'whatif[logs]'") from None
+        raise UsageError(f"patterns of your own need RE2: {install_command('logs')}") from None
     if len(text) > MOST_LETTERS:
         raise ValueError(f"longer than {MOST_LETTERS} letters")
     options = re2.Options()

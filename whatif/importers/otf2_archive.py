@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from whatif.errors import InvalidFileError
+from whatif.extras import install_command
 from whatif.importers.operations import sequential_trace
 from whatif.importers.otf2_events import Read
 from whatif.importers.text import refuse
@@ -51,7 +52,7 @@ def read_otf2(path: Path) -> Trace:
     if anchor is None:
         raise refuse(shown_path(path), f"no anchor file of an OTF2 archive (`traces{SUFFIX}`)")
     if importlib.util.find_spec("otf2") is None:
-        raise refuse(shown_path(path), "reading OTF2 needs the package `otf2`: python -m pip install 'whatif[otf2]'")
+        raise refuse(shown_path(path), f"reading OTF2 needs the package `otf2`: {install_command('otf2')}")
     ranks, members, calls, warnings = _read_in_worker(anchor)
     notes = {"tool": "OTF2", "file": shown_path(anchor)}
     return sequential_trace(ranks, members, calls, notes, warnings)

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.errors import UsageError
+from whatif.extras import install_command
 from whatif.importers.measurements import measurements
 from whatif.importers.rows import row_table
 from whatif.table import Table
@@ -27,7 +28,6 @@ _RESULT: Final = '{"library"'
 RANK_COUNTS: Final = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 """Environment variables in which MPI launchers pass each rank the number of ranks."""
 _CALIBRATION: Final = {"test": None, "message_size": BYTE, "time": SECOND}
-_NO_MPI4PY: Final = "mpi4py is not installed (`pip install 'whatif[mpi]'`)"
 _PATIENCE: Final = 60.0
 """Seconds that a launcher may take beyond the time of the messages."""
 
@@ -76,6 +76,10 @@ class Messages:
         return measurements(columns, {"tool": "whatif measure"})
 
 
+def _no_mpi4py() -> str:
+    return f"mpi4py is not installed (`{install_command('mpi')}`)"
+
+
 def rank_count(environment: Mapping[str, str]) -> int:
     """Ranks that a launcher of MPI has started this program with; 1 without a launcher."""
     return max(
@@ -94,7 +98,7 @@ def messages_of_ranks(launcher: str | None, seconds: float) -> tuple[Messages | 
     if launcher is not None:
         raise UsageError(f"--launcher {launcher}: the program runs in {count} ranks of MPI already")
     if importlib.util.find_spec("mpi4py") is None:
-        raise UsageError(f"started in {count} ranks of MPI, but {_NO_MPI4PY}; start it without the launcher")
+        raise UsageError(f"started in {count} ranks of MPI, but {_no_mpi4py()}; start it without the launcher")
     from whatif.measuring.mpi_ranks import measure, unbind
 
     found = measure(seconds)
@@ -117,7 +121,7 @@ def _launched(launcher: str | None, seconds: float) -> tuple[Messages | None, st
 
 def _missing(words: Sequence[str]) -> str:
     if importlib.util.find_spec("mpi4py") is None:
-        return _NO_MPI4PY
+        return _no_mpi4py()
     return "" if words and shutil.which(words[0]) else f"`{words[0] if words else ''}` is not installed"
 
 

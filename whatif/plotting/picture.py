@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from whatif.atomic import atomic_file
 from whatif.errors import UsageError
+from whatif.extras import install_command
 from whatif.limits import PICTURES
 from whatif.plotting.axis_view import axes_of, points_of
 from whatif.plotting.bars import BarChart
@@ -60,7 +61,7 @@ def check_library() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise UsageError("pictures need matplotlib: pip install 'whatif[report]'") from None
+        raise UsageError(f"pictures need matplotlib: {install_command('report')}") from None
 
 
 def write_picture(description: Drawable, path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from whatif.errors import UsageError
+from whatif.extras import install_command
 from whatif.plotting.picture_style import LIGHT
 
 _VARIABLE: Final = re.compile(r"var\(--([a-z0-9-]+)\)")
@@ -19,7 +20,7 @@ def check_pdf() -> None:
     except (ImportError, OSError) as problem:
         # WeasyPrint raises OSError if Pango is missing.
         raise UsageError(
-            f"a PDF needs WeasyPrint: pip install 'whatif[pdf]' ({str(problem).splitlines()[0]}); "
+            f"a PDF needs WeasyPrint: {install_command('pdf')} ({str(problem).splitlines()[0]}); "
             "or write FILE.html and print it from a browser"
         ) from None
 

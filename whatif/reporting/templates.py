@@ -17,6 +17,7 @@ import numpy as np
 
 from whatif import __version__
 from whatif.errors import UsageError
+from whatif.extras import install_command
 from whatif.plotting.picture import check_library, colour_variables
 from whatif.visible_text import visible
 
@@ -30,7 +31,7 @@ def check_libraries() -> None:
     try:
         import jinja2  # noqa: F401
     except ImportError:
-        raise UsageError("reports need Jinja2: pip install 'whatif[report]'") from None
+        raise UsageError(f"reports need Jinja2: {install_command('report')}") from None
 
 
 def rendered(template: str, parts: Mapping[str, Any]) -> str:
