@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 
 def install_command(extra: str) -> str:
-    """Command that installs the packages of an extra beside this program.
+    """Command that installs the packages of an extra in the environment of this program.
 
     It names packages, not `whatif[EXTRA]`: an index may have another project of that name.
     """

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
+from whatif.errors import UsageError, did_you_mean
+from whatif.paths import is_file
 from whatif.plugins import Verb
 
 
 class LazyGroup(click.Group):
-    """Group with the commands of `verbs`, imported when they are used, besides those that are added to it."""
+    """Group with the commands of `verbs`, imported when they are used, besides those that are added to it.
 
-    def __init__(self, *arguments: Any, verbs: Mapping[str, Verb], title: str = "Commands", **options: Any) -> None:
+    `hints` are what to write in place of words that are no commands.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        verbs: Mapping[str, Verb] = {},
+        title: str = "Commands",
+        hints: Mapping[str, str] = {},
+        **options: Any,
+    ) -> None:
         super().__init__(*arguments, **options)
         self.verbs = verbs
         self.title = title
+        self.hints = hints
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the verbs in their order, then those of added commands."""
@@ -29,6 +43,22 @@ class LazyGroup(click.Group):
             return super().get_command(ctx, cmd_name)
         command: click.Command = importlib.import_module(self.verbs[cmd_name].module).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Command that the first argument names; raise `UsageError` for another word, with what may be meant."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing and not name.startswith("-"):
+            raise UsageError(self._unknown(ctx, name))
+        return super().resolve_command(ctx, args)
+
+    def _unknown(self, ctx: click.Context, name: str) -> str:
+        known, words = self.list_commands(ctx), self.title.removesuffix("s").lower()
+        if is_file(Path(name)):
+            return f"a {words} comes first, then `{name}`: {', '.join(known)}"
+        hint = self.hints.get(name) or did_you_mean(name, known) or f"; known: {', '.join(known)}"
+        return f"no {words} `{name}`{hint}"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the names with their help, without importing the verbs."""

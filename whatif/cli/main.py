@@ -54,6 +54,14 @@ VERBS: Final[dict[str, Verb]] = {
     **registered_verbs(),
 }
 
+_PICTURES: Final = ("roofline", "messages", "placement", "domains", "timeline")
+_HINTS: Final = {
+    "help": "; see `whatif --help`, `whatif VERB --help`",
+    "sweep": "; write `whatif run SCENARIO --sweep PATH=RANGE`",
+    "plot": "; write `whatif run SCENARIO --plot`",
+    **{name: f"; write `whatif show {name} SCENARIO`" for name in _PICTURES},
+}
+"""What to write in place of words that are no verbs."""
 EPILOG: Final = (
     "SCENARIO is a path or the name of a shipped scenario, such as jacobi2d. Data goes to stdout, notes to stderr. "
     "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 infeasible point, 5 results differ, or errors are too large, "
@@ -76,6 +84,7 @@ class Program(LazyGroup):
     cls=Program,
     verbs=VERBS,
     title="Verbs",
+    hints=_HINTS,
     invoke_without_command=True,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.options import parse_sets, scenario_options
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
@@ -13,7 +14,7 @@ from whatif.errors import UsageError
 phase_option = click.option("--phase", metavar="NAME", help="Phase; by default the first one that sends messages.")
 
 
-@click.group("show")
+@click.group("show", cls=LazyGroup)
 def command() -> None:
     """Show one side of a scenario as a table, on the terminal (--plot) or as a picture (-o FILE.svg, .png, .pdf)."""
 
