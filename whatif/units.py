@@ -110,7 +110,8 @@ _MEANT = {
     "K": "k", "KB": "kB or KiB", "sec": "s", "byte": "B", "bytes": "B", "bits": "bit", "mB": "MB",
     "Gbps": "Gbit/s", "Mbps": "Mbit/s", "GBps": "GB/s", "MBps": "MB/s", "FLOP": "flop", "flops": "flop/s",
     "FLOPS": "flop/s", "Gflops": "Gflop/s", "Tflops": "Tflop/s", "GFLOPS": "Gflop/s", "TFLOPS": "Tflop/s",
-    "Gb/s": "Gbit/s or GB/s", "ops": "op",
+    "Gb/s": "Gbit/s or GB/s", "ops": "op", "MF": "Mflop", "GF": "Gflop", "TF": "Tflop", "PF": "Pflop", "EF": "Eflop",
+    "$": "USD", "k$": "kUSD", "M$": "MUSD", "€": "EUR", "k€": "kEUR", "M€": "MEUR",
 }  # fmt: skip
 
 UNSIGNED = r"(?:[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -151,6 +152,10 @@ def parse_unit(text: str) -> tuple[Dimension, float]:
 def _unknown_unit(word: str, text: str) -> str:
     if not word:
         return "missing unit next to `/` or `*`"
+    if re.match(r",\d", word):
+        return "a decimal mark is a point, not a comma"
+    if (money := word.removeprefix("million ")) != word:
+        return f"unknown unit `{word}`; did you mean M{money}?"
     if word not in _MEANT and (same := _in_other_case(word)):
         return f"unknown unit `{word}`; did you mean {' or '.join(f'`{_in_case(text, unit)}`' for unit in same)}?"
     meant = _MEANT.get(word) or " or ".join(difflib.get_close_matches(word, UNITS, n=2, cutoff=0.5))

@@ -233,6 +233,59 @@ sustained_fraction = 0
     assert "`0` is not allowed; it must be greater than 0 and at most 1" in err
 
 
+def test_a_machine_in_other_words_is_answered_with_the_keys(whatif_main, tmp_path):
+    text = """name = "M"
+node_count = 4
+[node]
+sockets = 2
+gpus = 4
+gpu = "h100-sxm5-80gb"
+[network]
+inter_node = "infiniband-400"
+nics = 4
+"""
+    (tmp_path / "mine.toml").write_text(text)
+    code, _, err = whatif_main("check", "mine.toml")
+    assert code == 3
+    assert "`sockets`: unknown key; did you mean `socket_count`?" in err
+    assert "`gpus`: unknown key; did you mean `gpu_count`?" in err
+    assert "`nics`: unknown key; did you mean `port_count`?" in err
+    assert 'node.gpu: must be a table, or a part (`whatif list parts`): `gpu.extends = "h100-sxm5-80gb"`' in err
+    assert '`inter_node.extends = "infiniband-400"`' in err
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run", "mine.toml"), ("diff", "mine.toml", "summit.toml"), ("open", "mine.toml")]
+)
+def test_a_platform_in_place_of_a_scenario_is_told_how_to_use_it(whatif_main, tmp_path, arguments):
+    (tmp_path / "mine.toml").write_text('extends = "summit"\nname = "Mine"\n[node]\ngpu_count = 4\n')
+    code, out, err = whatif_main(*arguments)
+    assert (code, out) == (3, "")
+    assert "is a platform, not a scenario: `whatif run SCENARIO --platform mine.toml` uses it" in err
+
+
+def test_an_empty_platform_is_blamed_itself(whatif_main, tmp_path):
+    (tmp_path / "empty.toml").write_text("")
+    code, out, err = whatif_main("run", "jacobi2d", "--platform", "empty.toml")
+    assert (code, out) == (3, "")
+    assert err.startswith("whatif: empty.toml: is empty; `whatif new NAME --gpu GPU` writes a machine")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "jacobi2d", "--sweep", "rank_count=6, 12"),
+        ("run", "jacobi2d", "--set", "rank_count=6"),
+        ("seek", "jacobi2d", "--vary", "rank_count", "--target", "iteration_time <= 5 ms"),
+    ],
+)
+def test_a_parameter_without_its_table_is_found(whatif_main, arguments):
+    code, out, err = whatif_main(*arguments)
+    assert code in (2, 3)
+    assert out == ""
+    assert err.rstrip().endswith("did you mean `application.rank_count`?")
+
+
 def test_all_errors_of_a_file_are_reported_at_once(whatif_main, tmp_path):
     text = HEAD.replace('"8 B"', '"8 Gb"').replace("rank_count = 16", "rank_cuont = 16").replace('"3 us"', "3")
     (tmp_path / "s.toml").write_text(text)

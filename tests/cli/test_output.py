@@ -77,6 +77,11 @@ def test_answers_of_a_sweep_on_stderr_and_in_json(whatif_main):
     assert "answers" not in json.loads(whatif_main("run", "minife", "--point", "--format", "json")[1])
 
 
+def test_a_misspelt_file_is_told_the_one_next_to_it(whatif_main, tmp_path):
+    (tmp_path / "stencil.toml").write_text('extends = "jacobi2d"\n')
+    assert whatif_main("run", "stencil.tml")[2].endswith("did you mean `stencil.toml`?\n")
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

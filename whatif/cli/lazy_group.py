@@ -17,7 +17,7 @@ from whatif.plugins import Verb
 class LazyGroup(click.Group):
     """Group with the commands of `verbs`, imported when they are used, besides those that are added to it.
 
-    `hints` are what to write in place of words that are no commands.
+    `hints` is the advice for words that are no commands.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class LazyGroup(click.Group):
 
     def _unknown(self, ctx: click.Context, name: str) -> str:
         known, words = self.list_commands(ctx), self.title.removesuffix("s").lower()
-        if is_file(Path(name)):
+        if Path(name).suffix or is_file(Path(name)):
             return f"a {words} comes first, then `{name}`: {', '.join(known)}"
         hint = self.hints.get(name) or did_you_mean(name, known) or f"; known: {', '.join(known)}"
         return f"no {words} `{name}`{hint}"

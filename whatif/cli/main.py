@@ -61,7 +61,7 @@ _HINTS: Final = {
     "plot": "; write `whatif run SCENARIO --plot`",
     **{name: f"; write `whatif show {name} SCENARIO`" for name in _PICTURES},
 }
-"""What to write in place of words that are no verbs."""
+"""Advice for words that are no verbs."""
 EPILOG: Final = (
     "SCENARIO is a path or the name of a shipped scenario, such as jacobi2d. Data goes to stdout, notes to stderr. "
     "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 infeasible point, 5 results differ, or errors are too large, "

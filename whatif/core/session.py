@@ -16,7 +16,7 @@ from whatif.core.result import Result, result_of, run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER, file_axes, grid_of, parse_axis, swept_parameter
 from whatif.core.term import Program
-from whatif.errors import UsageError, WhatifError, did_you_mean
+from whatif.errors import UsageError, WhatifError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.schema.distributions import Uncertain
 from whatif.schema.expressions import Expression
@@ -155,7 +155,7 @@ class Session:
     def parameter(self, path: str) -> Parameter:
         """A parameter by path; raise `UsageError` for an unknown one."""
         if path not in self.program.parameters:
-            raise UsageError(f"`{path}`: no such parameter{did_you_mean(path, self.program.parameters)}")
+            raise self.program.no_parameter(path)
         return self.program.parameters[path]
 
     def edit(self, path: str, text: str) -> Session:

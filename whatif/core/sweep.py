@@ -17,8 +17,8 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.explain_errors import known_keys
 from whatif.schema.fields import QuantityField
 from whatif.schema.parameters import Parameter
-from whatif.schema.parts import KINDS
 from whatif.schema.scenario_spec import ScenarioSpec
+from whatif.schema.shipped import KINDS
 
 if TYPE_CHECKING:
     from whatif.core.scenario import Scenario
@@ -112,9 +112,7 @@ def swept_parameter(path: str, program: Program) -> Parameter | None:
     if parameter is None and may_be_stated(path, program):
         raise UsageError(f"`{path}` is not stated in this scenario; give it a value first with --set {path}=VALUE")
     if parameter is None:
-        raise UsageError(
-            f"`{path}`: no such parameter{did_you_mean(path, program.parameters)}; see `whatif list parameters`"
-        )
+        raise program.no_parameter(path)
     if parameter.structural and not parameter.choices and parameter.path != "application.grid.mapping_file":
         raise UsageError(f"`{path}`: no result depends on this text")
     if not parameter.structural and path not in program.reached:

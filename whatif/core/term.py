@@ -177,6 +177,12 @@ class Program:
         """Paths of the parameters that a term depends on."""
         return self._parameters_of([name])
 
+    def no_parameter(self, path: str) -> UsageError:
+        """Error for a path that is no parameter, with those that may be meant: with its last key, or like it."""
+        ends = [known for known in self.parameters if known.endswith(f".{path.rpartition('.')[2]}")]
+        hint = did_you_mean(ends[0], ends[:1]) if len(ends) == 1 else did_you_mean(path, self.parameters)
+        return UsageError(f"`{path}`: no such parameter{hint or '; see `whatif list parameters SCENARIO`'}")
+
     def downstream(self, path: str) -> list[str]:
         """Terms that depend on a parameter, in the order of evaluation."""
         changed = {path}

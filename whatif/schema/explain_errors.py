@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from whatif.errors import did_you_mean
 from whatif.schema.fields import KEY_PATTERN, KEY_RULE, LINK_END_PATTERN
+from whatif.schema.shipped import KINDS
 from whatif.schema.toml import KeyPath, dotted, walk
 
 _PLAIN = {
@@ -22,6 +23,24 @@ _PLAIN = {
     "model_attributes_type": "must be a table",
     "list_type": "must be a list",
 }
+_TABLE_ERRORS = ("dict_type", "model_type", "model_attributes_type")
+_OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "bandwidth": ("dram_bandwidth", "memory_bandwidth", "inter_node"),
+    "cores": ("core_count",),
+    "fp32": ("peak_single_rate",),
+    "fp64": ("peak_double_rate",),
+    "gpus": ("gpu_count",),
+    "iterations": ("iteration_count",),
+    "latency": ("inter_node",),
+    "memory": ("memory_size",),
+    "nics": ("port_count",),
+    "nodes": ("node_count",),
+    "ports": ("port_count",),
+    "ranks": ("rank_count",),
+    "sockets": ("socket_count",),
+    "tdp": ("power", "power_cap"),
+}
+"""Keys by other words that users write for them."""
 _PATTERNS = {KEY_PATTERN: KEY_RULE, LINK_END_PATTERN: "must be `cpu`, `gpu` or `switch` and a number, such as `gpu0`"}
 
 
@@ -46,22 +65,32 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
     """Message of an error: what is wrong, what is allowed, and what was probably meant."""
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        known = known_keys(model, document, path[:-1])
-        hint = did_you_mean(path[-1], known) or (_whole_path(document, path[0]) if len(path) == 1 else "")
-        return f"`{path[-1]}`: unknown key{hint or _listed(known)}"
+        return f"`{path[-1]}`: unknown key{_meant_key(model, document, path)}"
     if kind in ("literal_error", "union_tag_invalid"):
         return _choice_message(error, context)
     if kind == "missing":
         return _missing_message("missing key", _choices(model, document, path))
     if kind == "union_tag_not_found":
         return _missing_message("missing key `kind`", _tags(model, document, path)) + _other_tables(document, path)
+    if kind in _TABLE_ERRORS and isinstance(error["input"], str) and path[-1] in KINDS:
+        line = f'{path[-1]}.extends = "{_short(error["input"])}"'
+        return f"must be a table, or a part (`whatif list parts`): `{line}`"
     rule = _PATTERNS.get(context["pattern"]) if kind == "string_pattern_mismatch" else _PLAIN.get(kind)
     return f"`{_short(error['input'])}` {rule}" if rule else str(error["msg"])
 
 
+def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> str:
+    """Hint at the key that is meant by an unknown one, or the known ones."""
+    word, known = path[-1], known_keys(model, document, path[:-1])
+    meant = [key for key in _OTHER_WORDS.get(word.casefold(), ()) if key in known]
+    elsewhere = _whole_path(document, word) if len(path) == 1 else ""
+    return did_you_mean(meant[0] if meant else word, known) or elsewhere or _listed(known)
+
+
 def _whole_path(document: Mapping[str, Any], name: str) -> str:
     """Hint at the values of a name further down, such as `application.rank_count`; empty without any."""
-    found = [dotted(path) for path, _ in walk(document) if len(path) > 1 and path[-1] == name]
+    paths = (path for path, _ in walk(document) if len(path) > 1 and path[-1] == name and "fits" not in path)
+    found = [dotted(path) for path in paths]
     return f"; did you mean {' or '.join(f'`{path}`' for path in found[:3])}?" if found else ""
 
 

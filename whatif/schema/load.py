@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -68,9 +68,14 @@ def load_document(
     return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text))
 
 
-def _refuse_study(document: Document) -> None:
-    if kind_of(document.data) == "study":
-        message = f"is a study, not a scenario: `whatif study {document.name}` answers it"
+def _refuse_other(document: Document) -> None:
+    """Raise `InvalidFileError` for a study or a platform in place of a scenario."""
+    kind, name = kind_of(document.data), document.name
+    if kind == "study":
+        raise InvalidFileError([document.problem((), f"is a study, not a scenario: `whatif study {name}` answers it")])
+    # A scenario, too, may have nothing but `extends`.
+    if kind == "platform" and document.data.keys() != {"extends"}:
+        message = f"is a platform, not a scenario: `whatif run SCENARIO --platform {name}` uses it"
         raise InvalidFileError([document.problem((), message)])
 
 
@@ -84,7 +89,7 @@ def scenario_layers(
 ) -> Layers:
     """Layers of a scenario: the files of the platform, those of the scenario, and the overrides."""
     search = (*_folder(document), *folders)
-    _refuse_study(document)
+    _refuse_other(document)
     chain = [_normalised(item) for item in extend_chain(document, "scenarios", search)]
     stated = _stated_platform(chain)
     base: list[Layer] = []
@@ -169,6 +174,11 @@ def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]
     return whole
 
 
+_MOST_NEAR: Final = 1000
+"""Most files of a folder whose names are compared with one that does not exist."""
+_EMPTY_PLATFORM: Final = (
+    'is empty; `whatif new NAME --gpu GPU` writes a machine, `extends = "dgx_h100"` begins with a shipped one'
+)
 _EMPTY: Final = "is empty; `whatif new` writes a scenario to begin with, `whatif study --new` a study"
 
 
@@ -184,8 +194,9 @@ def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -
     found = find(name, kind, folders) if is_name(name) else None
     if found is None:
         known = names_in(folders, kind)
-        message = f"no such file or shipped name{did_you_mean(name, known)}"
-        raise InvalidFileError([Problem(name, 0, 0, "", f"{message}; shipped {kind}: {', '.join(known)}")])
+        near = [str(item) for item in islice(path.parent.glob("*.toml"), _MOST_NEAR)] if is_name(path.name) else []
+        hint = did_you_mean(name, [*near, *known]) or f"; shipped {kind}: {', '.join(known)}"
+        raise InvalidFileError([Problem(name, 0, 0, "", f"no such file or shipped name{hint}")])
     return read_document(found)
 
 
@@ -218,6 +229,8 @@ def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: 
     path = find(name, kind, folders, _identity(asking)) if is_name(name) else None
     if path is not None:
         document = read_document(path)
+        if kind == "platforms" and not document.data:
+            raise InvalidFileError([document.problem((), _EMPTY_PLATFORM)])
         if kind == "platforms" and "application" in document.data:
             raise InvalidFileError([asking.problem(at, f"`{name}` is a scenario, not a platform")])
         return document

@@ -15,22 +15,10 @@ from whatif.schema.application import RegressionPhase, StructuredGridPhase
 from whatif.schema.gpu import GPU
 from whatif.schema.network import Distance
 from whatif.schema.platform_spec import CPU, FitRecord, FittedData, Host, NVLink, PCIe, Source
-from whatif.schema.shipped import find, is_name, names_in
+from whatif.schema.shipped import KINDS, find, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document, without
 from whatif.schema.transformer import Transformer
 
-KINDS: Final[Mapping[str, str]] = {
-    "gpu": "gpu",
-    "cpu": "cpu",
-    "host": "host",
-    "host_link": "link",
-    "peer_link": "link",
-    "intra_socket": "distance",
-    "inter_socket": "distance",
-    "inter_node": "distance",
-    "transformer": "transformer",
-}
-"""Kind of part that a table of a platform can extend, by the key of the table."""
 _MODELS: Final[Mapping[str, Mapping[str, type[BaseModel]]]] = {
     "gpu": {"": GPU},
     "cpu": {"": CPU},

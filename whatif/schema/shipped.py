@@ -19,6 +19,18 @@ PLURALS: Final = {"scenario": "scenarios", "platform": "platforms", "part": "par
 MOST_FILES: Final = 500
 """Most files of one folder that are read."""
 
+KINDS: Final[Mapping[str, str]] = {
+    "gpu": "gpu",
+    "cpu": "cpu",
+    "host": "host",
+    "host_link": "link",
+    "peer_link": "link",
+    "intra_socket": "distance",
+    "inter_socket": "distance",
+    "inter_node": "distance",
+    "transformer": "transformer",
+}
+"""Kind of part that a table of a platform can extend, by the key of the table."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 

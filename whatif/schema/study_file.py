@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from whatif.errors import InvalidFileError, Problem
+from whatif.paths import is_file
 from whatif.schema.load import open_document, override_layers, validate
 from whatif.schema.removal import without_removed
 from whatif.schema.shipped import kind_of
@@ -31,9 +32,9 @@ class StudyFile:
         return self.document.folder or Path()
 
     def source(self, name: str) -> str:
-        """Path of a file next to the study if there is one, else the name itself."""
-        path = self.folder / name
-        return str(path) if path.suffix and path.is_file() else name
+        """Path of NAME or NAME.toml next to the study if there is one, else the name itself."""
+        paths = (self.folder / (name if Path(name).suffix else f"{name}.toml"), self.folder / name)
+        return next((str(path) for path in paths if is_file(path)), name)
 
     def problem(self, path: str, message: str) -> Problem:
         """Problem at a value of the study."""

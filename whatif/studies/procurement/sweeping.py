@@ -148,7 +148,7 @@ def _of_scenario(study: StudyFile, keys: list[str]) -> Parameter | None:
     program = placed(study, application, machine, Adjustment()).program
     path = ".".join(keys[at + 1 :] if keys[0] == "mix" else ("platform", *keys[at + 1 :]))
     if path not in program.parameters:
-        raise UsageError(f"`{path}`: no such parameter{did_you_mean(path, program.parameters)}")
+        raise program.no_parameter(path)
     return program.parameters[path]
 
 
