@@ -255,13 +255,30 @@ nics = 4
 
 
 @pytest.mark.parametrize(
-    "arguments", [("run", "mine.toml"), ("diff", "mine.toml", "summit.toml"), ("open", "mine.toml")]
+    "arguments", [("run", "mine.toml"), ("diff", "mine.toml", "jacobi2d"), ("explain", "mine.toml")]
 )
 def test_a_platform_in_place_of_a_scenario_is_told_how_to_use_it(whatif_main, tmp_path, arguments):
     (tmp_path / "mine.toml").write_text('extends = "summit"\nname = "Mine"\n[node]\ngpu_count = 4\n')
     code, out, err = whatif_main(*arguments)
     assert (code, out) == (3, "")
     assert "is a platform, not a scenario: `whatif run SCENARIO --platform mine.toml` uses it" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compare", "s.toml", "--platform", "summit", "--platform", "mine"),
+        ("budget", "s.toml", "--platform", "mine", "--power", "1 MW"),
+        ("run", "s.toml", "--sweep", "platform=summit, mine"),
+    ],
+)
+def test_an_invalid_platform_is_an_error_and_not_a_machine_without_an_answer(whatif_main, tmp_path, arguments):
+    (tmp_path / "s.toml").write_text('extends = "jacobi2d"\n')
+    (tmp_path / "mine.toml").write_text('extends = "summit"\n[node.gpu]\npeak_double_rate = "7 TF/s"\n')
+    code, out, err = whatif_main(*arguments)
+    assert (code, out) == (3, "")
+    assert "mine.toml:3:1: " in err
+    assert "unknown unit `TF`; did you mean Tflop?" in err
 
 
 def test_an_empty_platform_is_blamed_itself(whatif_main, tmp_path):

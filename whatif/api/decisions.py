@@ -182,6 +182,7 @@ def _opened(
         present = scenario.platform
         for platform in platforms:
             scenario = scenario.on(platform)
+            scenario.check_platform(scenario.platform)
             names[str(scenario.platform)] = None
         opened[name] = scenario.changed(scenario.overrides, present)
     return opened, list(names)

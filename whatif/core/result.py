@@ -16,7 +16,7 @@ from whatif.core.calibration_notes import model_notes
 from whatif.core.evaluate import Evaluation, Texts, evaluate
 from whatif.core.fit_range import Points, extrapolations
 from whatif.core.scenario import Scenario, structural_places, worst_grades
-from whatif.core.sweep import is_machine
+from whatif.core.sweep import PLATFORM_PARAMETER, is_machine
 from whatif.core.term import Program
 from whatif.core.uncertainty import Bands, Sampling, bands_of, joined_bands
 from whatif.errors import InvalidFileError, UsageError
@@ -268,7 +268,7 @@ def _run_structural(scenario: Scenario, grid: Grid, sampling: Sampling | None) -
         try:
             program = scenario.program_at(structural)
         except InvalidFileError as problem:
-            reason[where] = unfit(problem, structural)
+            reason[where] = unfit(scenario, problem, structural)
             failed = problem
             continue
         _refuse_missing(program, part, structural)
@@ -324,10 +324,11 @@ def _dimensions(programs: Sequence[Program]) -> dict[str, Dimension]:
     return found
 
 
-def unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
+def unfit(scenario: Scenario, problem: InvalidFileError, structural: Mapping[str, str]) -> str:
     """Reason why a scenario does not fit a platform of a sweep; an error for any other invalid choice."""
     if not any(map(is_machine, structural)) or any(is_machine(item.key) for item in problem.problems):
         raise problem
+    scenario.check_platform(structural.get(PLATFORM_PARAMETER))
     return problem.problems[0].message
 
 

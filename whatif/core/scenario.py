@@ -18,7 +18,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER, structural_points
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InvalidFileError, WhatifError
-from whatif.schema.load import Loaded, load_document, open_document
+from whatif.schema.load import Loaded, load_document, load_platform, open_document
 from whatif.schema.parameters import worst
 from whatif.schema.phase_edits import PhaseEdit, edited, on_disk, rebased
 from whatif.schema.relative import absolute_overrides, is_relative
@@ -208,6 +208,12 @@ class Scenario:
         """Loaded file with overrides, some relative to the values without them."""
         load = partial(load_document, self.document, platform=platform, folders=self.folders, built=self.built)
         return load(overrides=absolute_overrides(overrides, lambda others: load(overrides=others)))
+
+    def check_platform(self, name: str | None) -> None:
+        """Raise `InvalidFileError` for a platform that does not exist or is invalid, whatever the scenario."""
+        if name is not None and name not in self.built:
+            own = () if self.document.folder is None else (self.document.folder,)
+            load_platform(name, (*own, *self.folders))
 
     def absolute(self) -> Scenario:
         """Same scenario without overrides that are relative to present values, such as `x2`."""

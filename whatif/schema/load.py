@@ -195,7 +195,7 @@ def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -
     if found is None:
         known = names_in(folders, kind)
         near = [str(item) for item in islice(path.parent.glob("*.toml"), _MOST_NEAR)] if is_name(path.name) else []
-        hint = did_you_mean(name, [*near, *known]) or f"; shipped {kind}: {', '.join(known)}"
+        hint = did_you_mean(name, [*near, *known]) or f"; known: {', '.join(known)}"
         raise InvalidFileError([Problem(name, 0, 0, "", f"no such file or shipped name{hint}")])
     return read_document(found)
 

@@ -75,8 +75,8 @@ class Offers(StudyResult):
 
     def obstacle(self) -> str:
         """Reason why no platform has an offer."""
-        failed = all(offer.reason for offer in self.items)
-        return "infeasible: no machine has an answer within the budget" if failed else ""
+        reasons = dict.fromkeys(offer.reason for offer in self.items)
+        return "" if "" in reasons else f"no machine has an answer within the budget: {next(iter(reasons), '')}"
 
 
 def budget_study(
@@ -165,7 +165,8 @@ def _missing(program: Program, limits: Mapping[str, Quantity]) -> str:
         lacking |= {} if f"{PRICE}.lifetime" in program.parameters else {f"{PRICE}.lifetime": None}
     if "capital" in limits and not _known(program, node_capital(program.terms)):
         lacking |= {node_capital(program.terms): None}
-    return f"not stated: {', '.join(lacking)}" if lacking else ""
+    advice = "give values in the file of the platform, or with --set PATH=VALUE"
+    return f"not stated: {', '.join(lacking)}; {advice}" if lacking else ""
 
 
 def _known(program: Program, reference: str) -> bool:

@@ -166,13 +166,13 @@ def combinations(scenario: Scenario, varied: Iterable[Varied]) -> Iterator[Combi
         try:
             yield Combination(choices, scenario.program_at(choices))
         except InvalidFileError as problem:
-            yield Combination(choices, None, _why_not(problem, choices))
+            yield Combination(choices, None, _why_not(scenario, problem, choices))
 
 
-def _why_not(problem: InvalidFileError, choices: Mapping[str, str]) -> str:
+def _why_not(scenario: Scenario, problem: InvalidFileError, choices: Mapping[str, str]) -> str:
     """Reason why a combination does not compile; raise `InvalidFileError` for an unknown platform."""
     if any(is_machine(path) for path in choices):
-        return unfit(problem, choices)
+        return unfit(scenario, problem, choices)
     return problem.problems[0].message
 
 

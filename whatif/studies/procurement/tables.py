@@ -240,8 +240,23 @@ def recommendation(found: Study) -> Iterator[str]:
     for other in found.able[1:]:
         ratio = found.scores[best][0] / found.scores[other][0] - 1
         yield f"{best} is {ratio:.1%} ahead of {other}"
-    amounts = [("price", its.capital[0]), ("cost over the lifetime", its.ownership[0])]
-    words = [f"{name} {format_quantity(float(value), found.prices.dimension)}" for name, value in amounts
-             if math.isfinite(value)]  # fmt: skip
-    if words:
-        yield f"{best}: {', '.join(words)}, {format_quantity(float(its.power[0]), WATT)}"
+    yield from _amounts(found, best)
+    yield from _unknown_powers(found)
+
+
+def _amounts(found: Study, bid: str) -> Iterator[str]:
+    """Price, cost over the lifetime and power of a bid, those that are known."""
+    its, money = found.bids[bid], found.prices.dimension
+    amounts = (("price", its.capital[0], money), ("cost over the lifetime", its.ownership[0], money),
+               ("power", its.power[0], WATT))  # fmt: skip
+    known = [f"{name} {format_quantity(float(value), unit)}" for name, value, unit in amounts if math.isfinite(value)]
+    if known:
+        yield f"{bid}: {', '.join(known)}"
+
+
+def _unknown_powers(found: Study) -> Iterator[str]:
+    """Bids whose power is not known, with the values that their platforms lack."""
+    for bid in found.bids:
+        lacking = dict.fromkeys(path for job in found.jobs.of(bid).values() for path in job.unknown)
+        if lacking:
+            yield f"{bid}: power and its cost are not known, as the platform does not state {', '.join(lacking)}"
