@@ -15,6 +15,8 @@ from whatif.schema.parameters import worst
 
 _LARGE_SHARE: Final = 0.2
 """Least share of added time that is noted."""
+UNCORRECTED: Final = "as the models give it; bands also correct their mean errors at measured runs"
+"""Remark on values with the mean error of their models, which bands are without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,7 @@ class Tally:
         if self.unanswered:
             notes.append(f"warning: {self.unanswered / grid.size:.1%} of the samples have no answer and do not count")
         if self.outside:
-            names = ", ".join(self.outside)
-            notes.append(f"{names}: outside of the bands, which contain the mean errors of the models")
+            notes.append(f"{', '.join(self.outside)}: outside of the bands: {UNCORRECTED}")
         if any(axis.structural for axis in grid.axes):
             notes.append(f"lowest grade over all of them: {worst(self.grades)}")
         if 0 < self.infeasible < grid.size:

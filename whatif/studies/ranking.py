@@ -17,6 +17,7 @@ import numpy as np
 from whatif.axes import Grid
 from whatif.core.answer_words import gain
 from whatif.core.result import array_of, run_whole
+from whatif.core.result_summary import UNCORRECTED
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling, result_samples, shared_keys
 from whatif.errors import UsageError, WhatifError
@@ -31,7 +32,7 @@ from whatif.units import SECOND, Dimension, Quantity, format_quantity
 BESIDE: Final = ("total_energy", "total_cost")
 """Results reported in addition to the one that platforms are ranked by."""
 _ALIKE: Final = 1.1
-"""Factor within which a reference is that of the prediction."""
+"""Factor within which a reference is that of the prediction, and a merit the median of its band."""
 RankingView = Literal["ranking", "commitment"]
 
 
@@ -164,7 +165,10 @@ class Ranking(StudyResult):
                 yield from (f"warning: {name} on {standing.platform}: {text}" for text in score.extrapolated)
         assumed = [its.platform for its in self.standings if "assumed" in {item.grade for item in its.answers.values()}]
         if assumed:
-            yield f"{', '.join(assumed)}: rest on assumed values"
+            yield f"assumed values: {', '.join(assumed)}"
+        banded = ((its.platform, its.merit, its.chances.merits) for its in self.feasible if its.chances is not None)
+        if apart := [name for name, merit, (_, median, _) in banded if not 1 / _ALIKE <= merit / median <= _ALIKE]:
+            yield f"merit of {', '.join(apart)}: {UNCORRECTED}"
         yield from self._biases()
 
     def _biases(self) -> Iterator[str]:

@@ -111,7 +111,7 @@ class Planner:
         fixed = [item.phase for item in program.phases if cells.isdisjoint(program.inputs_of(item.term))]
         return (
             *lines,
-            *([f"not scaled: {', '.join(fixed)}"] * bool(fixed)),
+            *([f"the same at all numbers of ranks: {', '.join(fixed)}"] * bool(fixed)),
         )
 
     @property

@@ -126,6 +126,12 @@ def pieces_at(context: Context, phase: str, distance: str) -> tuple[str, str]:
     return used, note
 
 
+def _peer_link(context: Context) -> str:
+    """Advice for messages between GPUs without links of their own."""
+    node = context.scenario.platform.node
+    return "" if node.gpu is None or node.peer_link is not None else "; state node.peer_link for those between GPUs"
+
+
 def parameters_at(context: Context, phase: str, model: str, distance: str) -> tuple[str, str, str]:
     """Distance and table of the parameters that apply, with a note if they are not the stated ones."""
     network, platform = context.scenario.platform.network, context.scenario.platform.name
@@ -133,7 +139,7 @@ def parameters_at(context: Context, phase: str, model: str, distance: str) -> tu
     used = next(item for item in farther if getattr(network, item) is not None)
     notes = []
     if used != distance:
-        notes.append(f"{platform} has no {distance} parameters: those of {used} are applied")
+        notes.append(f"{platform} has no {distance} parameters: those of {used} are applied{_peer_link(context)}")
     parameters: Distance = getattr(network, used)
     table = PARAMETER_TABLES[model]
     if getattr(parameters, table) is None:
