@@ -343,6 +343,8 @@ def test_explain_of_every_result_and_phase(good):
     deep, shallow = good("explain", "jacobi2d"), good("explain", "jacobi2d", "--depth", "1")
     assert len(shallow) < len(deep) / 5
     assert deep.startswith("iteration.time: ")
+    assert good("explain", "jacobi2d", "iteration_time").startswith(deep[:60])
+    assert len(good("explain", "jacobi2d", "iteration_time")) > 3 * len(deep)
 
 
 def test_list(good):

@@ -11,6 +11,7 @@ import pytest
 from tests.message_times import BANDWIDTHS, KINDS, LATENCIES, LIMITS, SIZES, place, postal_times, shared, table
 from whatif.errors import UsageError
 from whatif.fitting.message_parameters import PROTOCOLS, fit_network
+from whatif.fitting.points import choose
 from whatif.fitting.protocols import find_limits
 from whatif.importers.measurements import UNKNOWN_PAIRS, measurements
 from whatif.importers.osu import parse_osu
@@ -269,9 +270,18 @@ def test_the_recommendation_gives_its_reason(model, message):
     assert unsaid.recommendation == "postal: no pair_count was given"
 
 
-def test_a_segmentation_tells_its_best_lines_beside_the_limits():
-    from whatif.fitting.points import choose
+def test_limits_that_miss_are_dropped_for_lines_that_fit():
+    """0 B takes less than the line of short messages, and long ones begin without a jump."""
+    text = """0 2.10 1 2.35 2 2.34 4 2.36 8 2.35 16 2.36 32 2.37 64 2.40 128 2.44 256 2.81 512 2.88 1024 3.02
+        2048 3.37 4096 4.10 8192 5.20 16384 7.90 32768 8.95 65536 9.80 131072 11.1 262144 13.7 524288 19.0
+        1048576 29.9 2097152 51.6 4194304 95.1"""
+    sizes, times = np.array(text.split(), dtype=float).reshape(-1, 2).T
+    found, *_ = find_limits(choose(table(sizes, 1e-6 * times)).points)
+    assert found.limits == (128.0, 16384.0)
+    assert found.error < 0.03
 
+
+def test_a_segmentation_tells_its_best_lines_beside_the_limits():
     tried = find_limits(choose(table(SIZES, postal_times(SIZES))).points)
     assert [segmentation.kind for segmentation in tried[:2]] == ["found", "lines"]
     assert tried[1].limits == LIMITS

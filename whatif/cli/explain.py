@@ -16,21 +16,29 @@ from whatif.visible_text import visible
 if TYPE_CHECKING:
     from whatif.core.derivation import TermExplanation
 
+_LEVELS: Final = 3
+_DEEPER: Final = "the first levels; `whatif explain {} PHASE` shows all of one phase, --depth N more of the whole"
 FORMATS: Final = ("table", "json", "markdown", "latex")
 
 
 @click.command("explain")
 @scenario_options
-@click.argument("term", default="iteration_time")
-@click.option("--depth", type=click.IntRange(0), metavar="N", help="Number of levels to show below TERM.")
+@click.argument("term", required=False)
+@click.option(
+    "--depth",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Number of levels to show below TERM; without TERM 3, else all.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write to this file (.txt, .json, .md, .tex).")  # fmt: skip
 @click.option("--format", "file_format", type=click.Choice(FORMATS),
               help="Output format; by default that of the file name, else table: the tree as text. The list in LaTeX "
                    "needs the package amsmath.")  # fmt: skip
 def command(
-    scenario: str, term: str, overrides: tuple[str, ...], output: Path | None, file_format: str | None, **options: Any
-) -> None:
+    scenario: str, term: str | None, overrides: tuple[str, ...], output: Path | None, file_format: str | None,
+    depth: int | None, **options: Any,
+) -> None:  # fmt: skip
     """Explain TERM (iteration_time) of SCENARIO, a result, phase, term or parameter: equation, inputs, sources, share
     of the iteration."""
     from whatif.api.evaluation import explain
@@ -38,10 +46,14 @@ def command(
     if output is not None and output.suffix.lower() in PICTURES:
         raise UsageError(f"{output}: an explanation has no picture")
     target = Output.of(file_format, output, formats=FORMATS)
-    explanation = explain(scenario, term, overrides=overrides_of(overrides), **options)
+    cut = depth is None and term is None and target.file_format == "table"
+    levels = _LEVELS if cut else depth
+    explanation = explain(
+        scenario, term or "iteration_time", overrides=overrides_of(overrides), depth=levels, **options
+    )
     with target.opened() as out:
         out.write(_text(explanation, target.file_format) + "\n")
-    show_notes(explanation.notes)
+    show_notes((*explanation.notes, *[_DEEPER.format(scenario)] * cut))
     explanation.raise_if_infeasible()
 
 

@@ -243,7 +243,8 @@ def unfitted_tables(path: Path, change: PlatformChange, folders: Sequence[Path] 
             stated = getattr(getattr(platform.network, distance.partition(".")[2]), model)
             if stated is not None and not any(parameter.startswith(f"{table}.") for parameter in change.values):
                 source, grade = provenance((*table.split("."), "eager", "latency"), layers)
-                lines.append(f"{table} was not fitted: it keeps its values under the new limits ({grade}; {source})")
+                kept = f"phases with this model keep its values, under the new limits ({grade}; {source})"
+                lines.append(f"{table} was not fitted: {kept}")
     return lines
 
 

@@ -4,7 +4,8 @@ Times bend within a protocol too, where copying or pipelining sets in, so lines 
 there are protocols, as the information criterion decides. Up to two breaks are the limits. Of more, those are
 chosen at which the time jumps: a library changes the protocol where the next one costs more to start and less a
 byte. The jump is taken at the first size above the break, where a mere bend falls below the line so far: the eager
-limit is the last break without a fall, the short limit the one below it with the largest jump.
+limit is the last break without a fall, the short limit the one below it with the largest jump; unless the best lines
+with at most two breaks fit decisively better than those between these limits.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from whatif.fitting.segments import Segments, segmented, segments_at
 from whatif.models.quantities import FloatArray
 
 MOST_SEGMENTS: Final = 5
+MOST_PROTOCOLS: Final = 3
+DECISIVE: Final = 10.0
+"""Difference of the criterion that decides for the lower one (Kass and Raftery 1995)."""
 FEWEST_SIZES_OF_SEGMENT: Final = 3
 """Different sizes in a segment: a line through two has no residual."""
 FLOOR: Final = 0.014**2
@@ -76,9 +80,12 @@ def find_limits(points: MessagePoints) -> tuple[Segmentation, ...]:
         effective_count=_effective_count(typical),
     )
     tried = tuple(sorted(tried, key=lambda segments: segments.criterion))
-    limits = _changes(tried)
+    found = segmentation(points, _changes(tried), "found")
+    fewer = next(segments for segments in tried if len(segments) <= MOST_PROTOCOLS)
+    if fewer.criterion < found.criterion - DECISIVE:
+        found = segmentation(points, _limits(fewer), "found")
     lines = tuple(_segmentation("lines", segments, len(typical)) for segments in tried)
-    return (segmentation(points, limits, "found"), *lines)
+    return (found, *lines)
 
 
 def segmentation(points: MessagePoints, limits: tuple[float, ...], kind: Literal["found", "given"]) -> Segmentation:
@@ -149,8 +156,13 @@ def _changes(tried: tuple[Segments, ...]) -> tuple[float, ...]:
         eager = np.flatnonzero(jumps > LEAST_JUMP)
         if len(eager) and eager[-1] > 0:
             return float(best.breaks[np.argmax(jumps[: eager[-1]])]), float(best.breaks[eager[-1]])
-        best = next(segments for segments in tried if len(segments) <= 3)
-    return tuple(best.breaks[best.breaks <= LARGEST_EAGER].tolist())
+        best = next(segments for segments in tried if len(segments) <= MOST_PROTOCOLS)
+    return _limits(best)
+
+
+def _limits(segments: Segments) -> tuple[float, ...]:
+    """Breaks that can be limits of protocols."""
+    return tuple(segments.breaks[segments.breaks <= LARGEST_EAGER].tolist())
 
 
 def _jumps(segments: Segments) -> FloatArray:

@@ -28,7 +28,6 @@ Key = Annotated[str, Field(pattern=KEY_PATTERN)]
 LINK_END_PATTERN: Final = r"^(cpu|gpu|switch)[0-9]+$"
 
 _EXAMPLES = {
-    units.ONE: "16",
     units.SECOND: "3.5 us",
     units.BYTE: "64 KiB",
     units.FLOP: "6 flop",
@@ -172,9 +171,14 @@ class QuantityField:
 
     def _wanted(self) -> str:
         if self.dimension in (units.ONE, None):
-            return "write a number such as 16"
+            return f"write a number such as {self._example}"
         unit = customary_unit(0.0, self.dimension)[0]
         return f"write a quantity in {unit}, such as `{_EXAMPLES.get(self.dimension, f'3 {unit}')}`"
+
+    @property
+    def _example(self) -> float:
+        """Plain number in the domain."""
+        return 16 if self.domain.accepts(16) else 0.8
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self._validate)
@@ -186,13 +190,13 @@ class QuantityField:
             raise PydanticCustomError("quantity", "{reason}", {"reason": str(error)}) from None
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        if self.dimension == units.ONE:
+            number, shown = "integer" if self.domain.whole else "number", {"examples": [self._example, "= expression"]}
+            return {**shown, "type": [number, "string"], "if": {"type": number}, "then": self.domain.json_bounds()}
         example = "8 B" if self.dimension is None else _EXAMPLES.get(self.dimension, f"3 {self.dimension}")
-        shown = {"examples": [int(example) if example.isdigit() else example, "= expression"]}
+        shown = {"examples": [example, "= expression"]}
         if self.dimension is None:
             return {**shown, "type": ["number", "string"]}
-        if self.dimension == units.ONE:
-            number = "integer" if self.domain.whole else "number"
-            return {**shown, "type": [number, "string"], "if": {"type": number}, "then": self.domain.json_bounds()}
         # Editors show both values for a number without unit; the second one is not a number, so it allows none.
         only = {"enum": [0, f"a text with unit, such as `{example}`"]}
         return {**shown, "type": ["string", "number"], "if": {"type": "number"}, "then": only}
