@@ -1,4 +1,4 @@
-"""Checks of files: the measured runs that a scenario names."""
+"""Checks of files: what platforms leave out, and the measured runs that a scenario names."""
 
 from __future__ import annotations
 
@@ -26,3 +26,16 @@ def test_the_runs_that_a_scenario_names_are_checked(tmp_path, monkeypatch, name,
     assert len(found.problems) == bool(problem)
     assert all(problem in str(each) for each in found.problems)
     assert found.notes == ((f"warning: {warning}",) if warning else ())
+
+
+def test_what_a_platform_leaves_out_is_noted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    platform = """name = "M"
+node_count = 4
+node = { gpu_count = 4, socket_count = 2, gpu.extends = "h100-sxm5-80gb" }
+network.inter_node.extends = "infiniband-400"
+"""
+    (tmp_path / "mine.toml").write_text(platform)
+    (tmp_path / "whole.toml").write_text('extends = "frontier"\nprice.node_price = "1 USD"\n')
+    absent = "node.host.power (no energy), node.peer_link (no links between GPUs), price (no costs)"
+    assert whatif.check("mine.toml", "whole.toml", "dgx_h100").notes == (f"mine.toml: not stated: {absent}",)

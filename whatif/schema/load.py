@@ -18,7 +18,7 @@ from whatif.schema.phase_text import PHASES
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import without_removed
 from whatif.schema.scenario_spec import ScenarioSpec
-from whatif.schema.shipped import find, is_name, kind_of, names_in
+from whatif.schema.shipped import find, is_name, kind_of, looks_like_platform, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at, walk
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -70,11 +70,10 @@ def load_document(
 
 def _refuse_other(document: Document) -> None:
     """Raise `InvalidFileError` for a study or a platform in place of a scenario."""
-    kind, name = kind_of(document.data), document.name
-    if kind == "study":
+    name = document.name
+    if kind_of(document.data) == "study":
         raise InvalidFileError([document.problem((), f"is a study, not a scenario: `whatif study {name}` answers it")])
-    # A scenario, too, may have nothing but `extends`.
-    if kind == "platform" and document.data.keys() != {"extends"}:
+    if looks_like_platform(document.data):
         message = f"is a platform, not a scenario: `whatif run SCENARIO --platform {name}` uses it"
         raise InvalidFileError([document.problem((), message)])
 

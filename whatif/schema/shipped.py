@@ -107,3 +107,9 @@ def kind_of(data: Mapping[str, Any]) -> Kind | None:
     if not data.keys().isdisjoint(("node", "network", "price", "site")) or isinstance(data.get("extends"), str):
         return "platform"
     return None
+
+
+def looks_like_platform(data: Mapping[str, Any]) -> bool:
+    """Whether a document describes a platform: it has tables of a platform, and none of a scenario."""
+    machine = {"node", "network", "node_count", "name", "description", "fits", "price", "site"}
+    return bool(data.keys() & machine) and not data.keys() & {"application", "platform"}

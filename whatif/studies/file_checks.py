@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.paths import is_file
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import load_part, load_platform, open_document
-from whatif.schema.shipped import kind_of, shipped_names
+from whatif.schema.platform_spec import PlatformSpec
+from whatif.schema.shipped import kind_of, looks_like_platform, shipped_names
 from whatif.schema.toml import Document, shown_path
 from whatif.studies.measured_runs import measured_runs, stated_runs
 from whatif.studies.procurement.options import options
@@ -35,6 +36,21 @@ class CheckedFile:
     kind: str = ""
     problems: tuple[Problem, ...] = ()
     scenario: Scenario | None = None
+    platform: PlatformSpec | None = None
+    """Platform of a file; None for a shipped one."""
+
+    @property
+    def unstated(self) -> tuple[str, ...]:
+        """Tables that a platform may state and does not, with what is absent without them."""
+        if self.platform is None:
+            return ()
+        node = self.platform.node
+        absent = {
+            "node.host.power (no energy)": node.host.power is None,
+            "node.peer_link (no links between GPUs)": node.gpu_count not in (None, 0, 1) and node.peer_link is None,
+            "price (no costs)": self.platform.price is None,
+        }
+        return tuple(text for text, is_absent in absent.items() if is_absent)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,9 +70,10 @@ class FileChecks(Presentable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Files of measured runs that are missing, and the name of the file of results, where it was written."""
+        """Tables that platforms do not state, missing files of measured runs, and the file of results that was written."""
         scenarios = {file.name: file.scenario for file in self.files if file.scenario}
-        missing = tuple(line for scenario in scenarios.values() for line in _missing_runs(scenario))
+        unstated = (f"{file.name}: not stated: {', '.join(file.unstated)}" for file in self.files if file.unstated)
+        missing = (*unstated, *(line for scenario in scenarios.values() for line in _missing_runs(scenario)))
         return (*missing, f"{self.against}: results of {', '.join(scenarios)}") if self.updated else missing
 
     def table(self) -> Table:
@@ -97,42 +114,40 @@ def check_files(
 def _checked(name: Any, folders: Sequence[Path]) -> CheckedFile:
     shown = Path(name.document.name).stem if isinstance(name, Scenario) else str(name)
     try:
-        kind, scenario = _check_scenario(name) if isinstance(name, Scenario) else _check(shown, tuple(folders))
+        return _check_scenario(shown, name) if isinstance(name, Scenario) else _check(shown, tuple(folders))
     except InvalidFileError as error:
         return CheckedFile(shown, problems=error.problems)
-    return CheckedFile(shown, kind, (), scenario)
 
 
-def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Scenario | None]:
+def _check(name: str, folders: tuple[Path, ...]) -> CheckedFile:
     if not is_file(Path(name)) and name in shipped_names("platforms"):
         load_platform(name, folders)
-        return "platform", None
+        return CheckedFile(name, "platform")
     if not is_file(Path(name)) and name in shipped_names("studies"):
-        return _check_study(open_document(name, "studies"))
+        return _check_study(name, open_document(name, "studies"))
     document = open_document(name, "scenarios", folders)
     if "part" in document.data:
         load_part(name, folders)
-        return "part", None
+        return CheckedFile(name, "part")
     if kind_of(document.data) == "study":
-        return _check_study(document)
+        return _check_study(name, document)
     if looks_like_platform(document.data):
-        load_platform(name, folders)
-        return "platform", None
-    return _check_scenario(Scenario(document, folders=folders))
+        return CheckedFile(name, "platform", platform=load_platform(name, folders)[0])
+    return _check_scenario(name, Scenario(document, folders=folders))
 
 
-def _check_study(document: Document) -> tuple[str, None]:
+def _check_study(name: str, document: Document) -> CheckedFile:
     """A study with the files that it names, its measured runs, and its options."""
     list(options(study_of(document, {"uncertainty.samples": 2})))
-    return "study", None
+    return CheckedFile(name, "study")
 
 
-def _check_scenario(scenario: Scenario) -> tuple[str, Scenario]:
+def _check_scenario(name: str, scenario: Scenario) -> CheckedFile:
     """A scenario, its sweep, and the measured runs that it names, if the file exists."""
     grid_of(file_axes(scenario.program, DEFAULT_MAXIMUM_POINTS), DEFAULT_MAXIMUM_POINTS)
     if (runs := stated_runs(scenario)) is not None and runs.is_file():
         measured_runs(scenario)
-    return "scenario", scenario
+    return CheckedFile(name, "scenario", scenario=scenario)
 
 
 def _missing_runs(scenario: Scenario) -> Iterator[str]:
@@ -141,12 +156,6 @@ def _missing_runs(scenario: Scenario) -> Iterator[str]:
     if runs is not None and not runs.is_file():
         near = did_you_mean(runs.name, [path.name for path in runs.parent.glob("*.csv")])
         yield f"warning: {scenario.document.problem(('runs',), f'{shown_path(runs)}: no such file{near}')}"
-
-
-def looks_like_platform(data: Mapping[str, object]) -> bool:
-    """Whether a document describes a platform: it has tables of a platform, and none of a scenario."""
-    machine = {"node", "network", "node_count", "name", "description", "fits", "price", "site"}
-    return bool(data.keys() & machine) and not data.keys() & {"application", "platform"}
 
 
 def _results(name: str, scenario: Scenario) -> dict[str, float]:
