@@ -118,6 +118,11 @@ def whatif_main(monkeypatch, capsys, tmp_path):
     """Run `whatif ARGUMENTS` in this process, in an empty folder: (exit code, stdout, stderr); never a traceback."""
     monkeypatch.chdir(tmp_path)
 
+    def defect_message(error):
+        raise error
+
+    monkeypatch.setattr(whatif.cli.main, "defect_message", defect_message)
+
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["whatif", *map(str, arguments)])
         capsys.readouterr()

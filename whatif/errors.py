@@ -11,6 +11,7 @@ EXPECTED_LEVEL = "expected a level above 0 % and below 100 %, such as 95%"
 _BEGINNING = 3
 """Least number of first letters that find a word."""
 
+EXIT_DEFECT = 1
 EXIT_USAGE = 2
 EXIT_INVALID_FILE = 3
 EXIT_INFEASIBLE = 4

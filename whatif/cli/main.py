@@ -15,7 +15,8 @@ from whatif import __version__
 from whatif.cli.echo import echo
 from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.process import PipeClosed, end_on_signals, open_streams, silence
-from whatif.errors import EXIT_USAGE, WhatifError
+from whatif.defects import defect_message
+from whatif.errors import EXIT_DEFECT, EXIT_USAGE, WhatifError
 from whatif.plugins import Verb, registered_verbs
 
 _HELP: Final[dict[str, str]] = {
@@ -64,8 +65,8 @@ _HINTS: Final = {
 """Advice for words that are no verbs."""
 EPILOG: Final = (
     "SCENARIO is a path or the name of a shipped scenario, such as jacobi2d. Data goes to stdout, notes to stderr. "
-    "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 infeasible point, 5 results differ, or errors are too large, "
-    "130 interrupted (143 by SIGTERM, 129 by SIGHUP)."
+    "Exit codes: 0 ok, 1 a defect, 2 wrong usage, 3 invalid file, 4 infeasible point, 5 results differ, or errors "
+    "are too large, 130 interrupted (143 by SIGTERM, 129 by SIGHUP)."
 )
 
 
@@ -98,7 +99,7 @@ def program(context: click.Context) -> None:
 
 
 def main() -> None:
-    """Run the program; errors of the user are shown without a traceback."""
+    """Run the program; errors are shown without a traceback."""
     open_streams()
     end_on_signals()
     try:
@@ -124,6 +125,10 @@ def main() -> None:
     except OSError as error:
         silence()
         _fail(f"the output cannot be written: {error.strerror or error}", 2)
+    except Exception as error:
+        if os.environ.get("WHATIF_TRACEBACK"):
+            raise
+        _fail(defect_message(error), EXIT_DEFECT)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -70,7 +70,7 @@ class FileChecks(Presentable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Tables that platforms do not state, missing files of measured runs, and the file of results that was written."""
+        """Tables that platforms do not state, missing files of measured runs, and the file of results if written."""
         scenarios = {file.name: file.scenario for file in self.files if file.scenario}
         unstated = (f"{file.name}: not stated: {', '.join(file.unstated)}" for file in self.files if file.unstated)
         missing = (*unstated, *(line for scenario in scenarios.values() for line in _missing_runs(scenario)))

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Final
 
+from rich.text import Text
 from textual import on, work
 from textual.worker import Worker, WorkerFailed
 
 from whatif.core.scenario import EvaluationRequest
+from whatif.defects import defect_message
 from whatif.errors import WhatifError
 from whatif.paths import exists, user_path
 from whatif.tui.background import BackgroundJobs
@@ -64,6 +66,11 @@ class FileCommands(KeysInOrder):
             self._shown(str(cause))
         else:
             super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        """End the session after a defect, with a message in place of Textual's traceback."""
+        message = defect_message(self._exception or RuntimeError())
+        self.panic(Text(f"whatif: {message}\nUnsaved edits are offered at the next start."))
 
     def _say(self, text: str) -> None:
         if text:
