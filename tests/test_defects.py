@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 
 import pytest
+
+from whatif.core.scenario import Scenario
+from whatif.tui.app import Explorer
 
 PROGRAM = """
 import sys, whatif.cli.list, whatif.cli.main
@@ -44,3 +48,18 @@ def test_the_traceback_is_shown_on_request(tmp_path):
     found = ended(tmp_path, WHATIF_TRACEBACK="1")
     assert found.returncode == 1
     assert "Traceback" in found.stderr
+
+
+def test_a_defect_ends_the_explorer_with_its_message(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    async def ends():
+        async with Explorer(Scenario.open("jacobi2d")).run_test() as pilot:
+            pilot.app._handle_exception(KeyError("[red]zebra"))
+
+    with pytest.raises(KeyError, match="zebra"):
+        asyncio.run(ends())
+    shown = capsys.readouterr().err
+    assert "whatif: defect: KeyError: '[red]zebra'; please report it with" in shown
+    assert "Unsaved edits are offered at the next start." in shown
+    assert "Traceback" not in shown
