@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 import whatif.cli.main
+import whatif.defects
 from tests.paths import ROOT
 
 SLOW = [line for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if line and not line.startswith("#")]
@@ -121,7 +122,7 @@ def whatif_main(monkeypatch, capsys, tmp_path):
     def defect_message(error):
         raise error
 
-    monkeypatch.setattr(whatif.cli.main, "defect_message", defect_message)
+    monkeypatch.setattr(whatif.defects, "defect_message", defect_message)
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["whatif", *map(str, arguments)])

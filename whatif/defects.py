@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import traceback
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +12,9 @@ from whatif.errors import WhatifError
 
 def defect_message(error: BaseException) -> str:
     """Message of an unforeseen error, with the file of its traceback where that could be written."""
+    import platform
+    import traceback
+
     from platformdirs import user_state_path
 
     path = user_state_path("whatif") / "defect.txt"

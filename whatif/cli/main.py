@@ -15,7 +15,6 @@ from whatif import __version__
 from whatif.cli.echo import echo
 from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.process import PipeClosed, end_on_signals, open_streams, silence
-from whatif.defects import defect_message
 from whatif.errors import EXIT_DEFECT, EXIT_USAGE, WhatifError
 from whatif.plugins import Verb, registered_verbs
 
@@ -128,6 +127,8 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("WHATIF_TRACEBACK"):
             raise
+        from whatif.defects import defect_message
+
         _fail(defect_message(error), EXIT_DEFECT)
     sys.exit(code if isinstance(code, int) else 0)
 
