@@ -25,7 +25,7 @@ from whatif.errors import UsageError
 from whatif.files.measured_platform import MARK, MeasuredPlatform
 from whatif.measuring.blas_calls import KERNELS, LARGEST, SMALLEST, largest_size, time_kernels
 from whatif.measuring.hardware import PhysicalCore
-from whatif.measuring.loops import core_counts
+from whatif.measuring.loops import OVER_CACHE, OVER_CACHE_QUICK, core_counts, triads_by_cores
 from whatif.measuring.study import MeasurementOptions, measure_machine
 from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.parameters import provenance
@@ -50,6 +50,28 @@ def test_cores_are_doubled_up_to_all():
     assert core_counts(MACHINE) == [1, 2, 4, 8]
     assert core_counts(replace(MACHINE, cores=MACHINE.cores[:6])) == [1, 2, 4, 6]
     assert core_counts(replace(MACHINE, cores=MACHINE.cores[:1])) == [1]
+
+
+@pytest.mark.parametrize("over_cache", [OVER_CACHE, OVER_CACHE_QUICK])
+def test_arrays_in_memory_exceed_the_caches_and_each_core_has_those_that_it_needs(over_cache):
+    """Memory of cores that share a cache adds up to what one of them needs, not to that of each."""
+    asked = []
+
+    class Recording(SimulatedTeam):
+        def rounds(self, workers, count, **command):
+            asked.append({"workers": workers, **command})
+            return super().rounds(workers, count, **command)
+
+    for _, task in triads_by_cores(Recording(), MACHINE, over_cache):
+        task.run()
+    assert [item["workers"] for item in asked] == [1, 2, 4, 8]
+    for item in asked:
+        touched = len({(core.socket, core.cache) for core in MACHINE.spread[: item["workers"]]})
+        each = 8 * item["length"] * item["workers"]
+        assert_allclose(each, over_cache * MACHINE.last_level * touched, rtol=1e-6, atol=0)
+        assert 3 * each >= 4 * MACHINE.last_level * touched * (1 - 1e-6)
+        assert all(length >= item["length"] for length in item["longest"][: item["workers"]])
+    assert asked[0]["longest"][-1] == asked[-1]["length"]
 
 
 def test_all_parts_are_measured_within_their_time():

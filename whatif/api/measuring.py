@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from whatif.files.measured_platform import MeasuredPlatform, check_target
+from whatif.measuring.loops import OVER_CACHE, OVER_CACHE_QUICK
 from whatif.measuring.study import FULL, QUICK, Instruments, MeasurementOptions, Progress, measure_machine
 
 
@@ -32,7 +33,8 @@ def measure(
     """
     if output is not None:
         check_target(Path(output))
-    options = MeasurementOptions(QUICK if quick else FULL, None if blas is None else str(blas), launcher)
+    seconds, over_cache = (QUICK, OVER_CACHE_QUICK) if quick else (FULL, OVER_CACHE)
+    options = MeasurementOptions(seconds, None if blas is None else str(blas), launcher, over_cache)
     found = MeasuredPlatform(measure_machine(options, Instruments(), progress))
     progress("fits")
     if output is not None:

@@ -51,7 +51,7 @@ class CoreWorker:
 
     def _stream(self, command: Mapping[str, Any], ending: tuple[Any, ...]) -> None:
         length = int(command["length"])
-        longest = int(command.get("longest", length))
+        longest = int(command["longest"][self.rank]) if "longest" in command else length
         arrays = self._kept("stream", longest, lambda: _apart(longest))
         used = (array[:length] for array in (arrays if command["do"] == "triad" else arrays[:2]))
         compiled()[command["do"]](*used, command["sweeps"], *ending)

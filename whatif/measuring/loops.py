@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -21,12 +21,15 @@ CONVOLUTION_BYTES: Final = 8 * (POINTS + 1)
 STREAMED_BYTES: Final = 16
 REUSE_IN_MEMORY: Final = "convolution on 1 core"
 REUSE_IN_CACHE: Final = "convolution in the last cache"
-OVER_CACHE: Final = 4
+OVER_CACHE: Final = 4.0
 """Size of each array over that of the last-level caches, as STREAM demands."""
+OVER_CACHE_QUICK: Final = OVER_CACHE / 3
+"""That of a quick measurement: all three arrays together are as large as STREAM demands each to be."""
 PRECISIONS: Final = {"double": "float64", "single": "float32"}
 _ROUNDS: Final = 3
 _WARMING: Final = 4
-"""Rounds before those that count: a last-level cache takes some to forget the data of others."""
+"""Rounds in a cache before those that count: a last-level cache takes some to forget the data of others."""
+_WARMING_MEMORY: Final = 1
 _ROUND_BYTES: Final = 2**26
 """Bytes of a round in a cache: long against the start."""
 _SMALLEST: Final = 2**24
@@ -61,25 +64,26 @@ def core_counts(machine: Machine) -> list[int]:
     return sorted({*(2**at for at in range(every.bit_length()) if 2**at <= every), every})
 
 
-def triads_by_cores(timer: Timer, machine: Machine) -> Iterator[tuple[int, Task]]:
+def triads_by_cores(timer: Timer, machine: Machine, over_cache: float) -> Iterator[tuple[int, Task]]:
     """Bandwidth of memory by number of active cores, spread over the NUMA domains."""
-    lengths = {count: int(_beyond_cache(machine, count) / count) // 8 for count in core_counts(machine)}
+    lengths = {count: int(_beyond_cache(machine, count, over_cache) / count) // 8 for count in core_counts(machine)}
+    # Memory that is touched for the first time takes longer than all rounds in it.
+    longest = [max(lengths[count] for count in lengths if count > rank) for rank in range(len(machine.cores))]
     for count, length in lengths.items():
-        name = f"triad on {counted(count, 'core')}"
-        yield count, _stream(timer, name, "triad", count, length, 1, longest=max(lengths.values()))
+        yield count, _stream(timer, f"triad on {counted(count, 'core')}", "triad", count, length, longest=longest)
 
 
-def _beyond_cache(machine: Machine, count: int) -> float:
-    """Size of the arrays of some cores together that their last-level caches cannot hold, and the memory can."""
+def _beyond_cache(machine: Machine, count: int, over_cache: float) -> float:
+    """Size of an array of some cores together; their last-level caches cannot hold three of them, the memory can."""
     touched = len({(core.socket, core.cache) for core in machine.spread[:count]})
-    size = max(OVER_CACHE * machine.last_level * touched, _SMALLEST)
+    size = max(over_cache * machine.last_level * touched, _SMALLEST)
     return min(size, machine.memory_size / 12) if machine.memory_size else size
 
 
-def reuse_in_memory(timer: Timer, machine: Machine) -> Task:
+def reuse_in_memory(timer: Timer, machine: Machine, over_cache: float) -> Task:
     """Bytes that one core loads and stores in a second, in a convolution that streams from memory."""
-    length = int(_beyond_cache(machine, 1)) // 8
-    return _stream(timer, REUSE_IN_MEMORY, "convolution", 1, length, 1, longest=length)
+    length = int(_beyond_cache(machine, 1, over_cache)) // 8
+    return _stream(timer, REUSE_IN_MEMORY, "convolution", 1, length, longest=[length])
 
 
 def reuse_in_cache(timer: Timer, machine: Machine) -> Iterator[Task]:
@@ -101,12 +105,16 @@ def triads_by_level(timer: Timer, machine: Machine) -> Iterator[Task]:
         yield _stream(timer, f"triad in L{level}", "triad", every, length, sweeps)
 
 
-def _stream(timer: Timer, name: str, loop: str, count: int, length: int, sweeps: int, **more: int) -> Task:
-    """Bytes in a second of a loop on some cores; `longest` is the length of arrays to use a part of."""
+def _stream(
+    timer: Timer, name: str, loop: str, count: int, length: int, sweeps: int = 1, longest: Sequence[int] = ()
+) -> Task:
+    """Bytes in a second of a loop on some cores; in memory if `longest` states, by rank, lengths of arrays to share."""
     moved = {"triad": TRIAD_BYTES, "convolution": CONVOLUTION_BYTES}[loop]
+    lengths = {"length": length, "longest": [*longest] or [length] * count}
+    warming = _WARMING_MEMORY if longest else _WARMING
 
     def run() -> float:
-        times = timer.rounds(count, _WARMING + _ROUNDS, do=loop, length=length, sweeps=sweeps, **more)[_WARMING:]
+        times = timer.rounds(count, warming + _ROUNDS, do=loop, sweeps=sweeps, **lengths)[warming:]
         return float(np.median(moved * length * sweeps * count / spans(times)))
 
     return Task(name, run)

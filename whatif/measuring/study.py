@@ -13,6 +13,7 @@ from whatif.measuring.blas_calls import time_kernels
 from whatif.measuring.gpu_arrays import Arrays, gpu_arrays, gpu_tasks
 from whatif.measuring.hardware import Machine, read_machine
 from whatif.measuring.loops import (
+    OVER_CACHE,
     operation_rates,
     reuse_in_cache,
     reuse_in_memory,
@@ -66,6 +67,8 @@ class MeasurementOptions:
     """Shared library of BLAS; None: that of scipy."""
     launcher: str | None = None
     """Command that starts ranks of MPI."""
+    over_cache: float = OVER_CACHE
+    """Size of each array in memory over that of the last-level caches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +114,9 @@ def measure_machine(
 
         progress("start")
         warm_up(timer, machine)
-        memory = list(triads_by_cores(timer, machine))
-        *by_cores, reuse = samples("memory", [*(task for _, task in memory), reuse_in_memory(timer, machine)])
+        memory = list(triads_by_cores(timer, machine, options.over_cache))
+        reusing = reuse_in_memory(timer, machine, options.over_cache)
+        *by_cores, reuse = samples("memory", [*(task for _, task in memory), reusing])
         levels = list(triads_by_level(timer, machine))
         caches = samples("caches", [*levels, *reuse_in_cache(timer, machine)])
         rates = samples("operations", list(operation_rates(timer, machine)))
