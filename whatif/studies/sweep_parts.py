@@ -116,13 +116,13 @@ class SweepParts(Presentable):
 
     def __iter__(self) -> Iterator[Result]:
         """Results in the order of the points."""
-        self._parts.clear()
+        self._restart()
         with self._results() as results:
             yield from self._counted(results)
 
     def whole(self) -> Result:
         """One result with all points."""
-        self._parts.clear()
+        self._restart()
         whole = run_whole(self.request.scenario, self.request.grid, self.request.sampling)
         return next(self._counted([whole]))
 
@@ -197,6 +197,7 @@ class SweepParts(Presentable):
         """Compute the parts that a folder lacks; complete parts are kept after an interrupt."""
         from whatif.files.data_set import DataSet
 
+        self._restart()
         data_set = DataSet(folder, self.request, self.parallel.points(self.request, written=True))
         for tally in data_set.known.values():
             self._add(tally)
@@ -212,6 +213,10 @@ class SweepParts(Presentable):
             if isinstance(problem, KeyboardInterrupt):
                 raise KeyboardInterrupt(f"interrupted; {kept}") from None
             raise UsageError(f"{problem}; {kept}") from problem
+
+    def _restart(self) -> None:
+        self._parts.clear()
+        self.tally = Tally()
 
     @contextmanager
     def _results(self) -> Iterator[Iterable[Result]]:
