@@ -249,4 +249,4 @@ def _failures(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
 def _warnings(jobs: Jobs) -> Iterator[str]:
     for machine, its in jobs.by_machine.items():
         for name, job in its.items():
-            yield from (f"warning: {name} on {machine}: {text}" for text in job.outside)
+            yield from (f"warning: {name} on {machine}: {text}" for text in (*job.outside, *job.partly_used))
