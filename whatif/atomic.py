@@ -48,7 +48,7 @@ def atomic_file(path: Path, keep: tuple[type[BaseException], ...] = (KeyboardInt
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text file, whole or not at all; line ends stay as they are."""
+    """Write a text file, whole or not at all; line ends are not changed."""
     with atomic_file(Path(path)) as temporary:
         temporary.write_bytes(text.encode())
 

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import ModelTarget, format_option, model_options, tell
-from whatif.cli.options import level_of
 from whatif.cli.output import Output
 from whatif.errors import UsageError
+from whatif.vocabulary import GRID_WEIGHTINGS
 
 
 @click.command("grid")
@@ -18,7 +18,7 @@ from whatif.errors import UsageError
 @click.option("--reduction", is_flag=True, help="Fit K_r too, of a global reduction in every iteration.")
 @click.option(
     "--weighting",
-    type=click.Choice(["relative", "equal"]),
+    type=click.Choice(GRID_WEIGHTINGS),
     default="relative",
     show_default=True,
     help="Minimise relative residuals, or the absolute ones of Eq. 5.",
@@ -55,7 +55,7 @@ def command(
 
     if case is not None and target.output is None:
         raise UsageError("--case needs -o MODEL.toml: it chooses the K_w that is written")
-    result = fit_grid(files, level=level_of(level), **options)
+    result = fit_grid(files, level=level, **options)
     tell(result.notes)
     target.write(result, case=case)
     table = result.table(in_words=file_format in ("table", "markdown"))

@@ -9,10 +9,10 @@ import click
 
 from whatif.cli.echo import echo
 from whatif.cli.fit_options import ModelTarget, format_option, model_options, tell
-from whatif.cli.options import level_of
 from whatif.cli.output import Output
 from whatif.errors import UsageError
 from whatif.limits import REGRESSION_TABLES
+from whatif.vocabulary import INTERVAL_KINDS
 
 
 @click.command("regression")
@@ -27,7 +27,7 @@ from whatif.limits import REGRESSION_TABLES
 @click.option("--level", help="Confidence level of the intervals.  [default: 95%]")
 @click.option(
     "--interval",
-    type=click.Choice(["prediction", "confidence"]),
+    type=click.Choice(INTERVAL_KINDS),
     help="Interval of a single run, or of the mean of many.  [default: prediction]",
 )
 @click.option(
@@ -46,7 +46,7 @@ def command(files: tuple[Path, ...], target: ModelTarget, level: str | None, fil
     """
     from whatif.api.run_fits import fit_regression
 
-    result = fit_regression(files, level=level_of(level), **options)
+    result = fit_regression(files, level=level, **options)
     tell(result.notes)
     if len(result.tables) > 1 and file_format in ("csv", "json"):
         names = ", ".join(result.tables)

@@ -12,16 +12,17 @@ from whatif.cli.options import overrides_of, set_option
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
 from whatif.limits import PAGES
+from whatif.vocabulary import STUDY_VIEWS
 
 if TYPE_CHECKING:
-    from whatif.studies.procurement.study import StudyView
+    from whatif.vocabulary import StudyView
 
 
 @click.command("study")
 @click.argument("source", required=False, metavar="STUDY")
 @click.option("--new", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write a commented example study; an existing file is not overwritten.")  # fmt: skip
-@click.option("--show", type=click.Choice(["bids", "jobs", "commitments", "turns", "changes", "options", "questions"]),
+@click.option("--show", type=click.Choice(STUDY_VIEWS),
               default="bids", show_default=True,
               help="Bids; jobs of every application; values to commit to; turning points of the ranking; changes "
               "with which a bid wins; options of the study; questions to the vendors.")  # fmt: skip

@@ -17,13 +17,13 @@ from whatif.core.result import CHUNK_POINTS, Result, run, run_whole
 from whatif.core.result_summary import Tally
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.sweep_figure import Y_COLUMN
-from whatif.errors import InfeasiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError, require_choice, require_least
 from whatif.limits import FORMATS
 from whatif.plotting.description import Description, HeatMap, PlotDescription
 from whatif.plotting.picture import Drawable
 from whatif.plotting.presentable import Presentable
 from whatif.table import Table
-from whatif.vocabulary import Relation
+from whatif.vocabulary import RELATIONS, Relation
 
 if TYPE_CHECKING:
     from whatif.core.executors import Place
@@ -50,6 +50,7 @@ class ParallelOptions:
     def __post_init__(self) -> None:
         if self.on is None and (self.workers, self.part_points) != (None, None):
             raise UsageError("--workers and --part-points: no effect without --on")
+        require_least("part-points", self.part_points, 1)
 
     @contextmanager
     def opened(self, message: Callable[[str], None] = _ignore) -> Iterator[Place]:
@@ -143,6 +144,7 @@ class SweepParts(Presentable):
     def _picture(self) -> Drawable:
         from whatif.core.relative_scales import relative
 
+        require_choice("relative", self.relation, ("value", *RELATIONS))
         whole = self.whole()
         picture = whole.picture()
         if self.relation == "value":

@@ -115,6 +115,8 @@ def study_sweep(
     else:
         values, dimension = numeric_points(path, text, parameter, MOST_VALUES), parameter.dimension
         texts = [_written(parameter, float(value)) for value in values]
+    if not texts:
+        raise UsageError(f"sweep `{path}`: state at least one value")
     studies = tuple(study_of(source, {**overrides, path: item}, cache=cache) for item in texts)
     return StudySweep(path, dimension, values, studies, remarks=studies[0].remarks)
 
