@@ -71,7 +71,8 @@ def _compare(topics: tuple[str, ...], options: dict[str, Any], output: Output) -
     from whatif.api.scenarios import comparisons
 
     if stated := [name for name, value in options.items() if value]:
-        raise UsageError(f"--{stated[0].replace('overrides', 'set')}: no effect without SCENARIO")
+        option = {"overrides": "set", "platform_dirs": "platform-dir"}.get(stated[0], stated[0])
+        raise UsageError(f"--{option}: no effect without SCENARIO")
     if output.file_format == "toml":
         raise UsageError("--format toml: no effect without SCENARIO")
     if output.path is not None and len(topics) != 1:
