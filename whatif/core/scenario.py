@@ -18,7 +18,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER, structural_points
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InvalidFileError, WhatifError
-from whatif.schema.load import Loaded, load_document, open_document
+from whatif.schema.load import Loaded, load_document, open_document, stated_platform
 from whatif.schema.parameters import worst
 from whatif.schema.phase_edits import PhaseEdit, edited, on_disk, rebased
 from whatif.schema.relative import absolute_overrides, is_relative
@@ -121,6 +121,16 @@ class Scenario:
         overrides = "".join(f"\n  {path} = {value}" for path, value in list(self.overrides.items())[:_SHOWN])
         more = "\n  .." if len(self.overrides) > _SHOWN else ""
         return f"<Scenario {Path(self.document.name).stem}{platform}>{overrides}{more}"
+
+    @property
+    def platform_name(self) -> str | None:
+        """Name of the platform, or the path of its file; None if the scenario describes its machine itself."""
+        return self.platform or stated_platform(self.document, self.folders)
+
+    @property
+    def search_folders(self) -> tuple[Path, ...]:
+        """Folders to search for platforms and parts, without the shipped ones: that of the file is the first."""
+        return (*filter(None, [self.document.folder]), *self.folders)
 
     @property
     def program(self) -> Program:

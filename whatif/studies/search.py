@@ -16,7 +16,6 @@ import numpy as np
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
-from whatif.schema.load import stated_platform
 from whatif.studies.population import MISSED, Population, Wish, change_of, look, results_of
 from whatif.studies.search_space import Combination, Span, Varied, is_simulated, phase_times, prepared
 from whatif.studies.threshold import Target
@@ -116,7 +115,7 @@ def ranked(answers: Sequence[Optimum], wish: Wish, scenario: Scenario) -> list[O
 def present_choice(scenario: Scenario, path: str) -> str:
     """Present text of a choice; empty if the files do not state it."""
     if path == PLATFORM_PARAMETER:
-        return scenario.platform or stated_platform(scenario.document, scenario.folders) or ""
+        return scenario.platform_name or ""
     if path in scenario.overrides:
         return str(scenario.overrides[path])
     parameter = scenario.program.parameters.get(path)
