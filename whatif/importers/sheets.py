@@ -292,10 +292,11 @@ def kept(frame: Mapping[int, NDArray[Any]], filters: Mapping[int, str]) -> NDArr
     keep = np.ones(len(next(iter(frame.values()))), dtype=bool)
     for position, value in filters.items():
         cells = frame[position].tolist()
-        same = {cell: _same(str(cell).strip(), value) for cell in set(cells)}
+        same = {cell: same_value(str(cell).strip(), value) for cell in set(cells)}
         keep &= np.fromiter(map(same.__getitem__, cells), bool, len(cells))
     return keep
 
 
-def _same(cell: str, value: str) -> bool:
+def same_value(cell: str, value: str) -> bool:
+    """Whether a cell has the value of a filter, as a text or as a number."""
     return cell == value or (is_number(cell) and is_number(value) and float(cell) == float(value))
