@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from whatif.cli.fit_options import ModelTarget, format_option, model_options, tell
+from whatif.cli.fit_options import ModelTarget, format_option, model_options
+from whatif.cli.options import show_notes
 from whatif.cli.output import Output
 from whatif.errors import UsageError
 from whatif.vocabulary import GRID_WEIGHTINGS
@@ -56,10 +57,10 @@ def command(
     if case is not None and target.output is None:
         raise UsageError("--case needs -o MODEL.toml: it chooses the K_w that is written")
     result = fit_grid(files, level=level, **options)
-    tell(result.notes)
+    show_notes(result.notes)
     target.write(result, case=case)
     table = result.table(in_words=file_format in ("table", "markdown"))
     if len(table):
         Output(file_format).print_table(table)
     if target.output is None and not (options["targets"] or options["points"]):
-        tell(["nothing is written without -o MODEL.toml"])
+        show_notes(["nothing is written without -o MODEL.toml"])

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.fit_options import ModelTarget, format_option, model_options, tell
+from whatif.cli.fit_options import ModelTarget, format_option, model_options
+from whatif.cli.options import show_notes
 from whatif.cli.output import Output
 from whatif.errors import UsageError
 from whatif.limits import REGRESSION_TABLES
@@ -47,7 +48,7 @@ def command(files: tuple[Path, ...], target: ModelTarget, level: str | None, fil
     from whatif.api.run_fits import fit_regression
 
     result = fit_regression(files, level=level, **options)
-    tell(result.notes)
+    show_notes(result.notes)
     if len(result.tables) > 1 and file_format in ("csv", "json"):
         names = ", ".join(result.tables)
         raise UsageError(f"--format {file_format} is of one table: choose it by --show, one of {names}")

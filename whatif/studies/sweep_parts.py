@@ -19,6 +19,7 @@ from whatif.core.scenario import EvaluationRequest
 from whatif.core.sweep_figure import Y_COLUMN
 from whatif.errors import InfeasiblePointError, UsageError, require_choice, require_least
 from whatif.limits import FORMATS
+from whatif.paths import is_folder
 from whatif.plotting.description import Description, HeatMap, PlotDescription
 from whatif.plotting.picture import Drawable
 from whatif.plotting.presentable import Presentable
@@ -178,7 +179,7 @@ class SweepParts(Presentable):
         With workers, a path without a suffix is a folder for the parts of a Parquet data set. It is completed where
         it has been begun.
         """
-        from whatif.files.result_writers import WRITERS, is_folder, write_file
+        from whatif.files.result_writers import WRITERS, write_file
         from whatif.table_writers import format_of
 
         path = None if path is None else Path(path)

@@ -29,7 +29,6 @@ from whatif.units import ONE, Dimension, format_quantity
 
 MOST_VALUES: Final = 1000
 _EXACT: Final = 15
-_ALL: Final = ("limits", "site", "commit")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
