@@ -14,7 +14,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.errors import InvalidFileError, UsageError, require_least
 from whatif.studies.break_even import BreakEven, break_even
 from whatif.studies.pareto import Front, front
-from whatif.studies.population import Objective, Wish
+from whatif.studies.population import Objective, SearchGoal
 from whatif.studies.search import Optimum, ranked, search
 from whatif.studies.search_result import SearchResult
 from whatif.studies.search_space import Combination, Varied, is_simulated, parse_varied, quantity_named
@@ -43,7 +43,7 @@ def seek_study(
         if points is None and seed is None and has_root_finder(scenario, varied, wanted, objective):
             (item,), (target,) = varied, wanted
             return seek(scenario.program, item.path, target, item.low, item.high).about(scenario)
-        return _searched(scenario, varied, Wish(wanted, objective), seed or 0, points, progress).about(scenario)
+        return _searched(scenario, varied, SearchGoal(wanted, objective), seed or 0, points, progress).about(scenario)
 
 
 def has_root_finder(
@@ -55,18 +55,19 @@ def has_root_finder(
 
 
 def _searched(
-    scenario: Scenario, varied: Sequence[Varied], wish: Wish, seed: int, points: int | None, progress: Report | None
-) -> SearchResult:
+    scenario: Scenario, varied: Sequence[Varied], goal: SearchGoal, seed: int, points: int | None,
+    progress: Report | None,
+) -> SearchResult:  # fmt: skip
     """Answers of all combinations of choices, the best first."""
 
     def report(combination: Combination, count: int) -> None:
         if progress is not None:
             progress(f"{str(combination) or 'search'}: {count:,} points")
 
-    found = list(search(scenario, varied, wish, seed, points, report))
-    answers = ranked([item for item in found if isinstance(item, Optimum)], wish, scenario)
+    found = list(search(scenario, varied, goal, seed, points, report))
+    answers = ranked([item for item in found if isinstance(item, Optimum)], goal, scenario)
     infeasible = tuple(item for item in found if isinstance(item, Combination))
-    return SearchResult(scenario, wish, tuple(answers), infeasible, seed)
+    return SearchResult(scenario, goal, tuple(answers), infeasible, seed)
 
 
 def break_even_study(
