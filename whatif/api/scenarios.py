@@ -176,9 +176,8 @@ def calibrate(
 def comparisons(*topics: str) -> Comparisons:
     """Comparisons of the models with published results and other simulators, a table for each topic.
 
-    Topics: `schedules`, `links`, `counts`, `transfers`, `power`, `power_caps`, `kernels`, `gemm`, `collectives` (the
-    default), and `hpl` and `top500`, which take minutes. A table is computed when it is first used. Raise `UsageError`
-    for another topic.
+    Topics are those of `VALIDATION_TOPICS` in `whatif.limits`, by default all but `LONG_TOPICS`, `hpl` and `top500`,
+    which take minutes. A table is computed when it is first used. Raise `UsageError` for another topic.
 
     >>> import whatif
     >>> len(whatif.comparisons("counts").table()) > 0

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and the output of tables, pictures and notes."""
+"""Options that several verbs share, and their values."""
 
 from __future__ import annotations
 

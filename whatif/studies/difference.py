@@ -24,8 +24,9 @@ def compared_pair(
 ) -> tuple[Scenario, Scenario]:
     """Both scenarios of a comparison, each opened on its platform.
 
-    Two platforms: that of the first and that of the second scenario. One: that of both, or, without a second scenario,
-    that of the first scenario's counterpart. Raise `UsageError` for more, and if there is nothing to compare with.
+    Two platforms: that of the first and that of the second scenario. One platform: that of both; without a second
+    scenario, the first scenario is compared with itself on it. Raise `UsageError` for more, and if there is nothing to
+    compare with.
     """
     if len(platforms) > 2:
         raise UsageError("--platform may be given at most twice")
