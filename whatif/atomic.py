@@ -41,14 +41,16 @@ def atomic_file(path: Path, keep: tuple[type[BaseException], ...] = (KeyboardInt
             raise
         message = f"{path}: cannot be written: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
         raise UsageError(f"{message}{kept}") from problem
+    except UnicodeEncodeError:
+        raise UsageError(f"{path}: not written: a file name in it is not UTF-8; rename that file") from None
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file, whole or not at all; line ends are not changed."""
     with atomic_file(Path(path)) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(text.encode())
 
 
 def _kept(temporary: Path, path: Path) -> str:

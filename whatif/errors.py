@@ -94,6 +94,19 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     return ", ".join(shown[:most]) + (", .." if len(shown) > most else "")
 
 
+def require_choice(option: str, value: object, known: Sequence[str]) -> None:
+    """Raise `UsageError` for a value of an option that is not one of its choices."""
+    if value not in known:
+        hint = did_you_mean(str(value), known)
+        raise UsageError(f"--{option} {value}: expected one of {', '.join(known)}{hint}")
+
+
+def require_least(option: str, value: float | None, least: int) -> None:
+    """Raise `UsageError` for a number of an option below the least that is allowed; None is not stated."""
+    if value is not None and value < least:
+        raise UsageError(f"--{option} {value}: expected at least {least}")
+
+
 def require_level(level: float) -> None:
     """Raise `UsageError` for a level of intervals that is not between 0 and 1."""
     if not 0 < level < 1:

@@ -19,3 +19,8 @@ def exists(path: str | Path) -> bool:
 def is_file(path: Path) -> bool:
     """Whether a path is a file; False for a name that is too long or a folder without read permission."""
     return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; False for a name that is too long."""
+    return os.path.isdir(path)  # noqa: PTH112

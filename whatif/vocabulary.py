@@ -68,6 +68,7 @@ LIBRARY_ALGORITHMS: Final[Mapping[CollectiveOperation, tuple[str, ...]]] = {
 IN_NETWORK: Final = frozenset({"switch_reduction", "switch_multicast"})
 """Algorithms in which the switches of the network take part."""
 Library = Literal["mpi", "nccl"]
+LIBRARIES: Final[tuple[Library, ...]] = get_args(Library)
 """Libraries of collectives; nccl is any library of GPUs."""
 TraceModel = Literal[MessageModel, "k_model", "pieces"]
 TRACE_MODELS: Final[tuple[TraceModel, ...]] = get_args(TraceModel)
@@ -94,6 +95,38 @@ RELATIONS: Final[tuple[Relation, ...]] = ("speedup", "efficiency", "ratio")
 SimulationTable = Literal["ranks", "messages", "path", "slopes"]
 SIMULATION_TABLES: Final[tuple[SimulationTable, ...]] = get_args(SimulationTable)
 """Tables of a simulation."""
+SensitivityKind = Literal["tornado", "ladder", "sobol"]
+SENSITIVITY_KINDS: Final[tuple[SensitivityKind, ...]] = get_args(SensitivityKind)
+"""Kinds of sensitivity: elasticities, bottlenecks, Sobol' indices."""
+Grouping = Literal["parameter", "table"]
+GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
+"""Changes of a difference: of one parameter, or of a table of parameters."""
+ErrorRows = Literal["run", "result"]
+ERROR_ROWS: Final[tuple[ErrorRows, ...]] = get_args(ErrorRows)
+"""Rows of a table of model errors."""
+RankingView = Literal["ranking", "commitment"]
+RANKING_VIEWS: Final[tuple[RankingView, ...]] = get_args(RankingView)
+"""Tables of a ranking of platforms."""
+ScalingView = Literal["scaling", "answers", "isoefficiency"]
+SCALING_VIEWS: Final[tuple[ScalingView, ...]] = get_args(ScalingView)
+"""Tables of a scaling plan."""
+StudyView = Literal["bids", "jobs", "commitments", "turns", "changes", "options", "questions"]
+STUDY_VIEWS: Final[tuple[StudyView, ...]] = get_args(StudyView)
+"""Tables of a study: bids, jobs, commitments, values where the ranking turns, changes with which bids win, options, and
+assumed values as questions to the vendors."""
+
+CoreBinding = Literal["spread", "compact"]
+CORE_BINDINGS: Final[tuple[CoreBinding, ...]] = get_args(CoreBinding)
+"""Places of active cores in a measurement of memory: spread over all NUMA domains, or one domain after another."""
+GridWeighting = Literal["relative", "equal"]
+GRID_WEIGHTINGS: Final[tuple[GridWeighting, ...]] = get_args(GridWeighting)
+"""Weights of runs in the fit of a structured-grid program."""
+PointWeighting = Literal["relative", "uniform", "sqrt_size"]
+POINT_WEIGHTINGS: Final[tuple[PointWeighting, ...]] = get_args(PointWeighting)
+"""Weights of message times in a fit."""
+IntervalKind = Literal["prediction", "confidence"]
+INTERVAL_KINDS: Final[tuple[IntervalKind, ...]] = get_args(IntervalKind)
+"""Intervals of a prediction: of a single run, or of the mean of many."""
 
 Category = Literal["kernel", "communication", "transfer", "overhead"]
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)

@@ -78,6 +78,15 @@ def test_arrays_are_in_base_units_and_xarray_has_a_dimension_for_each_axis():
         _ = swept["nope"]
 
 
+def test_a_second_iteration_of_a_sweep_counts_its_points_once():
+    parts = whatif.sweep_parts("jacobi2d", "application.rank_count=16, 17")
+    shares: list[float] = []
+    parts.progress = shares.append
+    _ = (*parts, parts.whole(), *parts)
+    assert (parts.tally.points, parts.tally.infeasible) == (2, 0)
+    assert shares == [1.0, 1.0, 1.0]
+
+
 def test_errors_are_those_of_the_command_line():
     with pytest.raises(whatif.WhatifError, match="did you mean `summit`"):
         whatif.run("jacobi2d", platform="sumit")

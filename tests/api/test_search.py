@@ -95,7 +95,7 @@ def test_results_that_are_never_equal_have_a_leader():
     model = "application.phases.halo.model=postal"
     found = whatif.break_even("jacobi2d", "application.phases.halo.halo_width=1 .. 64", model, result="terms.halo")
     assert (found.crossings, found.leaders()) == ((), ["model=postal"])
-    assert "model=postal has the smaller one all over" in found.obstacle()
+    assert "model=postal has the smaller one over the whole range" in found.obstacle()
     assert found.to_dict()["rows"] == []
 
 

@@ -27,3 +27,10 @@ def test_a_wrong_part_names_the_one_that_was_meant(whatif_main, tmp_path):
     assert code == 2
     assert "did you mean `h100-sxm5-80gb`" in err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_name_that_is_not_utf_8_is_told_and_leaves_no_file(whatif_main, tmp_path):
+    code, out, err = whatif_main("new", "n\udcff")
+    assert (code, out) == (2, "")
+    assert err == "whatif: n\\udcff.toml: not written: a file name in it is not UTF-8; rename that file\n"
+    assert not list(tmp_path.iterdir())

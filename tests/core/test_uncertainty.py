@@ -282,7 +282,10 @@ def test_the_command_line_shows_bands_and_what_explains_them(whatif_main):
     assert "base_bandwidth" in out
     assert "of 1,024 samples" in whatif_main("run", "minimd", "--spread", "assumed=20%", "--point")[2]
     assert whatif_main("run", "minimd", "--spread", "assumed=x")[0] == 2
-    assert "did you mean `assumed=20%`?" in whatif_main("run", "minimd", "--spread", "assumed=20")[2]
+    assert (
+        "--spread assumed=20: is 2000%; for 20 per cent write `20%`"
+        in whatif_main("run", "minimd", "--spread", "assumed=20")[2]
+    )
     assert whatif_main("run", "minimd", "--samples", "64", "--level", "x")[0] == 2
 
 

@@ -373,6 +373,11 @@ def test_nothing_is_written_beside_a_breakpoint_that_the_new_model_has_not(whati
     assert (tmp_path / "mine.toml").read_text() == text
 
 
+def test_rows_of_a_calibration_are_chosen_by_numbers_as_those_of_other_sheets():
+    text = "time [ms],m,n,k,run\n1,4,4,4,2.0\n3,4,4,4,3\n"
+    assert parse_calibration(text, where={"run": "2"}).columns["time"].values.tolist() == [1e-3]
+
+
 HEAD = "time,m,n,k\n"
 ROWS = "".join(f"{1e-9 * (4 + i) ** 3},{4 + i},{5 + i},{6 + i}\n" for i in range(20))
 

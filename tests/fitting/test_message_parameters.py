@@ -123,7 +123,7 @@ def test_the_band_is_the_spread_of_curves_fitted_to_repeated_measurements():
     [
         ({"limits": (8192, 128)}, "ascend"),
         ({"limits": (-1, 128)}, "ascend"),
-        ({"weighting": "relativ"}, "unknown weighting"),
+        ({"weighting": "relativ"}, "--weighting relativ: .*; did you mean `relative`"),
         ({"test": "allreduce"}, "no rows"),
         ({"buffers": "dev"}, "no measurements with buffers `dev`; `--buffers` can be not stated$"),
     ],

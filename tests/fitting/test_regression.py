@@ -386,7 +386,7 @@ def test_constant_found_by_a_search_is_predicted(tmp_path, whatif_main):
     ("options", "message"),
     [
         ([], "--formula states the model"),
-        (["--formula", "time ~ x1", "--level", "95"], "--level 95: expected a level above 0 %"),
+        (["--formula", "time ~ x1", "--level", "95"], "--level 95: is 9500%; for 95 per cent write `95%`"),
         (["--formula", "time ~ x1", "--at", "x1=8"], "--at x1=8: the runs have it in GB"),
         (["--formula", "time ~ x1 + x2", "--at", "x1=8 GB"], "the value of `x2` is missing"),
         (["--formula", "time ~ x1", "--at", "x3=8"], "--at x3: the formula does not read it"),

@@ -80,6 +80,21 @@ def test_a_pattern_of_ones_own_sums_takes_the_first_and_reads_the_name_of_the_fi
     assert got == {"time": [62, 64], "part": [0.75] * 2, "first": [0.25] * 2, "nodes": [2, 4], "state": ["ok"] * 2}
 
 
+@pytest.mark.parametrize(
+    ("column", "old", "new"),
+    [
+        ("part", "", ""),
+        ("part", 'take = "sum"', "since = '^start (\\S+)'"),
+        ("both", "part =", "both = { product = ['part', 'nodes'] }\npart ="),
+    ],
+)
+def test_a_value_that_is_no_plain_number_is_refused_however_it_is_taken(tmp_path, column, old, new):
+    pattern = own(tmp_path, OWN.replace(old, new))
+    (tmp_path / "n8.out").write_text("solver v2\nstart 5\npart 2 ms\npart 1,234.5 ms\n")
+    with pytest.raises(InvalidFileError, match=rf"n8\.out: {column}: `1,234\.5` has a thousands separator"):
+        read_logs([tmp_path / "n8.out"], pattern)
+
+
 def test_what_a_file_lacks_is_missing_and_told(tmp_path):
     (tmp_path / "a_n1.log").write_text("solver v1\nelapsed: 3\nstate ok\n")
     (tmp_path / "b_n2.log").write_text("solver v1\nstate killed\n")

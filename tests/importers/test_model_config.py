@@ -70,6 +70,9 @@ def test_a_written_part_is_used_by_a_scenario(whatif_main, tmp_path, monkeypatch
          {"attention": "window", "window": 128, "windowed_fraction": 0.5}),
         ({**DENSE, "num_local_experts": 8, "num_experts_per_tok": 2},
          {"blocks": "experts", "expert_count": 8, "active_expert_count": 2, "expert_size": 256}),
+        ({**DENSE, "multi_query": True, "num_kv_heads": 4}, {"kv_head_count": 1}),
+        ({**DENSE, "multi_query": True, "num_kv_heads": 2, "new_decoder_architecture": True}, {"kv_head_count": 2}),
+        ({**DENSE, "multi_query": False, "num_kv_heads": 2}, {"kv_head_count": 2}),
         ({"text_config": DENSE, "vision_config": {}}, {"layer_count": 2}),
     ],
 )  # fmt: skip

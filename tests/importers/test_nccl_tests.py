@@ -47,6 +47,20 @@ def test_an_allreduce_without_headers_is_recognised_by_its_bandwidths():
     assert set(table.columns["process_count"].values) == {8}
 
 
+def test_listed_ranks_are_those_of_an_output_that_does_not_name_its_test():
+    table = parse_nccl_tests(TEXT.replace("all_reduce_perf", "a.out"), "a.txt")
+    warning = "a.txt does not name the test; taken as allreduce, as its bandwidths suggest; 8 ranks as listed"
+    assert table.notes["warnings"] == warning
+    assert set(table.columns["process_count"].values) == {8}
+
+
+def test_bandwidths_whose_ratio_is_that_of_endless_ranks_state_none():
+    row = " 1048576  262144 float sum -1 100.0 1.00000000 1.99999999 0 99.0 1.00000000 1.99999999 0\n"
+    table = parse_nccl_tests("# Collective test starting: all_reduce_perf\n" + row)
+    assert "does not state its ranks" in table.notes["warnings"]
+    assert np.isnan(table.columns["process_count"].values).all()
+
+
 def test_other_collectives_without_headers_have_no_name_and_a_warning():
     table = parse_nccl_tests(ROW.format("float none -1", "9.18", "9.27"))
     assert "does not state its program" in table.notes["warnings"]

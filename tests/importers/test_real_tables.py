@@ -131,6 +131,27 @@ def test_tables_of_job_accounting_and_between_blanks_are_read(text):
     assert (values(table, "nodes"), values(table, "time")) == ([1.0, 2.0], [12.0, 7.0])
 
 
+@pytest.mark.parametrize("short", [300_000, 0])
+@pytest.mark.parametrize(
+    ("text", "notes", "times"),
+    [
+        ("n,note,time [s]\n1,attempt #1,2\n2,ok,3\n3,#2,4\n", ["attempt #1", "ok", "#2"], [2, 3, 4]),
+        (
+            "n,note,time [s]\n# below, above\n1,a,2 # a, b\n  # c\n\n2,b #,3#d\n3,c,NA # e\n",
+            ["a", "b #", "c"],
+            [2, 3, NAN],
+        ),
+        ("note #,time [s]\na,2\nb,3\n", None, [2, 3]),
+    ],
+)
+def test_a_comment_begins_a_line_or_follows_a_complete_row(text, notes, times, short, monkeypatch):
+    monkeypatch.setattr("whatif.importers.sheets._FEW_CHARACTERS", short)
+    table = parse_runs_csv(text)
+    assert_array_equal(table.columns["time"].values, times)
+    assert notes is None or values(table, "note") == notes
+    assert warnings(table) == ""
+
+
 def test_errors_in_tables_between_blanks_name_their_line_and_a_remedy():
     with pytest.raises(InvalidFileError, match=r"f:4:1: 1 cells where the heading has 2: a missing cell .* written NA"):
         parse_runs_csv("nodes time [s]\n-- --\n1 12\n2\n4 3\n", "f")

@@ -30,7 +30,7 @@ from whatif.measuring.gpus import (
     read_gpus,
 )
 from whatif.measuring.study import MeasurementOptions, measure_machine
-from whatif.schema.gpu_parts import gpu_part
+from whatif.schema.gpu_parts import gpu_part, same_gpu
 from whatif.schema.load import load_platform
 
 FOLDER = DATA / "measuring"
@@ -155,11 +155,29 @@ def test_shipped_part_by_name_and_memory(name, memory, part):
         ("NVIDIA A100-SXM4-40GB", "a100-sxm4-40gb"),
         ("NVIDIA A100-SXM", None),
         ("NVIDIA H100 64GB", None),
+        ("NVIDIA A800-SXM4-80GB", None),
         ("", None),
     ],
 )
 def test_shipped_part_by_name_alone(name, part):
     assert gpu_part(name) == part
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100-SXM5-80GB", True),
+        ("NVIDIA H200", "H200-SXM-141GB", True),
+        ("NVIDIA H200", "GH200 (Hopper, 96 GB)", False),
+        ("NVIDIA H200", "NVIDIA GH200 480GB", False),
+        ("NVIDIA H100 PCIe", "H100-SXM5-80GB", False),
+        ("NVIDIA A100-SXM4-40GB", "A100-SXM4-80GB", False),
+        ("TITAN Xp", "NVIDIA TITAN Xp", True),
+        ("v100 SXM2", "Tesla V100-SXM2-16GB", True),
+    ],
+)
+def test_names_of_one_gpu(one, other, same):
+    assert same_gpu(one, other) is same_gpu(other, one) is same
 
 
 def measured(gpus, arrays=SimulatedArrays):

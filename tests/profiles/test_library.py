@@ -52,3 +52,8 @@ def test_a_profile_of_another_device_than_that_of_the_platform_is_remarked():
     notes = whatif.import_profile(file, platform="frontier").notes
     assert any("the profile is of NVIDIA A100-PG509-200, not of Frontier's MI250X" in note for note in notes)
     assert not any("the profile is of" in note for note in whatif.import_profile(file).notes)
+
+
+def test_a_profile_of_the_device_of_its_platform_needs_no_remark():
+    notes = whatif.import_profile(DATA / "profiles" / "kineto" / "torch_copies_h200.json.gz", platform="aws_p5e").notes
+    assert not any("the profile is of" in note for note in notes)

@@ -110,7 +110,7 @@ def test_two_choices_on_one_machine_and_the_pictures(whatif_main):
     )
     code, out, err = whatif_main(*asked)
     assert (code, out) == (4, "")
-    assert "model=postal has the smaller one all over" in err
+    assert "model=postal has the smaller one over the whole range" in err
     bandwidth = "platform.node.gpu.dram_bandwidth"
     code, out, _ = whatif_main("seek", "jacobi2d", "--vary", bandwidth, "--equal-to", "lassen", "--plot")
     assert (code, "Summit" in out, "Lassen" in out) == (0, True, True)

@@ -16,7 +16,7 @@ from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.schema.toml import parse_document
-from whatif.studies.population import Objective, Wish
+from whatif.studies.population import Objective, SearchGoal
 from whatif.studies.search import Optimum, ranked, search
 from whatif.studies.search_space import Combination, Varied, parse_varied
 from whatif.studies.seeking import has_root_finder
@@ -34,10 +34,10 @@ def question_of(formula, **parameters):
 def searched(scenario, varied, targets=(), objective=None, **options):
     """Answers, the best first, and combinations without a program."""
     program = scenario.program
-    wish = Wish(tuple(parse_target(text, program) for text in targets), objective)
-    found = list(search(scenario, [parse_varied(text, program) for text in varied], wish, **options))
+    goal = SearchGoal(tuple(parse_target(text, program) for text in targets), objective)
+    found = list(search(scenario, [parse_varied(text, program) for text in varied], goal, **options))
     answers = [item for item in found if isinstance(item, Optimum)]
-    return ranked(answers, wish, scenario), [item for item in found if isinstance(item, Combination)]
+    return ranked(answers, goal, scenario), [item for item in found if isinstance(item, Combination)]
 
 
 def test_the_cheapest_way_to_a_sum_of_two_terms_is_that_of_lagrange():

@@ -15,11 +15,12 @@ from whatif.errors import UsageError
 from whatif.files.git_revisions import checked_out, names_a_revision
 from whatif.studies.attribution import Attribution
 from whatif.studies.bottlenecks import Bottlenecks
-from whatif.studies.difference import Grouping, compared_pair, difference_study
+from whatif.studies.difference import compared_pair, difference_study
 from whatif.studies.elasticity import Elasticities
-from whatif.studies.sensitivity_study import SensitivityKind, sensitivity_study
+from whatif.studies.sensitivity_study import sensitivity_study
 from whatif.studies.side_by_side import SideBySide, side_by_side
 from whatif.studies.sobol import Variance
+from whatif.vocabulary import Grouping, SensitivityKind
 
 
 @overload

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from whatif import __version__
+from whatif.arguments import Share, share_of
 from whatif.core.evaluate import VALUE_OF_TERM
 from whatif.core.overrides import checked_overrides
 from whatif.core.platform import Platform
@@ -17,7 +18,6 @@ from whatif.core.uncertainty import DEFAULT_COUNT, Sampling
 from whatif.errors import UsageError
 from whatif.schema.shipped import is_study
 from whatif.studies.scenario_sources import open_source
-from whatif.units import parse_share
 
 __all__ = [
     "AnyPlatform",
@@ -39,8 +39,6 @@ AnyPlatform = str | Path | Platform
 """Name of a platform, path of a file, or a platform that was loaded or built."""
 Overrides = Mapping[str, Any]
 """Values by dotted path: texts as `--set` takes them, or plain numbers for counts and fractions."""
-Share = float | str
-"""A share: 0.2 or `20%`."""
 
 
 def load(
@@ -83,25 +81,16 @@ def sampling_of(
     """
     stated: dict[str, Any] = {} if seed is None else {"seed": seed}
     if level is not None:
-        stated["level"] = _share("level", level)
+        stated["level"] = share_of("--level", level)
     if spreads:
-        stated["spreads"] = {grade: _share(grade, spread) for grade, spread in spreads.items()}
+        stated["spreads"] = {grade: share_of(f"--spread {grade}=", spread) for grade, spread in spreads.items()}
     if isinstance(samples, Sampling):
         return replace(samples, **stated)
     if samples is None and not spreads:
         if stated:
             raise UsageError(f"{', '.join(stated)}: no effect without samples (--samples N)")
         return None
-    return Sampling(samples or DEFAULT_COUNT, **stated)
-
-
-def _share(name: str, share: Share) -> float:
-    number = parse_share(share) if isinstance(share, str) else float(share)
-    if number is None:
-        raise UsageError(f"`{name}={share}`: expected a share, such as 20%")
-    if number > 1 and "%" not in str(share):
-        raise UsageError(f"`{name}={share}` is {number:.0%}; did you mean `{name}={share}%`?")
-    return number
+    return Sampling(DEFAULT_COUNT if samples is None else samples, **stated)
 
 
 @contextmanager

@@ -9,13 +9,15 @@ from typing import Literal, overload
 from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load, sampling_of
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
+from whatif.errors import UsageError, require_choice, require_least
 from whatif.studies.decompositions import Layouts, layout_study
 from whatif.studies.isoefficiency import Isoefficiency
 from whatif.studies.platform_ranking import ranking_study
 from whatif.studies.purchase import Offers, budget_study
-from whatif.studies.ranking import Ranking, RankingView
-from whatif.studies.scaling_plan import ScalingPlan, ScalingView, scaling_study
+from whatif.studies.ranking import Ranking
+from whatif.studies.scaling_plan import ScalingPlan, scaling_study
 from whatif.units import Quantity
+from whatif.vocabulary import RANKING_VIEWS, RankingView, ScalingView
 
 AnyScenarios = AnyScenario | Sequence[AnyScenario] | Mapping[str, AnyScenario]
 """One or several scenarios, with names of their own if they are a mapping."""
@@ -53,6 +55,7 @@ def compare(
     >>> [standing.platform for standing in ranking.standings]
     ['frontier', 'summit']
     """
+    require_choice("show", show, RANKING_VIEWS)
     opened, names = _opened(scenarios, platforms, platform_dirs, overrides)
     return ranking_study(
         opened,
@@ -164,6 +167,7 @@ def tune_grid(
     (48, (24, 1))
     """
     opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
+    require_least("show", count, 1)
     return layout_study(opened, whole_grid=whole_grid, result=result, count=count, progress=progress)
 
 
@@ -173,9 +177,11 @@ def _opened(
     platform_dirs: Sequence[str | Path],
     overrides: Overrides | None,
 ) -> tuple[dict[str, Scenario], list[str]]:
-    """Scenarios by name that know all platforms, and the names of the platforms."""
+    """Scenarios by name that know all platforms, and the names of the platforms. Raise `UsageError` for none."""
     several = [scenarios] if isinstance(scenarios, str | Path | Scenario) else scenarios
     named = several if isinstance(several, Mapping) else {_name(item): item for item in several}
+    if not named or not platforms:
+        raise UsageError(f"state at least one {'platform' if named else 'scenario'}")
     opened, names = {}, dict[str, None]()
     for name, item in named.items():
         scenario = load(item, platform_dirs=platform_dirs, overrides=overrides)

@@ -13,6 +13,7 @@ from whatif.core.result import Result, run_whole
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.sweep import AxisSpec, asked_grid
 from whatif.core.uncertainty import Sampling
+from whatif.errors import require_least
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.studies.sweep_parts import ParallelOptions, SweepParts
 
@@ -133,6 +134,7 @@ def explain(
     >>> print(whatif.explain("jacobi2d", "platform.node.gpu_count").lines()[0])
     platform.node.gpu_count: 6  (datasheet; Choi et al., ICS 2020, Table 1)
     """
+    require_least("depth", depth, 0)
     program = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs).program
     return explanation(program, term, depth)
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import get_args
 
 from whatif.api.measurements import ImportedTable
 from whatif.core.protocol_limits import parse_limits
-from whatif.errors import UsageError
+from whatif.errors import UsageError, require_choice, require_least
 from whatif.files.fitted_collectives import FittedCollectives, fit_points, fitted_collectives
 from whatif.files.fitted_kernels import CalibrationFit, CalibrationModels, ProcessorChoice, fit_calibrations
 from whatif.files.fitted_platform import FittedPlatform
@@ -20,9 +19,8 @@ from whatif.fitting import gpu_rates, host_bandwidths, message_parameters
 from whatif.fitting.collective_tables import collective_points
 from whatif.fitting.fit_tables import gpu_points, host_points, limits_in_words, network_notes, point_table, warned
 from whatif.fitting.gpu_rates import GpuFit
-from whatif.fitting.host_bandwidths import Binding, HostFit
+from whatif.fitting.host_bandwidths import HostFit
 from whatif.fitting.message_parameters import NetworkFit
-from whatif.fitting.points import Weighting
 from whatif.importers.gpu_benchmarks import read_gpu
 from whatif.importers.host_benchmarks import read_host
 from whatif.importers.measurement_files import (
@@ -42,7 +40,7 @@ from whatif.schema.load import load_platform
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.table_writers import column_lines
 from whatif.units import BYTE, format_quantity
-from whatif.vocabulary import DISTANCES, Library
+from whatif.vocabulary import CORE_BINDINGS, DISTANCES, LIBRARIES, CoreBinding, PointWeighting
 
 
 def fit_network(
@@ -50,7 +48,7 @@ def fit_network(
     *,
     distance: str = "inter-node",
     limits: str | tuple[float, float] | None = None,
-    weighting: Weighting = "relative",
+    weighting: PointWeighting = "relative",
     test: str | None = None,
     buffers: str | None = None,
     columns: ColumnNames | None = None,
@@ -136,8 +134,7 @@ def fit_collectives(
     times = _message_times(files, columns, where)
     points = collective_points(times.values, operation, ranks)
     used = library or ("nccl" if times.values.notes.get("tool") == "nccl-tests" else "mpi")
-    if used not in get_args(Library):
-        raise UsageError(f"--library {used}: expected one of {', '.join(get_args(Library))}")
+    require_choice("library", used, LIBRARIES)
     sheet = None
     if used == "nccl" and not tables:
         if platform is None:
@@ -180,7 +177,7 @@ def fit_host(
     *,
     platform: str | PlatformSpec | None = None,
     sockets: int | None = None,
-    binding: Binding = "spread",
+    binding: CoreBinding = "spread",
 ) -> FittedPlatform[HostFit]:
     """Sustained memory bandwidths of a socket and of one core, from triads by number of active cores.
 
@@ -194,6 +191,7 @@ def fit_host(
     >>> [f"{value / 1e9:.1f}" for value in fit.to_pandas()["value"]]
     ['800.0', '56.0']
     """
+    require_choice("binding", binding, CORE_BINDINGS)
     measured = host_bandwidths.measured_sockets(_platform(platform), sockets, binding)
     tables = [read_host(path) for path in paths_in_folders(files)]
     fit = host_bandwidths.fit_host(tables, measured)
@@ -265,6 +263,7 @@ def fit_kernel(
     >>> fit.detail[0].kernel, fit.detail[0].model
     ('dgemm', 'M_H-1')
     """
+    require_least("seed", seed, 0)
     if seed is not None and synthetic is None:
         raise UsageError("--seed: no effect without --synthetic NODES")
     tables = read_calibration_files(files, columns, where)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from whatif.api.common import AnyPlatform, Overrides
 from whatif.core.scenario import Scenario
+from whatif.errors import require_least
 from whatif.linpack.fleet import fleet_of, link_notes
 from whatif.linpack.input_reader import read_hpl_input
 from whatif.linpack.prediction_study import (
@@ -88,6 +89,8 @@ def hpl(
     >>> float(whatif.run(predicted.scenario)["total_time"]) == first.row.time
     True
     """
+    require_least("replicates", replicates, 1)
+    require_least("seed", seed, 0)
     asked = read_hpl_input(Path(input_file))
     require_few(asked, Path(input_file), max_points)
     fleet = fleet_of(hosts, without_slowest, cluster, spread, cluster_seed, without_uplinks)

@@ -13,8 +13,9 @@ from whatif.files.study_edits import edited_study, put_study
 from whatif.files.study_template import write_study_template
 from whatif.schema.study_file import open_study
 from whatif.studies.procurement.placing import present_scenario
-from whatif.studies.procurement.study import Study, StudyView, study_of
+from whatif.studies.procurement.study import Study, study_of
 from whatif.studies.procurement.sweeping import StudySweep, absolute_values, study_sweep
+from whatif.vocabulary import StudyView
 
 AnyStudy = str | Path
 """Name of a shipped study, or path of a file."""

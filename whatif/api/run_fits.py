@@ -9,13 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from whatif.api.measurements import ImportedTable
+from whatif.arguments import Share, share_of
 from whatif.errors import UsageError
 from whatif.files.fitted_grid import FittedGrid
 from whatif.files.fitted_regression import FittedRegression
 from whatif.fitting.fit_tables import warned
-from whatif.fitting.grid import Weighting as GridWeighting
 from whatif.fitting.grid_study import GridOptions, GridTarget, study_grid
-from whatif.fitting.least_squares import Interval
 from whatif.fitting.regression_study import RegressionOptions, regress
 from whatif.fitting.scaling_study import EXAMPLE, FittedScaling, ScalingOptions, study_scaling
 from whatif.importers.mapping import parse_mapping, split_unit
@@ -27,6 +26,7 @@ from whatif.importers.measurement_files import (
     warnings_of,
 )
 from whatif.table import Table
+from whatif.vocabulary import GridWeighting, IntervalKind
 
 
 def fit_regression(
@@ -39,8 +39,8 @@ def fit_regression(
     repeat: int | None = None,
     held_out: str | Path | None = None,
     hold_out: int | None = None,
-    level: float | None = None,
-    interval: Interval | None = None,
+    level: Share | None = None,
+    interval: IntervalKind | None = None,
     at: Sequence[str | Mapping[str, str | float]] = (),
     second_opinion: bool = False,
     seed: int | None = None,
@@ -69,7 +69,7 @@ def fit_regression(
     with _columns_explained(runs):
         points = _points("--at", at, "nodes=512,size=8 GB")
     options = RegressionOptions(
-        formula, search, compare, folds, repeat, hold_out, level, interval, points, second_opinion, seed, show
+        formula, search, compare, folds, repeat, hold_out, _level(level), interval, points, second_opinion, seed, show
     )
     with _columns_explained(runs):
         study = regress(runs, options, others)
@@ -88,7 +88,7 @@ def fit_grid(
     *,
     reduction: bool = False,
     weighting: GridWeighting = "relative",
-    level: float | None = None,
+    level: Share | None = None,
     bootstrap: int | None = None,
     seed: int | None = None,
     targets: Sequence[GridTarget] = (),
@@ -113,7 +113,7 @@ def fit_grid(
     'cell_rate'
     """
     runs = read_run_files(files, columns, where, long)
-    options = GridOptions(reduction, weighting, level, bootstrap, seed, targets, advice, vary, points)
+    options = GridOptions(reduction, weighting, _level(level), bootstrap, seed, targets, advice, vary, points)
     with _columns_explained(runs):
         study = study_grid(runs, options)
     return FittedGrid(runs=runs, notes=(*warned(warnings_of(runs)), *study.notes), study=study)
@@ -124,7 +124,7 @@ def fit_scaling(
     *,
     predict: Sequence[str | Mapping[str, str | float]] = (),
     series: str | Sequence[str] = (),
-    level: float | None = None,
+    level: Share | None = None,
     show: str | None = None,
     columns: ColumnNames | None = None,
     where: RowFilter = (),
@@ -147,8 +147,12 @@ def fit_scaling(
     runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
     names = [name.strip() for name in series.split(",") if name] if isinstance(series, str) else series
     with _columns_explained(runs):
-        found = study_scaling(runs, ScalingOptions(_points("--predict", predict, EXAMPLE), names, level, show))
+        found = study_scaling(runs, ScalingOptions(_points("--predict", predict, EXAMPLE), names, _level(level), show))
     return replace(found, notes=(*warned(warnings_of(runs)), *found.notes))
+
+
+def _level(level: Share | None) -> float | None:
+    return None if level is None else share_of("--level", level)
 
 
 @contextmanager

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load
+from whatif.arguments import share_of
 from whatif.core.inventory import SHIPPED, parameter_list
 from whatif.core.resolved import resolved
 from whatif.core.scenario import Scenario
-from whatif.errors import UsageError, did_you_mean
+from whatif.errors import UsageError, did_you_mean, require_choice
 from whatif.limits import LISTED
 from whatif.plotting.presentable import PresentableTable
 from whatif.schema.json_schema import file_schema
 from whatif.schema.shipped import shipped_names
 from whatif.studies.file_checks import FileChecks, check_files
-from whatif.units import parse_share
+from whatif.vocabulary import ERROR_ROWS, ErrorRows
 
 if TYPE_CHECKING:
     from whatif.studies.calibration import Calibration
-    from whatif.studies.model_errors import ErrorRows, ModelErrors
+    from whatif.studies.model_errors import ModelErrors
     from whatif.validation.comparisons import Comparisons
 
 
@@ -49,7 +49,7 @@ def check(
     if tolerance is not None and (against is None or update):
         raise UsageError("--tolerance: no effect without --against, and with --update")
     stated = _TOLERANCE if tolerance is None else tolerance
-    share = _share("tolerance", stated)
+    share = share_of("--tolerance", stated)
     folders = tuple(map(Path, platform_dirs))
     return check_files(files, folders, None if against is None else Path(against), share, update=update)
 
@@ -138,7 +138,8 @@ def validate(
     """
     from whatif.studies.model_errors import model_errors
 
-    limit = None if tolerance is None else _share("tolerance", tolerance)
+    require_choice("by", by, ERROR_ROWS)
+    limit = None if tolerance is None else share_of("--tolerance", tolerance)
     opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
     return replace(model_errors(opened, runs), by=by, tolerance=limit)
 
@@ -175,9 +176,8 @@ def calibrate(
 def comparisons(*topics: str) -> Comparisons:
     """Comparisons of the models with published results and other simulators, a table for each topic.
 
-    Topics: `schedules`, `links`, `counts`, `transfers`, `power`, `power_caps`, `kernels`, `gemm`, `collectives` (the
-    default), and `hpl` and `top500`, which take minutes. A table is computed when it is first used. Raise `UsageError`
-    for another topic.
+    Topics are those of `VALIDATION_TOPICS` in `whatif.limits`, by default all but `LONG_TOPICS`, `hpl` and `top500`,
+    which take minutes. A table is computed when it is first used. Raise `UsageError` for another topic.
 
     >>> import whatif
     >>> len(whatif.comparisons("counts").table()) > 0
@@ -186,13 +186,3 @@ def comparisons(*topics: str) -> Comparisons:
     from whatif.validation.comparisons import Comparisons
 
     return Comparisons.of(topics)
-
-
-def _share(option: str, share: Share) -> float:
-    """Share of 0 or more, above 1 only in per cent; raise `UsageError` that names the option."""
-    number = parse_share(share) if isinstance(share, str) else share
-    if number is None or not 0 <= number < math.inf:
-        raise UsageError(f"--{option} {share}: expected a share such as `1 %` or 0.01")
-    if number > 1 and "%" not in str(share):
-        raise UsageError(f"--{option} {share}: is {number:.0%}; for {share} per cent write `{share}%`")
-    return number

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whatif.api.common import AnyPlatform, AnyScenario, Overrides, load
+from whatif.errors import require_least
 from whatif.studies.break_even import BreakEven
 from whatif.studies.pareto import Front
 from whatif.studies.search_result import SearchResult
@@ -142,6 +143,7 @@ def tune_transformer(
     """
     from whatif.transformers.plan_search import search_plans, with_worth
 
+    require_least("top", top, 1)
     loaded = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
     found = search_plans(loaded, keep=keep, top=top)
     return with_worth(loaded, found, keep) if worth else found

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from whatif.arguments import pairs
 from whatif.cli.options import parse_sets, platforms_option, set_option, uncertainty_options
 from whatif.cli.output import Output, output_options
-from whatif.cli.study_output import values_by_name
+from whatif.vocabulary import RANKING_VIEWS
 
 if TYPE_CHECKING:
-    from whatif.studies.ranking import RankingView
+    from whatif.vocabulary import RankingView
 
 
 @click.command("compare")
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 @uncertainty_options
 @click.option("--within", multiple=True, metavar="'SCENARIO=RESULT <= TIME'",
               help="Show the fewest nodes that meet a target, e.g. 'minife=total_time <= 1 s'.")  # fmt: skip
-@click.option("--show", type=click.Choice(["ranking", "commitment"]), default="ranking", show_default=True,
+@click.option("--show", type=click.Choice(RANKING_VIEWS), default="ranking", show_default=True,
               help="One row per platform, or per platform and application with the time to commit to.")  # fmt: skip
 @click.option("--result", default="total_time", show_default=True, help="A result to compare: a time, energy or cost.")
 @output_options()
@@ -49,8 +50,9 @@ def command(
 
     found = compare(
         scenarios, platforms, platform_dirs=platform_dirs, overrides=parse_sets(overrides),
-        weights=values_by_name("--weight", weights), references=values_by_name("--reference", references),
-        measured=values_by_name("--measured", measured), within=values_by_name("--within", within),
-        result=result, show=show, **sampling,
+        weights=pairs("--weight", weights, "SCENARIO=VALUE"),
+        references=pairs("--reference", references, "SCENARIO=VALUE"),
+        measured=pairs("--measured", measured, "SCENARIO=VALUE"),
+        within=pairs("--within", within, "SCENARIO=VALUE"), result=result, show=show, **sampling,
     )  # fmt: skip
     output.write(found)

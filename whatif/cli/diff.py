@@ -9,9 +9,10 @@ import click
 
 from whatif.cli.options import parse_sets, platforms_option, set_option
 from whatif.cli.output import Output, output_options
+from whatif.vocabulary import GROUPINGS
 
 if TYPE_CHECKING:
-    from whatif.studies.difference import Grouping
+    from whatif.vocabulary import Grouping
 
 
 @click.command("diff")
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @platforms_option
 @set_option
 @click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
-@click.option("--by", type=click.Choice(["parameter", "table"]), default="parameter", show_default=True,
+@click.option("--by", type=click.Choice(GROUPINGS), default="parameter", show_default=True,
               help="Treat each parameter, or each table of parameters, as one change.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 @output_options()

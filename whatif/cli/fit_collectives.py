@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import PlatformTarget, columns_option, datasheet_option, platform_options, where_option
+from whatif.vocabulary import LIBRARIES
 
 
 @click.command("collectives")
@@ -16,9 +17,7 @@ from whatif.cli.fit_options import PlatformTarget, columns_option, datasheet_opt
 @click.option("--operation", metavar="NAME", help="Operation of outputs that do not state it, such as alltoall.")
 @click.option("--ranks", type=click.IntRange(min=1), help="Number of ranks of outputs that do not state it.")
 @click.option("--ranks-per-node", type=click.IntRange(min=1), help="Ranks of a node; tables hold for these only.")
-@click.option(
-    "--library", type=click.Choice(["nccl", "mpi"]), help="Library that was measured.  [default: by the tool]"
-)
+@click.option("--library", type=click.Choice(LIBRARIES), help="Library that was measured.  [default: by the tool]")
 @click.option("--tables", is_flag=True, help='Write times as they are, for `algorithm = "measured"`.')
 @columns_option
 @where_option

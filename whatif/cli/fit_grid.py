@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from whatif.cli.fit_options import ModelTarget, format_option, model_options, tell
-from whatif.cli.options import level_of
+from whatif.cli.fit_options import ModelTarget, format_option, model_options
+from whatif.cli.options import show_notes
 from whatif.cli.output import Output
 from whatif.errors import UsageError
+from whatif.vocabulary import GRID_WEIGHTINGS
 
 
 @click.command("grid")
@@ -18,7 +19,7 @@ from whatif.errors import UsageError
 @click.option("--reduction", is_flag=True, help="Fit K_r too, of a global reduction in every iteration.")
 @click.option(
     "--weighting",
-    type=click.Choice(["relative", "equal"]),
+    type=click.Choice(GRID_WEIGHTINGS),
     default="relative",
     show_default=True,
     help="Minimise relative residuals, or the absolute ones of Eq. 5.",
@@ -55,11 +56,11 @@ def command(
 
     if case is not None and target.output is None:
         raise UsageError("--case needs -o MODEL.toml: it chooses the K_w that is written")
-    result = fit_grid(files, level=level_of(level), **options)
-    tell(result.notes)
+    result = fit_grid(files, level=level, **options)
+    show_notes(result.notes)
     target.write(result, case=case)
     table = result.table(in_words=file_format in ("table", "markdown"))
     if len(table):
         Output(file_format).print_table(table)
     if target.output is None and not (options["targets"] or options["points"]):
-        tell(["nothing is written without -o MODEL.toml"])
+        show_notes(["nothing is written without -o MODEL.toml"])

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import PlatformTarget, datasheet_option, platform_options
+from whatif.vocabulary import CORE_BINDINGS
 
 
 @click.command("host")
@@ -15,7 +16,7 @@ from whatif.cli.fit_options import PlatformTarget, datasheet_option, platform_op
 @datasheet_option
 @click.option("--sockets", type=click.IntRange(min=1), help="Sockets that were measured.  [default: those of a node]")
 @click.option(
-    "--binding", type=click.Choice(["spread", "compact"]), default="spread", show_default=True,
+    "--binding", type=click.Choice(CORE_BINDINGS), default="spread", show_default=True,
     help="Whether active cores were divided among all NUMA domains, or filled one after another.",
 )  # fmt: skip
 def command(files: tuple[Path, ...], target: PlatformTarget, **options: Any) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from whatif.cli.echo import echo
+from whatif.cli.options import show_notes
 from whatif.cli.output import Output
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
@@ -51,12 +51,6 @@ datasheet_option = click.option(
 source_option = click.option("--source", metavar="TEXT", help="Text of [sources], instead of files and tools.")
 
 
-def tell(lines: Iterable[str]) -> None:
-    """Write remarks to stderr."""
-    for line in lines:
-        echo(line, err=True)
-
-
 @dataclass(frozen=True)
 class PlatformTarget:
     """The platform file to write, and the table to print."""
@@ -86,14 +80,14 @@ class PlatformTarget:
 
     def finish(self, result: FittedPlatform[Any]) -> None:
         """Write the platform, and print the parameters or the points."""
-        tell(result.notes)
+        show_notes(result.notes)
         in_words = self.file_format in ("table", "markdown")
         table = result.points() if self.points else result.table(in_words=in_words)
         if self.output is not None:
-            tell(result.write(self.output, self.extends, self.source))
+            show_notes(result.write(self.output, self.extends, self.source))
         Output(self.file_format).print_table(table)
         if self.output is None:
-            tell(["nothing is written without -o PLATFORM.toml"])
+            show_notes(["nothing is written without -o PLATFORM.toml"])
 
 
 def platform_options(command: Command) -> Command:
@@ -134,7 +128,7 @@ class ModelTarget:
     def write(self, result: FittedModel, **options: Any) -> None:
         """Write the files that are named."""
         if self.output is not None:
-            tell(result.write(self.output, self.scenario, platform=self.platform, source=self.source, **options))
+            show_notes(result.write(self.output, self.scenario, platform=self.platform, source=self.source, **options))
 
 
 def model_options(command: Command) -> Command:

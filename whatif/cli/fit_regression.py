@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.fit_options import ModelTarget, format_option, model_options, tell
-from whatif.cli.options import level_of
+from whatif.cli.fit_options import ModelTarget, format_option, model_options
+from whatif.cli.options import show_notes
 from whatif.cli.output import Output
 from whatif.errors import UsageError
 from whatif.limits import REGRESSION_TABLES
+from whatif.vocabulary import INTERVAL_KINDS
 
 
 @click.command("regression")
@@ -27,7 +28,7 @@ from whatif.limits import REGRESSION_TABLES
 @click.option("--level", help="Confidence level of the intervals.  [default: 95%]")
 @click.option(
     "--interval",
-    type=click.Choice(["prediction", "confidence"]),
+    type=click.Choice(INTERVAL_KINDS),
     help="Interval of a single run, or of the mean of many.  [default: prediction]",
 )
 @click.option(
@@ -46,8 +47,8 @@ def command(files: tuple[Path, ...], target: ModelTarget, level: str | None, fil
     """
     from whatif.api.run_fits import fit_regression
 
-    result = fit_regression(files, level=level_of(level), **options)
-    tell(result.notes)
+    result = fit_regression(files, level=level, **options)
+    show_notes(result.notes)
     if len(result.tables) > 1 and file_format in ("csv", "json"):
         names = ", ".join(result.tables)
         raise UsageError(f"--format {file_format} is of one table: choose it by --show, one of {names}")

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import columns_option, files_argument, long_option, where_option
-from whatif.cli.options import level_of
 from whatif.cli.output import Output, output_options
 from whatif.limits import SCALING_TABLES
 
@@ -34,4 +33,4 @@ def command(files: tuple[Path, ...], output: Output, level: str | None, **option
     """
     from whatif.api.run_fits import fit_scaling
 
-    output.write(fit_scaling(files, level=level_of(level), **options))
+    output.write(fit_scaling(files, level=level, **options))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.options import parse_sets, platforms_option, set_option
+from whatif.cli.options import parse_sets, platforms_option, set_option, show_notes
 from whatif.cli.output import Output, output_options
 from whatif.cli.patience import start_patience
 from whatif.errors import UsageError
@@ -125,10 +125,10 @@ def _require_no_results(output: Output, options: Mapping[str, Any]) -> None:
 
 def _show(result: HPLPredictions, output: Output) -> None:
     notes = result.notes
-    _echo_notes(notes)
+    show_notes(notes)
     with meter(result.run_count) as progress:
         _write(result, result.predictions(progress), output)
-    _echo_notes(result.notes[len(notes) :])
+    show_notes(result.notes[len(notes) :])
 
 
 def _write(result: HPLPredictions, predictions: Iterable[HPLPrediction], output: Output) -> None:
@@ -144,11 +144,6 @@ def _write(result: HPLPredictions, predictions: Iterable[HPLPrediction], output:
                 echo(line, file=out)
         else:
             _write_table(result, predictions, output.file_format, out)
-
-
-def _echo_notes(notes: Iterable[str]) -> None:
-    for note in notes:
-        echo(note, err=True)
 
 
 def _platform_dirs(result: HPLPredictions, path: Path) -> list[str]:

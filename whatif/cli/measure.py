@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from whatif.cli.fit_options import format_option, tell
+from whatif.cli.fit_options import format_option
+from whatif.cli.options import show_notes
 from whatif.cli.output import Output
 from whatif.cli.study_output import progress
 
@@ -32,4 +33,4 @@ def command(output: Path | None, file_format: str, **options: Any) -> None:
     with progress() as line:
         found = measure(output, progress=line, **options)
     Output(file_format).write(found)
-    tell(["nothing is written without -o PLATFORM.toml"] if output is None else [f"written: {output}"])
+    show_notes(["nothing is written without -o PLATFORM.toml"] if output is None else [f"written: {output}"])

@@ -1,8 +1,8 @@
-"""Options that several verbs share, and the output of tables, pictures and notes."""
+"""Options that several verbs share, and their values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
+from whatif.arguments import pairs
 from whatif.cli.echo import echo
-from whatif.errors import EXPECTED_LEVEL, UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -85,17 +85,12 @@ def uncertainty_options(command: Command) -> Command:
 
     @wraps(command)
     def with_spreads(*arguments: Any, spreads: tuple[str, ...], **others: Any) -> Any:
-        return command(*arguments, spreads=dict(map(_spread, spreads)), **others)
+        return command(*arguments, spreads=pairs("--spread", spreads, "GRADE=SHARE"), **others)
 
     options: Any = with_spreads
     for option in reversed(_SAMPLING):
         options = option(options)
     return cast("Command", options)
-
-
-def _spread(text: str) -> tuple[str, str]:
-    grade, _, share = (part.strip() for part in text.partition("="))
-    return grade, share
 
 
 _SAMPLING: Final = (
@@ -117,27 +112,9 @@ _SAMPLING: Final = (
 )
 
 
-def level_of(text: str | None) -> float | None:
-    """Level of intervals, as `95%` or `0.95`; raise `UsageError` for another text."""
-    from whatif.units import parse_share
-
-    if text is None:
-        return None
-    level = parse_share(text)
-    if level is None or not 0 < level < 1:
-        raise UsageError(f"--level {text}: {EXPECTED_LEVEL}")
-    return level
-
-
-def overrides_of(texts: Sequence[str]) -> dict[str, str]:
+def overrides_of(texts: Iterable[str]) -> dict[str, str]:
     """Overrides by path, of `PATH=VALUE` texts."""
-    pairs: dict[str, str] = {}
-    for text in texts:
-        path, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not path:
-            raise UsageError(f"--set {text}: expected PATH=VALUE")
-        pairs[path] = value
-    return pairs
+    return pairs("--set", texts, "PATH=VALUE")
 
 
 def show_notes(notes: Iterable[str]) -> None:

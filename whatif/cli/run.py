@@ -74,6 +74,8 @@ def command(
     if plot and on is not None:
         raise UsageError("--plot excludes -o, --format and --on")
     draws = plot or (output is not None and output.suffix.lower() in PICTURES)
+    if draws and on is not None:
+        raise UsageError(f"--on {on}: no effect on the picture {output}; write a table")
     picture = Output.of(file_format, output, plot) if draws else None
     if relative is not None and picture is None:
         raise UsageError("--relative: no effect on a table; add --plot or -o FILE.svg")

@@ -12,26 +12,27 @@ from whatif.cli.options import overrides_of, set_option
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
 from whatif.limits import PAGES
+from whatif.vocabulary import STUDY_VIEWS
 
 if TYPE_CHECKING:
-    from whatif.studies.procurement.study import StudyView
+    from whatif.vocabulary import StudyView
 
 
 @click.command("study")
 @click.argument("source", required=False, metavar="STUDY")
 @click.option("--new", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write a commented example study; an existing file is not overwritten.")  # fmt: skip
-@click.option("--show", type=click.Choice(["bids", "jobs", "commitments", "turns", "changes", "options", "questions"]),
-              default="bids", show_default=True,
+@click.option("--show", type=click.Choice(STUDY_VIEWS),
               help="Bids; jobs of every application; values to commit to; turning points of the ranking; changes "
-              "with which a bid wins; options of the study; questions to the vendors.")  # fmt: skip
+              "with which a bid wins; options of the study; questions to the vendors.  [default: bids]")  # fmt: skip
 @click.option("--sweep", metavar="PATH=SPEC",
               help="Values of one parameter of the study, e.g. limits.power='2 MW .. 4 MW linear 9'.")  # fmt: skip
 @set_option
 @output_options(plot="Draw the throughput of the mix of a --sweep.")
 def command(
-    source: str | None, new: Path | None, show: StudyView, sweep: str | None, overrides: tuple[str, ...], output: Output
-) -> None:
+    source: str | None, new: Path | None, show: StudyView | None, sweep: str | None, overrides: tuple[str, ...],
+    output: Output,
+) -> None:  # fmt: skip
     """Rank the bids of STUDY, a file that states the present machine, bids, a mix of applications and limits.
 
     Shows how many nodes the limits allow, the throughput of the mix over that of the present machine, price, cost and
@@ -41,6 +42,15 @@ def command(
     from whatif.api.procurement import new_study, study, study_page
 
     if new is not None:
+        given = {
+            source: source,
+            "--show": show,
+            "--sweep": sweep,
+            "--set": overrides,
+            "-o, --format and --plot": output,
+        }
+        if ineffective := next((option for option, value in given.items() if value not in (None, (), Output())), ""):
+            raise UsageError(f"{ineffective}: no effect with --new")
         new_study(new)
         echo(f"written: {new}", err=True)
         return
@@ -48,13 +58,15 @@ def command(
         raise UsageError("name a STUDY, or write one with --new FILE")
     stated = overrides_of(overrides)
     if sweep is None and output.path is not None and output.path.suffix.lower() in PAGES:
-        if show != "bids":
+        if show not in (None, "bids"):
             raise UsageError(f"--show {show}: no effect on the page {output.path}; print the table, or write a .csv")
         output.finish(study_page(source, output.path, overrides=stated))
         return
     if sweep is None:
-        output.write(study(source, overrides=stated, show=show))
+        output.write(study(source, overrides=stated, show=show or "bids"))
         return
+    if show is not None:
+        raise UsageError(f"--show {show}: no effect with --sweep")
     path, _, values = (part.strip() for part in sweep.partition("="))
     if not values:
         raise UsageError(f"--sweep {sweep}: expected PATH=SPEC")

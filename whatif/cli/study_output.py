@@ -10,22 +10,10 @@ from typing import Final
 
 import click
 
-from whatif.errors import UsageError
 from whatif.visible_text import visible
 
 _PATIENCE: Final = 1.0
 """Seconds before progress is shown on a terminal."""
-
-
-def values_by_name(option: str, texts: tuple[str, ...]) -> dict[str, str]:
-    """`SCENARIO=VALUE` texts of an option as a mapping; raise `UsageError` for any other text."""
-    pairs = {}
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not name:
-            raise UsageError(f"{option} {text}: expected SCENARIO=VALUE")
-        pairs[name] = value
-    return pairs
 
 
 class ProgressLine:

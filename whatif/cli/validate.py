@@ -13,6 +13,7 @@ from whatif.cli.output import Output, output_options
 from whatif.errors import InvalidFileError, UsageError, did_you_mean
 from whatif.limits import LONG_TOPICS, TABLE_FORMATS, TOPIC_GROUPS, VALIDATION_TOPICS
 from whatif.paths import exists
+from whatif.vocabulary import ERROR_ROWS
 
 if TYPE_CHECKING:
     from whatif.table import Table
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @question_options
 @click.option("--runs", type=click.Path(path_type=Path), metavar="FILE",
               help="CSV file of measured runs.  [default: that of the scenario]")  # fmt: skip
-@click.option("--by", type=click.Choice(("run", "result")),
+@click.option("--by", type=click.Choice(ERROR_ROWS),
               help="Rows: each result of each run, or the mean error of each result.  [default: run]")  # fmt: skip
 @click.option("--tolerance", metavar="SHARE",
               help="Exit with 5 if the mean absolute error of a result is larger: `15 %` or 0.15.")  # fmt: skip
@@ -70,7 +71,8 @@ def _compare(topics: tuple[str, ...], options: dict[str, Any], output: Output) -
     from whatif.api.scenarios import comparisons
 
     if stated := [name for name, value in options.items() if value]:
-        raise UsageError(f"--{stated[0].replace('overrides', 'set')}: no effect without SCENARIO")
+        option = {"overrides": "set", "platform_dirs": "platform-dir"}.get(stated[0], stated[0])
+        raise UsageError(f"--{option}: no effect without SCENARIO")
     if output.file_format == "toml":
         raise UsageError("--format toml: no effect without SCENARIO")
     if output.path is not None and len(topics) != 1:

@@ -25,7 +25,7 @@ from multiprocessing import resource_tracker
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from whatif.errors import UsageError, WhatifError
+from whatif.errors import UsageError, WhatifError, require_least
 from whatif.extras import install_command
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ def opened(on: str, worker_count: int | None = None) -> Iterator[Place]:
 
     Raise `UsageError` for anything else, a scheduler that does not answer, or without the extra.
     """
+    require_least("workers", worker_count, 1)
     start = {"threads": _threads, "processes": _processes, "local": _local_cluster}.get(on)
     if start is not None:
         with start(worker_count or _core_count()) as place:

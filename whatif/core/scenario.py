@@ -18,7 +18,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER, structural_points
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InvalidFileError, WhatifError
-from whatif.schema.load import Loaded, load_document, load_platform, open_document
+from whatif.schema.load import Loaded, load_document, load_platform, open_document, stated_platform
 from whatif.schema.parameters import worst
 from whatif.schema.phase_edits import PhaseEdit, edited, on_disk, rebased
 from whatif.schema.relative import absolute_overrides, is_relative
@@ -123,6 +123,16 @@ class Scenario:
         return f"<Scenario {Path(self.document.name).stem}{platform}>{overrides}{more}"
 
     @property
+    def platform_name(self) -> str | None:
+        """Name of the platform, or the path of its file; None if the scenario describes its machine itself."""
+        return self.platform or stated_platform(self.document, self.folders)
+
+    @property
+    def search_folders(self) -> tuple[Path, ...]:
+        """Folders to search for platforms and parts, without the shipped ones: that of the file is the first."""
+        return (*filter(None, [self.document.folder]), *self.folders)
+
+    @property
     def program(self) -> Program:
         """Compiled scenario."""
         return self.program_at({})
@@ -212,8 +222,7 @@ class Scenario:
     def check_platform(self, name: str | None) -> None:
         """Raise `InvalidFileError` for a platform that does not exist or is invalid, whatever the scenario."""
         if name is not None and name not in self.built:
-            own = () if self.document.folder is None else (self.document.folder,)
-            load_platform(name, (*own, *self.folders))
+            load_platform(name, self.search_folders)
 
     def absolute(self) -> Scenario:
         """Same scenario without overrides that are relative to present values, such as `x2`."""

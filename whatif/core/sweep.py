@@ -45,6 +45,8 @@ class _Range:
 def parse_axis(name: str, parameters: Mapping[str, SweepText], program: Program, limit: int) -> Axis:
     """Axis from the texts of its parameters; tied parameters must have the same number of values."""
     values = {path: parameter_points(path, text, program, limit) for path, text in parameters.items()}
+    if empty := next((path for path, array in values.items() if not len(array)), ""):
+        raise UsageError(f"sweep `{empty}`: state at least one value")
     sizes = {path: len(array) for path, array in values.items()}
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{path}: {size}" for path, size in sizes.items())
@@ -242,6 +244,8 @@ def asked_grid(scenario: Scenario, axes: Sequence[AxisSpec], *, point: bool, lim
 def _axis(axis: AxisSpec, program: Program, limit: int) -> Axis:
     if isinstance(axis, str):
         return parse_option(axis, program, limit)
+    if not axis:
+        raise UsageError("sweep: state at least one parameter")
     texts = {path: _texts(path, values, program) for path, values in axis.items()}
     return parse_axis(next(iter(axis)), texts, program, limit)
 

@@ -17,7 +17,7 @@ from whatif.axes import Axis, Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.model_error import KERNEL_ERROR, with_model_errors
 from whatif.core.term import Program
-from whatif.errors import UsageError, require_level
+from whatif.errors import UsageError, require_least, require_level
 from whatif.models.quantities import FloatArray
 from whatif.schema.distributions import Distribution
 from whatif.schema.expressions import Expression
@@ -57,6 +57,7 @@ class Sampling:
         if not 2 <= self.count <= MOST_SAMPLES:
             raise UsageError(f"{self.count:,} samples: must be between 2 and {MOST_SAMPLES:,}")
         require_level(self.level)
+        require_least("seed", self.seed, 0)
         for grade, spread in self.spreads.items():
             if grade not in GRADES:
                 raise UsageError(f"spread of `{grade}`: no such grade; known: {', '.join(GRADES)}")

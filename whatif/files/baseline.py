@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from whatif.atomic import atomic_file
+from whatif.atomic import write_text
 from whatif.errors import UsageError
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
@@ -50,9 +50,8 @@ def _number(value: Any) -> float:
 def write_results(path: Path, results: Results) -> None:
     """Write results, whole or not at all; those of other scenarios are kept."""
     kept = read_results(path) if path.exists() else {}
-    with atomic_file(path) as temporary:
-        text = json.dumps({"results": {**kept, **results}}, indent=1, allow_nan=False, sort_keys=True)
-        temporary.write_text(f"{text}\n", encoding="utf-8")
+    text = json.dumps({"results": {**kept, **results}}, indent=1, allow_nan=False, sort_keys=True)
+    write_text(path, f"{text}\n")
 
 
 def moves(before: Results, after: Results, tolerance: float) -> Iterator[Move]:

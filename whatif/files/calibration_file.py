@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from whatif.atomic import atomic_file
+from whatif.atomic import atomic_file, write_text
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
@@ -112,8 +112,7 @@ def validated_text(scenario: Scenario, cards: Mapping[str, AccuracyCard], runs: 
 def write_scenario(scenario: Scenario, text: str, path: Path, runs: Path) -> None:
     """Write the text of a scenario that loads there, whole or not at all, and a copy of its runs next to it."""
     load_document(parse_document(text, shown_path(path), path.parent), folders=scenario.folders, built=scenario.built)
-    with atomic_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)
     there = path.resolve().parent / runs.name
     if not there.exists():
         with atomic_file(there) as temporary:

@@ -17,8 +17,8 @@ from whatif.schema.toml_text import toml_text, toml_value
 BASE: Final = "generic_cpu"
 """Platform with the values that a machine of parts does not state."""
 _HEAD: Final = """\
-# {name}: a machine of its own, put together from parts. What is not stated here is that of the parts, and of
-# `{base}`: most of it is assumed, as every result says that rests on it. `whatif explain` names each value;
+# {name}: a machine put together from parts. Values that are not stated here come from the parts and from
+# `{base}`; most of those are assumed, and results that depend on them say so. `whatif explain` names each value;
 # `whatif measure` and `whatif fit` replace values by measured ones.
 {format}
 extends = {quoted}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from whatif.atomic import atomic_file
+from whatif.atomic import write_text
 from whatif.errors import UsageError
 from whatif.paths import is_file
 from whatif.schema.shipped import is_name
@@ -14,7 +14,7 @@ from whatif.schema.toml import read_document
 def write_part(path: Path, text: str, kind: str) -> None:
     """Write a part; raise `UsageError` as `refuse_part`."""
     refuse_part(path, kind)
-    _write(path, text)
+    write_text(path, text)
 
 
 def refuse_part(path: Path, kind: str) -> None:
@@ -28,7 +28,7 @@ def refuse_part(path: Path, kind: str) -> None:
 def write_scenario(path: Path, text: str, part: Path) -> None:
     """Write a scenario whose phase extends a part in its folder. Raise `UsageError` as `refuse_scenario`."""
     refuse_scenario(path, text, part)
-    _write(path, text)
+    write_text(path, text)
 
 
 def refuse_scenario(path: Path, text: str, part: Path) -> None:
@@ -39,8 +39,3 @@ def refuse_scenario(path: Path, text: str, part: Path) -> None:
         raise UsageError(f"{path}: the scenario needs {part.name} in its folder: write both into one folder")
     if is_file(path) and path.read_bytes() != text.encode():
         raise UsageError(f"{path}: already exists; not overwritten")
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.atomic import atomic_file
+from whatif.atomic import write_text
 from whatif.errors import InvalidFileError, UsageError
 from whatif.files.scenario_edits import put_text
 from whatif.fitting.fit_result import Fit
@@ -224,8 +224,7 @@ def write_platform(path: Path, change: PlatformChange, extends: str | None = Non
     if is_file(path):
         put_text(path, document, text)
     else:
-        with atomic_file(path) as temporary:
-            temporary.write_text(text, encoding="utf-8", newline="")
+        write_text(path, text)
     return text
 
 

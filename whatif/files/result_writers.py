@@ -199,14 +199,6 @@ def _arrow(values: NDArray[Any]) -> Any:
     return pa.array(values)
 
 
-def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; False for an impossible file name."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
 WRITERS: Final[dict[str, Callable[[Iterable[Result], TextIO], None]]] = {
     "table": write_table,
     "json": write_json,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from whatif.atomic import atomic_file
+from whatif.atomic import write_text
 from whatif.axes import Axis
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
@@ -51,8 +51,7 @@ def save_as(path: Path, scenario: Scenario) -> None:
     document = replace(scenario.document, folder=path.parent)
     text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
     verify(path, document, text, scenario)
-    with atomic_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)
 
 
 def put_text(path: Path, document: Document, text: str) -> None:
@@ -70,8 +69,7 @@ def put_text(path: Path, document: Document, text: str) -> None:
     if not mode & stat.S_IWUSR or not os.access(path, os.W_OK):
         raise UsageError(f"{path}: not saved: the file is read-only")
     if text != document.text:
-        with atomic_file(path) as temporary:
-            temporary.write_bytes(mark + text.encode())
+        write_text(path, mark.decode() + text)
 
 
 def difference(old: str, new: str, name: str) -> str:

@@ -29,6 +29,7 @@ from whatif.fitting.fit_result import Fit
 from whatif.models.quantities import FloatArray
 from whatif.schema.fields import quantity_field
 from whatif.schema.gpu import GPU, RATE_RULES
+from whatif.schema.gpu_parts import same_gpu
 from whatif.table import Table
 from whatif.units import (
     BYTE,
@@ -112,7 +113,7 @@ def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = Non
     gpuroofperf's,
     whose covariance is NaN as it states no spread; others that differ are reported in `warnings`. So is what exceeds
     `datasheet`, values of the parameters in base units, or the specification that mixbench prints, and a device that is
-    not `device`, the platform's (`same_device`). Raise `UsageError` for no table, one of something else or in other
+    not `device`, the platform's (`same_gpu`). Raise `UsageError` for no table, one of something else or in other
     units, one without rows, several GPUs in one or in several, or when nothing can be found.
     """
     groups = _grouped(tables)
@@ -130,7 +131,7 @@ def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = Non
             warnings += _differs(parameter, fits.setdefault(parameter, fit), fit)
     if not fits:
         raise UsageError("\n".join(["no peak or bandwidth could be found", *warnings]))
-    if measured and device and not same_device(measured, device):
+    if measured and device and not same_gpu(measured, device):
         rest = f"what they do not measure (name, memory size, other rates) stays that of {device}"
         warnings.append(f"the measurements are of {measured}, the platform has {device}; {rest}")
     warnings += _above(fits, _printed(tables) | dict(datasheet or {}))
@@ -138,16 +139,10 @@ def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = Non
     return GpuFit(measured, in_order, tuple(points), tuple(dict.fromkeys(warnings)))
 
 
-def same_device(one: str, other: str) -> bool:
-    """Whether two names may be of one device: without remarks and marks one contains the other."""
-    short, long = sorted((re.sub(r"\(.*?\)|nvidia|[^0-9a-z]", "", name.casefold()) for name in (one, other)), key=len)
-    return short in long
-
-
 def _device(tables: Sequence[Table]) -> str:
     """The device that was measured, empty if no table names it; refuse different ones."""
     names = list(dict.fromkeys(table.notes["device"] for table in tables if table.notes.get("device")))
-    if any(not same_device(*pair) for pair in combinations(names, 2)):
+    if any(not same_gpu(*pair) for pair in combinations(names, 2)):
         raise UsageError(f"the measurements are of different devices: {', '.join(names)}; give those of one")
     return names[0] if names else ""
 

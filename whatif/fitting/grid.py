@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,8 @@ from whatif.fitting.grid_runs import RATES, Columns, GridRuns, LinearRows, rows_
 from whatif.fitting.regression import non_negative
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
+from whatif.vocabulary import GridWeighting
 
-Weighting = Literal["relative", "equal"]
-WEIGHTINGS: Final[tuple[Weighting, ...]] = get_args(Weighting)
 KINDS: Final = ("computation", "communication", "setup", "total")
 SINGULAR: Final = 1e-7
 """Share of a column that must be its own, or it is not identified."""
@@ -46,7 +45,7 @@ class GridFit:
     """Shape (columns,): least squares without the bound; NaN where it is not identified."""
     pulls: FloatArray
     """Shape (columns, rows): what a residual, divided by its scale, moves each coefficient."""
-    weighting: Weighting
+    weighting: GridWeighting
     level: float
     drawn: FloatArray | None = field(default=None)
     """Shape (draws, columns): coefficients of runs drawn again."""
@@ -177,7 +176,7 @@ class GridFit:
 def fit_grid(
     table: Table | GridRuns,
     *,
-    weighting: Weighting = "relative",
+    weighting: GridWeighting = "relative",
     reduction: bool = False,
     level: float = 0.95,
     draws: int = 0,

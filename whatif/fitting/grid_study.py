@@ -8,18 +8,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.errors import UsageError, did_you_mean
-from whatif.fitting.grid import GridFit, Weighting, fit_grid
+from whatif.errors import UsageError, did_you_mean, require_choice, require_least
+from whatif.fitting.grid import GridFit, fit_grid
 from whatif.fitting.grid_advice import constants, next_run, predict, unidentified, weakly_identified
 from whatif.fitting.grid_plan import next_candidates, planned
 from whatif.fitting.grid_runs import COUNTED, PLANNED, GridRuns, canonical, is_count, unused
 from whatif.fitting.grid_tables import advice_table, grid_parameter_table, prediction_table, runs_table
 from whatif.table import Column, Table
 from whatif.units import ONE, UnitError, parse_quantity
+from whatif.vocabulary import GRID_WEIGHTINGS, GridWeighting
 
 LEVEL: Final = 0.95
 EXAMPLE: Final = "cells=272e6,processes=768"
 _MOST_SCATTER: Final = 0.3
+_FEWEST_DRAWS: Final = 10
 
 GridTarget = str | Mapping[str, str | float]
 """A run: `cells=272e6,processes=768`, or a mapping."""
@@ -30,7 +32,7 @@ class GridOptions:
     """Inputs of the fit of a structured-grid program and of its predictions; None: the default."""
 
     reduction: bool = False
-    weighting: Weighting = "relative"
+    weighting: GridWeighting = "relative"
     level: float | None = None
     bootstrap: int | None = None
     """Fits to runs drawn again."""
@@ -44,6 +46,9 @@ class GridOptions:
     """Whether to show the runs instead of the parameters."""
 
     def __post_init__(self) -> None:
+        require_choice("weighting", self.weighting, GRID_WEIGHTINGS)
+        require_least("bootstrap", self.bootstrap, _FEWEST_DRAWS)
+        require_least("seed", self.seed, 0)
         if (self.advice or self.vary) and len(self.targets) != 1:
             raise UsageError(f"--next and --vary need one --target, the run that matters, such as {EXAMPLE}")
         if self.points and (self.targets or self.advice or self.vary):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -23,9 +23,9 @@ from whatif.models.sockets import active_bandwidth
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.table import Table
 from whatif.units import BYTE_PER_SECOND, counted, format_quantity
+from whatif.vocabulary import CoreBinding
 
 PATH: Final = "node.cpu"
-Binding = Literal["spread", "compact"]
 TRIADS: Final = ("triad", "stream")
 """Beginnings of the names of the functions that are used; `stream` is what likwid-bench calls a triad."""
 
@@ -41,7 +41,7 @@ class MeasuredSockets:
     """NUMA domains per socket."""
     peak_bandwidth: float = math.nan
     """Peak memory bandwidth of one socket by the data sheet, in B/s; NaN where it is not known."""
-    binding: Binding = "spread"
+    binding: CoreBinding = "spread"
     """spread: active cores are divided evenly among all domains; compact: they fill one domain after another."""
     processor: str = ""
     """Its name on the platform."""
@@ -62,7 +62,7 @@ class MeasuredSockets:
         return np.minimum(cores if self.binding == "compact" else spread, self.domain_cores)
 
 
-def measured_sockets(platform: PlatformSpec | None, count: int | None, binding: Binding) -> MeasuredSockets:
+def measured_sockets(platform: PlatformSpec | None, count: int | None, binding: CoreBinding) -> MeasuredSockets:
     """Sockets of a platform, `count` of them if it is stated. Raise `UsageError` if it does not describe them."""
     cpu = None if platform is None else platform.node.cpu
     if platform is None or cpu is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from whatif.errors import UsageError, listed
 from whatif.fitting.formula import Formula, parse_formula
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
+from whatif.vocabulary import IntervalKind
 
-Interval = Literal["prediction", "confidence"]
 _SINGULAR = 1e-9
 """Relative length of the part of a term that is independent of those before it, below which it is collinear."""
 
@@ -133,7 +133,7 @@ class RunsFit:
         return column.written or column.unit
 
     def predict(
-        self, columns: Mapping[str, FloatArray], level: float = 0.95, interval: Interval = "prediction"
+        self, columns: Mapping[str, FloatArray], level: float = 0.95, interval: IntervalKind = "prediction"
     ) -> Predicted:
         """The response at points given in the units that the variables were written in.
 

@@ -10,18 +10,18 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import UsageError
+from whatif.errors import UsageError, require_choice
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.forms import Form, form_of
 from whatif.fitting.input_checks import ONE_KIND, POOR
 from whatif.fitting.linear import covariance
-from whatif.fitting.points import WEIGHTINGS, MessagePoints, Weighting, choose
+from whatif.fitting.points import MessagePoints, choose
 from whatif.fitting.protocols import ProtocolLimits, Segmentation, find_limits, next_size, protocol_limits, segmentation
 from whatif.fitting.same_node import on_one_node
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, format_quantity
-from whatif.vocabulary import PROTOCOLS
+from whatif.vocabulary import POINT_WEIGHTINGS, PROTOCOLS, PointWeighting
 
 Model = Literal["postal", "max_rate", "injection"]
 FEWEST_SIZES_OF_PROTOCOL: Final = 2
@@ -40,7 +40,7 @@ class NetworkFit:
     """`inter_node`, `inter_socket` or `intra_socket`."""
     test: str
     """The test whose rows gave the postal parameters."""
-    weighting: Weighting
+    weighting: PointWeighting
     limits: ProtocolLimits
     segmentations: tuple[Segmentation, ...]
     """Compared segmentations: the found limits, the given ones if any, then the best lines by criterion."""
@@ -187,7 +187,7 @@ def fit_network(
     *,
     distance: str = "inter_node",
     limits: tuple[float, float] | None = None,
-    weighting: Weighting = "relative",
+    weighting: PointWeighting = "relative",
     test: str | None = None,
     buffers: str | None = None,
 ) -> NetworkFit:
@@ -196,8 +196,7 @@ def fit_network(
     `limits` are the short and the eager limit, inclusive; they are found where they are not given. `test` and
     `buffers` choose among the rows. Raises `UsageError` where the rows do not allow a fit, with the reason.
     """
-    if weighting not in WEIGHTINGS:
-        raise UsageError(f"unknown weighting `{weighting}`; there are {', '.join(WEIGHTINGS)}")
+    require_choice("weighting", weighting, POINT_WEIGHTINGS)
     chosen = choose(table, test, buffers)
     placed = on_one_node(table, chosen) if distance == "inter_node" else ""
     points = chosen.points.alone()
@@ -267,12 +266,12 @@ def _protocol_masks(size: FloatArray, limits: ProtocolLimits) -> tuple[NDArray[n
 
 
 def _fits(
-    distance: str, points: MessagePoints, shared: MessagePoints | None, limits: ProtocolLimits, weighting: Weighting
+    distance: str, points: MessagePoints, shared: MessagePoints | None, limits: ProtocolLimits, weights: PointWeighting
 ) -> tuple[Fit, ...]:
-    fits = _protocol_fits(distance, "postal", points, limits, weighting)
+    fits = _protocol_fits(distance, "postal", points, limits, weights)
     if shared is not None:
         for model in ("max_rate", "injection"):
-            fits += _protocol_fits(distance, model, shared, limits, weighting)
+            fits += _protocol_fits(distance, model, shared, limits, weights)
     return fits
 
 
@@ -294,7 +293,7 @@ def _with_latency(fit: Fit, lone: Fit) -> Fit:
 
 
 def _protocol_fits(
-    distance: str, model: str, points: MessagePoints, limits: ProtocolLimits, weighting: Weighting
+    distance: str, model: str, points: MessagePoints, limits: ProtocolLimits, weighting: PointWeighting
 ) -> tuple[Fit, ...]:
     parts = [points.where(mask) for mask in _protocol_masks(points.message_size, limits)]
     own = [len(np.unique(part.message_size)) >= FEWEST_SIZES_OF_PROTOCOL for part in parts]
@@ -319,7 +318,7 @@ def _neighbour(own: list[bool], place: int) -> int:
     return int(next(other for other in places if own[other]))
 
 
-def _fit(path: str, form: Form, points: MessagePoints, weighting: Weighting) -> Fit:
+def _fit(path: str, form: Form, points: MessagePoints, weighting: PointWeighting) -> Fit:
     weights = points.weights(weighting)
     values, free = form.fit(points, weights)
     size, count = points.message_size, points.process_count

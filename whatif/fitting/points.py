@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,8 @@ from whatif.fitting.pairs import (
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, format_quantity
+from whatif.vocabulary import PointWeighting
 
-Weighting = Literal["relative", "uniform", "sqrt_size"]
-WEIGHTINGS: Final = ("relative", "uniform", "sqrt_size")
 WINDOWED: Final = ("bandwidth",)
 """Tests with several messages in flight: their time is that of a message in a stream."""
 MESSAGE_TESTS: Final = ("ping_pong", "ping_ping", "sendrecv", "exchange", *WINDOWED)
@@ -60,7 +59,7 @@ class MessagePoints:
         """Points with the fewest processes, to which a postal model is fitted."""
         return self.where(self.process_count == self.process_count.min())
 
-    def weights(self, weighting: Weighting) -> FloatArray:
+    def weights(self, weighting: PointWeighting) -> FloatArray:
         """1/σ² of each time: σ = t (relative), 1 (uniform) or √n (sqrt_size, at least 1)."""
         if weighting == "relative":
             return self.time**-2.0

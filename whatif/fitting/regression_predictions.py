@@ -8,18 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.fitting.least_squares import Interval, Predicted, RunsFit
+from whatif.fitting.least_squares import Predicted, RunsFit
 from whatif.fitting.regression_tables import coverage, validation_table
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
 from whatif.units import ONE, UnitError, parse_quantity
+from whatif.vocabulary import IntervalKind
 
 Remarked = tuple[Table, list[str]]
 """A table, and remarks on it; those of warnings begin with `warning: `."""
 
 
 def predict_at(
-    fit: RunsFit, at: Sequence[Mapping[str, str]], level: float, interval: Interval, searched: Sequence[str] = ()
+    fit: RunsFit, at: Sequence[Mapping[str, str]], level: float, interval: IntervalKind, searched: Sequence[str] = ()
 ) -> Remarked:
     """The response at stated values of every variable, with its interval, in base units.
 
@@ -35,7 +36,7 @@ def predict_at(
     return Table({**given, **shown}), [*_beyond_runs(fit, columns), *remarks]
 
 
-def validate_runs(fit: RunsFit, runs: Table, level: float, interval: Interval, searched: bool = False) -> Remarked:
+def validate_runs(fit: RunsFit, runs: Table, level: float, interval: IntervalKind, searched: bool = False) -> Remarked:
     """Measured response of other runs with its prediction and interval, in base units.
 
     Raise `UsageError` if a column of the formula is missing or in another unit, and where no run has all numbers.
@@ -72,7 +73,7 @@ def _beyond_runs(fit: RunsFit, columns: Mapping[str, FloatArray]) -> Iterator[st
 
 
 def _predicted(
-    fit: RunsFit, columns: Mapping[str, FloatArray], level: float, interval: Interval, searched: bool
+    fit: RunsFit, columns: Mapping[str, FloatArray], level: float, interval: IntervalKind, searched: bool
 ) -> tuple[Predicted, list[str]]:
     """Predictions, with a remark on intervals that reach below 0 unlike all runs; those of a search end at 0.
 

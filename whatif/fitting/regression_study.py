@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from whatif.errors import UsageError, require_level
+from whatif.errors import UsageError, require_choice, require_least, require_level
 from whatif.fitting.additive import additive
 from whatif.fitting.fit_tables import warned
 from whatif.fitting.formula import parse_formula
-from whatif.fitting.least_squares import Interval, RunsFit, fit_runs
+from whatif.fitting.least_squares import RunsFit, fit_runs
 from whatif.fitting.model_checks import compare, cross_validate, diagnose
 from whatif.fitting.pmnf import Search, beyond, search
 from whatif.fitting.regression_predictions import Remarked, predict_at, validate_runs
@@ -31,6 +31,7 @@ from whatif.fitting.regression_tables import (
 from whatif.limits import REGRESSION_TABLES
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
+from whatif.vocabulary import INTERVAL_KINDS, IntervalKind
 
 LEVEL: Final = 0.95
 FOLDS: Final = 10
@@ -51,7 +52,7 @@ class RegressionOptions:
     hold_out: int | None = None
     """Number of runs that are drawn to be predicted by the others."""
     level: float | None = None
-    interval: Interval | None = None
+    interval: IntervalKind | None = None
     at: Sequence[Mapping[str, str]] = ()
     """Points to predict: texts with units by variable."""
     second_opinion: bool = False
@@ -111,8 +112,12 @@ def _check(options: RegressionOptions, held_out: Table | None) -> None:
     """Refuse options that contradict each other or have no effect."""
     if (options.formula is None) == (options.search is None):
         raise UsageError("--formula states the model, such as `time ~ nodes + size`, or --search finds it")
-    if options.show is not None and options.show not in REGRESSION_TABLES:
-        raise UsageError(f"--show {options.show}: expected one of {', '.join(REGRESSION_TABLES)}")
+    if options.show is not None:
+        require_choice("show", options.show, REGRESSION_TABLES)
+    if options.interval is not None:
+        require_choice("interval", options.interval, INTERVAL_KINDS)
+    require_least("seed", options.seed, 0)
+    require_least("repeat", options.repeat, 1)
     if (options.repeat or 1) > 1 and options.folds is None:
         raise UsageError("--repeat needs --folds: how many are cross-validated")
     if held_out is not None and options.hold_out:

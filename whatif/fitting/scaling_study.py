@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import UsageError, did_you_mean, listed, require_level
+from whatif.errors import UsageError, did_you_mean, listed, require_choice, require_level
 from whatif.fitting.grid_runs import MOST_COUNTED
 from whatif.fitting.scaling_average import Averages, ScalingModel
 from whatif.fitting.scaling_candidates import CANDIDATES
@@ -42,8 +42,8 @@ class ScalingOptions:
     """One of `SCALING_TABLES`."""
 
     def __post_init__(self) -> None:
-        if self.show is not None and self.show not in SCALING_TABLES:
-            raise UsageError(f"--show {self.show}: expected one of {', '.join(SCALING_TABLES)}")
+        if self.show is not None:
+            require_choice("show", self.show, SCALING_TABLES)
         require_level(LEVEL if self.level is None else self.level)
         if self.show == "prediction" and not self.predict:
             raise UsageError(f"--show prediction needs --predict, such as --predict {EXAMPLE}")

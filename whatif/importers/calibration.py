@@ -11,7 +11,6 @@ such as `duration` or `intercept`, are in `HEADINGS`. Times without a unit in th
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,16 +19,16 @@ from typing import Final
 import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.importers.mapping import SYMBOLS, WORDS, SheetLayout, position_of
+from whatif.importers.mapping import SheetLayout, filters_of, no_column, position_of, split_unit, symbol_of
 from whatif.importers.numbers import MOST_ROWS, is_number
+from whatif.importers.sheets import same_value
 from whatif.importers.text import CUT_OFF, MOST_TEXT, chunks, refuse
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND, Dimension, UnitError, parse_unit
+from whatif.vocabulary import MATRIX_TERMS
 
-TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
-"""Coefficients of a matrix kernel."""
 HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "time": ("time", "duration"),
     "m": ("m",),
@@ -38,10 +37,10 @@ HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "size": ("size",),
     "message_size": ("message_size", "msg_size"),
     "busy_cores": ("busy_cores", "busy_processes"),
-    **{term: (term, "intercept") if term == "constant" else (term,) for term in TERMS},
+    **{term: (term, "intercept") if term == "constant" else (term,) for term in MATRIX_TERMS},
     **{
         f"deviation_{term}": (f"deviation_{term}", f"{'intercept' if term == 'constant' else term}_residual")
-        for term in TERMS
+        for term in MATRIX_TERMS
     },
     "test": ("test", "experiment"),
     "node": ("node", "host", "hostname"),
@@ -53,7 +52,6 @@ HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
 """Default headings by column."""
 TEXTS: Final = ("test", "node", "cpu", "run", "kernel", "machine")
 _SIZES: Final = ("m", "n", "k", "size", "message_size", "busy_cores")
-_UNIT: Final = re.compile(r".*[(\[]\s*+([^()\[\]]*[^()\[\]\s])\s*+[)\]]\s*+", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ def _positions(sheet: SheetLayout, mapping: Mapping[str, str]) -> dict[str, int]
         if name not in HEADINGS:
             raise UsageError(f"`{name}` is not a column of a calibration{did_you_mean(name, HEADINGS)}")
         if position_of(sheet, heading) < 0:
-            raise UsageError(f"no column `{heading}`{did_you_mean(heading, sheet.names)}")
+            raise UsageError(no_column(sheet, heading))
     found = {}
     for name, headings in HEADINGS.items():
         places = (position_of(sheet, heading) for heading in ((mapping[name],) if name in mapping else headings))
@@ -147,12 +145,8 @@ def _kind(positions: Mapping[str, int], sheet: SheetLayout, file: str) -> str:
 
 
 def _where(sheet: SheetLayout, rows: list[_Row], where: Mapping[str, str]) -> list[_Row]:
-    for name, value in where.items():
-        at = position_of(sheet, name)
-        if at < 0:
-            raise UsageError(f"no column `{name}`{did_you_mean(name, sheet.names)}")
-        rows = [row for row in rows if row.cells[at].strip() == value]
-    return rows
+    filters = filters_of(sheet, where)
+    return [row for row in rows if all(same_value(row.cells[at].strip(), value) for at, value in filters.items())]
 
 
 def _column(name: str, at: int, sheet: SheetLayout, rows: list[_Row], file: str) -> Column:
@@ -178,11 +172,11 @@ def _numbers(name: str, at: int, heading: str, rows: list[_Row], file: str) -> F
 
 
 def _scale(heading: str, dimension: Dimension, file: str) -> float:
-    unit = _UNIT.fullmatch(heading)
-    if unit is None:
+    unit = split_unit(heading)[1]
+    if not unit:
         return 1.0
     try:
-        found, size = parse_unit(SYMBOLS.get(unit[1]) or WORDS.get(unit[1].lower(), unit[1]))
+        found, size = parse_unit(symbol_of(unit))
     except UnitError as error:
         raise refuse(file, str(error), 1, heading) from None
     if found != dimension:

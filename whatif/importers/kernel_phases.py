@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from whatif.errors import UsageError
 from whatif.importers.kernel_names import phase_names
+from whatif.schema.toml_text import one_line
 from whatif.table import Table
 from whatif.units import BYTE, FLOP, ONE, SECOND, Dimension, format_quantity
 
@@ -43,7 +43,7 @@ def kernels_toml(table: Table) -> str:
     if not table.columns.keys() >= KERNEL_COLUMNS.keys():
         raise UsageError("not a table of profiled kernels")
     stated = (f"{key} {value}" for key, value in table.notes.items() if "\n" not in value and key != "warnings")
-    head = "# " + _one_line(", ".join(stated))
+    head = "# " + one_line(", ".join(stated))
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows()]
     names = phase_names(row["kernel"] for row in rows)
     return "\n".join([head, *(_phase(name, row) for name, row in zip(names, rows, strict=True))])
@@ -53,7 +53,7 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
     count = row["profiled_launch_count"]
     time = "" if row["reference_time"] is None else f", {format_quantity(row['reference_time'], SECOND)} measured"
     lines = [
-        f"\n# {_one_line(row['kernel'])}: {count:g} launches profiled{time} per {row['metrics_per']}",
+        f"\n# {one_line(row['kernel'])}: {count:g} launches profiled{time} per {row['metrics_per']}",
         f"[application.phases.{name}]",
         'kind = "kernel"',
         f'model = "{"roofline_l2" if _needs_l2(row) else "roofline"}"',
@@ -86,7 +86,3 @@ def _needs_l2(row: Mapping[str, Any]) -> bool:
 
 def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
-
-
-def _one_line(text: str) -> str:
-    return re.sub(r"[\x00-\x1f\x7f]+", " ", text)

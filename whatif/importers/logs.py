@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from math import prod
@@ -143,11 +143,12 @@ class _Collector:
     def _take(self, name: str, value: str) -> None:
         take = self.columns[name].take
         if name in self.starts:
-            value = _difference(value, self.starts[name])
+            value = self._combined(lambda ends: ends[1] - ends[0], [(name, self.starts[name]), (name, value)])
         if take == "first":
             self.row.setdefault(name, value)
         else:
-            self.row[name] = _sum(self.row.get(name, "0"), value) if take == "sum" else value
+            total = self.row.get(name, "0")
+            self.row[name] = self._combined(sum, [(name, total), (name, value)]) if take == "sum" else value
 
     def finished(self) -> list[Row]:
         """The runs; one for the whole file if no line ends a run."""
@@ -157,20 +158,18 @@ class _Collector:
         row = {**self.fixed, **self.row}
         for name, column in self.columns.items():
             if column.product and all(other in row for other in column.product):
-                row[name] = repr(prod(map(_value, (row[other] for other in column.product))))
+                row[name] = self._combined(prod, [(other, row[other]) for other in column.product])
         return row
 
-
-def _value(text: str) -> float:
-    return float(numbers_of([text]).values[0])
-
-
-def _sum(first: str, second: str) -> str:
-    return repr(_value(first) + _value(second))
+    def _combined(self, function: Callable[[Sequence[float]], float], cells: Iterable[tuple[str, str]]) -> str:
+        """Number of several cells, given with their columns; a cell that is not a number, which the table refuses."""
+        found = [(text, numbers_of([text], _heading(column, self.columns[column]))) for column, text in cells]
+        wrong = next((text for text, numbers in found if numbers.wrong), None)
+        return repr(function([float(numbers.values[0]) for _, numbers in found])) if wrong is None else wrong
 
 
-def _difference(end: str, start: str) -> str:
-    return repr(_value(end) - _value(start))
+def _heading(name: str, column: LogColumn) -> str:
+    return f"{name} [{column.unit}]" if column.unit else name
 
 
 def shipped_patterns() -> tuple[str, ...]:
@@ -261,7 +260,7 @@ def _column(cells: list[str], name: str, spec: LogColumn, sources: Sequence[str]
         warnings.append(f"{missing[0]}{more}: no `{name}`, taken as missing")
     if spec.text:
         return np.array(cells, dtype=object)
-    found = numbers_of(cells, f"{name} [{spec.unit}]" if spec.unit else name)
+    found = numbers_of(cells, _heading(name, spec))
     if found.wrong is not None:
         raise refuse(sources[found.wrong[0]], found.wrong[1], 0, name)
     return found.values

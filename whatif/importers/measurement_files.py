@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from whatif.arguments import pairs
 from whatif.errors import UsageError
 from whatif.importers.calibration import read_calibration
 from whatif.importers.gpu_benchmarks import read_gpu, read_kernels
@@ -27,8 +28,10 @@ RowFilter = str | Sequence[str] | Mapping[str, str]
 
 
 def listed_paths(files: Files) -> list[Path]:
-    """Paths without repetitions, so that no measurement counts twice."""
+    """Paths without repetitions, so that no measurement counts twice. Raise `UsageError` for none."""
     paths = [Path(files)] if isinstance(files, str | Path) else [Path(file) for file in files]
+    if not paths:
+        raise UsageError("no files: name at least one")
     return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
 
 
@@ -78,7 +81,7 @@ def read_run_files(
     files: Files, columns: ColumnNames | None = None, where: RowFilter = (), long: str | None = None
 ) -> Table:
     """Measured runs of files and folders; `long` is `METRIC=VALUE`, the headings of CSV files with a row a metric."""
-    pair = None if long is None else _pair(long, "--long", "METRIC=VALUE")
+    pair = None if long is None else next(iter(pairs("--long", [long], "METRIC=VALUE").items()))
     return read_runs(paths_in_folders(files), column_names(columns), row_filter(where), pair)
 
 
@@ -116,19 +119,7 @@ def row_filter(where: RowFilter) -> dict[str, str] | None:
         return dict(where) or None
     if isinstance(where, str):
         return parse_mapping(where) if where else None
-    found: dict[str, str] = {}
-    for heading, value in map(_pair, where):
-        if heading in found:
-            raise UsageError(f"--where {heading}={value}: {heading} is given already, as {found[heading]}")
-        found[heading] = value
-    return found or None
-
-
-def _pair(text: str, option: str = "--where", expected: str = "HEADING=VALUE") -> tuple[str, str]:
-    heading, equals, value = (part.strip() for part in text.partition("="))
-    if not equals or not heading:
-        raise UsageError(f"{option} {text}: expected {expected}")
-    return heading, value
+    return pairs("--where", where, "HEADING=VALUE") or None
 
 
 def warnings_of(table: Table) -> list[str]:

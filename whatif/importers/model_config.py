@@ -17,7 +17,7 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "layer_count": ("num_hidden_layers", "n_layer", "num_layers"),
     "hidden_size": ("hidden_size", "n_embd", "d_model"),
     "head_count": ("num_attention_heads", "n_head"),
-    "kv_head_count": ("num_key_value_heads",),
+    "kv_head_count": ("num_key_value_heads", "num_kv_heads", "n_head_kv"),
     "head_size": ("head_dim",),
     "feed_forward_size": ("intermediate_size", "n_inner", "ffn_hidden_size"),
     "vocabulary_size": ("vocab_size",),
@@ -53,6 +53,9 @@ def _read(path: Path, file: str) -> dict[str, Any]:
     if isinstance(text, dict):
         config = {**config, **text}
     found = {key: number for key in _KEYS if (number := _number(config, key, file)) is not None}
+    # Falcon states its heads also where all queries share one; its new architecture does not share.
+    if config.get("multi_query") is True and config.get("new_decoder_architecture") is not True:
+        found["kv_head_count"] = 1
     if missing := [key for key in _REQUIRED if key not in found]:
         raise refuse(file, f"no configuration of a transformer: no {', '.join(_KEYS[key][0] for key in missing)}")
     return {"name": _name(config, path), **dict(_values(config, found))}

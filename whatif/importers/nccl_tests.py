@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.importers.numbers import MOST_ROWS, valid_measurements
+from whatif.importers.operations import MOST_RANKS
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
@@ -24,7 +25,7 @@ from whatif.units import counted
 
 _PREFIX: Final = re.compile(r"^\s*(?:\d{4}-\d\d-\d\dT\S+Z\s|\[\d+,\d+\](?:<std\w+>)?:|\d+:(?=\s))\s?")
 _PROGRAM: Final = re.compile(r"\b(\w+)_perf\b")
-_RANK: Final = re.compile(r"#\s+Rank\s+(\d+)\b.*?\bon\s+(\S+)\s+device\s+\d+\s+\[\S+\]\s*(.*)")
+_RANK: Final = re.compile(r"#\s+Rank\s+\d+\b.*?\bon\s+\S+\s+device\s+\d+\s+\[\S+\]\s*(.*)")
 _NUMBER: Final = r"\s+(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _PLACE: Final = _NUMBER * 3 + r"\s+(\d+|N/A)"
 _ROW: Final = re.compile(r"\s*(\d+)\s+(\d+)\s+[a-z]\w*(?:\s+[a-z]\w*)?(?:\s+-?\d+)?" + _PLACE + _PLACE + r"\s*")
@@ -39,7 +40,7 @@ class _Run:
     """One table, and what was stated before it."""
 
     test: str = ""
-    hosts: list[str] = field(default_factory=list)
+    ranks: int = 0
     device: str = ""
     rows: list[tuple[float, ...]] = field(default_factory=list)
     """Size, then time, algorithm and bus bandwidth and wrong values, out of place and in place, and the line."""
@@ -86,23 +87,27 @@ def _runs(text: str) -> Iterator[_Run]:
         if (program := _PROGRAM.search(plain)) and not run.rows:
             run.test = _NAMES.get(program[1], program[1])
         if rank := _RANK.match(plain):
-            run.hosts.append(rank[2])
-            run.device = rank[3].strip()
+            run.ranks += 1
+            run.device = rank[1].strip()
     yield run
 
 
 def _named(run: _Run, file: str, warnings: list[str]) -> _Run:
     """Run whose program and ranks are known as far as they can be."""
-    if run.test and run.hosts:
+    if run.test and run.ranks:
         return run
     largest = max(run.rows)
     ratio = largest[3] / largest[2] if largest[2] else 0.0
-    if _UNSURE < ratio < 2 and run.test in ("", "allreduce"):
-        ranks = round(2 / (2 - ratio))
+    ranks = round(2 / (2 - ratio)) if _UNSURE < ratio < 2 and run.test in ("", "allreduce") else 0
+    if ranks and run.ranks:
+        guess = f"taken as allreduce, as its bandwidths suggest; {run.ranks} ranks as listed"
+        warnings.append(f"{file} does not name the test; {guess}")
+        run.test = "allreduce"
+    elif 0 < ranks <= MOST_RANKS:
         warnings.append(
             f"{file}: allreduce on {ranks} ranks, by the ratio of its bandwidths: the output does not state it"
         )
-        run.test, run.hosts = "allreduce", run.hosts or [""] * ranks
+        run.test, run.ranks = "allreduce", ranks
     else:
         missing = "ranks" if run.test else "program"
         warnings.append(f"{file}: the output does not state its {missing}")
@@ -113,7 +118,7 @@ def _columns(runs: list[_Run]) -> dict[str, Any]:
     """Columns of all rows: those out of place, then those in place of each run."""
     found: dict[str, list[Any]] = {name: [] for name in ("test", "message_size", "process_count", "time", "bandwidth")}
     for run in runs:
-        ranks = float(len(run.hosts)) if run.hosts else np.nan
+        ranks = run.ranks or np.nan
         for suffix, at in (("", 1), ("_in_place", 5)):
             for row in run.rows:
                 cells = (f"{run.test}{suffix}", row[0], ranks, row[at] * 1e-6, row[at + 1] * 1e9)

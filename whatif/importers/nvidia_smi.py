@@ -15,6 +15,7 @@ from whatif.importers.runs_csv import sheet_runs
 from whatif.importers.text import chunks, pieces, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
+from whatif.units import DAY
 
 TOOL: Final = "nvidia-smi"
 MONITOR: Final = re.compile(r"\A\s*#[^\n]*\bgpu\b[^\n]*\n\s*#[^\n]*\bIdx\b")
@@ -31,7 +32,6 @@ _DATE: Final = re.compile(r"\d{4}/\d\d/\d\d ")
 _MISSING: Final = re.compile(r"\[.*\]|N/A|-")
 _MEASURED: Final = re.compile(r"([-+]?\d+(?:\.\d*)?)\s+(\S+)")
 _TIME: Final = "timestamp"
-_DAY: Final = 86_400.0
 
 
 @dataclass
@@ -96,8 +96,8 @@ class _Log:
             raise refuse(self.file, f"`{text[:40]}` is not a time such as `2026/01/31 12:00:00.000`", self.line, _TIME)
         self.start = self.start or found
         seconds = (found - self.start).total_seconds()
-        while self.monitor and seconds < self.last - _DAY / 2:
-            seconds += _DAY
+        while self.monitor and seconds < self.last - DAY / 2:
+            seconds += DAY
         self.last = seconds
         return seconds
 

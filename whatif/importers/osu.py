@@ -36,7 +36,6 @@ _WINDOW = re.compile(r"window size:\s*(\d+)", re.IGNORECASE)
 _COMMAND = re.compile(
     r"(?:^|[\s|$+>`])((?:srun|mpirun|mpiexec|jsrun|aprun|ibrun|prun|flux run)\b.*osu.*)", re.IGNORECASE
 )
-_PROCESSES = re.compile(r"\s(?:-n|-np|--np|--ntasks|-N)[ =]*(\d+)(?=\s|$)")
 _HEADING = re.compile(r"([A-Za-z][\w.-]*(?: [\w.-]+)*?) ?\(([^)]*)\)|(\S+)")
 
 _TESTS: Final = {

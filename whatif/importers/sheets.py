@@ -113,15 +113,22 @@ def _sheet(text: str, file: str) -> SheetLayout:
         at = next((above for above in range(at - 1, -1, -1) if lines[above].strip()), -1)
         if at < 0:
             raise refuse(file, "the first line holds numbers: a line of headings is missing above it", 1)
-    # A comment may follow the headings: `size (bytes),time (seconds) # Source: ...`.
-    heading = re.sub(r"\s#.*", "", lines[at].strip().removeprefix("#").strip())
     line = at + 1 + bool(lines[at + 1 : at + 2] and _RULE.fullmatch(lines[at + 1]))
     rows = [row for row in lines[line:] if row.strip() and not row.lstrip().startswith("#")]
+    heading = _heading(lines[at].strip().removeprefix("#").strip(), rows)
     if not any(separator in heading for separator in _SEPARATORS):
         return _blank_separated(heading, rows, line, file)
     separator = max(_SEPARATORS, key=heading.count)
     cells = next(csv.reader([heading], delimiter=separator, skipinitialspace=True))
     return SheetLayout(separator, tuple(cell.strip() for cell in cells), line)
+
+
+def _heading(text: str, rows: Sequence[str]) -> str:
+    """Line of headings without a comment behind it: `size (bytes),time (seconds) # Source: ...`, but `run #,time`."""
+    short = re.sub(r"\s#.*", "", text)
+    return (
+        text if rows and any(short.count(one) < rows[0].count(one) <= text.count(one) for one in _SEPARATORS) else short
+    )
 
 
 def _blank_separated(heading: str, rows: Sequence[str], line: int, file: str) -> SheetLayout:
@@ -149,6 +156,7 @@ def read_rows(
     part, line = SheetRows(sheet, file), sheet.line + 1
     for piece in texts:
         text, rest = whole_lines(piece)
+        text = _without_comments(text, sheet)
         if rest.strip():
             part.warnings.append(f"{file}:{line + text.count(chr(10))}: {CUT_OFF}")
         if text:
@@ -183,18 +191,31 @@ def _frame(
 
 
 def _lines_of_rows(text: str, line: int) -> NDArray[np.int64]:
-    if "#" not in text and "\n\n" not in text and not text.startswith("\n"):
+    if "\n\n" not in text and not text.startswith("\n"):
         return line + np.arange(text.count("\n"))
-    rows = enumerate(text.splitlines(), line)
-    return np.array([number for number, row in rows if row.strip() and not row.lstrip().startswith("#")], dtype=int)
+    return np.array([number for number, row in enumerate(text.splitlines(), line) if row.strip()], dtype=int)
+
+
+def _without_comments(text: str, sheet: SheetLayout) -> str:
+    """Lines without their comments, which begin a line or follow a last cell that is a number."""
+    if "#" not in text:
+        return text
+    return "".join(_without_comment(row, sheet) if "#" in row else row for row in text.splitlines(keepends=True))
+
+
+def _without_comment(row: str, sheet: SheetLayout) -> str:
+    for at in (match.start() for match in re.finditer("#", row)):
+        cells = next(csv.reader([row[:at].strip()], delimiter=sheet.separator, skipinitialspace=True), [])
+        last = cells[-1].strip() if cells else ""
+        if not cells or (len(cells) == len(sheet.names) and last and (is_missing(last) or looks_like_number(last))):
+            return row[:at] + "\n"
+    return row
 
 
 def _parsed_short(text: str, sheet: SheetLayout, wanted: Mapping[int, bool]) -> Cells:
     """The wanted columns of a short text; raise `ValueError` for other cells."""
-    width = len(sheet.names)
-    # As pandas has it: what a `#` within a row cuts off is missing.
-    rows = [cells + [""] * (width - len(cells)) for _, cells in _rows(text, sheet)]
-    if any(len(cells) > width for cells in rows):
+    rows = [cells for _, cells in _rows(text, sheet)]
+    if any(len(cells) != len(sheet.names) for cells in rows):
         raise ValueError
     columns = {at: [cells[at] for cells in rows] for at in wanted}
     return {
@@ -226,7 +247,6 @@ def _parsed(text: str, sheet: SheetLayout, wanted: Mapping[int, bool]) -> Cells:
         index_col=False,
         usecols=sorted(wanted),
         dtype=kinds,
-        comment="#",
         skipinitialspace=True,
         na_values=missing,
         keep_default_na=False,
@@ -237,8 +257,8 @@ def _parsed(text: str, sheet: SheetLayout, wanted: Mapping[int, bool]) -> Cells:
 
 def _rows(text: str, sheet: SheetLayout, lines: Iterable[int] | None = None) -> Iterator[tuple[int, list[str]]]:
     """Cells of each row, with its line where lines are given."""
-    plain = (row.split("#", 1)[0].rstrip("\n") for row in text.splitlines())
-    rows = csv.reader((row for row in plain if row.strip()), delimiter=sheet.separator, skipinitialspace=True)
+    plain = (row for row in text.splitlines() if row.strip())
+    rows = csv.reader(plain, delimiter=sheet.separator, skipinitialspace=True)
     return zip(count() if lines is None else lines, rows, strict=False)
 
 
@@ -272,10 +292,11 @@ def kept(frame: Mapping[int, NDArray[Any]], filters: Mapping[int, str]) -> NDArr
     keep = np.ones(len(next(iter(frame.values()))), dtype=bool)
     for position, value in filters.items():
         cells = frame[position].tolist()
-        same = {cell: _same(str(cell).strip(), value) for cell in set(cells)}
+        same = {cell: same_value(str(cell).strip(), value) for cell in set(cells)}
         keep &= np.fromiter(map(same.__getitem__, cells), bool, len(cells))
     return keep
 
 
-def _same(cell: str, value: str) -> bool:
+def same_value(cell: str, value: str) -> bool:
+    """Whether a cell has the value of a filter, as a text or as a number."""
     return cell == value or (is_number(cell) and is_number(value) and float(cell) == float(value))

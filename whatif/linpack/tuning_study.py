@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from whatif import __version__
-from whatif.atomic import atomic_file
+from whatif.atomic import write_text
 from whatif.core.executors import Place, opened
 from whatif.errors import UsageError
 from whatif.linpack.input_writer import hpl_input_text
@@ -73,8 +73,7 @@ class HPLTuning(Presentable):
 
     def write_input(self, path: str | Path) -> None:
         """Write an HPL.dat of the best configuration."""
-        with atomic_file(Path(path)) as temporary:
-            temporary.write_text(hpl_input_text(self.best), encoding="utf-8")
+        write_text(path, hpl_input_text(self.best))
 
 
 class TuningInterrupted(KeyboardInterrupt):

@@ -18,8 +18,6 @@ from whatif.visible_text import visible
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LETTER: Final = 0.56 * FONT_SIZE
-"""Approximate width of a letter, in points."""
 LINE: Final = 1.45 * FONT_SIZE
 """Height of a line of text, in points."""
 _FRAME: Final = 0.5

@@ -26,6 +26,7 @@ from whatif.models.transfer import (
 )
 from whatif.profiles.characterisation import groups
 from whatif.profiles.profile_data import COPY, FILL, INSIDE, PEER, READ, WRITE, Profile
+from whatif.schema.gpu_parts import same_gpu
 from whatif.schema.platform_spec import NVLink, PCIe, PlatformSpec, Staging
 from whatif.table import Table
 
@@ -166,9 +167,8 @@ def device_rates(profile: Profile | None, platform: PlatformSpec | None) -> Mapp
 
 
 def is_profiled_on(profile: Profile, device: str) -> bool:
-    """Whether one of the devices of a profile has this name, whatever the vendor's name before or behind it."""
-    names = (str(name).casefold() for name in profile.devices.columns["name"].values if name)
-    return any(name in device.casefold() or device.casefold() in name for name in names)
+    """Whether one of the devices of a profile may be the GPU of this name."""
+    return any(same_gpu(str(name), device) for name in profile.devices.columns["name"].values if name)
 
 
 def other_device(profile: Profile, platform: PlatformSpec) -> tuple[str, ...]:

@@ -225,8 +225,7 @@ def _machines(inputs: ProfileInputs, profile: Profile) -> tuple[_Machines, bool]
 
 
 def _named(inputs: ProfileInputs) -> PlatformSpec:
-    folder = inputs.unedited.document.folder
-    return load_platform(inputs.latencies, (*([] if folder is None else [folder]), *inputs.unedited.folders))[0]
+    return load_platform(inputs.latencies, inputs.unedited.search_folders)[0]
 
 
 def _before_and_now(inputs: ProfileInputs) -> tuple[PlatformSpec, PlatformSpec]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -19,7 +18,7 @@ from whatif.profiles.operation_replay import ProfileTimeline, overlap_table, pro
 from whatif.profiles.profile_data import COPY, KERNEL, PEER, Profile
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.table import Column, Table
-from whatif.table_writers import column_rows
+from whatif.table_writers import column_lines
 from whatif.units import BYTE, ONE, SECOND
 
 _CLASS: Final = ("operation", "direction", "memory")
@@ -85,9 +84,7 @@ class Projection(Presentable):
         low, high = self.kernel_range
         if (low, high) != (1.0, 1.0) and KERNEL in self._values("operation"):
             found.append(f"kernels take {low:.3g} to {high:.3g} times as long: a range of both rooflines")
-        totals = io.StringIO()
-        column_rows(self.totals(), totals)
-        found += totals.getvalue().splitlines()
+        found += column_lines(self.totals())
         error = self.error()
         if error.total >= 0:
             found.append(f"weighted mean error of all copies and fills: {error.total:.2%}")

@@ -20,7 +20,7 @@ from whatif.profiles.operation_replay import overlapped_times, total_time
 from whatif.profiles.profile_data import COPY, FILL, KERNEL, Profile
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import FORMAT_LINE
-from whatif.schema.toml_text import toml_value
+from whatif.schema.toml_text import one_line, toml_value
 from whatif.table import Table
 from whatif.units import SECOND, format_quantity
 
@@ -93,7 +93,7 @@ def scenario_toml(profile: Profile, platform: str, name: str, machine: PlatformS
 
 def _head(operations: Table, platform: str) -> Iterator[str]:
     notes = (f"{key} {text}" for key, text in operations.notes.items() if key != "warnings")
-    yield f"# From a profile: {_one_line(', '.join(notes))}"
+    yield f"# From a profile: {one_line(', '.join(notes))}"
     yield "# One iteration is the whole profiled run."
     yield f"\n{FORMAT_LINE}\nplatform = {toml_value(platform)}\n"
 
@@ -129,7 +129,7 @@ def _timed(operations: Table, bandwidth: float) -> Iterator[_Phase]:
     found = [(str(words[1]), rows) for words, rows in groups(operations, ("operation", "name")) if words[0] == KERNEL]
     found.sort(key=lambda kernel: -float(time[kernel[1]].sum()))
     for number, (name, rows) in enumerate(found[:MOST_KERNELS], 1):
-        yield _measured(operations, f"kernel_{number}{_word(name)}", f"{_one_line(name)}: ", rows, bandwidth)
+        yield _measured(operations, f"kernel_{number}{_word(name)}", f"{one_line(name)}: ", rows, bandwidth)
     others = [rows for _, rows in found[MOST_KERNELS:]]
     rest = {
         "other_kernels": np.concatenate(others) if others else np.arange(0),
@@ -184,10 +184,6 @@ def _word(name: str) -> str:
         r"\W+", "_", re.split(r"[<(]", name, maxsplit=1)[0].strip().split("::")[-1].split(" ")[-1], flags=re.ASCII
     )
     return f"_{plain[:30]}".rstrip("_")
-
-
-def _one_line(text: str) -> str:
-    return re.sub(r"[\x00-\x1f\x7f]+", " ", text)
 
 
 def _phase_table(phase: _Phase) -> str:

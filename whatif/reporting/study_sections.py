@@ -25,9 +25,8 @@ from whatif.studies.procurement.tables import (
     turns_table,
 )
 from whatif.table import Table
-from whatif.units import CARBON, JOULE, ONE, SECOND, WATT, Dimension, format_quantity
+from whatif.units import CARBON, DAY, JOULE, ONE, SECOND, WATT, Dimension, format_quantity
 
-_DAY: Final = 86_400.0
 _MOST_COLUMNS: Final = 5
 """Most machines in one table, for the width of a printed page."""
 _WARNING: Final = "warning: "
@@ -74,7 +73,7 @@ def _machine(found: Study, row: Row) -> dict[str, str]:
     name, money = row["machine"], found.prices.dimension
     throughput, low, high = (row[key] for key in ("throughput", "low", "high"))
     # The energy for the work of the present machine in a day.
-    energy = found.outcomes[name].mean_power[0] * _DAY / throughput if throughput else math.nan
+    energy = found.outcomes[name].mean_power[0] * DAY / throughput if throughput else math.nan
     return {
         "nodes": number(row["nodes"]),
         "limited by": "-" if name == PRESENT else LIMITS.get(row["limit"], "-"),

@@ -1,4 +1,4 @@
-"""Shipped parts of a kind, and the GPU among them that a driver or profiler names."""
+"""Shipped parts of a kind, the GPU among them that a driver or profiler names, and whether two names are of one GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from whatif.schema.shipped import find, names_in
 from whatif.schema.toml import read_document
 from whatif.units import parse_quantity
 
-_MODEL: Final = re.compile(r"\b[A-Z]+\d+[A-Z]*\b")
+_MODEL: Final = re.compile(r"\b(?!SXM|HBM)[A-Z]+\d+[A-Z]*\b")
 _NAMED_MEMORY: Final = re.compile(r"\b(\d+) ?GB\b", re.IGNORECASE)
 _MEMORY: Final = 0.97, 1.1
 """Least and largest ratio of reported to stated memory: data sheets write GB for GiB, drivers reserve some."""
@@ -29,6 +29,18 @@ def gpu_part(device: str, memory_size: float = 0.0) -> str | None:
         sizes = {name: parse_quantity(str(parts[name]["memory_size"])).value for name in fitting}
         fitting = [name for name in fitting if _MEMORY[0] * sizes[name] <= size <= _MEMORY[1] * sizes[name]]
     return next(iter(exact or (fitting if memory_size or len(fitting) == 1 else ())), None)
+
+
+def same_gpu(one: str, other: str) -> bool:
+    """Whether two names may be of one GPU: one shipped part, or without remarks and marks one contains the other."""
+    parts = gpu_part(one), gpu_part(other)
+    if None not in parts:
+        return parts[0] == parts[1]
+    models = [set(_MODEL.findall(name.upper())) for name in (one, other)]
+    if all(models) and models[0].isdisjoint(models[1]):
+        return False
+    short, long = sorted((re.sub(r"\(.*?\)|nvidia|[^0-9a-z]", "", name.casefold()) for name in (one, other)), key=len)
+    return short in long
 
 
 def _is_alike(device: str, stated: str) -> bool:

@@ -37,6 +37,11 @@ def _table(data: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
             yield from _table(value, (*path, key))
 
 
+def one_line(text: str) -> str:
+    """Text of a comment, with blanks for line ends and control characters."""
+    return re.sub(r"[\x00-\x1f\x7f]+", " ", text)
+
+
 def toml_key(key: str) -> str:
     """Key as TOML, in quotes if it needs them."""
     return key if _BARE.fullmatch(key) else toml_value(key)

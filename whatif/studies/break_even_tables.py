@@ -65,9 +65,9 @@ def never_equal(found: BreakEven) -> str:
         case []:
             why = "one of them has no result"
         case ["both"]:
-            why = "they are the same all over"
+            why = "they are equal over the whole range"
         case [leader]:
-            why = f"{leader} has the smaller one all over"
+            why = f"{leader} has the smaller one over the whole range"
         case _:
             why = "the smaller one depends on the second parameter only"
     return f"no break-even of {found.result} for {span.path} between {low} and {high}: {why}"

@@ -37,9 +37,8 @@ def platform_choices(scenario: Scenario) -> tuple[Choice, ...]:
 
 
 def _platform_words(name: str, scenario: Scenario) -> str:
-    folder = scenario.document.folder
     try:
-        platform, _ = load_platform(name, (*([] if folder is None else [folder]), *scenario.folders))
+        platform, _ = load_platform(name, scenario.search_folders)
     except WhatifError as problem:
         return f"cannot be used: {str(problem).splitlines()[0]}"
     return "; ".join([", ".join(_figures(platform)), *filter(None, [platform.description])])
@@ -68,9 +67,7 @@ def _power(idle: Any, dynamic: Any) -> str:
 def part_choices(path: str, scenario: Scenario) -> tuple[Choice, ...]:
     """Parts that a table can extend; `path` is that of its `extends`."""
     kind = kind_of_part(tuple(path.removesuffix(EXTENDS).split(".")))
-    folder = scenario.document.folder
-    folders = (*([] if folder is None else [folder]), *scenario.folders)
-    parts = parts_of(str(kind), folders)
+    parts = parts_of(str(kind), scenario.search_folders)
     return tuple((name, part_description(document, FIGURES.get(str(kind), ()))) for name, document in parts.items())
 
 

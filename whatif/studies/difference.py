@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from whatif.core.scenario import Scenario
-from whatif.errors import UsageError
+from whatif.errors import UsageError, require_choice, require_least
 from whatif.studies.attribution import Attribution, attribute
 from whatif.studies.bar_charts import names_of
+from whatif.vocabulary import GROUPINGS, Grouping
 
-Grouping = Literal["parameter", "table"]
 AnyScenario = TypeVar("AnyScenario")
 AnyPlatform = TypeVar("AnyPlatform")
 
@@ -24,8 +24,9 @@ def compared_pair(
 ) -> tuple[Scenario, Scenario]:
     """Both scenarios of a comparison, each opened on its platform.
 
-    Two platforms: that of the first and that of the second scenario. One: that of both, or, without a second scenario,
-    that of the first scenario's counterpart. Raise `UsageError` for more, and if there is nothing to compare with.
+    Two platforms: that of the first and that of the second scenario. One platform: that of both; without a second
+    scenario, the first scenario is compared with itself on it. Raise `UsageError` for more, and if there is nothing to
+    compare with.
     """
     if len(platforms) > 2:
         raise UsageError("--platform may be given at most twice")
@@ -38,5 +39,7 @@ def compared_pair(
 
 def difference_study(first: Scenario, second: Scenario, result: str, by: Grouping, seed: int) -> Attribution:
     """Attribution of the difference in a result to the parameters, or tables of parameters, that changed."""
+    require_choice("by", by, GROUPINGS)
+    require_least("seed", seed, 0)
     found = attribute(first.program, second.program, result, by_table=by == "table", seed=seed)
     return replace(found, names=names_of(first, second)).about(first, second)

@@ -88,8 +88,8 @@ def domain_picture(
 ) -> DomainPicture:
     """Domains of the platform of a program at one point, with the messages of a phase; the path of one is marked.
 
-    `chosen` is its index, counted on from the end to the start; without it, it is the farthest, and of several the one
-    that takes longest.
+    `chosen` is its index, modulo the number of messages; without it, it is the farthest, and of several the one that
+    takes longest.
     """
     platform = _Machine(program, evaluation.values)
     machine = platform.machine()

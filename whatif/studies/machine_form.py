@@ -13,6 +13,7 @@ from whatif.files.machine_template import MachineParts
 from whatif.paths import is_file
 from whatif.schema.fields import Domain, QuantityField
 from whatif.schema.parts import parts_of
+from whatif.schema.shipped import is_name
 from whatif.studies.choice_lists import FIGURES, Choice
 from whatif.studies.phase_form import FormField
 from whatif.units import ONE
@@ -82,5 +83,5 @@ def machine_problems(
         try:
             machine_of(texts).document(texts["name"], folders)
         except WhatifError as problem:
-            found["name" if "name of a machine" in str(problem) else ""] = str(problem)
+            found["" if is_name(texts["name"]) else "name"] = str(problem)
     return found

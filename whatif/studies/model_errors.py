@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, Self
+from typing import Final, Self
 
 import numpy as np
 
@@ -20,9 +20,8 @@ from whatif.studies.run_accuracy import own_cards
 from whatif.studies.study_result import StudyResult
 from whatif.table import Column, Table, text_column
 from whatif.units import ONE, Dimension, counted
+from whatif.vocabulary import ErrorRows
 
-ErrorRows = Literal["run", "result"]
-"""Rows of the table of errors: one for each measured result of each run, or one for each result."""
 _WIDTHS: Final = ({"category"}, {"run"})
 _IN_SAMPLE: Final = "the corrections were fitted to these runs, so that their errors are not held-out ones"
 

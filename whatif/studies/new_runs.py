@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.atomic import write_text
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.importers.mapping import split_unit
@@ -57,7 +58,7 @@ def with_runs(scenario: Scenario, path: Path, runs: Path) -> RunsOfScenario:
     stated = Scenario(parse_document(text, path.name, path.parent), folders=scenario.folders)
     with TemporaryDirectory() as folder:
         copy = Path(folder) / name
-        copy.write_text(content, encoding="utf-8")
+        write_text(copy, content)
         measured_runs(stated, runs if as_it_is else copy)
     return RunsOfScenario(text, {} if as_it_is else {path.parent / name: content}, notes)
 

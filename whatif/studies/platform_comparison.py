@@ -15,7 +15,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep import swept_parameter
 from whatif.errors import WhatifError
 from whatif.models.quantities import FloatArray
-from whatif.schema.load import extend_chain, stated_platform
+from whatif.schema.load import extend_chain
 from whatif.schema.shipped import find, is_name, kind_of, names_in
 from whatif.schema.toml import read_document
 
@@ -51,7 +51,7 @@ def comparison(
     Values that the scenario's file states for its platform apply to all, as with `--platform`. A scenario that cannot
     be compiled or computed is a row with the reason, never an exception. Curves run along the first axis of the grid.
     """
-    present = scenario.platform or stated_platform(scenario.document, scenario.folders) or ""
+    present = scenario.platform_name or ""
     unedited = scenario.on_platform(scenario.platform)
     edited = unedited.overrides != scenario.overrides
     rows = [_row(scenario, present, " (edited)" if edited else "", grid, column)]
@@ -98,10 +98,8 @@ def known_platforms(scenario: Scenario) -> tuple[str, ...]:
 
     Other files, and those that cannot be read, are left out.
     """
-    folder = scenario.document.folder
-    folders = (*([] if folder is None else [folder]), *scenario.folders)
-    names = names_in(folders, "platforms")
-    return tuple(name for name in names if is_name(name) and _is_platform(name, folders))
+    names = names_in(scenario.search_folders, "platforms")
+    return tuple(name for name in names if is_name(name) and _is_platform(name, scenario.search_folders))
 
 
 def _is_platform(name: str, folders: Sequence[Path]) -> bool:

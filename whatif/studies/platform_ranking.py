@@ -13,10 +13,11 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, Sampling
 from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
-from whatif.studies.ranking import Ranking, RankingView, ranking
+from whatif.studies.ranking import Ranking, ranking
 from whatif.studies.required_nodes import required_nodes
 from whatif.studies.study_result import values_on_all_platforms
 from whatif.units import Quantity, UnitError, parse_quantity
+from whatif.vocabulary import RankingView
 
 
 def ranking_study(

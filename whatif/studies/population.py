@@ -1,4 +1,4 @@
-"""Points of a search over several parameters: their worth, and the evolution of a population of them.
+"""Points of a search over several parameters: their penalty, and the evolution of a population of them.
 
 If all parameters together have few values, all points are evaluated. Otherwise a population evolves over the ranges by
 differential evolution (Storn and Price 1997, scipy), evaluated as a whole; from its best point, sequential quadratic
@@ -23,7 +23,7 @@ from whatif.studies.search_space import Span, every_point, is_simulated, term_na
 from whatif.studies.threshold import Target
 
 MISSED: Final = 2.0
-"""Least worth of a point that misses a target; that of others is less than 1, and the least is the best."""
+"""Least penalty of a point that misses a target; that of others is less than 1, and the least is the best."""
 _MOST_CORNERS: Final = 8
 _POLISHES: Final = 3
 _WALK: Final = np.concatenate([np.linspace(0.0, 1.2, 121), 1.0 - np.geomspace(1e-15, 0.1, 80)])
@@ -43,7 +43,7 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SearchGoal:
     """Targets and objective of a search; by default the change, the sum of the squared logarithms of the factors."""
 
     targets: tuple[Target, ...]
@@ -67,55 +67,57 @@ def results_of(evaluation: Evaluation, terms: Sequence[str]) -> list[float]:
 class Population:
     """Points of the unit cube of the coordinates of all spans, evaluated; the best of all is kept.
 
-    `before` are the present results of the targets and the objective, the scale of all worths; if the objective has
+    `before` are the present results of the targets and the objective, the scale of all penalties; if the objective has
     none, the first one that is found.
     """
 
     def __init__(
-        self, program: Program, within: Sequence[Span], wish: Wish, before: Sequence[float], progress: Progress
+        self, program: Program, within: Sequence[Span], goal: SearchGoal, before: Sequence[float], progress: Progress
     ) -> None:
-        self.program, self.within, self.wish, self.progress = program, within, wish, progress
-        self.terms = wish.terms(program)
+        self.program, self.within, self.goal, self.progress = program, within, goal, progress
+        self.terms = goal.terms(program)
         self.chunk = 1 if is_simulated(program) else CHUNK_POINTS
         self.before = before
         self.size = 0.0
         self.count = 0
         self.best: tuple[float, FloatArray] = (np.inf, np.full(len(within), 0.5))
 
-    def values(self, ways: FloatArray) -> dict[str, FloatArray]:
-        """Parameters at points `ways` [point, span]."""
-        return {span.path: span.at(ways[:, at]) for at, span in enumerate(self.within)}
+    def values(self, coordinates: FloatArray) -> dict[str, FloatArray]:
+        """Parameters at points `coordinates` [point, span]."""
+        return {span.path: span.at(coordinates[:, at]) for at, span in enumerate(self.within)}
 
-    def worths(self, ways: FloatArray) -> FloatArray:
-        """Worths [point] of points [point, span]."""
-        return np.concatenate([self._worths(ways[at : at + self.chunk]) for at in range(0, len(ways), self.chunk)])
+    def penalties(self, coordinates: FloatArray) -> FloatArray:
+        """Penalties [point] of points [point, span]."""
+        return np.concatenate(
+            [self._penalties(coordinates[at : at + self.chunk]) for at in range(0, len(coordinates), self.chunk)]
+        )
 
-    def _worths(self, ways: FloatArray) -> FloatArray:
-        aim, excess = self.aims(ways)
+    def _penalties(self, coordinates: FloatArray) -> FloatArray:
+        aim, excess = self.aims(coordinates)
         missed = np.nan_to_num(np.maximum(excess, 0.0), nan=np.inf).sum(axis=1)
         missed[~np.isfinite(aim)] = np.inf
         found = np.where(missed > 0, MISSED + _squashed(missed), _squashed(aim))
         at = int(found.argmin())
-        self.count += len(ways)
+        self.count += len(coordinates)
         if found[at] < self.best[0]:
-            self.best = (float(found[at]), ways[at].copy())
+            self.best = (float(found[at]), coordinates[at].copy())
         self.progress(self.count)
         return found
 
-    def aims(self, ways: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def aims(self, coordinates: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Objective [point], to minimise, and relative excess over the targets [point, target]."""
-        values = self.values(ways)
+        values = self.values(coordinates)
         evaluation = evaluate(self.program, values)
-        results = [np.broadcast_to(evaluation.numbers(term), len(ways)) for term in self.terms]
-        excess = np.empty((len(ways), len(self.wish.targets)))
-        for at, target in enumerate(self.wish.targets):
+        results = [np.broadcast_to(evaluation.numbers(term), len(coordinates)) for term in self.terms]
+        excess = np.empty((len(coordinates), len(self.goal.targets)))
+        for at, target in enumerate(self.goal.targets):
             beyond = results[at] - target.bound if target.at_most else target.bound - results[at]
             excess[:, at] = beyond / _scale(target.bound, self.before[at])
-        if self.wish.objective is None:
-            return change_of(self.within, values, len(ways)), excess
+        if self.goal.objective is None:
+            return change_of(self.within, values, len(coordinates)), excess
         self.size = self.size or _scale(self.before[-1], *results[-1].tolist(), default=0.0)
         aim = results[-1] / (self.size or 1.0)
-        return aim if self.wish.objective.least else -aim, excess
+        return aim if self.goal.objective.least else -aim, excess
 
 
 def _scale(*sizes: float, default: float = 1.0) -> float:
@@ -142,12 +144,12 @@ def change_of(within: Sequence[Span], values: Mapping[str, FloatArray], count: i
     return total
 
 
-def look(population: Population, seed: int, limit: int) -> None:
+def evaluate_points(population: Population, seed: int, limit: int) -> None:
     """Evaluate all points if they are few; else a population that evolves, then the line to where targets bind."""
     within = population.within
     if np.prod([span.count for span in within]) <= limit:
-        grids = [[span.way(value) for value in span.grid(limit).tolist()] for span in within]
-        population.worths(every_point(grids))
+        grids = [[span.coordinate(value) for value in span.grid(limit).tolist()] for span in within]
+        population.penalties(every_point(grids))
         return
     first = _first(within, seed, limit)
     room = limit - _GENERATIONS * len(first)
@@ -167,7 +169,7 @@ def _first(within: Sequence[Span], seed: int, limit: int) -> FloatArray:
 
     size = len(within)
     count = min(max(15 * size, 40), max(limit // 5, 8), limit)
-    present = np.array([[span.way(span.present) for span in within]])
+    present = np.array([[span.coordinate(span.present) for span in within]])
     corners = np.array(list(product((0.0, 1.0), repeat=min(size, _MOST_CORNERS))))
     # Of more parameters than that, the others are at one end together.
     corners = np.hstack([corners, np.repeat(corners[:, :1], size - corners.shape[1], axis=1)])
@@ -177,22 +179,22 @@ def _first(within: Sequence[Span], seed: int, limit: int) -> FloatArray:
 
 def _close_in(population: Population, first: FloatArray, seed: int, limit: int) -> None:
     """Evaluate few points: in each round some around the best one, ever closer to it."""
-    population.worths(first)
+    population.penalties(first)
     random, rounds = np.random.default_rng(seed), (limit - len(first)) // _BATCH
     for side in np.geomspace(0.5, 1e-3, max(rounds, 0)):
         drawn = random.random((_BATCH, len(population.within))) - 0.5
-        population.worths(np.clip(population.best[1] + side * drawn, 0.0, 1.0))
+        population.penalties(np.clip(population.best[1] + side * drawn, 0.0, 1.0))
 
 
 def _evolve(population: Population, first: FloatArray, seed: int, generations: int) -> None:
     from scipy.optimize import differential_evolution
 
-    def worths(ways: Any) -> Any:
-        return population.worths(ways.T)
+    def penalties(coordinates: Any) -> Any:
+        return population.penalties(coordinates.T)
 
     ranges: Any = [(0.0, 1.0)] * len(population.within)
     differential_evolution(
-        worths, ranges, init=first, seed=seed, maxiter=generations, tol=0.0, atol=1e-13, polish=False,
+        penalties, ranges, init=first, seed=seed, maxiter=generations, tol=0.0, atol=1e-13, polish=False,
         vectorized=True, updating="deferred",
     )  # fmt: skip
 
@@ -237,7 +239,7 @@ class _Section:
             "fun": lambda part: self.rooms(part[None])[0],
             "jac": lambda part: self.slopes(self.rooms, part),
         }
-        options: dict[str, Any] = {"constraints": limits} if self.population.wish.targets else {}
+        options: dict[str, Any] = {"constraints": limits} if self.population.goal.targets else {}
         options |= {"method": "SLSQP", "options": {"ftol": 1e-14, "maxiter": 100}}
         options |= {"bounds": [(0.0, 1.0)] * int(self.free.sum()), "jac": lambda part: self.slopes(self.aims, part)}
         found = minimize(self.aim, self.start[self.free], **options)
@@ -252,4 +254,4 @@ def _polish(population: Population) -> None:
         return
     end = section.best()
     if np.isfinite(end).all():
-        population.worths(np.clip(section.start + _WALK[:, None] * (end - section.start), 0.0, 1.0))
+        population.penalties(np.clip(section.start + _WALK[:, None] * (end - section.start), 0.0, 1.0))

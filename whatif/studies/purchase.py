@@ -15,13 +15,13 @@ from whatif.core.result import result_of
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError, WhatifError
+from whatif.models.quantities import FloatArray
 from whatif.schema.price import currencies
 from whatif.studies.decision_tables import offers_table
 from whatif.studies.study_result import StudyResult, values_on_all_platforms
 from whatif.table import Table
-from whatif.units import MONEY, WATT, Quantity, UnitError, parse_quantity, parse_unit
+from whatif.units import DAY, MONEY, WATT, Quantity, UnitError, parse_quantity
 
-_DAY: Final = parse_unit("day")[1]
 LIMITS: Final = ("capital", "cost", "power")
 """Price of the nodes; price or rent plus energy over the lifetime; power of the site."""
 
@@ -142,7 +142,7 @@ def _offer(scenario: str, evaluation: Evaluation, platform: str, limits: Mapping
         return Offer(scenario, platform, nodes, limit, np.nan, np.nan, energy, cost, _why(limit, nodes))
     jobs = float(np.floor(nodes / needed))
     reason = "" if jobs else f"{nodes:,.0f} nodes are too few: one job needs {needed:,.0f}"
-    daily = jobs * _DAY / time if jobs else np.nan
+    daily = jobs * DAY / time if jobs else np.nan
     return Offer(scenario, platform, nodes, limit, jobs, daily, energy, cost, reason)
 
 
@@ -181,9 +181,15 @@ def _affordable(program: Program, evaluation: Evaluation, name: str, limit: Quan
         here, there = (" and ".join(currencies([item])) for item in (limit.dimension, dimension))
         machine = program.loaded.scenario.platform.name
         raise UsageError(f"the budget is in {here}, the prices of {machine} are in {there}: nothing here converts them")
-    each = float(evaluation.values[reference])
-    # A budget for exactly n nodes buys n, despite the rounding of the quotient.
-    return float(np.floor(limit.value / each * (1 + 1e-12))) if each > 0 else np.inf
+    return float(nodes_within(limit.value, evaluation.values[reference]))
+
+
+def nodes_within(limit: FloatArray | float, each: FloatArray | float) -> FloatArray:
+    """Whole nodes within a limit; infinite without a limit or a number for a node."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # A budget for exactly n nodes buys n, despite the rounding of the quotient.
+        nodes = np.floor(np.maximum(limit, 0.0) / np.asarray(each, dtype=np.float64) * (1 + 1e-12))
+    return np.where(np.isfinite(nodes), nodes, np.inf)
 
 
 def _cost(program: Program, evaluation: Evaluation) -> Quantity | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -28,12 +28,12 @@ from whatif.studies.decision_tables import commitment_table, ranking_table, titl
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import SECOND, Dimension, Quantity, format_quantity
+from whatif.vocabulary import RankingView
 
 BESIDE: Final = ("total_energy", "total_cost")
 """Results reported in addition to the one that platforms are ranked by."""
 _ALIKE: Final = 1.1
 """Factor within which a reference is that of the prediction, and a merit the median of its band."""
-RankingView = Literal["ranking", "commitment"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, overload
 
+from whatif.arguments import positive_share
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import parameter_points
-from whatif.errors import InfeasiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError, require_choice
 from whatif.plotting.description import PlotDescription
 from whatif.studies.isoefficiency import Isoefficiency, isoefficiency
 from whatif.studies.scaling import Mode, Planner, Scaling
 from whatif.studies.scaling_tables import places_in_words, places_table, scaling_picture, scaling_table
-from whatif.studies.study_result import StudyResult, input_remarks, positive_share
+from whatif.studies.study_result import StudyResult, input_remarks
 from whatif.table import Table
+from whatif.vocabulary import SCALING_VIEWS, ScalingView
 
-ScalingView = Literal["scaling", "answers", "isoefficiency"]
 _MOST_POINTS: Final = 10_000
 _MOST_NODES: Final = 2**53
 
@@ -71,6 +72,7 @@ def scaling_study(
     None for all powers of 2 up to the platform's nodes. `efficiency` is a share above 0, as `50%` or 0.5.
     Raise `InfeasiblePointError` if no number of nodes has an answer.
     """
+    require_choice("show", show, SCALING_VIEWS)
     planner = Planner(scenario)
     share, counts = positive_share("--efficiency", efficiency), _counts(nodes, planner)
     remarks = (*input_remarks(scenario), *planner.remarks)

@@ -16,8 +16,7 @@ import numpy as np
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
-from whatif.schema.load import stated_platform
-from whatif.studies.population import MISSED, Population, Wish, change_of, look, results_of
+from whatif.studies.population import MISSED, Population, SearchGoal, change_of, evaluate_points, results_of
 from whatif.studies.search_space import Combination, Span, Varied, is_simulated, phase_times, prepared
 from whatif.studies.threshold import Target
 
@@ -41,7 +40,7 @@ class Optimum:
     """The same results at this point."""
     change: float
     """Sum of the squared logarithms of the factors of all parameters."""
-    worth: float
+    penalty: float
     """Rank of an answer, the least is the best; at least 2 if it misses a target."""
     phases: Mapping[str, float]
     """Times of the phases, the longest first."""
@@ -55,7 +54,7 @@ class Optimum:
     @property
     def is_met(self) -> bool:
         """Whether the point meets all targets."""
-        return self.worth < MISSED
+        return self.penalty < MISSED
 
     def misses(self, target: Target) -> bool:
         """Whether the point misses a target."""
@@ -73,7 +72,7 @@ class Optimum:
 
 
 def search(
-    scenario: Scenario, varied: Sequence[Varied], wish: Wish, seed: int = 0, points: int | None = None,
+    scenario: Scenario, varied: Sequence[Varied], goal: SearchGoal, seed: int = 0, points: int | None = None,
     progress: Callable[[Combination, int], None] = lambda combination, count: None,
 ) -> Iterator[Optimum | Combination]:  # fmt: skip
     """Answer of each combination of choices, or the combination if it is infeasible; ends after an interruption.
@@ -81,42 +80,44 @@ def search(
     `progress` receives each combination and its number of evaluated points. Raise `UsageError` for a parameter without
     any effect.
     """
-    before = results_of(evaluate(scenario.program), wish.terms(scenario.program))
-    for combination, within in prepared(scenario, varied, wish.names):
+    before = results_of(evaluate(scenario.program), goal.terms(scenario.program))
+    for combination, within in prepared(scenario, varied, goal.names):
         program = combination.program
         if program is None:
             yield combination
             continue
         limit = points or (SIMULATED_POINTS if is_simulated(program) else POINTS)
-        population = Population(program, within, wish, before, partial(progress, combination))
+        population = Population(program, within, goal, before, partial(progress, combination))
         answer = _searched(combination, population, seed, limit)
         yield answer
         if not answer.ended:
             return
 
 
-def ranked(answers: Sequence[Optimum], wish: Wish, scenario: Scenario) -> list[Optimum]:
+def ranked(answers: Sequence[Optimum], goal: SearchGoal, scenario: Scenario) -> list[Optimum]:
     """Answers in order, the best first; without an objective, those with the fewest changed choices."""
 
     def others(answer: Optimum) -> int:
         return sum(text != present_choice(scenario, path) for path, text in answer.combination.choices.items())
 
     def aim(answer: Optimum) -> float:
-        # If the objective has no present number, the worths of combinations have different scales.
+        # If the objective has no present number, the penalties of combinations have different scales.
         if objective is None or not answer.is_met:
-            return answer.worth
+            return answer.penalty
         return answer.then[objective.name] if objective.least else -answer.then[objective.name]
 
-    objective = wish.objective
+    objective = goal.objective
     if objective is not None:
         return sorted(answers, key=lambda answer: (not answer.is_met, aim(answer)))
-    return sorted(answers, key=lambda answer: (not answer.is_met, others(answer) if answer.is_met else 0, answer.worth))
+    return sorted(
+        answers, key=lambda answer: (not answer.is_met, others(answer) if answer.is_met else 0, answer.penalty)
+    )
 
 
 def present_choice(scenario: Scenario, path: str) -> str:
     """Present text of a choice; empty if the files do not state it."""
     if path == PLATFORM_PARAMETER:
-        return scenario.platform or stated_platform(scenario.document, scenario.folders) or ""
+        return scenario.platform_name or ""
     if path in scenario.overrides:
         return str(scenario.overrides[path])
     parameter = scenario.program.parameters.get(path)
@@ -131,7 +132,7 @@ def present_choice(scenario: Scenario, path: str) -> str:
 def _searched(combination: Combination, population: Population, seed: int, limit: int) -> Optimum:
     ended = True
     try:
-        look(population, seed, limit)
+        evaluate_points(population, seed, limit)
     except KeyboardInterrupt:
         if not population.count:
             raise
@@ -140,17 +141,17 @@ def _searched(combination: Combination, population: Population, seed: int, limit
 
 
 def _answer(combination: Combination, population: Population, ended: bool) -> Optimum:
-    worth, ways = population.best
-    values = population.values(ways[None, :])
+    penalty, coordinates = population.best
+    values = population.values(coordinates[None, :])
     evaluation = evaluate(population.program, values)
     return Optimum(
         combination,
         tuple(population.within),
         {path: float(array[0]) for path, array in values.items()},
-        dict(zip(population.wish.names, population.before, strict=True)),
-        dict(zip(population.wish.names, results_of(evaluation, population.terms), strict=True)),
+        dict(zip(population.goal.names, population.before, strict=True)),
+        dict(zip(population.goal.names, results_of(evaluation, population.terms), strict=True)),
         float(change_of(population.within, values)[0]),
-        worth,
+        penalty,
         phase_times(evaluation),
         population.count,
         "; ".join(evaluation.reasons()),

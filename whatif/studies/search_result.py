@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from whatif.core.evaluate import parameter_values
 from whatif.core.scenario import Scenario
-from whatif.studies.population import Wish
+from whatif.studies.population import SearchGoal
 from whatif.studies.search import Optimum, present_choice
 from whatif.studies.search_space import Combination, quantity_named
 from whatif.studies.study_result import StudyResult
@@ -25,7 +25,7 @@ class SearchResult(StudyResult):
     """Answers of all combinations of choices, the best first."""
 
     scenario: Scenario
-    wish: Wish
+    goal: SearchGoal
     answers: tuple[Optimum, ...]
     """One per combination; empty if no combination is feasible."""
     infeasible: tuple[Combination, ...]
@@ -100,7 +100,7 @@ def _obstacle(answer: Optimum, found: SearchResult) -> str:
     if not all(math.isfinite(number) for number in answer.then.values()):
         why = f": {answer.reason}" if answer.reason else ""
         return f"infeasible: no point of these ranges has a number for {' and '.join(answer.then)}{why}"
-    wanted, where = " and ".join(map(str, found.wish.targets)), _values(answer)
+    wanted, where = " and ".join(map(str, found.goal.targets)), _values(answer)
     return (
         f"nothing in these ranges meets {wanted}: at best {_results(answer, found)}"
         f"{f', at {where}' if where else ''}; longest phases: {longest(answer.phases)}"
@@ -108,7 +108,7 @@ def _obstacle(answer: Optimum, found: SearchResult) -> str:
 
 
 def _in_words(answer: Optimum, found: SearchResult) -> str:
-    missed = " and ".join(str(target) for target in found.wish.targets if answer.misses(target))
+    missed = " and ".join(str(target) for target in found.goal.targets if answer.misses(target))
     results = _results(answer, found)
     return f"{_values(answer)}: {f'misses {missed}, at best {results}' if missed else results}"
 
@@ -176,19 +176,19 @@ def _rows(answer: Optimum, found: SearchResult) -> Iterator[_Row]:
         yield _Row(path, present_choice(found.scenario, path), text)
     for span in answer.spans:
         end = answer.at_end(span.path)
-        note = "; ".join([*([f"at its {end} end"] if end else []), *_notes(answer, found.wish, span.path)])
+        note = "; ".join([*([f"at its {end} end"] if end else []), *_notes(answer, found.goal, span.path)])
         now = present.get(span.path, math.nan)
         yield _Row(span.path, now, answer.values[span.path], span.parameter.dimension, note)
     for name, dimension in found.dimensions(answer.then).items():
         if name not in answer.values:
-            note = "; ".join(_notes(answer, found.wish, name))
+            note = "; ".join(_notes(answer, found.goal, name))
             yield _Row(name, answer.before[name], answer.then[name], dimension, note)
 
 
-def _notes(answer: Optimum, wish: Wish, name: str) -> list[str]:
+def _notes(answer: Optimum, goal: SearchGoal, name: str) -> list[str]:
     """Targets and objective of a parameter or result, and whether they bind."""
-    targets = [target for target in wish.targets if target.result == name]
+    targets = [target for target in goal.targets if target.result == name]
     notes = [f"{target}{', binds' * answer.binds(target)}".removeprefix(f"{name} ") for target in targets]
-    if wish.objective is not None and wish.objective.name == name:
-        notes.append("minimised" if wish.objective.least else "maximised")
+    if goal.objective is not None and goal.objective.name == name:
+        notes.append("minimised" if goal.objective.least else "maximised")
     return notes

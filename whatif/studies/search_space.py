@@ -42,7 +42,7 @@ class Varied:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Span:
-    """Values that a parameter of a program may take, as a coordinate ("way") from 0 to 1.
+    """Values that a parameter of a program may take, as a coordinate from 0 to 1.
 
     It is proportional to the logarithm if all values are greater than 0; whole numbers are rounded, listed values
     have equal shares of it.
@@ -74,17 +74,19 @@ class Span:
         """Number of values; infinite unless they are listed or whole."""
         return len(self.values) if self.values is not None else self.high - self.low + 1 if self.whole else np.inf
 
-    def at(self, way: FloatArray) -> FloatArray:
+    def at(self, coordinate: FloatArray) -> FloatArray:
         """Values at coordinates, elementwise."""
-        way = np.clip(way, 0.0, 1.0)
+        coordinate = np.clip(coordinate, 0.0, 1.0)
         if self.values is not None:
-            return np.asarray(self.values[np.minimum((way * len(self.values)).astype(int), len(self.values) - 1)])
+            return np.asarray(
+                self.values[np.minimum((coordinate * len(self.values)).astype(int), len(self.values) - 1)]
+            )
         ratio = self.high / self.low if self.low > 0 else 0.0
-        found = self.low * ratio**way if ratio else self.low + (self.high - self.low) * way
+        found = self.low * ratio**coordinate if ratio else self.low + (self.high - self.low) * coordinate
         # Powers of a ratio miss the ends by rounding.
         return np.clip(np.round(found) if self.whole else found, self.low, self.high)
 
-    def way(self, value: float) -> float:
+    def coordinate(self, value: float) -> float:
         """Coordinate of a value, of the nearest end for a value beyond it."""
         if self.values is not None:
             return (float(np.abs(self.values - value).argmin()) + 0.5) / len(self.values)

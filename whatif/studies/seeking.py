@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from whatif.arguments import positive_share
 from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
-from whatif.errors import InvalidFileError, UsageError
+from whatif.errors import InvalidFileError, UsageError, require_least
 from whatif.studies.break_even import BreakEven, break_even
 from whatif.studies.pareto import Front, front
-from whatif.studies.population import Objective, Wish
+from whatif.studies.population import Objective, SearchGoal
 from whatif.studies.search import Optimum, ranked, search
 from whatif.studies.search_result import SearchResult
 from whatif.studies.search_space import Combination, Varied, is_simulated, parse_varied, quantity_named
-from whatif.studies.study_result import positive_share
 from whatif.studies.threshold import SeekResult, Target, parse_target, seek
 
 Vary = str | Sequence[str] | Mapping[str, str | Sequence[str | float]]
@@ -33,6 +33,8 @@ def seek_study(
 
     A root finder is used for one parameter and one target, unless points or a seed request a search.
     """
+    require_least("points", points, 1)
+    require_least("seed", seed, 0)
     varied, wanted = _varied(scenario, vary), _targets(scenario, targets)
     objective = _objective(scenario, minimise, maximise)
     if not wanted and objective is None:
@@ -41,7 +43,7 @@ def seek_study(
         if points is None and seed is None and has_root_finder(scenario, varied, wanted, objective):
             (item,), (target,) = varied, wanted
             return seek(scenario.program, item.path, target, item.low, item.high).about(scenario)
-        return _searched(scenario, varied, Wish(wanted, objective), seed or 0, points, progress).about(scenario)
+        return _searched(scenario, varied, SearchGoal(wanted, objective), seed or 0, points, progress).about(scenario)
 
 
 def has_root_finder(
@@ -53,18 +55,19 @@ def has_root_finder(
 
 
 def _searched(
-    scenario: Scenario, varied: Sequence[Varied], wish: Wish, seed: int, points: int | None, progress: Report | None
-) -> SearchResult:
+    scenario: Scenario, varied: Sequence[Varied], goal: SearchGoal, seed: int, points: int | None,
+    progress: Report | None,
+) -> SearchResult:  # fmt: skip
     """Answers of all combinations of choices, the best first."""
 
     def report(combination: Combination, count: int) -> None:
         if progress is not None:
             progress(f"{str(combination) or 'search'}: {count:,} points")
 
-    found = list(search(scenario, varied, wish, seed, _positive(points), report))
-    answers = ranked([item for item in found if isinstance(item, Optimum)], wish, scenario)
+    found = list(search(scenario, varied, goal, seed, points, report))
+    answers = ranked([item for item in found if isinstance(item, Optimum)], goal, scenario)
     infeasible = tuple(item for item in found if isinstance(item, Combination))
-    return SearchResult(scenario, wish, tuple(answers), infeasible, seed)
+    return SearchResult(scenario, goal, tuple(answers), infeasible, seed)
 
 
 def break_even_study(
@@ -113,12 +116,13 @@ def front_study(
     within: str | float, points: int | None, progress: Report | None,
 ) -> Front:  # fmt: skip
     """Pareto front of at least two results over all points of a grid."""
+    require_least("points", points, 1)
     varied, wanted, share = _varied(scenario, vary), _targets(scenario, targets), positive_share("--within", within)
     with _blamed("--vary", [item.path for item in varied]):
         aims = [_aim(text) for text in (objectives.split(",") if isinstance(objectives, str) else objectives)]
         for aim in aims:
             quantity_named(aim.name, scenario.program)  # Refuses an unknown name before the points are evaluated.
-        found = front(scenario, varied, aims, wanted, _positive(points), _counted(progress))
+        found = front(scenario, varied, aims, wanted, points, _counted(progress))
     return replace(found, within=share).about(scenario)
 
 
@@ -164,12 +168,6 @@ def _objective(scenario: Scenario, minimise: str | None, maximise: str | None) -
         return None
     quantity_named(name, scenario.program)  # Refuses an unknown name.
     return Objective(name, least=minimise is not None)
-
-
-def _positive(points: int | None) -> int | None:
-    if points is not None and points < 1:
-        raise UsageError(f"--points {points}: expected at least 1")
-    return points
 
 
 def _counted(progress: Report | None) -> Callable[[int], None]:

@@ -7,12 +7,12 @@ from typing import Final, Literal, overload
 
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
-from whatif.errors import UsageError
+from whatif.errors import UsageError, require_choice
 from whatif.studies.bottlenecks import Bottlenecks, ladder
 from whatif.studies.elasticity import Elasticities, elasticities
 from whatif.studies.sobol import Variance, sobol_indices
+from whatif.vocabulary import SENSITIVITY_KINDS, SensitivityKind
 
-SensitivityKind = Literal["tornado", "ladder", "sobol"]
 _SOBOL_SAMPLES: Final = 4096
 
 
@@ -35,6 +35,7 @@ def sensitivity_study(
 
     Raise `UsageError` for a sampling without `sobol`, and for `everything` with `ladder`: both have no effect.
     """
+    require_choice("show", show, SENSITIVITY_KINDS)
     if sampling is not None and show != "sobol":
         raise UsageError("--samples, --seed, --level and --spread need --show sobol")
     if show == "ladder":

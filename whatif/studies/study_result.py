@@ -10,11 +10,9 @@ from whatif.core.calibration_notes import model_notes
 from whatif.core.evaluate import evaluate
 from whatif.core.fit_range import extrapolations
 from whatif.core.scenario import Scenario
-from whatif.errors import UsageError
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import stated_values
 from whatif.table import Table
-from whatif.units import parse_share
 
 _LISTED: Final = 3
 
@@ -68,11 +66,3 @@ def values_on_all_platforms(*scenarios: Scenario) -> tuple[str, ...]:
             name = Path(scenario.document.name).stem
             found.append(f"{name} itself states {', '.join(paths[:_LISTED])}{more}: the same on every machine")
     return tuple(found)
-
-
-def positive_share(option: str, share: str | float) -> float:
-    """Share above 0 and at most 1, as `10%` or 0.1; raise `UsageError` that names the option."""
-    number = parse_share(share) if isinstance(share, str) else float(share)
-    if number is None or not 0 < number <= 1:
-        raise UsageError(f"{option} {share}: expected a share above 0 and at most 100 %, such as 95%")
-    return number

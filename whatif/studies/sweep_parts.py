@@ -17,13 +17,14 @@ from whatif.core.result import CHUNK_POINTS, Result, run, run_whole
 from whatif.core.result_summary import Tally
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.sweep_figure import Y_COLUMN
-from whatif.errors import InfeasiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError, require_choice, require_least
 from whatif.limits import FORMATS
+from whatif.paths import is_folder
 from whatif.plotting.description import Description, HeatMap, PlotDescription
 from whatif.plotting.picture import Drawable
 from whatif.plotting.presentable import Presentable
 from whatif.table import Table
-from whatif.vocabulary import Relation
+from whatif.vocabulary import RELATIONS, Relation
 
 if TYPE_CHECKING:
     from whatif.core.executors import Place
@@ -50,6 +51,7 @@ class ParallelOptions:
     def __post_init__(self) -> None:
         if self.on is None and (self.workers, self.part_points) != (None, None):
             raise UsageError("--workers and --part-points: no effect without --on")
+        require_least("part-points", self.part_points, 1)
 
     @contextmanager
     def opened(self, message: Callable[[str], None] = _ignore) -> Iterator[Place]:
@@ -116,13 +118,13 @@ class SweepParts(Presentable):
 
     def __iter__(self) -> Iterator[Result]:
         """Results in the order of the points."""
-        self._parts.clear()
+        self._restart()
         with self._results() as results:
             yield from self._counted(results)
 
     def whole(self) -> Result:
         """One result with all points."""
-        self._parts.clear()
+        self._restart()
         whole = run_whole(self.request.scenario, self.request.grid, self.request.sampling)
         return next(self._counted([whole]))
 
@@ -143,6 +145,7 @@ class SweepParts(Presentable):
     def _picture(self) -> Drawable:
         from whatif.core.relative_scales import relative
 
+        require_choice("relative", self.relation, ("value", *RELATIONS))
         whole = self.whole()
         picture = whole.picture()
         if self.relation == "value":
@@ -176,7 +179,7 @@ class SweepParts(Presentable):
         With workers, a path without a suffix is a folder for the parts of a Parquet data set. It is completed where
         it has been begun.
         """
-        from whatif.files.result_writers import WRITERS, is_folder, write_file
+        from whatif.files.result_writers import WRITERS, write_file
         from whatif.table_writers import format_of
 
         path = None if path is None else Path(path)
@@ -197,6 +200,7 @@ class SweepParts(Presentable):
         """Compute the parts that a folder lacks; complete parts are kept after an interrupt."""
         from whatif.files.data_set import DataSet
 
+        self._restart()
         data_set = DataSet(folder, self.request, self.parallel.points(self.request, written=True))
         for tally in data_set.known.values():
             self._add(tally)
@@ -212,6 +216,10 @@ class SweepParts(Presentable):
             if isinstance(problem, KeyboardInterrupt):
                 raise KeyboardInterrupt(f"interrupted; {kept}") from None
             raise UsageError(f"{problem}; {kept}") from problem
+
+    def _restart(self) -> None:
+        self._parts.clear()
+        self.tally = Tally()
 
     @contextmanager
     def _results(self) -> Iterator[Iterable[Result]]:

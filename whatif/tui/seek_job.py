@@ -62,7 +62,7 @@ class Seek:
         found = seek(state.session.scenario, self.path, text)
         if not found.is_met:
             raise InfeasiblePointError(found.obstacle())
-        target = found.target if isinstance(found, SeekResult) else found.wish.targets[0]
+        target = found.target if isinstance(found, SeekResult) else found.goal.targets[0]
         return found, target, float(found.values[self.path])
 
     def line(self) -> str:

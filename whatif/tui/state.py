@@ -13,7 +13,6 @@ from whatif.core.session import Session, SessionInputs, still_there
 from whatif.errors import UsageError, did_you_mean
 from whatif.plotting.raster import MarkerName
 from whatif.plugins import page_of
-from whatif.schema.load import stated_platform
 from whatif.schema.parameters import Parameter
 from whatif.schema.phase_edits import edits_of
 from whatif.tui.page_registry import FIRST_PAGE, page_named, screens
@@ -313,8 +312,7 @@ class ExplorerState:
     @property
     def platform_name(self) -> str | None:
         """The name of the platform's file; None if the scenario describes its machine itself."""
-        scenario = self.session.scenario
-        return scenario.platform or stated_platform(scenario.document, scenario.folders)
+        return self.session.scenario.platform_name
 
     def unsaved(self) -> dict[str, str]:
         """Changes that the file on disk does not have: parameter path and text; `platform` for another machine, the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple, cast, get_args
+from typing import Final, NamedTuple, cast
 
 from whatif.api.procurement import save_study
 from whatif.errors import WhatifError
@@ -13,12 +13,13 @@ from whatif.plotting.bars import BarChart
 from whatif.schema.parameters import stated_parameters
 from whatif.schema.study_file import open_study
 from whatif.studies.procurement.jobs import JobCache, Jobs
-from whatif.studies.procurement.study import Study, StudyView, study_of
+from whatif.studies.procurement.study import Study, study_of
 from whatif.studies.procurement.sweeping import absolute_values
 from whatif.table import Table
 from whatif.tui.study_values import values_in
+from whatif.vocabulary import STUDY_VIEWS, StudyView
 
-VIEWS: Final[tuple[str, ...]] = get_args(StudyView)
+VIEWS: Final[tuple[str, ...]] = STUDY_VIEWS
 
 
 class StudyRequest(NamedTuple):

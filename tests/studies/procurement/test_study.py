@@ -18,6 +18,7 @@ from whatif.schema.toml import parse_document
 from whatif.studies.calibration import calibrate
 from whatif.studies.measured_runs import measured_runs
 from whatif.studies.procurement.placing import Adjustment, adjustment_of, placed
+from whatif.studies.procurement.questions import other_questions
 from whatif.studies.run_accuracy import ITERATION, category_ratios
 from whatif.validation.tables import rows_of
 
@@ -345,7 +346,19 @@ def test_targets_are_sought_up_to_the_nodes_that_are_bought(tmp_path):
 def test_a_node_that_a_job_fills_in_part_is_a_warning(tmp_path):
     bids = '[bids.cores]\nplatform = "turin"\nnode_price = "20 kUSD"'
     part = '[mix.e]\nscenario = "minife"\n[mix.e.overrides]\napplication.rank_count = 64'
-    notes = whatif.study(study_file(tmp_path, bids=bids, more=part)).notes
+    found = whatif.study(study_file(tmp_path, bids=bids, more=part), show="questions")
+    notes = found.notes
     text = "its 64 ranks use part of one node, which holds 256 (application.ranks_per_node)"
     assert f"warning: e on cores: {text}" in notes
     assert not any("e on present" in note for note in notes)
+    assert not any("part of one node" in text for text in found.table().columns["question"].values)
+
+
+def test_vendors_are_asked_for_measured_times_and_missing_power(tmp_path):
+    found = whatif.study(study_file(tmp_path))
+    job = replace(found.jobs.of("six")["a"], outside=("halo: 9 nodes",), unknown=("node.power",))
+    jobs = replace(found.jobs, by_machine={**found.jobs.by_machine, "six": {"a": job}})
+    assert [text for bid, text in other_questions(replace(found, jobs=jobs)) if bid == "six"] == [
+        "What is the measured time of a? Its prediction lies outside the measured range: halo: 9 nodes.",
+        "What power does a draw? Not stated: node.power.",
+    ]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,8 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.study_spec import StudySpec
 from whatif.studies.procurement.jobs import Job
 from whatif.studies.procurement.prices import PriceList, Prices
-from whatif.units import counted
-
-_DAY: Final = 86_400.0
-_ROUNDING: Final = 1 + 1e-12
-"""A budget for exactly n nodes buys n, despite the rounding of the quotient."""
+from whatif.studies.purchase import nodes_within
+from whatif.units import DAY, counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +148,7 @@ def outcome(mix: Mix, present: Mix, present_nodes: float, prices: PriceList, ter
         throughput,
         np.exp(_over(counts, terms.weights, np.log(scale / ratio))),
         alone,
-        terms.weights * present_nodes * throughput * _DAY / present.node_time,
+        terms.weights * present_nodes * throughput * DAY / present.node_time,
         size.nodes * power,
         size.nodes * mean_power,
         size.each,
@@ -211,9 +207,9 @@ def _at_price(
     """Size at one price of a node, which holds for some numbers of nodes; 0 nodes if the limits allow fewer."""
     running = terms.working_time * (terms.energy_price * mean_power + (0.0 if prices.rate is None else prices.rate))
     bounds = {
-        "capital": _within(terms.capital - prices.fixed, each),
-        "cost": _within(terms.cost - prices.fixed, each + running),
-        "power": _within(terms.power, power),
+        "capital": nodes_within(terms.capital - prices.fixed, each),
+        "cost": nodes_within(terms.cost - prices.fixed, each + running),
+        "power": nodes_within(terms.power, power),
         "offer": np.atleast_1d(prices.offered),
     }
     together = np.broadcast_arrays(*bounds.values())
@@ -221,13 +217,6 @@ def _at_price(
     first = [float(bound.flat[0]) for bound in together]
     limit = list(bounds)[int(np.argmin(first))] if np.isfinite(min(first)) else ""
     return _Size(np.where(nodes >= least, nodes, 0.0), limit, each)
-
-
-def _within(limit: FloatArray | float, each: FloatArray) -> FloatArray:
-    """Whole nodes within a limit; infinite without a limit or a number for a node."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        nodes = np.floor(np.maximum(limit, 0.0) / each * _ROUNDING)
-    return np.atleast_1d(np.where(np.isfinite(nodes), nodes, np.inf))
 
 
 def _reasons(mix: Mix, able: NDArray[np.bool_], size: _Size) -> tuple[str, ...]:

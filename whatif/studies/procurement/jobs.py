@@ -49,7 +49,9 @@ class Job:
     unknown: tuple[str, ...] = ()
     """Parameters that the energy lacks."""
     outside: tuple[str, ...] = ()
-    """Warnings: inputs outside the range of their fits, partly used nodes."""
+    """Inputs outside the range of their fits."""
+    partly_used: tuple[str, ...] = ()
+    """Warning of a job that uses its only node in part."""
     assumed: tuple[str, ...] = ()
     """Values of the platform that were assumed, by path, and reach the time."""
 
@@ -177,7 +179,8 @@ def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
         reason=_reason(plain),
         grade=program.grade,
         unknown=program.missing.get("total_energy", ()),
-        outside=(*extrapolations(plain), *_empty_places(plain)),
+        outside=tuple(extrapolations(plain)),
+        partly_used=tuple(_empty_places(plain)),
         assumed=tuple(_assumed(program)),
     )
 

@@ -22,7 +22,7 @@ class Option:
     study: Study
 
     def worth(self, before: Study, bid: str) -> float:
-        """Price of one node that is worth as much: the price with the option at which the throughput is that without.
+        """Amount by which a node may cost more with the option for the same throughput per money.
 
         As money buys nodes in proportion, it is the price of a node times the ratio of the throughputs per node, less
         the price. NaN for a bid without a price, and where the option does not move the throughput.

@@ -142,6 +142,7 @@ def other_questions(study: Study) -> Iterator[tuple[str, str]]:
                 yield bid, f"Is the price of a node{which} firm? The study assumes {ends}."
         for name, job in study.jobs.of(bid).items():
             for text in job.outside:
-                yield bid, f"What does {name} measure there? Its prediction is an extrapolation: {text}."
+                question = f"What is the measured time of {name}? Its prediction lies outside the measured range"
+                yield bid, f"{question}: {text}."
             if job.unknown:
-                yield bid, f"What is the power? {name} lacks {', '.join(job.unknown)}."
+                yield bid, f"What power does {name} draw? Not stated: {', '.join(job.unknown)}."

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
-from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
+from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError, require_choice
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
 from whatif.schema.study_file import StudyFile, open_study
@@ -26,10 +26,7 @@ from whatif.studies.procurement.prices import Prices, price_remarks, prices_of, 
 from whatif.studies.required_nodes import required_nodes
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
-
-StudyView = Literal["bids", "jobs", "commitments", "turns", "changes", "options", "questions"]
-"""Table of a study: bids, jobs, commitments, turning points of the ranking, changes with which bids win, options,
-assumed values as questions to the vendors."""
+from whatif.vocabulary import STUDY_VIEWS, StudyView
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,6 +179,7 @@ def study_of(
 
     Raise `InvalidFileError` for files that cannot be used, with the place of each problem.
     """
+    require_choice("show", show, STUDY_VIEWS)
     file, cache = open_study(source, overrides), JobCache() if cache is None else cache
     stated = file.spec.uncertainty
     sampling = Sampling(stated.samples, stated.seed, spreads=stated.spreads)
@@ -249,4 +247,4 @@ def _failures(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
 def _warnings(jobs: Jobs) -> Iterator[str]:
     for machine, its in jobs.by_machine.items():
         for name, job in its.items():
-            yield from (f"warning: {name} on {machine}: {text}" for text in job.outside)
+            yield from (f"warning: {name} on {machine}: {text}" for text in (*job.outside, *job.partly_used))

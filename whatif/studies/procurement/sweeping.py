@@ -29,7 +29,6 @@ from whatif.units import ONE, Dimension, format_quantity
 
 MOST_VALUES: Final = 1000
 _EXACT: Final = 15
-_ALL: Final = ("limits", "site", "commit")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,6 +114,8 @@ def study_sweep(
     else:
         values, dimension = numeric_points(path, text, parameter, MOST_VALUES), parameter.dimension
         texts = [_written(parameter, float(value)) for value in values]
+    if not texts:
+        raise UsageError(f"sweep `{path}`: state at least one value")
     studies = tuple(study_of(source, {**overrides, path: item}, cache=cache) for item in texts)
     return StudySweep(path, dimension, values, studies, remarks=studies[0].remarks)
 

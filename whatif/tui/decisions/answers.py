@@ -11,7 +11,6 @@ from whatif.core.session import SessionInputs
 from whatif.core.term import Program
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
-from whatif.schema.load import stated_platform
 from whatif.schema.phase_edits import edits_of
 from whatif.studies.platform_comparison import known_platforms
 from whatif.table import Table
@@ -54,8 +53,7 @@ class DecisionRequest:
     @property
     def present(self) -> str:
         """The name of the platform's file; empty if the scenario describes its machine itself."""
-        scenario = self.scenario
-        return scenario.platform or stated_platform(scenario.document, scenario.folders) or ""
+        return self.scenario.platform_name or ""
 
     @property
     def unedited(self) -> Scenario:

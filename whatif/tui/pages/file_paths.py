@@ -21,8 +21,7 @@ def own_folder(state: ExplorerState) -> Path:
 
 def search_folders(scenario: Scenario) -> tuple[Path, ...]:
     """Folders to search for platforms, without the shipped ones."""
-    folder = scenario.document.folder
-    return (*([] if folder is None else [folder]), *scenario.folders)
+    return scenario.search_folders
 
 
 def file_names(text: str) -> tuple[str, ...]:

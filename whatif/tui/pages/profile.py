@@ -239,10 +239,8 @@ class ProfilePage(Page[ProfileView]):
         """Take the latencies of the next platform that states some; after the last one, the present platform's own."""
         if self._state is not None:
             scenario, present = self._state.session.scenario, self._state.platform_name
-            folder = scenario.document.folder
-            folders = (*([] if folder is None else [folder]), *scenario.folders)
             names = ("", *(name for name in known_platforms(scenario) if name != present))
-            self.choose("source", lambda view: _next_measured(names, view.source, folders))
+            self.choose("source", lambda view: _next_measured(names, view.source, scenario.search_folders))
 
     def action_zoom(self, factor: float) -> None:
         """Scale the visible part of the time line by a factor around its middle."""

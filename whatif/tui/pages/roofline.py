@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
-from whatif.schema.load import load_platform, stated_platform
+from whatif.schema.load import load_platform
 from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu, gpu_roofs, second_gpu
 from whatif.studies.platform_comparison import known_platforms
 from whatif.studies.roofline_study import LIMITS, OPERATIONS, Roofline, of_roof, roofline_at
@@ -162,7 +162,7 @@ class RooflinePage(Page[RooflineView]):
 
 def _others(scenario: Scenario) -> list[str]:
     """Other platforms; the present one too if its GPU was edited."""
-    present = scenario.platform or stated_platform(scenario.document, scenario.folders)
+    present = scenario.platform_name
     edited = any(path.startswith("platform.node.gpu.") for path in scenario.overrides)
     return [name for name in known_platforms(scenario) if edited or name != present]
 
@@ -176,9 +176,8 @@ def _next_with_gpu(scenario: Scenario, choices: Sequence[str], present: str, ste
 
 
 def _has_gpu(scenario: Scenario, name: str) -> bool:
-    folder = scenario.document.folder
     try:
-        platform, _ = load_platform(name, (*([] if folder is None else [folder]), *scenario.folders))
+        platform, _ = load_platform(name, scenario.search_folders)
     except WhatifError:
         return False
     return platform.node.gpu is not None

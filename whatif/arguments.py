@@ -1,0 +1,45 @@
+"""Arguments as texts: shares such as `20%`, and pairs `NAME=VALUE`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from whatif.errors import UsageError
+from whatif.units import parse_share
+
+Share = float | str
+"""A share: 0.2 or `20%`."""
+
+
+def share_of(option: str, share: Share) -> float:
+    """Share of 0 or more, above 1 only in per cent; raise `UsageError` that names the option, `--level` or `--spread
+    assumed=`."""
+    stated = f"{option}{'' if option.endswith('=') else ' '}{share}"
+    number = parse_share(share) if isinstance(share, str) else share
+    if number is None or not 0 <= number < math.inf:
+        raise UsageError(f"{stated}: expected a share, such as 20% or 0.2")
+    if number > 1 and "%" not in str(share):
+        raise UsageError(f"{stated}: is {number:.0%}; for {share} per cent write `{share}%`")
+    return number
+
+
+def positive_share(option: str, share: Share) -> float:
+    """Share above 0 and at most 1; raise `UsageError` that names the option."""
+    number = share_of(option, share)
+    if not 0 < number <= 1:
+        raise UsageError(f"{option} {share}: expected a share above 0 and at most 100 %, such as 95%")
+    return number
+
+
+def pairs(option: str, texts: Iterable[str], expected: str) -> dict[str, str]:
+    """Values by name, of texts `NAME=VALUE`; raise `UsageError` for other texts, and for a name given twice."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise UsageError(f"{option} {text}: expected {expected}")
+        if name in found:
+            raise UsageError(f"{option} {text}: {name} is given already, as {found[name]}")
+        found[name] = value
+    return found
