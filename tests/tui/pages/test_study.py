@@ -229,6 +229,23 @@ def test_a_price_is_changed_and_taken_back(tmp_path):
     drive(check, scenario=scenario, opening=opening)
 
 
+def test_after_a_window_the_keys_go_to_the_page_and_not_to_the_hidden_parameters(tmp_path):
+    path = study_file(tmp_path)
+
+    async def check(driver):
+        await driver.go("study")
+        await driver.press("n")
+        driver.app.screen.query_one("Input").value = str(path)
+        await driver.press("enter")
+        page = await opened_page(driver)
+        await driver.until(lambda: driver.main_screen.focused is page.query_one(ColumnsView))
+        await driver.pilot.press("equals_sign")
+        await driver.until(lambda: isinstance(driver.app.screen, PickList))
+        assert driver.state.unsaved() == {}
+
+    drive(check)
+
+
 def test_changed_values_are_saved_by_key(tmp_path, monkeypatch):
     path = study_file(tmp_path)
     path.write_text(path.read_text().replace('"50 kUSD"', '"50 kUSD" # to be confirmed'))

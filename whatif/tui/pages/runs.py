@@ -231,13 +231,10 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         terms, models = self.query_one("#terms", ColumnsView), self.query_one("#models", ColumnsView)
         terms.border_title = f"terms of {'log ' * found.logarithmic}{found.response}"
         hint = "enter: remove or add" if self._adding else "enter: remove or add · + others"
-        focused = self.screen.focused
-        # After a dialog Textual gives the keys to the parameters, even where they are hidden.
-        nowhere = focused is None or not all(node.display for node in focused.ancestors_with_self)
         terms.fill(term_rows(found, list(self._seen), adding=self._adding), 1, hint)
         models.border_title = "models"
         models.fill(model_rows(found), 1)
-        if nowhere:
+        if self.screen.focused is None:
             self.call_after_refresh(self.enter)
 
     @work

@@ -94,6 +94,8 @@ class MainScreen(BackgroundScreen):
         (160, "-wide"),
     ]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (30, "-tall")]  # noqa: RUF012
+    AUTO_FOCUS: ClassVar[str | None] = ""
+    """No widget that takes the focus where none has it: Textual would choose the parameters even where hidden."""
 
     def __init__(self, state: ExplorerState, jobs: BackgroundJobs) -> None:
         super().__init__(jobs)
