@@ -20,6 +20,7 @@ from whatif.core.sweep import parse_option
 from whatif.studies.platform_comparison import PlatformRow, known_platforms
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported
+from whatif.tui.export import plot_of
 from whatif.tui.labels import brief, duration
 from whatif.tui.pages.compare import ComparePage
 from whatif.tui.pages.compared_machines import CompareView, baseline, chosen_machines, order
@@ -268,6 +269,18 @@ def test_a_marked_machine_without_a_curve_says_why():
         assert main_screen.state.view.of(CompareView).marked == ("bridges",)
         assert [line.label for line in main_screen.page.query_one(PlotView).description.lines] == ["Summit"]
         assert f"Bridges: {NODES}"[:40] in main_screen.text()
+
+    watch(check, ComparePage(), opened())
+
+
+def test_without_curves_there_is_no_plot_to_export():
+    async def check(main_screen, pilot):
+        assert plot_of(main_screen.page) is not None
+        state = main_screen.state
+        main_screen.show(state.with_session(state.session.over(())))
+        await pilot.pause()
+        assert "No sweep" in main_screen.text()
+        assert plot_of(main_screen.page) is None
 
     watch(check, ComparePage(), opened())
 

@@ -221,6 +221,7 @@ class ComparePage(SweepPage[CompareView]):
         panel, words = self.query_one("#curves"), self.query_one("#no-curves", Static)
         panel.border_title = panel.border_subtitle = ""
         self._curves = None
+        self.query_one(PlotView).show(None)
         self.query_one(AnswerLine).show(None)
         for child in panel.children:
             child.display = child is words
