@@ -234,9 +234,14 @@ def test_a_target_of_simulated_points_is_sought_in_the_background_and_taken_from
         assert worker.job[1] is sought_edit
         await driver.pilot.press("q")
         await driver.until(lambda: isinstance(driver.app.screen, ChoicePrompt))
-        assert "seek gpu_count: iteration_time <= 5 ms = running" in driver.screen_text()
+        assert "Quitting stops these jobs:" in driver.screen_text()
+        assert "seek gpu_count: iteration_time <= 5 ms, running" in driver.screen_text()
+        await driver.pilot.press("x")
+        await driver.until(lambda: "Not saved to" in driver.screen_text())
+        assert "Quitting stops" not in driver.screen_text()
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.main_screen)
+        assert worker.job
         worker.future.set_result(Edit(GPUS, "9"))
         await driver.until(lambda: driver.main_screen.jobs.items[0].stage is JobStage.DONE)
         await driver.pilot.press("L")

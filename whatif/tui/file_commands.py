@@ -48,10 +48,6 @@ class FileCommands(KeysInOrder):
         """State shown now."""
         return self.runner.state
 
-    def at_stake(self) -> dict[str, str]:
-        """Losses on quitting: unsaved changes and background jobs."""
-        return self.runner.state.at_stake() | {job.title: job.words for job in self.jobs.items if job.active}
-
     def _shown(self, error: str) -> None:
         """Show the study or an error; an invalid file stays reported."""
         self.main_screen.show(self.state, error, busy=self.runner.busy, notice=self._file_error)

@@ -128,7 +128,7 @@ class FileSync:
     def write_down(self) -> None:
         """Keep aside what is not saved."""
         state = self._runner.state
-        lines = lines_to(state) if state.at_stake() else []
+        lines = lines_to(state) if state.at_stake() or state.unsaved_views() else []
         if lines != self._written:
             self._written = lines
             self.recovery.keep(lines)

@@ -324,6 +324,15 @@ class ExplorerState:
         named |= {f"phase {edit.word} {edit.name}": edit.text for edit in edits_of(scenario.document)}
         return named | {path: str(text) for path, text in scenario.overrides.items()}
 
+    def unsaved_views(self) -> tuple[PageView, ...]:
+        """Views of pages with changes that these pages save, such as values of a study."""
+        return tuple(view for view in self.view.pages.values() if view.unsaved())
+
+    @property
+    def edit_count(self) -> int:
+        """Number of unsaved changes, those of pages among them."""
+        return len(self.unsaved()) + sum(len(view.unsaved()) for view in self.unsaved_views())
+
     def written(self) -> ExplorerState:
         """The study after each variant was written to a file of its own."""
         items = tuple(replace(item, written=item.scenario) for item in self.listed())

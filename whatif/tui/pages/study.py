@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.errors import WhatifError
+from whatif.errors import UsageError, WhatifError
 from whatif.schema.shipped import shipped_folder
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.pages.file_paths import free_file
@@ -55,6 +55,13 @@ class StudyPageView(PageView):
     """Table that is shown."""
     values: str = ""
     """Changed values, `PATH = VALUE; PATH = VALUE`."""
+
+    def unsaved(self) -> dict[str, str]:
+        """The changed values by path; a text without a path in one piece."""
+        try:
+            return values_in(self.values)
+        except UsageError:
+            return {"values": self.values}
 
 
 class StudyPage(Page[StudyPageView]):

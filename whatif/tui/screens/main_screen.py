@@ -246,7 +246,7 @@ class MainScreen(BackgroundScreen):
         state = self.state
         loaded, row = state.session.program.loaded, self.query_one(ParameterTree).row
         question = f"{state.variant_label} · " * state.has_variants + (loaded.question or loaded.name)
-        self.query_one(Title).show(question, state.view.screen, len(state.unsaved()))
+        self.query_one(Title).show(question, state.view.screen, state.edit_count)
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
         background = self.activity or self.jobs.line

@@ -66,7 +66,7 @@ def _without_effect(state: ExplorerState) -> str:
 
 def _plain(state: ExplorerState) -> str:
     session = state.session
-    edited = len(state.unsaved())
+    edited = state.edit_count
     swept = (
         f"{' x '.join(axis.name for axis in session.grid.axes)}: {session.grid.size} points"
         if session.grid.axes
