@@ -26,6 +26,7 @@ from whatif.tui.performing import perform
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, entry, entry_names
+from whatif.tui.widgets.parameter_help import ParameterHelp
 from whatif.tui.widgets.parameter_panel import ParameterPanel
 from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.title import page_words
@@ -313,3 +314,22 @@ def test_a_screen_that_is_not_mounted_yet_keeps_what_it_is_to_show():
         assert "an error" in str(screen.query_one(Status).render())
 
     drive(check, (120, 36), "jacobi2d")
+
+
+def test_another_page_changes_no_class_of_the_screen():
+    """A class of the screen would cost the styles of all widgets of all pages again."""
+
+    async def check(driver):
+        before = driver.main_screen.classes
+        below, explanation = driver.main_screen.query_one("#below"), driver.main_screen.query_one(ParameterHelp)
+        assert below.display
+        assert explanation.display
+        await driver.go("decide")
+        assert driver.main_screen.classes == before
+        assert not below.display
+        assert not explanation.display
+        await driver.go("explore")
+        assert below.display
+        assert explanation.display
+
+    drive(check, size=(80, 24))

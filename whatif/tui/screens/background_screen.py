@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.screen import Screen
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class BackgroundScreen(Screen[None]):
     """Starts and lists jobs, and hands their answers to the page that asks the same."""
 
+    AUTO_FOCUS: ClassVar[str | None] = ""
+    """No widget that takes the focus where none has it: Textual would choose the parameters even where hidden."""
     state: ExplorerState
     latest: LatestOnly
 

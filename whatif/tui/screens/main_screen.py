@@ -53,14 +53,7 @@ class MainScreen(BackgroundScreen):
         Binding("F", "variant", "next variant", show=False, tooltip="Switch to the next variant", id="desk.variant"),
         Binding("V", "go('variants')", "variants", show=False, tooltip="Compare the variants", id="desk.variants"),
         Binding("L", "jobs", "jobs", show=False, tooltip="List the jobs in the background", id="desk.jobs"),
-        Binding(
-            "X",
-            "export",
-            "export",
-            show=False,
-            tooltip="Write the plot to a file",
-            id="desk.export",
-        ),
+        Binding("X", "export", "export", show=False, tooltip="Write the plot to a file", id="desk.export"),
         Binding("E", "edit_file", "editor", show=False, tooltip="Open the file in $EDITOR", id="desk.editor"),
         Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="desk.revert"),
         Binding(
@@ -94,8 +87,6 @@ class MainScreen(BackgroundScreen):
         (160, "-wide"),
     ]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (30, "-tall")]  # noqa: RUF012
-    AUTO_FOCUS: ClassVar[str | None] = ""
-    """No widget that takes the focus where none has it: Textual would choose the parameters even where hidden."""
 
     def __init__(self, state: ExplorerState, jobs: BackgroundJobs) -> None:
         super().__init__(jobs)
@@ -239,7 +230,9 @@ class MainScreen(BackgroundScreen):
         room = self.size.width >= 100 and not (self.page.WIDE and self.size.width < 160)
         shown = self._tree if self._tree is not None and not explore else explore or room
         self.query_one(ParameterPanel).display = shown
-        self.update_classes({"-elsewhere": not explore, "-no-parameters": not shown})
+        # Classes of the screen would cost the styles of all widgets again.
+        self.query_one("#below").set_class(not explore, "-elsewhere")
+        self.query_one(ParameterHelp).set_class(not shown, "-no-parameters")
 
     def _show_words(self) -> None:
         """The title, the explanation and the status line."""
