@@ -333,3 +333,37 @@ def test_another_page_changes_no_class_of_the_screen():
         assert explanation.display
 
     drive(check, size=(80, 24))
+
+
+class BusyJobs:
+    """Takes the place of the worker process: what it is asked for never ends."""
+
+    busy = True
+
+    def __init__(self):
+        self.asked = []
+
+    def ask(self, job):
+        self.asked.append(job)
+
+    def stop(self):
+        pass
+
+    close = stop
+
+
+def test_a_key_that_only_changes_the_view_does_not_restart_the_job_of_any_page():
+    async def check(driver):
+        driver.main_screen.latest.close()
+        jobs = driver.main_screen.latest = BusyJobs()
+        for page in screens():
+            driver.main_screen.action_go(page.name)
+            await driver.until(lambda name=page.name: driver.main_screen.page.NAME == name)
+            await driver.pilot.pause()
+            before = len(jobs.asked)
+            await driver.pilot.press("M")
+            await driver.pilot.pause()
+            assert len(jobs.asked) == before, page.name
+        assert len(jobs.asked) > 4
+
+    drive(check)

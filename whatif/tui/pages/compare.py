@@ -46,8 +46,8 @@ ComparisonInputs = tuple[Scenario, Grid, str]
 
 
 def compared(scenario: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, ...]:
-    """The question on every platform that is known."""
-    return comparison(scenario, known_platforms(scenario), grid, column)
+    """The question over the first axis of a sweep, on every platform that is known."""
+    return comparison(scenario, known_platforms(scenario), Grid(grid.axes[:1]), column)
 
 
 class ComparePage(SweepPage[CompareView]):
@@ -133,7 +133,7 @@ class ComparePage(SweepPage[CompareView]):
         """Ask all machines, unless only the view has changed."""
         if self._fresh(state):
             return None
-        return Job(compared, (state.session.scenario, Grid(state.session.grid.axes[:1]), state.view.y))
+        return Job(compared, (state.session.scenario, state.session.grid, state.view.y))
 
     def take(self, value: tuple[PlatformRow, ...]) -> None:
         """Show what the machines answered."""

@@ -140,14 +140,12 @@ class ProfilePage(Page[ProfileView]):
         self._fill()
 
     def job(self, state: ExplorerState) -> Job | None:
-        """Read, characterise and project, unless only something else has changed; what is under way is not begun
-        anew."""
+        """Read, characterise and project, unless only something else has changed."""
         view = self.view_in(state.view)
         inputs = inputs_of(state, view, self._window)
         if not view.file or (inputs == self._inputs and self._found is not None):
             return None
-        if self._job is None or self._job.arguments != (inputs,):
-            self._job = Job(profile_of_inputs, (inputs,))
+        self._job = Job(profile_of_inputs, (inputs,))
         return self._job
 
     def take(self, value: ProfileSummary | FitRefusal) -> None:

@@ -165,8 +165,7 @@ class StudyPage(Page[StudyPageView]):
         request = self._request(view)
         if not view.file or request == self._known or (self._refused and self._refused[0] == request):
             return None
-        if self._job is None or self._job.arguments != (request,):
-            self._job = Job(answered, (request,))
+        self._job = Job(answered, (request,))
         return self._job
 
     def take(self, value: StudyAnswer | StudyRefusal) -> None:

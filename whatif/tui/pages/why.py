@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from whatif.core.derivation import explain
 from whatif.core.result import has_column
+from whatif.core.session import SessionInputs
 from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.studies.elasticity import Elasticity
 from whatif.tui.elasticity_job import Leverage, is_time, leverage, sentence, written
@@ -60,6 +61,8 @@ class WhyPage(Page[PageView]):
         super().__init__()
         self.add_class("-tree")
         self._leverage: Leverage | None = None
+        self._answered: tuple[SessionInputs, str] | None = None
+        """Inputs of the elasticities, and their result."""
 
     def compose(self) -> ComposeResult:
         """The tree and the bars, each with the whole of its row below."""
@@ -116,12 +119,15 @@ class WhyPage(Page[PageView]):
         if turned and isinstance(self.screen.focused, ElasticityBars | TableView):
             self.call_after_refresh(self.enter)
 
-    def job(self, state: ExplorerState) -> Job:
-        """Compute the elasticities."""
-        return Job(leverage, (state.session.inputs, explained(state)))
+    def job(self, state: ExplorerState) -> Job | None:
+        """Compute the elasticities, unless only the view has changed."""
+        inputs = state.session.inputs, explained(state)
+        return None if inputs == self._answered else Job(leverage, inputs)
 
     def take(self, value: Leverage) -> None:
         """Show the elasticities."""
+        if self._state is not None:
+            self._answered = self._state.session.inputs, value.result
         self._leverage = value
         self._show_leverage()
 

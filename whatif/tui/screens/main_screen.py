@@ -211,7 +211,7 @@ class MainScreen(BackgroundScreen):
         before, self._gathered = self._gathered, self.page.job(self.state)
         if self.answered_before() or self._gathered is None:
             self.latest.stop()
-        elif not (self._gathered is before and self.latest.busy):
+        elif not (self._gathered == before and self.latest.busy):
             self.latest.ask(self._gathered)
 
     def _taken(self, value: Any) -> None:
