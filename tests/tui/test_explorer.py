@@ -382,3 +382,13 @@ def test_the_keys_below_are_made_anew_only_where_they_change():
         assert "more" in [key.description for key in driver.main_screen.query("FooterKey")]
 
     drive(check)
+
+
+def test_an_edit_without_effect_is_neither_better_nor_worse():
+    async def check(driver):
+        await driver.edit("application.iteration_count", "7")
+        assert "±0%" in driver.tile("iteration")
+        await driver.edit(GPUS, "8")
+        assert "±0%" not in driver.tile("iteration")
+
+    drive(check)

@@ -358,7 +358,7 @@ def test_a_key_that_only_changes_the_view_does_not_restart_the_job_of_any_page()
         jobs = driver.main_screen.latest = BusyJobs()
         for page in screens():
             driver.main_screen.action_go(page.name)
-            await driver.until(lambda name=page.name: driver.main_screen.page.NAME == name)
+            await driver.until(lambda name=page.name: name == driver.main_screen.page.NAME)
             await driver.pilot.pause()
             before = len(jobs.asked)
             await driver.pilot.press("M")

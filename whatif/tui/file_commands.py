@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Final
 
 from textual import on, work
+from textual.notifications import SeverityLevel
 from textual.worker import Worker, WorkerFailed
 
 from whatif.core.scenario import EvaluationRequest
@@ -61,9 +62,21 @@ class FileCommands(KeysInOrder):
         else:
             super()._handle_exception(error)
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a message as it is, in the lines that a corner of the screen has room for."""
+        super().notify(toast(message, self.size.width), title=title, severity=severity, timeout=timeout, markup=False)
+
     def _say(self, text: str) -> None:
         if text:
-            self.notify(toast(text), markup=False)
+            self.notify(text)
 
     def _watch_work(self) -> None:
         if self.runner.busy:

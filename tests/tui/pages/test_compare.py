@@ -330,7 +330,8 @@ def test_an_impossible_point_is_a_reason_in_every_row():
         ("x.toml:8:1: not a table", "not a table"),
         ("platform.node.gpu_count: at least 1", "gpu_count: at least 1"),
         ("it is 10:30:1", "it is 10:30:1"),
-        ("x.toml:8:1: a.b: missing\nx.toml:9:1: a.c: wrong", "b: missing; c: wrong"),
+        ("x.toml:8:1: platform.b: missing\nx.toml:9:1: application.a.c: wrong", "b: missing; c: wrong"),
+        ("plot.foo: cannot tell the format", "plot.foo: cannot tell the format"),
     ],
 )
 def test_a_message_in_little_room_parameters_its_place_out(message, shown):

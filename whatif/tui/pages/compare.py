@@ -18,7 +18,7 @@ from whatif.plotting.description import PlotDescription, series_style
 from whatif.studies.platform_comparison import PlatformRow, comparison, known_platforms
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.labels import brief, toast
+from whatif.tui.labels import brief
 from whatif.tui.pages.compared_machines import (
     ARROWS,
     KEPT,
@@ -276,7 +276,7 @@ class ComparePage(SweepPage[CompareView]):
             across, which = answers.optimum.index
             self.query_one(ColumnsView).move_to(self._order.index(self._drawn[which]))
             self.query_one(PlotView).point_to((float(plot.lines[0].x[across]), float("nan")))
-        self.notify(toast(answers.optimum.text if answers.optimum is not None else answers.sentence), markup=False)
+        self.notify(answers.optimum.text if answers.optimum is not None else answers.sentence)
 
     def action_curve(self, steps: int) -> None:
         """Draw the next column."""

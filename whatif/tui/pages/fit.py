@@ -254,7 +254,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
             self.post_message(ErrorReported(str(problem)))
         else:
             self.post_message(ChangeRequested(adoption))
-            self.notify(f"written to {path}", markup=False)
+            self.notify(f"written to {path}")
 
     def _ready(self) -> DistanceFit | None:
         """Requested fit; None, with a message, while it is computed and if it failed."""

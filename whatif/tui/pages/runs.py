@@ -329,7 +329,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             if taken.scenario is None
             else f"; {taken.scenario} uses it: open it on page files, or with `whatif open`"
         )
-        self.notify(f"written to {path}{asks}", markup=False)
+        self.notify(f"written to {path}{asks}")
 
 
 def _listed(found: RunsRegression, seen: list[str], *, adding: bool) -> list[Coefficient]:

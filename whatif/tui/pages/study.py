@@ -309,7 +309,7 @@ class StudyPage(Page[StudyPageView]):
         else:
             self.ask("values", "")
             self.ask("file", str(path))
-            self.notify(said, markup=False)
+            self.notify(said)
 
 
 def study_rows(found: StudyAnswer) -> TableRows:

@@ -9,7 +9,6 @@ from textual.screen import Screen
 
 from whatif.tui.background import BackgroundJob, BackgroundJobs, JobStage
 from whatif.tui.events import BackgroundAsked, ChangeRequested, FileAsked
-from whatif.tui.labels import toast
 
 if TYPE_CHECKING:
     from whatif.tui.latest_only import LatestOnly
@@ -50,7 +49,7 @@ class BackgroundScreen(Screen[None]):
         self._tell(self.jobs.start(event.job))
 
     def _tell(self, text: str) -> None:
-        self.notify(toast(text), markup=False)
+        self.notify(text)
 
     def answered_before(self) -> bool:
         """Whether a job in the background has answered the question of the page; the page then shows the answer."""
