@@ -11,7 +11,7 @@ from tests.driver import GPUS, drive
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
-from whatif.tui.background import MOST_JOBS, BackgroundJob, BackgroundJobs, JobStage, counted
+from whatif.tui.background import MOST_JOBS, BackgroundJob, BackgroundJobs, JobStage, counting
 from whatif.tui.background_seek import background_seek, sought_edit
 from whatif.tui.commands import Edit, Show
 from whatif.tui.decisions.answers import Decision
@@ -157,8 +157,8 @@ def test_the_list_is_bounded(workers):
 def test_simulations_are_counted_for_the_person_who_waits():
     state = perform(ExplorerState.start(Session.start(Scenario.open("jacobi2d"))), (SIMULATED,)).state
     told = []
-    found = counted(Session.of, (state.session.inputs,), told.append)
-    assert told[0] == "1 simulations"
+    found = counting(Session.of, (state.session.inputs,), told.append)
+    assert told[0] == "1 simulation"
     assert found.result.columns["iteration_time"].size == state.session.grid.size
 
 

@@ -19,6 +19,7 @@ from whatif.tui.commands import Reread
 from whatif.tui.history import lines_to
 from whatif.tui.recovery import Recovery
 from whatif.tui.scenario_file import News, ScenarioFile, values_before
+from whatif.units import counted
 
 
 class FileSync:
@@ -154,7 +155,9 @@ class FileSync:
                 temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         except UsageError as problem:
             return str(problem)
-        return f"{len(lines)} commands written to {path}; `whatif open SCENARIO --replay {path}` repeats them"
+        return (
+            f"{counted(len(lines), 'command')} written to {path}; `whatif open SCENARIO --replay {path}` repeats them"
+        )
 
     def copied(self, what: str, command: str = "") -> tuple[str, Path | None]:
         """Screen as text, and the file that also holds it, for terminals without a clipboard.

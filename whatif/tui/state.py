@@ -29,6 +29,7 @@ from whatif.tui.variant_set import (
     question,
 )
 from whatif.tui.view_entries import PageView, V, choices, entry, entry_names, from_text, to_text
+from whatif.units import counted
 
 ScaleChoice = Literal["auto", "linear", "log"]
 
@@ -333,6 +334,11 @@ class ExplorerState:
         """Number of unsaved changes, those of pages among them."""
         return len(self.unsaved()) + sum(len(view.unsaved()) for view in self.unsaved_views())
 
+    @property
+    def undo_hint(self) -> str:
+        """Sentence that names the key for the last change; empty where nothing is changed."""
+        return "u undoes the last change." if self.changed or self.edit_count else ""
+
     def written(self) -> ExplorerState:
         """The study after each variant was written to a file of its own."""
         items = tuple(replace(item, written=item.scenario) for item in self.listed())
@@ -342,7 +348,7 @@ class ExplorerState:
         """Unsaved changes: those of the present variant, and by label those of the others."""
         present = question(self.session.scenario)
         others = {
-            f"variant {item.label}": f"{len(item.scenario.overrides)} values"
+            f"variant {item.label}": counted(len(item.scenario.overrides), "value")
             for item in (self.variants.items if self.has_variants else ())
             if item.letter != self.variants.current and item.is_unwritten and question(item.scenario) != present
         }

@@ -50,7 +50,7 @@ _ROOMY, _LOW, _FLAT = 24, 18, 12
 _STEPS: Final = (1, 2, 5, 10, 20, 50, 100)
 """Numbers of iterations that a key cycles through."""
 _WAITING: Final = "simulating the messages one by one …"
-_ELSE: Final = "u undoes the last change; the other pages show the analytic model."
+_ELSE: Final = "The other pages show the analytic model."
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class RanksPage(Page[RanksView]):
         if summary is not None:
             words.update(Content("\n".join(sentences(summary, self._rank))))
         elif isinstance(found, SimulationRefusal):
-            words.update(Content(f"There is no time line: {brief(found.reason)}.\n\n{_ELSE}"))
+            words.update(Content(f"There is no time line: {brief(found.reason)}.\n\n{_ELSE} {state.undo_hint}"))
         else:
             words.update(_WAITING)
         self._arrange()

@@ -41,7 +41,7 @@ _NOTHING: Final = (
     "No study yet. n opens one, a file or a shipped name such as successor; so does `whatif open STUDY`. "
     "`whatif study --new FILE` writes one to begin with."
 )
-_REMEDY: Final = "u undoes the last change, R all of them; n opens another study."
+_REMEDY: Final = "u undoes the last change, R all of them; "
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ class StudyPage(Page[StudyPageView]):
         if not view.file:
             return _NOTHING
         if self._refused is not None and self._refused[0] == self._request(view):
-            return f"{self._refused[1]}\n\n{_REMEDY}"
+            return f"{self._refused[1]}\n\n{_REMEDY if view.values else ''}n opens another study."
         return f"computing {view.file} …"
 
     def _say_changed(self, view: StudyPageView) -> None:

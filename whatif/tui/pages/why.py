@@ -25,7 +25,7 @@ from whatif.tui.widgets.elasticity_bars import ElasticityBars
 from whatif.tui.widgets.why_tree import WhyTree, details
 
 _MEANING = "Elasticity -0.58: 1 % more of a parameter is 0.58 % less {}."
-_UNDO = "u undoes the last change."
+
 _WIDE, _TALL = 100, 26
 
 
@@ -106,7 +106,7 @@ class WhyPage(Page[PageView]):
         self._turn_to_table(table=state.view.picture == "table")
         self.query_one("#tree").border_title = Content(f"why {in_words(name)}")
         if reasons:
-            text = f"Infeasible point: {'; '.join(reasons)}. {_UNDO}"
+            text = f"Infeasible point: {'; '.join(reasons)}. {state.undo_hint}"
             self.query_one("#reasons", Static).update(Content(text))
         else:
             self.query_one(WhyTree).show(explain(at, _term_of(state, name)))
@@ -137,7 +137,7 @@ class WhyPage(Page[PageView]):
             return
         self.set_class(bool(found.reason), "-none")
         self.query_one("#leverage").border_title = Content(f"elasticities of {in_words(found.result)}")
-        hint = _UNDO if state.session.point.reasons else "y explains the next result."
+        hint = state.undo_hint if state.session.point.reasons else "y explains the next result."
         self.query_one("#nothing", Static).update(Content(f"There are no elasticities: {found.reason}. {hint}"))
         timed = is_time(found.result)
         meaning = _MEANING.format("time" if timed else "of the result")

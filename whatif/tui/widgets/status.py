@@ -7,6 +7,7 @@ from textual.content import Content
 from whatif.tui.labels import MUTED, brief
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.unchanged import KeptStatic
+from whatif.units import counted
 
 
 class Status(KeptStatic):
@@ -72,7 +73,7 @@ def _plain(state: ExplorerState) -> str:
         if session.grid.axes
         else ""
     )
-    changes = f"{edited} value{'s' * (edited != 1)} edited, not saved" if edited else "nothing edited"
+    changes = f"{counted(edited, 'value')} edited, not saved" if edited else "nothing edited"
     view = state.view
     drawn = (
         ""
