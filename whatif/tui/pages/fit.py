@@ -174,6 +174,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
             words.update(summary(found))
         else:
             words.update(self.explanation(self.view_in(state.view)))
+        self.screen.refresh_bindings()
 
     def _draw(self, state: ExplorerState, found: DistanceFit) -> None:
         """The picture or the points, and the parameters."""

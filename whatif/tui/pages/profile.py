@@ -129,6 +129,12 @@ class ProfilePage(Page[ProfileView]):
         self.set_class(event.size.height < _SHORT, "-short")
         self.set_class(event.size.height <= SLIGHT, "-slight")
 
+    def offers(self, action: str) -> bool:
+        """Only to read a profile until one is read; to zoom only the time line."""
+        if action == "open" or self._state is None or not isinstance(self._found, ProfileSummary):
+            return action == "open"
+        return action not in ("zoom", "pan", "whole") or self.view_in(self._state.view).side == "streams"
+
     def show(self, state: ExplorerState) -> None:
         """Show the known summary of the profile of a state."""
         file = self.view_in(state.view).file
@@ -169,6 +175,7 @@ class ProfilePage(Page[ProfileView]):
             file = self.view_in(state.view).file
             waiting = f"reading {file} …" if file else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\nn reads another profile."))
+        self.screen.refresh_bindings()
 
     def _draw(self, found: ProfileSummary, view: View) -> None:
         """One side of the profile: its picture, its table, or for the projection both."""

@@ -153,6 +153,10 @@ class RanksPage(Page[RanksView]):
         self.set_class(event.size.height < _FLAT, "-flat")
         self._arrange()
 
+    def offers(self, action: str) -> bool:
+        """Only another number of iterations without a run."""
+        return action == "iterations" or self._summary is not None
+
     def show(self, state: ExplorerState) -> None:
         """Show the known results of a state's run."""
         if self._state is not None and self._state.session.scenario != state.session.scenario:
@@ -204,6 +208,7 @@ class RanksPage(Page[RanksView]):
         else:
             words.update(_WAITING)
         self._arrange()
+        self.screen.refresh_bindings()
 
     def _draw(self, state: ExplorerState, lanes: Lanes, summary: RunSummary) -> None:
         """The picture, the table, and what the time is spent on."""

@@ -213,6 +213,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             words.update(summary(found))
         else:
             words.update(self.explanation(self.view_in(state.view)))
+        self.screen.refresh_bindings()
 
     def _draw(self, view: View, found: RunsRegression) -> None:
         """The picture or the runs, the terms and the models."""
