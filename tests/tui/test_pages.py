@@ -86,6 +86,17 @@ def test_the_title_names_every_group_from_80_columns_on(width):
             assert all(page.name in text.lower() for page in screens() if page.group == present.group)
 
 
+def test_the_title_at_80_columns_cuts_no_page_and_has_the_name_where_there_is_room():
+    async def check(driver):
+        for name, room in (("profile", False), ("decide", False), ("explore", True)):
+            await driver.go(name)
+            title = driver.screen_text().splitlines()[0]
+            assert title.rstrip().endswith(" 7 Files")
+            assert ("mini…" in title) == room
+
+    drive(check, size=(80, 24), scenario="minife")
+
+
 @pytest.mark.parametrize("width", [20, 40, 60])
 def test_the_title_of_a_narrow_screen_has_the_keys_of_all_groups(width):
     text = "".join(word.text for word in page_words("roofline", width))

@@ -239,7 +239,8 @@ class MainScreen(BackgroundScreen):
         state = self.state
         loaded, row = state.session.program.loaded, self.query_one(ParameterTree).row
         question = f"{state.variant_label} · " * state.has_variants + (loaded.question or loaded.name)
-        self.query_one(Title).show(question, state.view.screen, state.edit_count)
+        name = f"{state.variants.current} " * state.has_variants + loaded.name
+        self.query_one(Title).show(question, name, state.view.screen, state.edit_count)
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
         background = self.activity or self.jobs.line
