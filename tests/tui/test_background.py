@@ -247,10 +247,11 @@ def test_a_target_of_simulated_points_is_sought_in_the_background_and_taken_from
         await driver.pilot.press("L")
         await driver.until(lambda: isinstance(driver.app.screen, JobsDialog))
         assert driver.app.screen.query_one(TableView).row_count == 1
+        await driver.until(lambda: "done seek gpu_count" in " ".join(driver.screen_text().split()))
         await driver.pilot.press("enter")
         await driver.until(lambda: driver.session.parameter(GPUS).text() == "9")
 
-    drive(check)
+    drive(check, size=(80, 24))
 
 
 def test_a_job_goes_on_where_another_scenario_is_opened_and_its_answer_leads_back(workers, tmp_path):

@@ -84,7 +84,7 @@ def test_a_change_on_disk_is_taken_in_and_told(mine):
         await driver.until(lambda: driver.session.parameter(RANKS).value == 1024)
         assert driver.session.parameter(GPUS).value == 8
         assert any("512 → 1024" in note.message for note in driver.app._notifications)
-        assert not driver.status.telling
+        assert not driver.status.has_message
         await driver.press("u")
         assert driver.session.parameter(GPUS).value == 6
         assert driver.session.parameter(RANKS).value == 1024
@@ -237,12 +237,12 @@ def test_an_invalid_file_keeps_the_last_good_picture(mine):
     async def check(driver):
         drawn = driver.plot.description
         mine.write_text(TEXT + "iteration_count = 'many'\n")
-        await driver.until(lambda: driver.status.telling)
+        await driver.until(lambda: driver.status.has_message)
         assert "mine.toml:7:" in driver.status.full
         assert driver.plot.description is drawn
         mine.write_text(TEXT + "iteration_count = 200\n")
         await driver.until(lambda: driver.session.parameter("application.iteration_count").value == 200)
-        assert not driver.status.telling
+        assert not driver.status.has_message
 
     drive(check, scenario=mine)
 
@@ -395,6 +395,8 @@ def test_lost_edits_are_offered_at_the_next_start(mine):
 
     async def finding(driver):
         await driver.until(window(driver, ChoicePrompt))
+        # Escape keeps them for the next start.
+        await driver.until(lambda: "decide later" in driver.screen_text())
         await driver.pilot.press("r")
         await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.calm()
@@ -471,7 +473,7 @@ def test_a_journal_repeats_everything(mine, tmp_path):
 
 def test_a_wrong_journal_says_which_line(mine):
     async def check(driver):
-        await driver.until(lambda: driver.status.telling)
+        await driver.until(lambda: driver.status.has_message)
         assert "line 2" in driver.status.full
         assert "did you mean `nudge`" in driver.status.full
         assert driver.session.parameter(GPUS).value == 8

@@ -304,7 +304,7 @@ def test_a_page_that_comes_when_the_screen_is_cleared_away_is_dropped(monkeypatc
 def test_answers_that_come_when_the_screen_is_cleared_away_are_dropped():
     async def check(driver):
         screen = driver.main_screen
-        assert screen.stands
+        assert screen.is_ready
         await driver.app.switch_screen(Screen())
         await driver.until(lambda: not screen.query(ParameterPanel))
         driver.app._shown("an error")

@@ -164,7 +164,7 @@ class Explorer(FileCommands):
         lost = self.file_sync.recovery.lost()
         if lost is not None:
             answer = await self.push_screen_wait(
-                ChoicePrompt(lost.question, {"r": "restore changes", "d": "discard changes"})
+                ChoicePrompt(lost.question, {"r": "restore changes", "d": "discard changes"}, leave="decide later")
             )
             if answer == "d" or (answer == "r" and await self._repeat(lost.lines)):
                 lost.path.unlink(missing_ok=True)

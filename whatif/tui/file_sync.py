@@ -18,7 +18,7 @@ from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Reread
 from whatif.tui.history import lines_to
 from whatif.tui.recovery import Recovery
-from whatif.tui.scenario_file import News, ScenarioFile, values_before
+from whatif.tui.scenario_file import FileChanges, ScenarioFile, values_before
 from whatif.units import counted
 
 
@@ -51,7 +51,7 @@ class FileSync:
         self._touched = self.file.touched() or self._touched
         return self._touched
 
-    def reload(self) -> News:
+    def reload(self) -> FileChanges:
         """Reload the files; edits stay. Raise `InvalidFileError` for invalid files."""
         # Edits of phases that do not fit the file now may be taken back: it is read again then.
         self._touched = bool(edits_of(self._scenario.document))

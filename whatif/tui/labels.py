@@ -46,8 +46,8 @@ def percent(fraction: float) -> str:
 
 
 def change_text(now: float, before: float) -> str:
-    """Relative difference from the baseline: `+3.2%`, with one digit below 0.05 %, `±0%` for none; empty where there
-    is no baseline to divide by."""
+    """Relative difference from the baseline: `+3.2%`, with one digit below 0.05 %, `±0%` for none; empty for
+    infeasible points and a baseline of 0."""
     if not (before > 0 and math.isfinite(now)):
         return ""
     change = now / before - 1

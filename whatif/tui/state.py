@@ -205,7 +205,7 @@ class ExplorerState:
         return len(self.variants.items) > 1 or self.variants.current == BASELINE
 
     def next_variant(self) -> str:
-        """Letter of the variant behind the present one, in a circle; empty if there is no other."""
+        """Letter of the variant after the present one, in a circle; empty if there is no other."""
         letters = [item.letter for item in self.listed()]
         later = [letter for letter in letters if letter > self.variants.current]
         following = next(iter(later or letters))
@@ -336,7 +336,7 @@ class ExplorerState:
 
     @property
     def undo_hint(self) -> str:
-        """Sentence that names the key for the last change; empty where nothing is changed."""
+        """Sentence that names the key for the last change; empty without changes."""
         return "u undoes the last change." if self.changed or self.edit_count else ""
 
     def written(self) -> ExplorerState:

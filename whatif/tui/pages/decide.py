@@ -233,7 +233,7 @@ class DecidePage(DecisionPage[DecideView]):
 
     @property
     def _changes(self) -> tuple[Change | None, ...]:
-        """What the visible rows propose."""
+        """Changes that the visible rows propose."""
         return () if self._decision is None or not self._rows.display else self._decision.changes
 
     @on(TableView.Chosen)

@@ -247,6 +247,6 @@ def _cells(found: SideBySide, name: str, texts: tuple[str, ...]) -> list[Cell]:
 
 
 def _change(numbers: tuple[float, ...], at: int) -> str:
-    """Relative difference of a result from the baseline; empty for values and where there is none."""
+    """Relative difference of a result from the baseline; empty for values and equal results."""
     text = change_text(numbers[at], numbers[0]) if at and numbers and numbers[at] != numbers[0] else ""
     return f" {text}" if text else ""

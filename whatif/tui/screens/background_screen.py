@@ -31,7 +31,7 @@ class BackgroundScreen(Screen[None]):
         jobs.changed = self._job_changed
 
     @property
-    def stands(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether the widgets exist; answers may come before all are mounted, or while they are removed."""
         # Textual displays nothing that it is about to remove.
         return self.is_mounted and self.display
@@ -59,7 +59,7 @@ class BackgroundScreen(Screen[None]):
         return known is not None
 
     def _job_changed(self, job: BackgroundJob) -> None:
-        if not self.stands:
+        if not self.is_ready:
             return
         if not job.active and job.stage is not JobStage.STOPPED:
             words = f"failed: {job.error}" if job.error else "is done"

@@ -55,7 +55,7 @@ class PhaseKeys(LineList):
         raise NotImplementedError
 
     def action_add_here(self) -> None:
-        """Add a phase behind the one under the cursor."""
+        """Add a phase after the one under the cursor."""
         self.action_phase("add")
 
     @work
