@@ -37,7 +37,7 @@ ENDS = frozenset({"q", "ctrl+q", "ctrl+c"})
 def _keys() -> tuple[str, ...]:
     """Every key of the program, some that do nothing, and more often those that move."""
     bound = {key for keys in all_keys(Explorer).values() for key in keys.split(",")}
-    others = {"ctrl+p", "ctrl+s", "delete", *"0456789#~"}
+    others = {"ctrl+p", "delete", *"0456789#~"}
     return (*sorted((bound | others) - ENDS), *3 * MOVES, *3 * ("enter", "escape"))
 
 

@@ -63,9 +63,9 @@ def test_optimum_of_choices_names_the_choice():
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        ([1, 1, 2, 2], "fastest alike at 1 and 2 GPUs a node: 1 s, 100 % ahead of 3"),
-        ([2, 1, 1, 1], "fastest alike from 2 to 4 GPUs a node: 1 s, 100 % ahead of 1"),
-        ([1, 2, 1, 2], "fastest alike at 1 and 3 GPUs a node: 1 s, 100 % ahead of 2"),
+        ([1, 1, 2, 2], "fastest at 1 and 2 GPUs a node: 1 s, 100 % ahead of 3"),
+        ([2, 1, 1, 1], "fastest from 2 to 4 GPUs a node: 1 s, 100 % ahead of 1"),
+        ([1, 2, 1, 2], "fastest at 1 and 3 GPUs a node: 1 s, 100 % ahead of 2"),
         ([1, 1, 1, 1], "iteration_time is the same at all 4 feasible points: 1 s"),
         ([NAN, 1, NAN, 1], "iteration_time is the same at all 2 feasible points: 1 s"),
         ([NAN, NAN, 1, NAN], "feasible only at 3 GPUs a node: 1 s"),

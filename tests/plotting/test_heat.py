@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -183,3 +185,11 @@ def test_crosshair_stays_inside_the_heat_map():
     assert move_crosshair(description, (0.0, 0.0), 2, 3) == (2, 3)
     assert move_crosshair(description, (3.0, 2.0), 10, -10) == (4, 0)
     assert move_crosshair(description, (np.nan, np.nan), 1, 0) == (1, 0)
+
+
+@pytest.mark.parametrize("width", [30, 42, 80])
+def test_the_value_under_the_crosshair_is_shown_where_there_is_little_room(width):
+    axes = {"x": AxisDescription("network.between_nodes.bandwidth"), "y": AxisDescription("node.gpu.dram_bandwidth")}
+    description = replace(heat([[1.0, 2.0], [3.0, 4.25]]), **axes)
+    lines = render_runs(description, width, 12, cross=(1.0, 1.0))
+    assert any("time 4.25 s" in "".join(run.text for run in line) for line in lines)

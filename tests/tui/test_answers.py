@@ -356,12 +356,14 @@ def test_a_plot_of_edited_phases_is_exported_but_not_its_command_line(tmp_path):
         driver.app.runner.ask(parse_line("phase delete pack"))
         await driver.calm()
         driver.plot.focus()
-        for name, told in (("plot.csv", "written to"), ("plot.sh", "its phases are edited")):
+        for name, told in (("plot.sh", "its phases are edited"), ("plot.csv", "written to")):
             await driver.press("X")
             await driver.until(lambda: isinstance(driver.app.screen, TextPrompt))
             driver.app.screen.query_one(Input).value = str(tmp_path / name)
             await driver.press("enter")
             await driver.until(lambda told=told: told in driver.status.full or told in notes(driver))
+        # The error before is mended.
+        await driver.until(lambda: "its phases are edited" not in driver.status.full)
         assert [path.name for path in tmp_path.iterdir()] == ["plot.csv"]
 
     def notes(driver):

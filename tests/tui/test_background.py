@@ -11,7 +11,7 @@ from tests.driver import GPUS, drive
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
-from whatif.tui.background import MOST_JOBS, BackgroundJob, BackgroundJobs, JobStage, counted
+from whatif.tui.background import MOST_JOBS, BackgroundJob, BackgroundJobs, JobStage, counting
 from whatif.tui.background_seek import background_seek, sought_edit
 from whatif.tui.commands import Edit, Show
 from whatif.tui.decisions.answers import Decision
@@ -157,8 +157,8 @@ def test_the_list_is_bounded(workers):
 def test_simulations_are_counted_for_the_person_who_waits():
     state = perform(ExplorerState.start(Session.start(Scenario.open("jacobi2d"))), (SIMULATED,)).state
     told = []
-    found = counted(Session.of, (state.session.inputs,), told.append)
-    assert told[0] == "1 simulations"
+    found = counting(Session.of, (state.session.inputs,), told.append)
+    assert told[0] == "1 simulation"
     assert found.result.columns["iteration_time"].size == state.session.grid.size
 
 
@@ -234,18 +234,24 @@ def test_a_target_of_simulated_points_is_sought_in_the_background_and_taken_from
         assert worker.job[1] is sought_edit
         await driver.pilot.press("q")
         await driver.until(lambda: isinstance(driver.app.screen, ChoicePrompt))
-        assert "seek gpu_count: iteration_time <= 5 ms = running" in driver.screen_text()
+        assert "Quitting stops these jobs:" in driver.screen_text()
+        assert "seek gpu_count: iteration_time <= 5 ms, running" in driver.screen_text()
+        await driver.pilot.press("x")
+        await driver.until(lambda: "Not saved to" in driver.screen_text())
+        assert "Quitting stops" not in driver.screen_text()
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.main_screen)
+        assert worker.job
         worker.future.set_result(Edit(GPUS, "9"))
         await driver.until(lambda: driver.main_screen.jobs.items[0].stage is JobStage.DONE)
         await driver.pilot.press("L")
         await driver.until(lambda: isinstance(driver.app.screen, JobsDialog))
         assert driver.app.screen.query_one(TableView).row_count == 1
+        await driver.until(lambda: "done seek gpu_count" in " ".join(driver.screen_text().split()))
         await driver.pilot.press("enter")
         await driver.until(lambda: driver.session.parameter(GPUS).text() == "9")
 
-    drive(check)
+    drive(check, size=(80, 24))
 
 
 def test_a_job_goes_on_where_another_scenario_is_opened_and_its_answer_leads_back(workers, tmp_path):

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import string
+from importlib import import_module
+from pkgutil import iter_modules
 
 import platformdirs
 import pytest
 from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.binding import Binding
+from textual.dom import DOMNode
 from textual.events import Key
 from textual.widget import Widget
 
 from whatif.errors import InvalidFileError
+from whatif.tui import screens, widgets
+from whatif.tui.all_keys import all_keys
+from whatif.tui.app import Explorer
 from whatif.tui.config import FORBIDDEN_KEYS, Config, default_keys, keymap, read_config
 
 DEFAULTS = {"leaf.more": "right,plus,l", "leaf.sweep": "s", "leaf.find": "slash", "plot.left": "left,h"}
@@ -262,6 +268,22 @@ def test_the_keys_of_the_person_do_what_they_say(config_file):
 
 def test_the_keys_of_the_program_are_those_of_its_bindings_with_an_id():
     assert default_keys([Area]) == {"leaf.more": "right,plus,l", "leaf.sweep": "s"}
+
+
+def test_every_key_of_the_program_can_be_changed_and_none_is_one_of_the_terminal():
+    defaults = all_keys(Explorer)
+    modules = (import_module(f"{package.__name__}.{item.name}") for package in (screens, widgets) for item in
+               iter_modules(package.__path__))  # fmt: skip
+    kinds = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
+    bound = default_keys(kind for kind in kinds if issubclass(kind, DOMNode) and kind.__module__.startswith("whatif."))
+    assert bound.keys() <= defaults.keys()
+    assert {key for keys in defaults.values() for key in keys.split(",")}.isdisjoint(FORBIDDEN_KEYS)
+
+
+def test_windows_have_their_keys_for_themselves(config_file):
+    defaults = all_keys(Explorer)
+    for line in ('"form.accept" = "f1"', '"jobs.stop" = "s"'):
+        assert keymap(read_config(config_file(f"[keys]\n{line}")), defaults)
 
 
 def test_a_file_that_cannot_be_read_says_why(tmp_path):

@@ -51,9 +51,9 @@ def test_an_invalid_value_shows_what_is_allowed_and_keeps_everything():
             assert driver.plot.description is drawn
         await driver.press("escape")
         assert not driver.prompt.display
-        assert driver.status.telling
+        assert driver.status.has_message
         await driver.press("escape")
-        assert not driver.status.telling
+        assert not driver.status.has_message
         assert driver.session.parameter(GPUS).text() == "6"
 
     drive(check)
@@ -72,7 +72,7 @@ def test_a_long_message_can_be_read_in_full():
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.press("escape")
-        assert not driver.status.telling
+        assert not driver.status.has_message
 
     drive(check)
 
@@ -154,7 +154,7 @@ def test_a_structural_edit_compiles_anew():
         assert driver.session.parameter(MODEL).text() not in ("max_rate", "postal")
         await driver.press("s")
         assert {"postal", "max_rate", "k_model"} <= set(driver.plot.description.x.ticks)
-        assert not driver.status.telling
+        assert not driver.status.has_message
 
     drive(check)
 
@@ -380,5 +380,15 @@ def test_the_keys_below_are_made_anew_only_where_they_change():
         await driver.edit(GPUS, "many")
         await driver.press("escape")
         assert "more" in [key.description for key in driver.main_screen.query("FooterKey")]
+
+    drive(check)
+
+
+def test_an_edit_without_effect_is_neither_better_nor_worse():
+    async def check(driver):
+        await driver.edit("application.iteration_count", "7")
+        assert "±0%" in driver.tile("iteration")
+        await driver.edit(GPUS, "8")
+        assert "±0%" not in driver.tile("iteration")
 
     drive(check)

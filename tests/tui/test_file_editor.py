@@ -70,7 +70,7 @@ def test_unset_editor_is_explained_before_a_copy_is_offered(editor, monkeypatch)
     async def check(driver):
         driver.tree.select(GPUS)
         await driver.press("E")
-        await driver.until(lambda: driver.status.telling)
+        await driver.until(lambda: driver.status.has_message)
         assert driver.status.full == "no editor is set; name one before the start, such as `export EDITOR=nano`"
         assert driver.app.screen is driver.main_screen
 
@@ -90,7 +90,7 @@ def test_editor_that_fails_is_reported(editor, mine, monkeypatch, command, messa
     async def check(driver):
         driver.tree.select(RANKS)
         await driver.press("E")
-        await driver.until(lambda: driver.status.telling)
+        await driver.until(lambda: driver.status.has_message)
         assert driver.status.full == message
 
     drive(check, scenario=mine)
@@ -103,7 +103,7 @@ def test_editor_without_a_terminal_is_refused(editor, mine, monkeypatch):
     async def check(driver):
         driver.tree.select(RANKS)
         await driver.press("E")
-        await driver.until(lambda: driver.status.telling)
+        await driver.until(lambda: driver.status.has_message)
         assert driver.status.full.startswith("an editor needs a terminal")
 
     drive(check, scenario=mine)

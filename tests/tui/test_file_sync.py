@@ -19,7 +19,7 @@ from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.tui.commands import Edit
 from whatif.tui.events import FileAsked
-from whatif.tui.labels import duration, toast
+from whatif.tui.labels import duration
 from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt
 from whatif.tui.screens.pick_list import PickList
 from whatif.tui.widgets.column_layout import ColumnsView
@@ -84,7 +84,7 @@ def test_a_change_on_disk_is_taken_in_and_told(mine):
         await driver.until(lambda: driver.session.parameter(RANKS).value == 1024)
         assert driver.session.parameter(GPUS).value == 8
         assert any("512 → 1024" in note.message for note in driver.app._notifications)
-        assert not driver.status.telling
+        assert not driver.status.has_message
         await driver.press("u")
         assert driver.session.parameter(GPUS).value == 6
         assert driver.session.parameter(RANKS).value == 1024
@@ -237,12 +237,12 @@ def test_an_invalid_file_keeps_the_last_good_picture(mine):
     async def check(driver):
         drawn = driver.plot.description
         mine.write_text(TEXT + "iteration_count = 'many'\n")
-        await driver.until(lambda: driver.status.telling)
+        await driver.until(lambda: driver.status.has_message)
         assert "mine.toml:7:" in driver.status.full
         assert driver.plot.description is drawn
         mine.write_text(TEXT + "iteration_count = 200\n")
         await driver.until(lambda: driver.session.parameter("application.iteration_count").value == 200)
-        assert not driver.status.telling
+        assert not driver.status.has_message
 
     drive(check, scenario=mine)
 
@@ -366,14 +366,26 @@ def test_a_question_shows_its_answers_and_scrolls_on_every_screen(size):
     drive(check, size=size)
 
 
-def test_what_is_told_in_a_corner_has_three_lines_at_most():
-    assert toast("saved to a.toml") == "saved to a.toml"
-    command = "copied:\nwhatif run jacobi2d " + " ".join(f"--set platform.network.value={n}" for n in range(25))
-    lines = toast(command).splitlines()
-    assert len(lines) == 3
-    assert lines[0] == "copied:"
-    assert lines[2].endswith("..")
-    assert max(map(len, lines)) <= 54
+@pytest.mark.parametrize(("size", "room"), [((80, 24), 36), ((120, 36), 54)])
+def test_what_is_told_in_a_corner_has_three_lines_at_most_that_fit(size, room):
+    command = "copied:\n[whatif] run jacobi2d " + " ".join(f"--set platform.network.value={n}" for n in range(25))
+
+    async def check(driver):
+        driver.main_screen.page.notify("saved to a.toml")
+        driver.main_screen.page.notify(command)
+        await driver.until(lambda: len(driver.app._notifications) == 2)
+        short, long = (note.message for note in driver.app._notifications)
+        assert short == "saved to a.toml"
+        lines = long.splitlines()
+        assert len(lines) == 3
+        assert lines[0] == "copied:"
+        assert lines[2].endswith("..")
+        assert max(map(len, lines)) <= room
+        await driver.until(lambda: lines[1] in driver.screen_text())
+        # Textual would wrap a longer line once more.
+        assert lines[2] in driver.screen_text()
+
+    drive(check, size=size, notifications=True)
 
 
 def test_lost_edits_are_offered_at_the_next_start(mine):
@@ -383,6 +395,8 @@ def test_lost_edits_are_offered_at_the_next_start(mine):
 
     async def finding(driver):
         await driver.until(window(driver, ChoicePrompt))
+        # Escape keeps them for the next start.
+        await driver.until(lambda: "decide later" in driver.screen_text())
         await driver.pilot.press("r")
         await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.calm()
@@ -459,7 +473,7 @@ def test_a_journal_repeats_everything(mine, tmp_path):
 
 def test_a_wrong_journal_says_which_line(mine):
     async def check(driver):
-        await driver.until(lambda: driver.status.telling)
+        await driver.until(lambda: driver.status.has_message)
         assert "line 2" in driver.status.full
         assert "did you mean `nudge`" in driver.status.full
         assert driver.session.parameter(GPUS).value == 8

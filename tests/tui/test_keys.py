@@ -98,3 +98,30 @@ def test_the_footer_names_the_next_page_of_the_group():
         assert not {"why", "roofline", "timeline"} & set(labels(driver))
 
     drive(check)
+
+
+@pytest.mark.parametrize(
+    ("name", "offered"), [("fit", {"open", "columns"}), ("runs", {"open", "columns"}), ("profile", {"open"})]
+)
+def test_a_page_without_contents_offers_only_to_read_some(name, offered):
+    async def check(driver):
+        await driver.go(name)
+        page = driver.main_screen.page
+        assert {key.name for key in page.KEYS if page.offers(key.action.partition("(")[0])} == offered
+        assert "table" not in labels(driver)
+
+    drive(check, size=(200, 40))
+
+
+def test_the_ranks_offer_their_keys_once_they_are_simulated():
+    async def check(driver):
+        driver.main_screen.latest.close()
+        driver.main_screen.action_go("ranks")
+        await driver.until(lambda: driver.main_screen.page.NAME == "ranks")
+        page = driver.main_screen.page
+        assert [key.name for key in page.KEYS if page.offers(key.action.partition("(")[0])] == ["iterations"]
+        function, arguments, _ = page.job(driver.state)
+        page.take(function(*arguments))
+        assert page.offers("table")
+
+    drive(check)

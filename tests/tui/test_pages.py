@@ -26,6 +26,7 @@ from whatif.tui.performing import perform
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, entry, entry_names
+from whatif.tui.widgets.parameter_help import ParameterHelp
 from whatif.tui.widgets.parameter_panel import ParameterPanel
 from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.title import page_words
@@ -83,6 +84,17 @@ def test_the_title_names_every_group_from_80_columns_on(width):
         if width >= 120:
             assert len(text) <= width - len(" whatif* ") - 12
             assert all(page.name in text.lower() for page in screens() if page.group == present.group)
+
+
+def test_the_title_at_80_columns_cuts_no_page_and_has_the_name_where_there_is_room():
+    async def check(driver):
+        for name, room in (("profile", False), ("decide", False), ("explore", True)):
+            await driver.go(name)
+            title = driver.screen_text().splitlines()[0]
+            assert title.rstrip().endswith(" 7 Files")
+            assert ("mini…" in title) == room
+
+    drive(check, size=(80, 24), scenario="minife")
 
 
 @pytest.mark.parametrize("width", [20, 40, 60])
@@ -292,7 +304,7 @@ def test_a_page_that_comes_when_the_screen_is_cleared_away_is_dropped(monkeypatc
 def test_answers_that_come_when_the_screen_is_cleared_away_are_dropped():
     async def check(driver):
         screen = driver.main_screen
-        assert screen.stands
+        assert screen.is_ready
         await driver.app.switch_screen(Screen())
         await driver.until(lambda: not screen.query(ParameterPanel))
         driver.app._shown("an error")
@@ -313,3 +325,56 @@ def test_a_screen_that_is_not_mounted_yet_keeps_what_it_is_to_show():
         assert "an error" in str(screen.query_one(Status).render())
 
     drive(check, (120, 36), "jacobi2d")
+
+
+def test_another_page_changes_no_class_of_the_screen():
+    """A class of the screen would cost the styles of all widgets of all pages again."""
+
+    async def check(driver):
+        before = driver.main_screen.classes
+        below, explanation = driver.main_screen.query_one("#below"), driver.main_screen.query_one(ParameterHelp)
+        assert below.display
+        assert explanation.display
+        await driver.go("decide")
+        assert driver.main_screen.classes == before
+        assert not below.display
+        assert not explanation.display
+        await driver.go("explore")
+        assert below.display
+        assert explanation.display
+
+    drive(check, size=(80, 24))
+
+
+class BusyJobs:
+    """Takes the place of the worker process: what it is asked for never ends."""
+
+    busy = True
+
+    def __init__(self):
+        self.asked = []
+
+    def ask(self, job):
+        self.asked.append(job)
+
+    def stop(self):
+        pass
+
+    close = stop
+
+
+def test_a_key_that_only_changes_the_view_does_not_restart_the_job_of_any_page():
+    async def check(driver):
+        driver.main_screen.latest.close()
+        jobs = driver.main_screen.latest = BusyJobs()
+        for page in screens():
+            driver.main_screen.action_go(page.name)
+            await driver.until(lambda name=page.name: name == driver.main_screen.page.NAME)
+            await driver.pilot.pause()
+            before = len(jobs.asked)
+            await driver.pilot.press("M")
+            await driver.pilot.pause()
+            assert len(jobs.asked) == before, page.name
+        assert len(jobs.asked) > 4
+
+    drive(check)

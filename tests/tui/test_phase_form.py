@@ -82,7 +82,7 @@ def test_a_choice_is_turned_by_arrows_or_picked_from_a_list():
         assert driver.app.screen.focused is line_of(driver, "neighbours").input
         await driver.pilot.press("down")
         assert driver.app.screen.focused is line_of(driver, "concurrency").input
-        await driver.pilot.press("ctrl+s")
+        await driver.pilot.press("f10")
         await driver.until(lambda: driver.session.parameter(f"{HALO}.model").text() == "max_rate")
 
     drive(check)

@@ -19,7 +19,7 @@ from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import axis_space, from_axis_space
 from whatif.plotting.crosshair import value_text
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, PlotMark
-from whatif.units import ONE
+from whatif.units import ONE, counted
 
 Kind = Literal["optimum", "knee", "crossover", "break-even", "infeasible", "flat"]
 GLYPHS: Final[dict[Kind, str]] = {"optimum": "◆", "knee": "◇", "crossover": "×", "break-even": "×", "infeasible": "!"}
@@ -134,11 +134,11 @@ def _where(space: ResultSpace, index: tuple[int, ...], ties: NDArray[np.intp]) -
     if ties.size == 1:
         return f"{space.place(index)}{_at_end(space, index)}"
     if len(space.axes) > 1:
-        return f"{space.place(index)} and at {ties.size - 1} more points alike"
+        return f"{space.place(index)} and {counted(ties.size - 1, 'other point')}"
     if ties.size > 2 and bool(np.all(np.diff(ties) == 1)):
-        return f"alike from {amount(space.axes[0], ' to '.join(space.texts(ties[[0, -1]])))}"
+        return f"from {amount(space.axes[0], ' to '.join(space.texts(ties[[0, -1]])))}"
     few = joined(space.texts(ties if ties.size <= 4 else ties[:3]))
-    return f"alike at {amount(space.axes[0], few if ties.size <= 4 else f'{few} and {ties.size - 3} more')}"
+    return f"at {amount(space.axes[0], few if ties.size <= 4 else f'{few} and {ties.size - 3} more')}"
 
 
 def _at_end(space: ResultSpace, index: tuple[int, ...]) -> str:

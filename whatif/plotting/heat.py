@@ -64,11 +64,13 @@ def _words(
     colours: bool,
     cross: tuple[float, float] | None,
 ) -> list[Word]:
-    """Label of the y axis and the colour scale; with a crosshair, also the values there."""
-    words: list[Word] = [(TextRun(y_label, "label"),)] if y_label else []
+    """Label of the y axis and the colour scale; with a crosshair the values there in place of the label."""
     scale = _scale(description, width, colours=colours)
     if cross is not None:
-        return [*words, *(_reading(reading) for reading in readout(description, *cross)), scale]
+        # What does not fit is left out at the end.
+        *place, value = map(_reading, readout(description, *cross))
+        return [value, *place, scale]
+    words: list[Word] = [(TextRun(y_label, "label"),)] if y_label else []
     words.append(scale)
     if not np.isfinite(description.values).all():
         words.append((TextRun(f"{_missing(colours=colours)} infeasible", "label"),))

@@ -11,6 +11,7 @@ from whatif.tui.config import default_keys
 def all_keys(explorer: type[App[None]]) -> dict[str, str]:
     """Default keys of every binding; imports all widgets and pages, so only for users with custom keys."""
     from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt  # noqa: PLC0415
+    from whatif.tui.screens.form import ChoiceInput, FormScreen  # noqa: PLC0415
     from whatif.tui.screens.jobs import JobsDialog  # noqa: PLC0415
     from whatif.tui.screens.main_screen import MainScreen  # noqa: PLC0415
     from whatif.tui.screens.pick_list import PickList  # noqa: PLC0415
@@ -21,6 +22,6 @@ def all_keys(explorer: type[App[None]]) -> dict[str, str]:
     from whatif.tui.widgets.sweep_plot import PlotView  # noqa: PLC0415
     from whatif.tui.widgets.why_tree import WhyTree  # noqa: PLC0415
 
-    widgets = (ParameterTree, TableView, PlotView, CursorList, WhyTree, PromptInput, Prompt)
-    screens = (explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt, PickList, JobsDialog)
+    widgets = (ParameterTree, TableView, PlotView, CursorList, WhyTree, PromptInput, Prompt, ChoiceInput)
+    screens = (explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt, PickList, JobsDialog, FormScreen)
     return default_keys((*screens, *widgets), page_registry.all_bindings())

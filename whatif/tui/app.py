@@ -28,6 +28,7 @@ from whatif.tui.events import ChangeRequested, FileAsked, StopRequested
 from whatif.tui.file_commands import FileCommands
 from whatif.tui.file_sync import FileSync
 from whatif.tui.graphics import Graphics
+from whatif.tui.history import lines_to
 from whatif.tui.keys_in_order import before_window
 from whatif.tui.memory import keep_memory, share_arena
 from whatif.tui.screens.dialogs import ChoicePrompt
@@ -163,7 +164,7 @@ class Explorer(FileCommands):
         lost = self.file_sync.recovery.lost()
         if lost is not None:
             answer = await self.push_screen_wait(
-                ChoicePrompt(lost.question, {"r": "restore changes", "d": "discard changes"})
+                ChoicePrompt(lost.question, {"r": "restore changes", "d": "discard changes"}, leave="decide later")
             )
             if answer == "d" or (answer == "r" and await self._repeat(lost.lines)):
                 lost.path.unlink(missing_ok=True)
@@ -224,9 +225,9 @@ class Explorer(FileCommands):
     @work
     async def _open(self, event: FileAsked) -> None:
         """Open another scenario in place of this one."""
-        if not await self._may_leave("open it", self.state.at_stake()):
+        if not await self._may_leave("open it"):
             return
-        unsaved = self.state.unsaved()
+        left = lines_to(self.state)
         try:
             scenario = Scenario.open(event.source, folders=self.state.session.scenario.folders)
             session = await run_once(Session.start, scenario)
@@ -234,7 +235,7 @@ class Explorer(FileCommands):
             self._shown(str(problem))
             return
         # Keys were pressed meanwhile.
-        if self.state.unsaved() != unsaved and not await self._may_leave("open it", self.state.at_stake()):
+        if lines_to(self.state) != left and not await self._may_leave("open it"):
             return
         while not isinstance(self.screen, MainScreen):
             self.pop_screen()
@@ -247,14 +248,22 @@ class Explorer(FileCommands):
             self.runner.ask(change)
         self.runner.worker.warm()
 
-    async def _may_leave(self, words: str, unsaved: Mapping[str, str]) -> bool:
+    async def _answer(self, text: str, lines: Sequence[str], answers: dict[str, str]) -> str:
+        """Key that answers a question about some lines; empty after escape."""
+        return await self.push_screen_wait(ChoicePrompt("\n".join((text, "", *lines[:12])), answers))
+
+    async def _may_leave(self, words: str) -> bool:
         """Whether nothing would be lost, or the user saves or discards it."""
+        discard = {"d": f"discard changes and {words}"}
+        for view in self.state.unsaved_views():
+            text = f"Not saved; w on page {view.PAGE} saves:"
+            if await self._answer(text, _lines(view.unsaved()), discard) != "d":
+                return False
+        unsaved = self.state.at_stake()
         if not unsaved:
             return True
-        lines = "\n".join(f"{path} = {text}" for path, text in list(unsaved.items())[:12])
-        text = f"Not saved to {self.file_sync.file.path}:\n\n{lines}"
-        answers = {"s": f"save and {words}", "d": f"discard changes and {words}"}
-        answer = await self.push_screen_wait(ChoicePrompt(text, answers))
+        text = f"Not saved to {self.file_sync.file.path}:"
+        answer = await self._answer(text, _lines(unsaved), {"s": f"save and {words}", **discard})
         if answer == "s":
             self.action_save()
             await self.runner.idle()
@@ -268,10 +277,17 @@ class Explorer(FileCommands):
     @work
     async def action_quit(self) -> None:  # type: ignore[override]
         """Quit the program."""
-        if await self._may_leave("quit", self.at_stake()):
+        jobs = [f"{job.title}, {job.words}" for job in self.jobs.items if job.active]
+        if jobs and not await self._answer("Quitting stops these jobs:", jobs, {"x": "stop them and quit"}):
+            return
+        if await self._may_leave("quit"):
             self.file_sync.recovery.forget()
             self.exit()
 
     def action_help_quit(self) -> None:
         """Report which key quits."""
         self._say("q quits")
+
+
+def _lines(values: Mapping[str, str]) -> list[str]:
+    return [f"{name} = {value}" for name, value in values.items()]

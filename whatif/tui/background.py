@@ -14,6 +14,7 @@ from whatif.errors import WhatifError
 from whatif.tui.commands import Change, Edit
 from whatif.tui.variant_set import question
 from whatif.tui.worker import Report, Worker
+from whatif.units import counted
 
 MOST_JOBS: Final = 20
 """Jobs in the list; the oldest that has ended makes room for another one."""
@@ -124,7 +125,7 @@ class BackgroundJobs:
             self.changed(job)
 
         try:
-            job.answer = await worker.run(counted, job.function, job.arguments, report=report)
+            job.answer = await worker.run(counting, job.function, job.arguments, report=report)
             job.stage = JobStage.DONE
         except WhatifError as problem:
             job.stage, job.error = JobStage.FAILED, str(problem)
@@ -167,7 +168,7 @@ class BackgroundJobs:
         return next((job for job in self.items if job.title == title and job.stage is JobStage.DONE), None)
 
 
-def counted(function: Callable[..., Any], arguments: tuple[Any, ...], report: Report) -> Any:
+def counting(function: Callable[..., Any], arguments: tuple[Any, ...], report: Report) -> Any:
     """Result of a function in a worker process, which reports how many points it has simulated."""
     from whatif.core.message_simulation import SIMULATED  # noqa: PLC0415 - only the worker process needs it
 
@@ -190,4 +191,4 @@ class _Meter:
         self._number += 1
         if time.monotonic() - self._told >= _REPORT_SECONDS:
             self._told = time.monotonic()
-            self._report(f"{self._number:,} simulations")
+            self._report(counted(self._number, "simulation"))

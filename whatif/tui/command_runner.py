@@ -20,13 +20,14 @@ from whatif.tui.performing import CommandOutcome, is_instant, perform, perform_a
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.variant_commands import Go
 from whatif.tui.worker import Worker
+from whatif.units import counted
 
 QUICK_SECONDS: Final = 0.010
 """Time above which a command is performed in the worker process."""
 _GRACE_SECONDS: Final = 0.3
+"""Time that a superseded job may still take: starting a new process takes longer."""
 _COUNTING: Final = "whatif.models.placement"
 """Module of the functions whose results a cache keeps."""
-"""Time that a superseded job may still take: starting a new process takes longer."""
 
 
 class CommandRunner:
@@ -109,7 +110,7 @@ class CommandRunner:
         dropped = len(self._running) + len(self._waiting)
         self._waiting = []
         self._end()
-        self._shown(f"stopped; {dropped} command{'s' * (dropped != 1)} dropped" if dropped else "")
+        self._shown(f"stopped; {counted(dropped, 'command')} dropped" if dropped else "")
 
     def close(self) -> None:
         """Cancel all work and release the worker process."""

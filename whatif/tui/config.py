@@ -151,7 +151,7 @@ def _shared(config: Config, defaults: Mapping[str, str]) -> Iterator[Problem]:
 
 # At most one widget has the focus, and a window or an input line is above all.
 _FOCUSED: Final = frozenset({"leaf", "table", "plot", "list", "why"})
-_ALONE: Final = frozenset({"line", "reading", "deciding", "asking"})
+_ALONE: Final = frozenset({"line", "reading", "deciding", "asking", "picking", "jobs", "form"})
 
 
 def _together(area: str, other: str) -> bool:

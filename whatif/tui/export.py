@@ -10,7 +10,6 @@ from whatif.api.editing import command_line
 from whatif.errors import WhatifError
 from whatif.paths import user_path
 from whatif.tui.events import ErrorReported
-from whatif.tui.labels import toast
 from whatif.tui.pages.page import Page
 from whatif.tui.screens.dialogs import TextPrompt, may_write
 from whatif.tui.widgets.sweep_plot import PlotView
@@ -42,6 +41,8 @@ async def export_plot(app: App[Any], page: Page[Any], state: ExplorerState) -> N
     try:
         needed = path.suffix.lower() == SCRIPT
         command = page.command or command_line(state.session.scenario, state.session.grid.axes) if needed else ""
-        app.notify(toast(await run_once(write_plot, description, path, command)), markup=False)
+        app.notify(await run_once(write_plot, description, path, command))
+        # An earlier export may have failed.
+        page.post_message(ErrorReported(""))
     except WhatifError as problem:
         page.post_message(ErrorReported(str(problem)))

@@ -8,6 +8,7 @@ from typing import Final
 
 from rich.text import Text
 from textual import on, work
+from textual.notifications import SeverityLevel
 from textual.worker import Worker, WorkerFailed
 
 from whatif.core.scenario import EvaluationRequest
@@ -50,10 +51,6 @@ class FileCommands(KeysInOrder):
         """State shown now."""
         return self.runner.state
 
-    def at_stake(self) -> dict[str, str]:
-        """Losses on quitting: unsaved changes and background jobs."""
-        return self.runner.state.at_stake() | {job.title: job.words for job in self.jobs.items if job.active}
-
     def _shown(self, error: str) -> None:
         """Show the study or an error; an invalid file stays reported."""
         self.main_screen.show(self.state, error, busy=self.runner.busy, notice=self._file_error)
@@ -72,9 +69,21 @@ class FileCommands(KeysInOrder):
         message = defect_message(self._exception or RuntimeError())
         self.panic(Text(f"whatif: {message}\nUnsaved edits are offered at the next start."))
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a message as it is, in the lines that a corner of the screen has room for."""
+        super().notify(toast(message, self.size.width), title=title, severity=severity, timeout=timeout, markup=False)
+
     def _say(self, text: str) -> None:
         if text:
-            self.notify(toast(text), markup=False)
+            self.notify(text)
 
     def _watch_work(self) -> None:
         if self.runner.busy:

@@ -18,7 +18,8 @@ from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Reread
 from whatif.tui.history import lines_to
 from whatif.tui.recovery import Recovery
-from whatif.tui.scenario_file import News, ScenarioFile, values_before
+from whatif.tui.scenario_file import FileChanges, ScenarioFile, values_before
+from whatif.units import counted
 
 
 class FileSync:
@@ -50,7 +51,7 @@ class FileSync:
         self._touched = self.file.touched() or self._touched
         return self._touched
 
-    def reload(self) -> News:
+    def reload(self) -> FileChanges:
         """Reload the files; edits stay. Raise `InvalidFileError` for invalid files."""
         # Edits of phases that do not fit the file now may be taken back: it is read again then.
         self._touched = bool(edits_of(self._scenario.document))
@@ -128,7 +129,7 @@ class FileSync:
     def write_down(self) -> None:
         """Keep aside what is not saved."""
         state = self._runner.state
-        lines = lines_to(state) if state.at_stake() else []
+        lines = lines_to(state) if state.at_stake() or state.unsaved_views() else []
         if lines != self._written:
             self._written = lines
             self.recovery.keep(lines)
@@ -154,7 +155,9 @@ class FileSync:
                 temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         except UsageError as problem:
             return str(problem)
-        return f"{len(lines)} commands written to {path}; `whatif open SCENARIO --replay {path}` repeats them"
+        return (
+            f"{counted(len(lines), 'command')} written to {path}; `whatif open SCENARIO --replay {path}` repeats them"
+        )
 
     def copied(self, what: str, command: str = "") -> tuple[str, Path | None]:
         """Screen as text, and the file that also holds it, for terminals without a clipboard.

@@ -20,6 +20,7 @@ from whatif.tui.performing import CommandOutcome
 from whatif.tui.state import ExplorerState, UndoState
 from whatif.tui.variant_commands import Delete, Fork, Go
 from whatif.tui.variant_set import BASELINE, LETTERS, on_text
+from whatif.tui.view_entries import stated_entries
 
 _DISTANCE: Final = re.compile(r"platform\.network\.\w+\.")
 _COMPILED: Final = 16
@@ -144,7 +145,8 @@ def lines_to(state: ExplorerState) -> list[str]:
     if all(len(axis.parameters) == 1 for axis in axes):
         texts = [next(iter(axis.texts.items())) for axis in axes]
         lines += [f"{word} {path} = {text}" for word, (path, text) in zip(("sweep", "also"), texts, strict=False)]
-    return lines
+    shown = ((view.PAGE, stated_entries(view)) for view in state.unsaved_views())
+    return lines + [Show(f"{page}.{name}", text).line() for page, texts in shown for name, text in texts.items()]
 
 
 def _lines_of_variants(state: ExplorerState) -> list[str]:

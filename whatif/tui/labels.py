@@ -10,14 +10,19 @@ from typing import Final
 from whatif.plotting.description import shorten
 from whatif.units import SECOND, Dimension, format_quantity, parse_quantity
 
-_TOAST_WIDTH: Final = 54
+_TOAST_WIDTH, _TOAST_MARGIN = 54, 4
+"""Most cells of a line, and those of the frame; Textual gives a message at most half of the screen."""
+_SMALL, _EQUAL = 0.0005, 1e-9
+"""Relative difference below which one decimal shows nothing, and below which only rounding differs."""
 MUTED: Final = "$foreground-muted"
 _GRADES: Final = {"measured": "$text-success", "datasheet": "$text-primary", "assumed": "$text-warning"}
 
 
 # What leads a message: the place in a file, or the edit, and the tables that a parameter stands in.
 _PLACE: Final = re.compile(r"^(?:--set [\w.]+=.*?: |\S.*?:\d+:\d+: )")
-_TABLES: Final = re.compile(r"^(?:[\w-]+\.)+(?=[\w-]+: )")
+_TABLES: Final = re.compile(
+    r"^(?:application|platform|parameters|calibration|bids|limits|mix|site|options|rates)\.(?:[\w-]+\.)*(?=[\w-]+: )"
+)
 
 
 def brief(message: str) -> str:
@@ -31,13 +36,24 @@ def grade_style(grade: str) -> str:
 
 
 def duration(seconds: float, digits: int = 5) -> str:
-    """Time with three digits, or a dash for an infeasible point."""
+    """Time with `digits` significant digits, or a dash for an infeasible point."""
     return format_quantity(seconds, SECOND, digits) if math.isfinite(seconds) else "–"
 
 
 def percent(fraction: float) -> str:
     """A share with one decimal, or a dash."""
     return f"{fraction:.1%}" if math.isfinite(fraction) else "–"
+
+
+def change_text(now: float, before: float) -> str:
+    """Relative difference from the baseline: `+3.2%`, with one digit below 0.05 %, `±0%` for none; empty for
+    infeasible points and a baseline of 0."""
+    if not (before > 0 and math.isfinite(now)):
+        return ""
+    change = now / before - 1
+    if abs(change) < _EQUAL:
+        return "±0%"
+    return f"{change:+.1%}" if abs(change) >= _SMALL else f"{100 * change:+.1g}%"
 
 
 def with_error(value: float, error: float, dimension: Dimension) -> str:
@@ -50,7 +66,8 @@ def with_error(value: float, error: float, dimension: Dimension) -> str:
     return f"{value / size:.{digits}f} ± {error / size:.{digits}f} {unit}"
 
 
-def toast(text: str) -> str:
+def toast(text: str, screen_width: int) -> str:
     """A text that may cover a corner of the screen, no more: three lines, the last one with `..` where more follow."""
-    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, _TOAST_WIDTH) or [""]]
-    return "\n".join(lines[:3] if len(lines) <= 3 else [*lines[:2], shorten(f"{lines[2]} ..", _TOAST_WIDTH)])
+    width = max(min(screen_width // 2 - _TOAST_MARGIN, _TOAST_WIDTH), 1)
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, width) or [""]]
+    return "\n".join(lines[:3] if len(lines) <= 3 else [*lines[:2], shorten(f"{lines[2]} ..", width)])

@@ -24,7 +24,6 @@ from whatif.errors import WhatifError
 from whatif.paths import user_path
 from whatif.studies.choice_lists import platform_choices
 from whatif.tui.keys_in_order import before_window
-from whatif.tui.labels import toast
 from whatif.tui.pages.file_paths import catalogue_folders, free_file
 from whatif.tui.phase_dialogs import FILE_ROW, pick_file
 from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
@@ -122,11 +121,11 @@ async def _phases(app: App[Any], answers: _Answers, folders: tuple[Path, ...]) -
         try:
             made = await before_window(app, more.files, folders)
         except WhatifError as problem:
-            app.notify(toast(f"{picked} does not fit: {problem}"), severity="error", markup=False)
+            app.notify(f"{picked} does not fit: {problem}", severity="error")
         else:
             answers = more
             if made.notes:
-                app.notify(toast("; ".join(made.notes)), markup=False)
+                app.notify("; ".join(made.notes))
 
 
 async def _with(app: App[Any], answers: _Answers, picked: str) -> _Answers:

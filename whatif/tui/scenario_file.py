@@ -17,7 +17,7 @@ Stamp = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class FileChanges:
     """The question on the newest text of its files, what that changed, and which edits now stand against it."""
 
     scenario: Scenario
@@ -54,7 +54,7 @@ class ScenarioFile:
         """Whether the scenario's file no longer exists."""
         return self._stamps.get(self.path) is None
 
-    def reread(self, state: ExplorerState) -> News:
+    def reread(self, state: ExplorerState) -> FileChanges:
         """The scenario on the present files; raise `InvalidFileError` for invalid ones."""
         scenario = state.session.scenario
         document = self._read(on_disk(scenario.document))
@@ -63,7 +63,7 @@ class ScenarioFile:
         changes = tuple(_differences(scenario.original, fresh.original))
         edited = state.unsaved()
         conflicts = {path: text for path, text in changes if path in edited}
-        return News(fresh, tuple(text for _, text in changes), conflicts)
+        return FileChanges(fresh, tuple(text for _, text in changes), conflicts)
 
     def _read(self, present: Document) -> Document:
         document = read_document(self.path)

@@ -28,6 +28,7 @@ from whatif.tui.variant_set import (
     question,
 )
 from whatif.tui.view_entries import PageView, V, choices, entry, entry_names, from_text, to_text
+from whatif.units import counted
 
 ScaleChoice = Literal["auto", "linear", "log"]
 
@@ -203,7 +204,7 @@ class ExplorerState:
         return len(self.variants.items) > 1 or self.variants.current == BASELINE
 
     def next_variant(self) -> str:
-        """Letter of the variant behind the present one, in a circle; empty if there is no other."""
+        """Letter of the variant after the present one, in a circle; empty if there is no other."""
         letters = [item.letter for item in self.listed()]
         later = [letter for letter in letters if letter > self.variants.current]
         following = next(iter(later or letters))
@@ -322,6 +323,20 @@ class ExplorerState:
         named |= {f"phase {edit.word} {edit.name}": edit.text for edit in edits_of(scenario.document)}
         return named | {path: str(text) for path, text in scenario.overrides.items()}
 
+    def unsaved_views(self) -> tuple[PageView, ...]:
+        """Views of pages with changes that these pages save, such as values of a study."""
+        return tuple(view for view in self.view.pages.values() if view.unsaved())
+
+    @property
+    def edit_count(self) -> int:
+        """Number of unsaved changes, those of pages among them."""
+        return len(self.unsaved()) + sum(len(view.unsaved()) for view in self.unsaved_views())
+
+    @property
+    def undo_hint(self) -> str:
+        """Sentence that names the key for the last change; empty without changes."""
+        return "u undoes the last change." if self.changed or self.edit_count else ""
+
     def written(self) -> ExplorerState:
         """The study after each variant was written to a file of its own."""
         items = tuple(replace(item, written=item.scenario) for item in self.listed())
@@ -331,7 +346,7 @@ class ExplorerState:
         """Unsaved changes: those of the present variant, and by label those of the others."""
         present = question(self.session.scenario)
         others = {
-            f"variant {item.label}": f"{len(item.scenario.overrides)} values"
+            f"variant {item.label}": counted(len(item.scenario.overrides), "value")
             for item in (self.variants.items if self.has_variants else ())
             if item.letter != self.variants.current and item.is_unwritten and question(item.scenario) != present
         }

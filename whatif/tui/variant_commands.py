@@ -85,11 +85,11 @@ _ACTIONS: Final[dict[str, tuple[str, Callable[[str], VariantChange]]]] = {
     "delete": ("B", Delete),
     "rename": ("B NAME", _rename),
 }
-"""By the word behind `variant`: what it needs besides, and the command."""
+"""By the word after `variant`: what it needs besides, and the command."""
 
 
 def parse_variant(action: str, text: str) -> VariantChange:
-    """Command of the words behind `variant`; raise `UsageError` for others."""
+    """Command of the words after `variant`; raise `UsageError` for others."""
     if action not in _ACTIONS:
         raise UsageError(f"variant {action}: expected one of {', '.join(_ACTIONS)}{did_you_mean(action, _ACTIONS)}")
     needs, make = _ACTIONS[action]

@@ -19,6 +19,10 @@ class PageView:
     PAGE: ClassVar[str] = ""
     """Name of the page; empty for a page without fields."""
 
+    def unsaved(self) -> dict[str, str]:
+        """Changes by name that the page can save to a file of its own and has not."""
+        return {}
+
 
 V = TypeVar("V", bound=PageView)
 
@@ -80,6 +84,13 @@ def entry_names(kind: type) -> tuple[str, ...]:
 def choices(kind: type, name: str) -> tuple[object, ...]:
     """Values allowed for a field; empty if it is not a choice."""
     return _entries(kind)[name].choices
+
+
+def stated_entries(view: PageView) -> dict[str, str]:
+    """Texts of the fields of a view that differ from their defaults, by name."""
+    kind: type = type(view)
+    values = {name: getattr(view, name) for name in entry_names(kind)}
+    return {name: to_text(kind, name, value) for name, value in values.items() if value != _entries(kind)[name].default}
 
 
 def to_text(kind: type, name: str, value: object) -> str:

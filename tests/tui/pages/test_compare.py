@@ -20,6 +20,7 @@ from whatif.core.sweep import parse_option
 from whatif.studies.platform_comparison import PlatformRow, known_platforms
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported
+from whatif.tui.export import plot_of
 from whatif.tui.labels import brief, duration
 from whatif.tui.pages.compare import ComparePage
 from whatif.tui.pages.compared_machines import CompareView, baseline, chosen_machines, order
@@ -272,6 +273,18 @@ def test_a_marked_machine_without_a_curve_says_why():
     watch(check, ComparePage(), opened())
 
 
+def test_without_curves_there_is_no_plot_to_export():
+    async def check(main_screen, pilot):
+        assert plot_of(main_screen.page) is not None
+        state = main_screen.state
+        main_screen.show(state.with_session(state.session.over(())))
+        await pilot.pause()
+        assert "No sweep" in main_screen.text()
+        assert plot_of(main_screen.page) is None
+
+    watch(check, ComparePage(), opened())
+
+
 def test_the_table_shows_the_numbers_of_the_curves():
     async def check(main_screen, pilot):
         main_screen.page.action_table()
@@ -317,7 +330,8 @@ def test_an_impossible_point_is_a_reason_in_every_row():
         ("x.toml:8:1: not a table", "not a table"),
         ("platform.node.gpu_count: at least 1", "gpu_count: at least 1"),
         ("it is 10:30:1", "it is 10:30:1"),
-        ("x.toml:8:1: a.b: missing\nx.toml:9:1: a.c: wrong", "b: missing; c: wrong"),
+        ("x.toml:8:1: platform.b: missing\nx.toml:9:1: application.a.c: wrong", "b: missing; c: wrong"),
+        ("plot.foo: cannot tell the format", "plot.foo: cannot tell the format"),
     ],
 )
 def test_a_message_in_little_room_parameters_its_place_out(message, shown):

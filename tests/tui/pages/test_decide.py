@@ -21,6 +21,7 @@ from whatif.plotting.bars import LESS, MORE, BarRow
 from whatif.tui.commands import Adopt, Edit, EditAll, Show, parse_line
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
+from whatif.tui.export import plot_of
 from whatif.tui.pages.decide import DecidePage
 from whatif.tui.performing import perform
 from whatif.tui.seek_job import Seek
@@ -141,6 +142,17 @@ def test_samples_say_how_likely_a_machine_is_the_best():
     assert f"lassen is the best with a probability of {best['lassen']:.0%}." in found.sentences
     alike = answer("machines", samples=64)
     assert any("with a probability of" in sentence for sentence in alike.sentences)
+
+
+def test_only_the_plot_in_sight_is_exported_and_only_rows_in_sight_are_adopted():
+    async def check(one):
+        for name, export, adopt in (("scaling", 1, 0), ("layout", 0, 1), ("pareto", 1, 0), ("bottlenecks", 0, 0)):
+            await one.change(Show("decide.decision", name))
+            assert (plot_of(one.page) is not None, one.page.offers("take_row")) == (export, adopt)
+        await one.change(Show("decide.decision", "pareto"), Show("picture", "table"))
+        assert one.page.offers("take_row")
+
+    on_page(DecidePage, check, scenario="jacobi2d_strong")
 
 
 @pytest.mark.parametrize("name", ["layout", "pareto"])

@@ -26,7 +26,7 @@ from whatif.tui.commands import Show
 from whatif.tui.pages.files import FilesPage
 from whatif.tui.pages.study import StudyPage, StudyPageView
 from whatif.tui.palette_entries import best, file_entries, pages
-from whatif.tui.screens.dialogs import TextPrompt
+from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
 from whatif.tui.screens.pick_list import PickList
 from whatif.tui.study_job import VIEWS, StudyAnswer, StudyRefusal, StudyRequest, answered
 from whatif.tui.study_values import study_changes, text_of, value_in, values_in
@@ -227,6 +227,63 @@ def test_a_price_is_changed_and_taken_back(tmp_path):
         await first_is(driver, "four")
 
     drive(check, scenario=scenario, opening=opening)
+
+
+def test_after_a_window_the_keys_go_to_the_page_and_not_to_the_hidden_parameters(tmp_path):
+    path = study_file(tmp_path)
+
+    async def check(driver):
+        await driver.go("study")
+        await driver.press("n")
+        driver.app.screen.query_one("Input").value = str(path)
+        await driver.press("enter")
+        page = await opened_page(driver)
+        await driver.until(lambda: driver.main_screen.focused is page.query_one(ColumnsView))
+        await driver.pilot.press("equals_sign")
+        await driver.until(lambda: isinstance(driver.app.screen, PickList))
+        assert driver.state.unsaved() == {}
+
+    drive(check)
+
+
+def test_changed_values_are_not_lost_on_quitting(tmp_path):
+    scenario, opening = opened_source(str(study_file(tmp_path)))
+
+    async def check(driver):
+        await opened_page(driver)
+        await driver.pilot.press("q")
+        await driver.until(lambda: not driver.app.is_running)
+
+    drive(check, scenario=scenario, opening=opening, recovery_folder=tmp_path / "kept")
+
+    async def changed(driver):
+        await opened_page(driver)
+        driver.app.runner.ask(Show("study.values", CHEAPER))
+        await first_is(driver, "six")
+        assert "whatif*" in driver.screen_text()
+        assert "1 value edited, not saved" in driver.status.full
+        await driver.pilot.press("q")
+        await driver.until(lambda: isinstance(driver.app.screen, ChoicePrompt))
+        assert "w on page study saves" in driver.screen_text()
+        assert CHEAPER in driver.screen_text()
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
+        driver.app.file_sync.write_down()
+
+    drive(changed, scenario=scenario, opening=opening, recovery_folder=tmp_path / "kept")
+
+    async def restored(driver):
+        await driver.until(lambda: isinstance(driver.app.screen, ChoicePrompt))
+        await driver.pilot.press("r")
+        await opened_page(driver)
+        await first_is(driver, "six")
+        await driver.pilot.press("q")
+        await driver.until(lambda: isinstance(driver.app.screen, ChoicePrompt))
+        await driver.pilot.press("d")
+        await driver.until(lambda: not driver.app.is_running)
+
+    drive(restored, scenario=scenario, opening=opening, recovery_folder=tmp_path / "kept")
+    assert not list((tmp_path / "kept").glob("*.journal"))
 
 
 def test_changed_values_are_saved_by_key(tmp_path, monkeypatch):

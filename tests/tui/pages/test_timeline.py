@@ -361,3 +361,14 @@ def test_key_3_pressed_three_times_opens_the_page_and_v_its_table():
         assert driver.state.view.picture == "plot"
 
     drive(check)
+
+
+def test_a_point_that_the_file_makes_infeasible_names_no_key_that_undoes_nothing(tmp_path):
+    path = tmp_path / "large.toml"
+    path.write_text('extends = "jacobi2d"\n[application]\nrank_count = 60000\n')
+
+    async def check(page):
+        assert "infeasible: the ranks need more nodes than the platform has" in page.text
+        assert "undoes" not in page.text
+
+    on_page(TimelinePage, check, scenario=path)

@@ -1,11 +1,13 @@
 """The page of variants: the numbers of each, the values that differ, and what a difference comes from."""
 
+import math
+
 import pytest
 
 from tests.driver import GPUS, MODEL, predicted
 from tests.page_harness import GROWING, SHRINKING, on_page
 from whatif.tui.commands import Adopt, Edit, Show
-from whatif.tui.labels import duration
+from whatif.tui.labels import change_text, duration
 from whatif.tui.pages.variants import VariantsPage
 from whatif.tui.variant_commands import Delete, Fork, Go
 from whatif.tui.widgets.chart_bars import ChartBars
@@ -82,3 +84,18 @@ def test_every_size_is_filled(sizes):
             assert page.fills(size)
 
     on_page(VariantsPage, check, size=sizes[0], changes=(*TWO, Fork("far away"), Adopt("lassen")))
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "text"),
+    [
+        (1.1, 1.0, "+10.0%"),
+        (0.9996, 1.0, "-0.04%"),
+        (0.3 / 3, 0.1, "±0%"),
+        (1.0, 0.0, ""),
+        (math.nan, 1.0, ""),
+        (1.0, math.nan, ""),
+    ],
+)
+def test_a_change_without_effect_has_no_sign(now, before, text):
+    assert change_text(now, before) == text

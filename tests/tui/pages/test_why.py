@@ -497,3 +497,17 @@ def test_key_3_opens_the_page_and_y_explains_the_next_result():
         assert driver.app.focused is driver.main_screen.query_one(ElasticityBars)
 
     drive(check)
+
+
+def test_elasticities_are_computed_once_for_the_same_values_and_result():
+    async def check(page):
+        assert page.page.job(page.app.state) is None
+        await page.change(TABLE, work=False)
+        assert page.page.job(page.app.state) is None
+        for change in (Edit(MEMORY, "1 TB/s"), Show("why", "total_energy")):
+            await page.change(change, work=False)
+            assert page.page.job(page.app.state) is not None
+            await page.change()
+            assert page.page.job(page.app.state) is None
+
+    on_page(WhyPage, check)

@@ -39,7 +39,7 @@ def machines(request: DecisionRequest) -> Decision:
     found = decisions.compare(inputs, platforms, references={_JOB: now}, result=result, samples=sampling)
     able = sum(math.isfinite(its.merit) for its in found.standings)
     what = format_quantity(now, found.dimension, 4)
-    said = [f"{able} of {len(platforms)} machines can run it; merit 1 is {result} {what}, the present value."]
+    said = [f"{able} of {len(platforms)} machines can run it; a merit of 1 is the present {result}, {what}."]
     said += _of_machines(request, "merit 1")
     said.append(
         "B samples the uncertain values: how likely is each machine to be the best?"

@@ -78,7 +78,7 @@ def _varied(request: DecisionRequest) -> tuple[Scenario, str, str]:
     planner = Planner(request.scenario)
     ranks = ", ".join(f"{nodes * planner.ranks_per_node:.0f}" for nodes in planner.doublings())
     words = "The global grid keeps its size. " if planner.grid is not None else ""
-    remark = f"{words}x: over the parameter under the cursor of the tree (t)."
+    remark = f"{words}x varies the parameter under the cursor of the tree instead; t shows the tree."
     return planner.of_any_ranks("strong"), f"{RANKS}={ranks}", remark
 
 

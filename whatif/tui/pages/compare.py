@@ -18,7 +18,7 @@ from whatif.plotting.description import PlotDescription, series_style
 from whatif.studies.platform_comparison import PlatformRow, comparison, known_platforms
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.labels import brief, toast
+from whatif.tui.labels import brief
 from whatif.tui.pages.compared_machines import (
     ARROWS,
     KEPT,
@@ -46,8 +46,8 @@ ComparisonInputs = tuple[Scenario, Grid, str]
 
 
 def compared(scenario: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, ...]:
-    """The question on every platform that is known."""
-    return comparison(scenario, known_platforms(scenario), grid, column)
+    """The question over the first axis of a sweep, on every platform that is known."""
+    return comparison(scenario, known_platforms(scenario), Grid(grid.axes[:1]), column)
 
 
 class ComparePage(SweepPage[CompareView]):
@@ -133,7 +133,7 @@ class ComparePage(SweepPage[CompareView]):
         """Ask all machines, unless only the view has changed."""
         if self._fresh(state):
             return None
-        return Job(compared, (state.session.scenario, Grid(state.session.grid.axes[:1]), state.view.y))
+        return Job(compared, (state.session.scenario, state.session.grid, state.view.y))
 
     def take(self, value: tuple[PlatformRow, ...]) -> None:
         """Show what the machines answered."""
@@ -221,6 +221,7 @@ class ComparePage(SweepPage[CompareView]):
         panel, words = self.query_one("#curves"), self.query_one("#no-curves", Static)
         panel.border_title = panel.border_subtitle = ""
         self._curves = None
+        self.query_one(PlotView).show(None)
         self.query_one(AnswerLine).show(None)
         for child in panel.children:
             child.display = child is words
@@ -275,7 +276,7 @@ class ComparePage(SweepPage[CompareView]):
             across, which = answers.optimum.index
             self.query_one(ColumnsView).move_to(self._order.index(self._drawn[which]))
             self.query_one(PlotView).point_to((float(plot.lines[0].x[across]), float("nan")))
-        self.notify(toast(answers.optimum.text if answers.optimum is not None else answers.sentence), markup=False)
+        self.notify(answers.optimum.text if answers.optimum is not None else answers.sentence)
 
     def action_curve(self, steps: int) -> None:
         """Draw the next column."""

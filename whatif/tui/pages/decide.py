@@ -15,6 +15,7 @@ from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
 from whatif.studies.platform_comparison import known_platforms
+from whatif.tui.commands import Change
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.decisions.titles import DECISIONS
@@ -170,8 +171,8 @@ class DecidePage(DecisionPage[DecideView]):
         plot.display = not tabular and isinstance(picture, PlotDescription)
         if isinstance(picture, BarChart):
             bars.show(picture)
-        elif isinstance(picture, PlotDescription):
-            plot.show(picture)
+        # The plot that is exported is that of the visible answer, or there is none.
+        plot.show(picture if isinstance(picture, PlotDescription) else None)
         if found is not None and found.table is not None:
             table.show(found.table)
         if focused or self.screen.focused is None:
@@ -186,12 +187,12 @@ class DecidePage(DecisionPage[DecideView]):
             said.update(Content(f"{bars.row.text} · {bars.row.label}"))
 
     def offers(self, action: str) -> bool:
-        """Offer `other` only for two questions, `take_row` only if rows change something."""
+        """Offer `other` only for two questions, `take_row` only if visible rows change something."""
         if action == "other":
             return self._state is not None and self.view_in(self._state.view).decision in ("why", "pareto")
         if action == "start":
             return self.startable
-        return action != "take_row" or (self._decision is not None and any(self._decision.changes))
+        return action != "take_row" or any(self._changes)
 
     def action_result(self, steps: int) -> None:
         """Ask about the next result."""
@@ -224,12 +225,22 @@ class DecidePage(DecisionPage[DecideView]):
             return ""
         return "" if parameter.path == self.view_in(self._state.view).front_over else parameter.path
 
+    @property
+    def _rows(self) -> TableView | ChartBars:
+        """The table, or the bars in its place, which a plot hides too."""
+        table = self.query_one(TableView)
+        return table if table.display else self.query_one(ChartBars)
+
+    @property
+    def _changes(self) -> tuple[Change | None, ...]:
+        """Changes that the visible rows propose."""
+        return () if self._decision is None or not self._rows.display else self._decision.changes
+
     @on(TableView.Chosen)
     def action_take_row(self) -> None:
         """Carry out what the row under the cursor proposes."""
-        rows = self.query_one(TableView) if self.query_one(TableView).display else self.query_one(ChartBars)
-        changes = () if self._decision is None or not rows.display else self._decision.changes
-        change = changes[rows.cursor] if rows.cursor < len(changes) else None
+        changes, at = self._changes, self._rows.cursor
+        change = changes[at] if at < len(changes) else None
         if change is not None:
             self.post_message(ChangeRequested(change))
         else:

@@ -26,7 +26,7 @@ from whatif.table import Table
 from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
 from whatif.tui.events import ChangeRequested, JobRequested
-from whatif.tui.labels import grade_style, toast
+from whatif.tui.labels import grade_style
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SCALES, SweepPage, SweepView
 from whatif.tui.state import ExplorerState
@@ -215,7 +215,7 @@ class ExplorePage(SweepPage[ExploreView]):
             self._optimum = found.index, _crosshair(plots.description, found.index)
             plots.point_to(self._optimum[1])
         if found is None or opposite:
-            self.notify(toast(answers.sentence if found is None else found.text), markup=False)
+            self.notify(answers.sentence if found is None else found.text)
 
     def index_at(self, plot: Description, cross: tuple[float, float]) -> tuple[int, ...]:
         """Index of a crosshair; on the optimum of curves, that on all axes."""

@@ -174,6 +174,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
             words.update(summary(found))
         else:
             words.update(self.explanation(self.view_in(state.view)))
+        self.screen.refresh_bindings()
 
     def _draw(self, state: ExplorerState, found: DistanceFit) -> None:
         """The picture or the points, and the parameters."""
@@ -254,7 +255,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
             self.post_message(ErrorReported(str(problem)))
         else:
             self.post_message(ChangeRequested(adoption))
-            self.notify(f"written to {path}", markup=False)
+            self.notify(f"written to {path}")
 
     def _ready(self) -> DistanceFit | None:
         """Requested fit; None, with a message, while it is computed and if it failed."""

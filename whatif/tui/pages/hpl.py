@@ -47,7 +47,7 @@ _WIDE, _HIGH = 96, 20
 """Least size of the screen for all parts."""
 _LOW, _FLAT = 14, 9
 """Least heights for frames and for words."""
-_ELSE: Final = "u undoes the last change."
+
 PARTS: Final = ("rates", "components", "panels", "geometries")
 _PANELS: Final = (1, 2, 3, 5, 8, 12, 20, MOST_PANELS)
 
@@ -195,7 +195,7 @@ class HPLPage(Page[HPLView]):
         self.set_class(run is None or refused, "-empty")
         words = self.query_one("#hpl-words", Static)
         if refused:
-            words.update(Content(f"HPL cannot be simulated: {brief(self._reason)}.\n\n{_ELSE}"))
+            words.update(Content(f"HPL cannot be simulated: {brief(self._reason)}.\n\n{state.undo_hint}"))
         elif run is None:
             words.update(share_words(self._share))
         else:

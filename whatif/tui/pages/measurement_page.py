@@ -60,6 +60,10 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
         self._found: Fitted | FitRefusal | None = None
         self._inputs: M | None = None
 
+    def offers(self, action: str) -> bool:
+        """Only to read files until some are read."""
+        return action in ("open", "columns") or self._found is not None
+
     def _fill(self) -> None:
         """Show the state and the fit that are known."""
         raise NotImplementedError

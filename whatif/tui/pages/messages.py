@@ -97,7 +97,7 @@ def gather(
 
 def _why_no_placement(curves: MessageCurves, phase: str | None, application: str) -> str:
     if curves.infeasible:
-        return f"Infeasible point: {curves.infeasible}. u undoes the last change."
+        return f"Infeasible point: {curves.infeasible}."
     if phase is None:
         own = any(page.screen == "ranks" and page.application == application for page in registered_pages().values())
         place = "4 shows its collectives" if own else "7 shows other scenarios"
@@ -269,7 +269,8 @@ class MessagesPage(Page[PageView]):
         """Show another point."""
         self._found = value
         facts, ranks = self.query_one(Facts), self.query_one("#ranks")
-        facts.show(facts_of(value), value.reason)
+        hint = self._state.undo_hint if self._state is not None and value.curves.infeasible else ""
+        facts.show(facts_of(value), " ".join(filter(None, (value.reason, hint))))
         facts.border_title = Content(_headed(value))
         self.query_one(MessageCosts).show(value.curves, value.phase, value.measured)
         self.query_one(PlacementMap).show(value.placed)

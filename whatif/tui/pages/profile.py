@@ -129,6 +129,12 @@ class ProfilePage(Page[ProfileView]):
         self.set_class(event.size.height < _SHORT, "-short")
         self.set_class(event.size.height <= SLIGHT, "-slight")
 
+    def offers(self, action: str) -> bool:
+        """Only to read a profile until one is read; to zoom only the time line."""
+        if action == "open" or self._state is None or not isinstance(self._found, ProfileSummary):
+            return action == "open"
+        return action not in ("zoom", "pan", "whole") or self.view_in(self._state.view).side == "streams"
+
     def show(self, state: ExplorerState) -> None:
         """Show the known summary of the profile of a state."""
         file = self.view_in(state.view).file
@@ -140,14 +146,12 @@ class ProfilePage(Page[ProfileView]):
         self._fill()
 
     def job(self, state: ExplorerState) -> Job | None:
-        """Read, characterise and project, unless only something else has changed; what is under way is not begun
-        anew."""
+        """Read, characterise and project, unless only something else has changed."""
         view = self.view_in(state.view)
         inputs = inputs_of(state, view, self._window)
         if not view.file or (inputs == self._inputs and self._found is not None):
             return None
-        if self._job is None or self._job.arguments != (inputs,):
-            self._job = Job(profile_of_inputs, (inputs,))
+        self._job = Job(profile_of_inputs, (inputs,))
         return self._job
 
     def take(self, value: ProfileSummary | FitRefusal) -> None:
@@ -171,6 +175,7 @@ class ProfilePage(Page[ProfileView]):
             file = self.view_in(state.view).file
             waiting = f"reading {file} …" if file else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\nn reads another profile."))
+        self.screen.refresh_bindings()
 
     def _draw(self, found: ProfileSummary, view: View) -> None:
         """One side of the profile: its picture, its table, or for the projection both."""

@@ -50,7 +50,7 @@ _ROOMY, _LOW, _FLAT = 24, 18, 12
 _STEPS: Final = (1, 2, 5, 10, 20, 50, 100)
 """Numbers of iterations that a key cycles through."""
 _WAITING: Final = "simulating the messages one by one …"
-_ELSE: Final = "u undoes the last change; the other pages show the analytic model."
+_ELSE: Final = "The other pages show the analytic model."
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +153,10 @@ class RanksPage(Page[RanksView]):
         self.set_class(event.size.height < _FLAT, "-flat")
         self._arrange()
 
+    def offers(self, action: str) -> bool:
+        """Only another number of iterations without a run."""
+        return action == "iterations" or self._summary is not None
+
     def show(self, state: ExplorerState) -> None:
         """Show the known results of a state's run."""
         if self._state is not None and self._state.session.scenario != state.session.scenario:
@@ -200,10 +204,11 @@ class RanksPage(Page[RanksView]):
         if summary is not None:
             words.update(Content("\n".join(sentences(summary, self._rank))))
         elif isinstance(found, SimulationRefusal):
-            words.update(Content(f"There is no time line: {brief(found.reason)}.\n\n{_ELSE}"))
+            words.update(Content(f"There is no time line: {brief(found.reason)}.\n\n{_ELSE} {state.undo_hint}"))
         else:
             words.update(_WAITING)
         self._arrange()
+        self.screen.refresh_bindings()
 
     def _draw(self, state: ExplorerState, lanes: Lanes, summary: RunSummary) -> None:
         """The picture, the table, and what the time is spent on."""

@@ -213,6 +213,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             words.update(summary(found))
         else:
             words.update(self.explanation(self.view_in(state.view)))
+        self.screen.refresh_bindings()
 
     def _draw(self, view: View, found: RunsRegression) -> None:
         """The picture or the runs, the terms and the models."""
@@ -231,13 +232,10 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         terms, models = self.query_one("#terms", ColumnsView), self.query_one("#models", ColumnsView)
         terms.border_title = f"terms of {'log ' * found.logarithmic}{found.response}"
         hint = "enter: remove or add" if self._adding else "enter: remove or add · + others"
-        focused = self.screen.focused
-        # After a dialog Textual gives the keys to the parameters, even where they are hidden.
-        nowhere = focused is None or not all(node.display for node in focused.ancestors_with_self)
         terms.fill(term_rows(found, list(self._seen), adding=self._adding), 1, hint)
         models.border_title = "models"
         models.fill(model_rows(found), 1)
-        if nowhere:
+        if self.screen.focused is None:
             self.call_after_refresh(self.enter)
 
     @work
@@ -332,7 +330,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             if taken.scenario is None
             else f"; {taken.scenario} uses it: open it on page files, or with `whatif open`"
         )
-        self.notify(f"written to {path}{asks}", markup=False)
+        self.notify(f"written to {path}{asks}")
 
 
 def _listed(found: RunsRegression, seen: list[str], *, adding: bool) -> list[Coefficient]:

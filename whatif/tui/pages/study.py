@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.errors import WhatifError
+from whatif.errors import UsageError, WhatifError
 from whatif.schema.shipped import shipped_folder
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.pages.file_paths import free_file
@@ -41,7 +41,7 @@ _NOTHING: Final = (
     "No study yet. n opens one, a file or a shipped name such as successor; so does `whatif open STUDY`. "
     "`whatif study --new FILE` writes one to begin with."
 )
-_REMEDY: Final = "u undoes the last change, R all of them; n opens another study."
+_REMEDY: Final = "u undoes the last change, R all of them; "
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,13 @@ class StudyPageView(PageView):
     """Table that is shown."""
     values: str = ""
     """Changed values, `PATH = VALUE; PATH = VALUE`."""
+
+    def unsaved(self) -> dict[str, str]:
+        """The changed values by path; a text without a path in one piece."""
+        try:
+            return values_in(self.values)
+        except UsageError:
+            return {"values": self.values}
 
 
 class StudyPage(Page[StudyPageView]):
@@ -158,8 +165,7 @@ class StudyPage(Page[StudyPageView]):
         request = self._request(view)
         if not view.file or request == self._known or (self._refused and self._refused[0] == request):
             return None
-        if self._job is None or self._job.arguments != (request,):
-            self._job = Job(answered, (request,))
+        self._job = Job(answered, (request,))
         return self._job
 
     def take(self, value: StudyAnswer | StudyRefusal) -> None:
@@ -215,7 +221,7 @@ class StudyPage(Page[StudyPageView]):
         if not view.file:
             return _NOTHING
         if self._refused is not None and self._refused[0] == self._request(view):
-            return f"{self._refused[1]}\n\n{_REMEDY}"
+            return f"{self._refused[1]}\n\n{_REMEDY if view.values else ''}n opens another study."
         return f"computing {view.file} …"
 
     def _say_changed(self, view: StudyPageView) -> None:
@@ -303,7 +309,7 @@ class StudyPage(Page[StudyPageView]):
         else:
             self.ask("values", "")
             self.ask("file", str(path))
-            self.notify(said, markup=False)
+            self.notify(said)
 
 
 def study_rows(found: StudyAnswer) -> TableRows:

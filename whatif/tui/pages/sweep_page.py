@@ -13,7 +13,6 @@ from whatif.errors import UsageError
 from whatif.plotting.description import Description, HeatMap, PlotLine, Scale
 from whatif.tui.adoption import adopted_words, edits_at, part_of_sweep, point_of
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.labels import toast
 from whatif.tui.pages.page import Page, extra_key, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
@@ -76,7 +75,7 @@ class SweepPage(Page[W]):
             return
         session = self._state.session
         changes = edits_at(session, self.index_at(event.plot.description, event.cross))
-        self.notify(toast(adopted_words(session, changes)), markup=False)
+        self.notify(adopted_words(session, changes))
         for change in changes:
             self.post_message(ChangeRequested(change))
 

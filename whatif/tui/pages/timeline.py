@@ -57,7 +57,7 @@ class TimelinePage(Page[PageView]):
         try:
             now = timeline(state.session.program, state.session.at)
         except InfeasiblePointError as problem:
-            self._show_nothing(str(problem))
+            self._show_nothing(f"No iteration to show: this point is {problem}. {state.undo_hint}")
             return
         before, remark = _before(state, now)
         self._show_picture(now, before, tabular=state.view.picture == "table")
@@ -75,11 +75,10 @@ class TimelinePage(Page[PageView]):
         else:
             self.query_one(TimeBars).show(now, before)
 
-    def _show_nothing(self, reason: str) -> None:
-        """There is no iteration to show."""
+    def _show_nothing(self, text: str) -> None:
+        """Explain why there is no iteration to show."""
         self.query_one("#frame").border_title = "one iteration"
         self.query_one(TimeBars).display = self.query_one(TableView).display = False
-        text = f"No iteration to show: this point is {reason}. u undoes the last change."
         self.query_one("#kinds", Static).update("")
         self.query_one("#words", Static).update(Content(text))
 

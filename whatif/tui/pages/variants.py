@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -21,6 +20,7 @@ from whatif.studies.side_by_side import SideBySide, side_by_side
 from whatif.tui.decisions.answers import DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.events import ChangeRequested, ErrorReported, VariantFilesAsked
+from whatif.tui.labels import change_text
 from whatif.tui.pages.decision_page import START_KEY, DecisionPage
 from whatif.tui.pages.page import Job, PageKey, stepped
 from whatif.tui.pages.why import explained
@@ -247,7 +247,6 @@ def _cells(found: SideBySide, name: str, texts: tuple[str, ...]) -> list[Cell]:
 
 
 def _change(numbers: tuple[float, ...], at: int) -> str:
-    """By how much a result differs from that of the baseline; empty for values."""
-    if not at or not numbers or not math.isfinite(numbers[at]) or not numbers[0] > 0 or numbers[at] == numbers[0]:
-        return ""
-    return f" {numbers[at] / numbers[0] - 1:+.1%}"
+    """Relative difference of a result from the baseline; empty for values and equal results."""
+    text = change_text(numbers[at], numbers[0]) if at and numbers and numbers[at] != numbers[0] else ""
+    return f" {text}" if text else ""

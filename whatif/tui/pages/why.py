@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from whatif.core.derivation import explain
 from whatif.core.result import has_column
+from whatif.core.session import SessionInputs
 from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.studies.elasticity import Elasticity
 from whatif.tui.elasticity_job import Leverage, is_time, leverage, sentence, written
@@ -24,7 +25,7 @@ from whatif.tui.widgets.elasticity_bars import ElasticityBars
 from whatif.tui.widgets.why_tree import WhyTree, details
 
 _MEANING = "Elasticity -0.58: 1 % more of a parameter is 0.58 % less {}."
-_UNDO = "u undoes the last change."
+
 _WIDE, _TALL = 100, 26
 
 
@@ -60,6 +61,8 @@ class WhyPage(Page[PageView]):
         super().__init__()
         self.add_class("-tree")
         self._leverage: Leverage | None = None
+        self._answered: tuple[SessionInputs, str] | None = None
+        """Inputs of the elasticities, and their result."""
 
     def compose(self) -> ComposeResult:
         """The tree and the bars, each with the whole of its row below."""
@@ -103,7 +106,7 @@ class WhyPage(Page[PageView]):
         self._turn_to_table(table=state.view.picture == "table")
         self.query_one("#tree").border_title = Content(f"why {in_words(name)}")
         if reasons:
-            text = f"Infeasible point: {'; '.join(reasons)}. {_UNDO}"
+            text = f"Infeasible point: {'; '.join(reasons)}. {state.undo_hint}"
             self.query_one("#reasons", Static).update(Content(text))
         else:
             self.query_one(WhyTree).show(explain(at, _term_of(state, name)))
@@ -116,12 +119,15 @@ class WhyPage(Page[PageView]):
         if turned and isinstance(self.screen.focused, ElasticityBars | TableView):
             self.call_after_refresh(self.enter)
 
-    def job(self, state: ExplorerState) -> Job:
-        """Compute the elasticities."""
-        return Job(leverage, (state.session.inputs, explained(state)))
+    def job(self, state: ExplorerState) -> Job | None:
+        """Compute the elasticities, unless only the view has changed."""
+        inputs = state.session.inputs, explained(state)
+        return None if inputs == self._answered else Job(leverage, inputs)
 
     def take(self, value: Leverage) -> None:
         """Show the elasticities."""
+        if self._state is not None:
+            self._answered = self._state.session.inputs, value.result
         self._leverage = value
         self._show_leverage()
 
@@ -131,7 +137,7 @@ class WhyPage(Page[PageView]):
             return
         self.set_class(bool(found.reason), "-none")
         self.query_one("#leverage").border_title = Content(f"elasticities of {in_words(found.result)}")
-        hint = _UNDO if state.session.point.reasons else "y explains the next result."
+        hint = state.undo_hint if state.session.point.reasons else "y explains the next result."
         self.query_one("#nothing", Static).update(Content(f"There are no elasticities: {found.reason}. {hint}"))
         timed = is_time(found.result)
         meaning = _MEANING.format("time" if timed else "of the result")

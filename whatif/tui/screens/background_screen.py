@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.screen import Screen
 
 from whatif.tui.background import BackgroundJob, BackgroundJobs, JobStage
 from whatif.tui.events import BackgroundAsked, ChangeRequested, FileAsked
-from whatif.tui.labels import toast
 
 if TYPE_CHECKING:
     from whatif.tui.latest_only import LatestOnly
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 class BackgroundScreen(Screen[None]):
     """Starts and lists jobs, and hands their answers to the page that asks the same."""
 
+    AUTO_FOCUS: ClassVar[str | None] = ""
+    """No widget that takes the focus where none has it: Textual would choose the parameters even where hidden."""
     state: ExplorerState
     latest: LatestOnly
 
@@ -30,7 +31,7 @@ class BackgroundScreen(Screen[None]):
         jobs.changed = self._job_changed
 
     @property
-    def stands(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether the widgets exist; answers may come before all are mounted, or while they are removed."""
         # Textual displays nothing that it is about to remove.
         return self.is_mounted and self.display
@@ -48,7 +49,7 @@ class BackgroundScreen(Screen[None]):
         self._tell(self.jobs.start(event.job))
 
     def _tell(self, text: str) -> None:
-        self.notify(toast(text), markup=False)
+        self.notify(text)
 
     def answered_before(self) -> bool:
         """Whether a job in the background has answered the question of the page; the page then shows the answer."""
@@ -58,7 +59,7 @@ class BackgroundScreen(Screen[None]):
         return known is not None
 
     def _job_changed(self, job: BackgroundJob) -> None:
-        if not self.stands:
+        if not self.is_ready:
             return
         if not job.active and job.stage is not JobStage.STOPPED:
             words = f"failed: {job.error}" if job.error else "is done"

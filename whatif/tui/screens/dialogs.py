@@ -1,8 +1,9 @@
-"""Windows above the desk: a text to read, a question to answer, a line to type."""
+"""Windows above the main screen: a text to read, a question to answer, a line to type."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -57,14 +58,15 @@ class ChoicePrompt(ModalScreen[str]):
 
     VERTICAL_BREAKPOINTS = [(0, "-few"), (16, "-tall")]  # noqa: RUF012 - declared without ClassVar by Textual
 
-    def __init__(self, text: str, answers: dict[str, str]) -> None:
+    def __init__(self, text: str, answers: dict[str, str], *, leave: str = "") -> None:
         super().__init__()
         self._text, self._answers = text, answers
         for key, word in answers.items():
             self._bindings.bind(key, f"dismiss('{key}')", word)
         # The footer begins with the answers.
         bound = self._bindings.key_to_bindings
-        bound["escape"] = bound.pop("escape")
+        last = bound.pop("escape")
+        bound["escape"] = [replace(item, description=leave or item.description) for item in last]
 
     def compose(self) -> ComposeResult:
         """The question, and the keys below it."""

@@ -117,7 +117,7 @@ class FormScreen(ModalScreen[Texts | None]):
         Binding("down,tab", "move(1)", "Down", show=False, priority=True, id="form.down"),
         Binding("pageup", "move(-5)", "Page up", show=False, priority=True, id="form.page_up"),
         Binding("pagedown", "move(5)", "Page down", show=False, priority=True, id="form.page_down"),
-        Binding("ctrl+s", "accept", "Accept", show=False, priority=True, id="form.accept"),
+        Binding("f10", "accept", "Accept", show=False, priority=True, id="form.accept"),
         Binding("escape", "dismiss(None)", "leave", key_display="esc", id="form.leave"),
     ]
     VERTICAL_BREAKPOINTS = [(0, "-few"), (14, "-tall")]  # noqa: RUF012 - declared without ClassVar by Textual

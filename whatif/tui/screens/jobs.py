@@ -59,7 +59,7 @@ class JobsDialog(ModalScreen[BackgroundJob | None]):
     def show(self) -> None:
         """Show how far the jobs are."""
         rows = tuple(self._row(job) for job in self._jobs.items)
-        self.query_one(TableView).show(TableRows(("question", "values", "stage"), rows, frozenset({0, 1, 2})))
+        self.query_one(TableView).show(TableRows(("stage", "question", "values"), rows, frozenset({0, 1, 2})))
         self._say()
 
     def _row(self, job: BackgroundJob) -> tuple[Cell, ...]:
@@ -67,7 +67,7 @@ class JobsDialog(ModalScreen[BackgroundJob | None]):
         values = "present" if job.is_of(present) else "earlier"
         if not job.is_of_file(present):
             values = Path(job.scenario.document.name).stem
-        return Cell(job.title, "text"), Cell(values, "faint"), Cell(job.words, _PARTS.get(job.stage, "faint"))
+        return Cell(job.words, _PARTS.get(job.stage, "faint")), Cell(job.title, "text"), Cell(values, "faint")
 
     @property
     def _job(self) -> BackgroundJob | None:

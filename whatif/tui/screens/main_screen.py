@@ -53,14 +53,7 @@ class MainScreen(BackgroundScreen):
         Binding("F", "variant", "next variant", show=False, tooltip="Switch to the next variant", id="desk.variant"),
         Binding("V", "go('variants')", "variants", show=False, tooltip="Compare the variants", id="desk.variants"),
         Binding("L", "jobs", "jobs", show=False, tooltip="List the jobs in the background", id="desk.jobs"),
-        Binding(
-            "X",
-            "export",
-            "export",
-            show=False,
-            tooltip="Write the plot to a file",
-            id="desk.export",
-        ),
+        Binding("X", "export", "export", show=False, tooltip="Write the plot to a file", id="desk.export"),
         Binding("E", "edit_file", "editor", show=False, tooltip="Open the file in $EDITOR", id="desk.editor"),
         Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="desk.revert"),
         Binding(
@@ -100,7 +93,7 @@ class MainScreen(BackgroundScreen):
         self.state = state
         self.busy = False
         self._error = ""
-        self._told = False
+        self._had_text = False
         self.activity = ""
         """Activity of the program itself, such as replaying a journal."""
         self._tree: bool | None = None
@@ -143,12 +136,13 @@ class MainScreen(BackgroundScreen):
         return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Page)
 
     def _bind_keys(self, page: type[Page[Any]]) -> None:
-        """Bind the keys of the groups and those of one page, which precede the same keys of the screen."""
+        """Bind the keys of the groups and those of one page, in place of the same keys of the screen."""
         added = (*page.bindings(), *page_registry.go_bindings(self.state.view.screen))
         self.key_list = (*added, *self.BINDINGS)
         bound = BindingsMap(added)
         for key, bindings in self._screen_bindings.key_to_bindings.items():
-            bound.key_to_bindings.setdefault(key, []).extend(bindings)
+            # Also where the page does not offer its own: `f` of the runs must not fork before there are any.
+            bound.key_to_bindings.setdefault(key, bindings)
         self._bindings = bound
 
     def show(self, state: ExplorerState, error: str = "", *, busy: bool = False, notice: str = "") -> None:
@@ -158,7 +152,7 @@ class MainScreen(BackgroundScreen):
         """
         new = state is not self.state
         self.state, self._error, self.busy = state, error or notice, busy
-        if not self.stands:
+        if not self.is_ready:
             return
         if not busy:
             self.query_one(ParameterPanel).answered(error)
@@ -169,7 +163,7 @@ class MainScreen(BackgroundScreen):
     def tell_activity(self, words: str) -> None:
         """Report what the program does on its own."""
         self.activity = words
-        if self.stands:
+        if self.is_ready:
             self._show_words()
 
     def _show_study(self) -> None:
@@ -192,7 +186,7 @@ class MainScreen(BackgroundScreen):
             entry = page_registry.page_named(name)
             assert entry is not None  # noqa: S101 - the view allows registered names only
             await switcher.add_content(entry.load()())
-            if not self.stands:
+            if not self.is_ready:
                 return
         left, switcher.current = self.page, name
         left.leave()
@@ -218,17 +212,17 @@ class MainScreen(BackgroundScreen):
         before, self._gathered = self._gathered, self.page.job(self.state)
         if self.answered_before() or self._gathered is None:
             self.latest.stop()
-        elif not (self._gathered is before and self.latest.busy):
+        elif not (self._gathered == before and self.latest.busy):
             self.latest.ask(self._gathered)
 
     def _taken(self, value: Any) -> None:
-        if self.stands:
+        if self.is_ready:
             self.page.take(self.page.kept(value, self.jobs))
             self._offer_whole()
 
     def _failed(self, error: str) -> None:
         self._error = error
-        if self.stands:
+        if self.is_ready:
             self._show_words()
 
     def _arrange(self) -> None:
@@ -237,14 +231,17 @@ class MainScreen(BackgroundScreen):
         room = self.size.width >= 100 and not (self.page.WIDE and self.size.width < 160)
         shown = self._tree if self._tree is not None and not explore else explore or room
         self.query_one(ParameterPanel).display = shown
-        self.update_classes({"-elsewhere": not explore, "-no-parameters": not shown})
+        # Classes of the screen would cost the styles of all widgets again.
+        self.query_one("#below").set_class(not explore, "-elsewhere")
+        self.query_one(ParameterHelp).set_class(not shown, "-no-parameters")
 
     def _show_words(self) -> None:
         """The title, the explanation and the status line."""
         state = self.state
         loaded, row = state.session.program.loaded, self.query_one(ParameterTree).row
         question = f"{state.variant_label} · " * state.has_variants + (loaded.question or loaded.name)
-        self.query_one(Title).show(question, state.view.screen, len(state.unsaved()))
+        name = f"{state.variants.current} " * state.has_variants + loaded.name
+        self.query_one(Title).show(question, name, state.view.screen, state.edit_count)
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
         background = self.activity or self.jobs.line
@@ -253,14 +250,14 @@ class MainScreen(BackgroundScreen):
 
     def _offer_whole(self) -> None:
         """Offer to show the whole text if one exists."""
-        before, self._told = self._told, self._telling
-        if self._told != before:
+        before, self._had_text = self._had_text, self._has_text
+        if self._had_text != before:
             self.refresh_bindings()
 
     @property
-    def _telling(self) -> bool:
+    def _has_text(self) -> bool:
         """Whether there is a message, or a text of the page, to show whole."""
-        return self.query_one(Status).telling or bool(self.page.message)
+        return self.query_one(Status).has_message or bool(self.page.message)
 
     def change(self, change: Change | Choose) -> None:
         """Ask for a change."""
@@ -368,7 +365,7 @@ class MainScreen(BackgroundScreen):
     def action_detail(self) -> None:
         """Show the whole of the message in the status line."""
         status = self.query_one(Status)
-        texts = (status.full if status.telling else "", self.page.message)
+        texts = (status.full if status.has_message else "", self.page.message)
         self.app.push_screen(TextDialog("\n\n".join(filter(None, texts))))
 
     @work
@@ -394,4 +391,4 @@ class MainScreen(BackgroundScreen):
             return self.page.offers(str(parameters[0]))
         if action == "export":
             return any(plot.seen is not None for plot in self.page.query(PlotView))
-        return self._telling if action == "detail" else True
+        return self._has_text if action == "detail" else True

@@ -20,7 +20,7 @@ class AnswerLine(KeptStatic):
         self.full = ""
 
     def show(self, answers: Answers | None, prefix: str = "") -> None:
-        """Show the answers of another plot behind a prefix, or none."""
+        """Show the answers of another plot after a prefix, or none."""
         notes = () if answers is None else answers.notes
         self.full = prefix + "\n".join(notes) if notes else ""
         self.display = bool(notes)

@@ -109,7 +109,7 @@ class ColumnsView(TableView):
         self.border_title = f"{title} · {more}" if more and title and not framed else title
 
     def _groups(self) -> list[list[int]]:
-        """The columns that come and go, each with those without a title behind it."""
+        """The columns that come and go, each with those without a title after it."""
         groups: list[list[int]] = []
         for index, title in enumerate(self._whole.titles[self._kept :], self._kept):
             if title or not groups:

@@ -10,7 +10,7 @@ from textual.content import Content
 
 from whatif.core.sweep_figure import Headline, headline
 from whatif.core.uncertainty import Bands
-from whatif.tui.labels import MUTED, duration, percent
+from whatif.tui.labels import MUTED, change_text, duration, percent
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.unchanged import KeptStatic
 
@@ -67,8 +67,7 @@ class HeadlineView(Container):
 
 
 def _change(now: Headline, before: Headline | None) -> Part:
-    """By how much the time differs from that of the values as opened."""
-    if before is None or not before.iteration_time > 0 or not math.isfinite(now.iteration_time):
-        return "", ""
-    change = now.iteration_time / before.iteration_time - 1
-    return f"  {change:+.1%}", "$text-error" if change > 0 else "$text-success"
+    """Relative difference of the time from the baseline, with its colour."""
+    text = "" if before is None else change_text(now.iteration_time, before.iteration_time)
+    styles = {"+": "$text-error", "-": "$text-success", "±": MUTED}
+    return (f"  {text}", styles[text[0]]) if text else ("", "")

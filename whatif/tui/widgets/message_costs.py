@@ -51,7 +51,7 @@ def fitting_picture(
 
 
 def _legend_lines(picture: PlotDescription, width: int) -> int:
-    """Number of lines of the legend of a plot: the y axis with its unit, then each curve behind a sample."""
+    """Number of lines of the legend of a plot: the y axis with its unit, then each curve after a sample."""
     lines, used = 1, len(f"{picture.y.label} (us)".strip())
     for line in picture.lines:
         size = len(f"   ━━ {line.label}")

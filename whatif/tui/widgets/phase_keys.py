@@ -11,7 +11,6 @@ from whatif.api.editing import EditedDocument, PhaseEdit, edited, phases_of
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.labels import toast
 from whatif.tui.phase_commands import EditPhase
 from whatif.tui.widgets.line_list import LineList
 
@@ -56,7 +55,7 @@ class PhaseKeys(LineList):
         raise NotImplementedError
 
     def action_add_here(self) -> None:
-        """Add a phase behind the one under the cursor."""
+        """Add a phase after the one under the cursor."""
         self.action_phase("add")
 
     @work
@@ -109,7 +108,7 @@ class PhaseKeys(LineList):
         scenario = self.session.scenario
         document = edited(scenario.document, edit, scenario.folders)
         if isinstance(document, EditedDocument) and document.notes:
-            self.app.notify(toast("; ".join(document.notes)), markup=False)
+            self.app.notify("; ".join(document.notes))
         before, after = (phases_of(item, scenario.folders) for item in (scenario.document, document))
         names = tuple(name for name in after if name not in before) or (edit.name,)
         self.phase_wanted = f"application.phases.{names[0]}"

@@ -12,7 +12,7 @@ from whatif.studies.rank_lanes import RANK_KINDS, PathSummary, RunSummary
 from whatif.table import Column, Table
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.data_table import Cell, TableRows
-from whatif.units import BYTE, ONE, SECOND, format_quantity
+from whatif.units import BYTE, ONE, SECOND, counted, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 
 if TYPE_CHECKING:
@@ -26,12 +26,8 @@ _DISTANCES: Final = tuple(DISTANCE_LABELS.values())
 
 def headed(summary: RunSummary) -> str:
     """Simulated run, its time, and its platform."""
-    ranks, nodes = _many(len(summary.node), "rank"), _many(len(np.unique(summary.node)), "node")
+    ranks, nodes = counted(len(summary.node), "rank"), counted(len(np.unique(summary.node)), "node")
     return f"{summary.title} · {duration(summary.run_time)} on {summary.machine} · {ranks} on {nodes}"
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 def window_words(window: Window, run_time: float, keys: str) -> str:
@@ -48,7 +44,7 @@ def sentences(summary: RunSummary, rank: int | None) -> list[str]:
         [f"{phase} {_model(name)}" for phase, name in summary.models],
     )
     models = ", ".join(named) if len(named) > 1 else _model(summary.models[0][1])
-    lines = [f"{_many(summary.message_count, 'message')} with {size} in all; cost model: {models}."]
+    lines = [f"{counted(summary.message_count, 'message')} with {size} in all; cost model: {models}."]
     # One line, whether a rank is chosen or not: a picture that moves under the hand is hard to read.
     chosen = _rank_words(summary, rank) if rank is not None and rank < len(summary.node) else _CHOOSE
     return [chosen, *lines, *_study_words(summary), *summary.remarks]

@@ -7,20 +7,21 @@ from textual.content import Content
 from whatif.tui.labels import MUTED, brief
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.unchanged import KeptStatic
+from whatif.units import counted
 
 
 class Status(KeptStatic):
-    """One line; the whole of a long message is a tooltip, and a window on demand. `telling`: there is a message."""
+    """One line; the whole of a long message is a tooltip, and a window on demand. `has_message`: there is a message."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, markup=False)
         self.full = ""
-        self.telling = False
+        self.has_message = False
 
     def show(self, state: ExplorerState, error: str = "", *, busy: bool = False, background: str = "") -> None:
         """Show the most important message: an error, else background jobs, else the rest."""
         mark, style, self.full = _message(state, error, busy=busy)
-        self.telling = bool(mark) and not busy
+        self.has_message = bool(mark) and not busy
         line = " ".join(brief(self.full).split())
         line = f"{background} · {line}" if background and not error else line
         self.tooltip = Content(self.full) if mark else None
@@ -28,7 +29,7 @@ class Status(KeptStatic):
 
     async def on_click(self) -> None:
         """Open the whole message."""
-        if self.telling:
+        if self.has_message:
             await self.run_action("screen.detail")
 
 
@@ -66,13 +67,13 @@ def _without_effect(state: ExplorerState) -> str:
 
 def _plain(state: ExplorerState) -> str:
     session = state.session
-    edited = len(state.unsaved())
+    edited = state.edit_count
     swept = (
         f"{' x '.join(axis.name for axis in session.grid.axes)}: {session.grid.size} points"
         if session.grid.axes
         else ""
     )
-    changes = f"{edited} value{'s' * (edited != 1)} edited, not saved" if edited else "nothing edited"
+    changes = f"{counted(edited, 'value')} edited, not saved" if edited else "nothing edited"
     view = state.view
     drawn = (
         ""

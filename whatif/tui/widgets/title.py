@@ -16,6 +16,8 @@ _BADGE: Final = 9
 """Width of the name of the program."""
 _QUESTION: Final = 12
 """Least width of the question; on narrow screens the names of the groups replace it."""
+_NAME: Final = 5
+"""Least width of the name of the scenario, which then replaces the question."""
 
 
 class Title(Horizontal):
@@ -27,11 +29,14 @@ class Title(Horizontal):
         yield KeptStatic(id="question", markup=False)
         yield Pages(id="pages", markup=False)
 
-    def show(self, scenario: str, page: str, unsaved: int) -> None:
-        """Show another question or page; a star marks unsaved changes."""
+    def show(self, question: str, name: str, page: str, unsaved: int) -> None:
+        """Show another question, or the name of the scenario in little room, and page; a star marks unsaved changes."""
+        pages, asked, width = self.query_one(Pages), self.query_one("#question", KeptStatic), self.app.size.width
+        pages.show(page, width)
+        room = width - _BADGE - pages.cells
         self.query_one("#badge", KeptStatic).update(f"whatif{'*' if unsaved else ' '}")
-        self.query_one("#question", KeptStatic).update(Content(scenario))
-        self.query_one(Pages).show(page, self.app.size.width)
+        asked.update(Content(question if room >= _QUESTION else name))
+        asked.display = room >= _NAME
 
 
 class Word(NamedTuple):
@@ -48,6 +53,11 @@ class Pages(KeptStatic):
     def __init__(self, *, id: str | None = None, markup: bool = True) -> None:  # noqa: A002
         super().__init__(id=id, markup=markup)
         self._words: list[Word] = []
+
+    @property
+    def cells(self) -> int:
+        """Width of the line."""
+        return sum(len(word.text) for word in self._words)
 
     def show(self, page: str, width: int) -> None:
         """Show which page is visible."""
