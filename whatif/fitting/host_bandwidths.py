@@ -146,9 +146,7 @@ def _triads(tables: Sequence[Table]) -> tuple[FloatArray, FloatArray]:
     return cores[used][order], bandwidths[used][order]
 
 
-def _doubts(
-    cores: FloatArray, measured: FloatArray, sockets: MeasuredSockets, names: Sequence[str]
-) -> Iterator[str]:
+def _doubts(cores: FloatArray, measured: FloatArray, sockets: MeasuredSockets, names: Sequence[str]) -> Iterator[str]:
     """Bandwidths above the data sheet, and sockets that were not full."""
     peak = sockets.socket_count * sockets.peak_bandwidth
     for count, bandwidth in zip(cores[measured > peak], measured[measured > peak], strict=True):
