@@ -308,6 +308,31 @@ def test_messages_of_two_protocols_give_their_pieces_back():
     assert "send_bandwidth" not in large
 
 
+def test_calls_of_sizes_without_a_ping_pong_do_not_count():
+    table = messages(np.random.default_rng(6), 0.01)
+    tests, size = (table.columns[name].values for name in ("test", "message_size"))
+    ways = tests == "pingpong"
+    fit = fit_pieces(table.at(np.flatnonzero(~ways | (size <= 8192))))
+    small = dict(zip(fit.fits[0].dimensions, fit.fits[0].values, strict=True))
+    np.testing.assert_allclose([small["latency"], small["bandwidth"]], [0.8e-6, 5e9], rtol=0.1, atol=0)
+    assert "timed there and back" in fit.remarks[0]
+    assert fit.remarks[1] == f"not used: {((size > 8192) & ~ways).sum()} calls shorter or longer than all ping-pongs"
+    fit = fit_pieces(table.at(np.flatnonzero(~ways | (size >= 8192))))
+    np.testing.assert_allclose(fit.fits[0].values[1:3], [6e-6, 11e9], rtol=0.01, atol=0)
+    with pytest.raises(UsageError, match="recv: 0 message sizes among those of the ping-pongs"):
+        fit_pieces(table.at(np.flatnonzero((tests == "recv") == (size > 8192))))
+
+
+def test_every_piece_has_a_ping_pong():
+    table = messages(np.random.default_rng(6), 0.01)
+    tests, size, time = (table.columns[name].values for name in ("test", "message_size", "time"))
+    alone = (size > 500) & (size < 1e5)
+    slower = Column(np.where(alone, 3 * time, time), SECOND)
+    table = Table({**table.columns, "time": slower}).at(np.flatnonzero((tests != "pingpong") | ~alone))
+    pieces = fit_pieces(table).points.columns["piece"].values
+    assert set(pieces) == set(range(1, int(pieces.max()) + 1))
+
+
 def test_some_slow_messages_are_a_mode_of_their_own():
     fit = fit_pieces(messages(np.random.default_rng(7), 0.01, slow=0.2))
     last = fit.fits[-2:]
