@@ -351,6 +351,10 @@ def test_terms_are_searched_and_then_fitted_like_any_other(whatif_main):
     code, out, _ = whatif_main("fit", "regression", file, "--search", "time ~ x", "--show", "models", "--format", "csv")
     errors = [float(row["cross_validated"]) for row in table_of(out)]
     assert errors == sorted(errors)
+    told = "the terms were searched with these runs; --hold-out N leaves runs out of the search as well"
+    for model, said in (("--search", True), ("--formula", False)):
+        code, _, err = whatif_main("fit", "regression", file, model, "time ~ x", "--folds", 5)
+        assert (code, told in err) == (0, said)
     code, _, err = whatif_main("fit", "regression", file, "--formula", "time ~ x", "--show", "models")
     assert (code, "--show models needs --search" in err) == (2, True)
 
