@@ -416,7 +416,7 @@ ROWS = "".join(f"{1e-9 * (4 + i) ** 3},{4 + i},{5 + i},{6 + i}\n" for i in range
         (HEAD + "1,4,4,x\n", "dgemm.csv:2:1: k: `x` is not a number"),
         (HEAD + "nan,4,4,4\n", "`nan` must be a number above zero"),
         (HEAD + "1,4,0,4\n", "dgemm.csv:2:1: n: `0` must be a number at least 1"),
-        (HEAD + "1,4,4,4\n" * 3, "3 calls; at least 6 are needed"),
+        (HEAD + "1,4,4,4\n" * 3, "3 calls; at least 7 are needed"),
         (HEAD + "1,4,4,4\n" * 9, "all sizes are equal"),
         (HEAD + "1,4,4\n" + ROWS, "3 cells where the heading has 4"),
         ("time,m,n\n" + "1,4,4\n" * 9, "no column `k`; `--columns k=HEADING`"),
@@ -469,3 +469,9 @@ def test_exact_times_give_a_kernel_of_one_size_back():
     np.testing.assert_allclose(fit.fits[0].values, [1e-7, 4e-10], rtol=1e-6, atol=0)
     assert fit.model == "M-1"
     assert tuple(fit.fits[0].dimensions) == ("constant", "size")
+
+
+@pytest.mark.parametrize("count", [7, 8, 10])
+def test_few_calls_on_a_line_are_no_constant(count):
+    size = 50 * 2.0 ** np.arange(count)
+    assert fit_kernel(calls(1e-6 + 1e-7 * size, {"size": size}), "daxpy").model == "M-1"
