@@ -21,7 +21,7 @@ DOUBLE, PRODUCT = 100e9, 80e9
 REUSE = {"memory": 100e9, "cache": 500e9}
 """Bandwidths of loads from the first cache: of a core, and of all cores of a socket."""
 MACHINE = Machine(
-    "testhost", "Test CPU", tuple(PhysicalCore(at, at // 4, at // 4, at // 4) for at in range(8)),
+    "testhost", "Test CPU", tuple(PhysicalCore((at,), at // 4, at // 4, at // 4) for at in range(8)),
     (32768.0, 2.0**20, 2.0**25), "hwloc 2.9.0", 3e9, 64e9, ("disk0, 500 GB",),
 )  # fmt: skip
 

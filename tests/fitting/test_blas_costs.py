@@ -308,6 +308,31 @@ def test_messages_of_two_protocols_give_their_pieces_back():
     assert "send_bandwidth" not in large
 
 
+def test_calls_of_sizes_without_a_ping_pong_do_not_count():
+    table = messages(np.random.default_rng(6), 0.01)
+    tests, size = (table.columns[name].values for name in ("test", "message_size"))
+    ways = tests == "pingpong"
+    fit = fit_pieces(table.at(np.flatnonzero(~ways | (size <= 8192))))
+    small = dict(zip(fit.fits[0].dimensions, fit.fits[0].values, strict=True))
+    np.testing.assert_allclose([small["latency"], small["bandwidth"]], [0.8e-6, 5e9], rtol=0.1, atol=0)
+    assert "timed there and back" in fit.remarks[0]
+    assert fit.remarks[1] == f"not used: {((size > 8192) & ~ways).sum()} calls shorter or longer than all ping-pongs"
+    fit = fit_pieces(table.at(np.flatnonzero(~ways | (size >= 8192))))
+    np.testing.assert_allclose(fit.fits[0].values[1:3], [6e-6, 11e9], rtol=0.01, atol=0)
+    with pytest.raises(UsageError, match="recv: 0 message sizes among those of the ping-pongs"):
+        fit_pieces(table.at(np.flatnonzero((tests == "recv") == (size > 8192))))
+
+
+def test_every_piece_has_a_ping_pong():
+    table = messages(np.random.default_rng(6), 0.01)
+    tests, size, time = (table.columns[name].values for name in ("test", "message_size", "time"))
+    alone = (size > 500) & (size < 1e5)
+    slower = Column(np.where(alone, 3 * time, time), SECOND)
+    table = Table({**table.columns, "time": slower}).at(np.flatnonzero((tests != "pingpong") | ~alone))
+    pieces = fit_pieces(table).points.columns["piece"].values
+    assert set(pieces) == set(range(1, int(pieces.max()) + 1))
+
+
 def test_some_slow_messages_are_a_mode_of_their_own():
     fit = fit_pieces(messages(np.random.default_rng(7), 0.01, slow=0.2))
     last = fit.fits[-2:]
@@ -391,7 +416,7 @@ ROWS = "".join(f"{1e-9 * (4 + i) ** 3},{4 + i},{5 + i},{6 + i}\n" for i in range
         (HEAD + "1,4,4,x\n", "dgemm.csv:2:1: k: `x` is not a number"),
         (HEAD + "nan,4,4,4\n", "`nan` must be a number above zero"),
         (HEAD + "1,4,0,4\n", "dgemm.csv:2:1: n: `0` must be a number at least 1"),
-        (HEAD + "1,4,4,4\n" * 3, "3 calls; at least 6 are needed"),
+        (HEAD + "1,4,4,4\n" * 3, "3 calls; at least 7 are needed"),
         (HEAD + "1,4,4,4\n" * 9, "all sizes are equal"),
         (HEAD + "1,4,4\n" + ROWS, "3 cells where the heading has 4"),
         ("time,m,n\n" + "1,4,4\n" * 9, "no column `k`; `--columns k=HEADING`"),
@@ -444,3 +469,9 @@ def test_exact_times_give_a_kernel_of_one_size_back():
     np.testing.assert_allclose(fit.fits[0].values, [1e-7, 4e-10], rtol=1e-6, atol=0)
     assert fit.model == "M-1"
     assert tuple(fit.fits[0].dimensions) == ("constant", "size")
+
+
+@pytest.mark.parametrize("count", [7, 8, 10])
+def test_few_calls_on_a_line_are_no_constant(count):
+    size = 50 * 2.0 ** np.arange(count)
+    assert fit_kernel(calls(1e-6 + 1e-7 * size, {"size": size}), "daxpy").model == "M-1"

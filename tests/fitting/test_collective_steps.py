@@ -66,6 +66,16 @@ def test_known_parameters_lie_within_a_few_standard_errors_of_noisy_ones():
     assert (errors[3:] < 0.1 * expected[3:]).all()
 
 
+def test_short_messages_leave_the_bandwidth_as_the_data_sheet_has_it():
+    points = gathered(0.02)
+    fit = fit_library(points.at(points.sizes <= 65536), SHEET)
+    steps = fit.steps["between_domains", "ring"]
+    assert not steps.solution.seen[-1]
+    assert steps.solution.values[-1] == pytest.approx(1.0, rel=0.1)
+    longest = points.at(points.sizes == points.sizes.max())
+    assert np.abs(relative_errors(fit, longest)).max() < 0.5
+
+
 def test_known_trees_are_found():
     points = made("allreduce", lambda n, p: short_tree_time(n, p, np.array(4.0), *map(np.array, TREE)), (8.0, 32.0))
     tree = fit_library(points.at(points.sizes <= 2**15), SHEET).trees["between_domains"]

@@ -421,6 +421,42 @@ def test_each_setting_is_held_out_with_its_repetitions():
     assert np.abs(held / twice.total_time - 1).max() < 0.1
 
 
+def test_a_run_that_alone_identifies_a_parameter_has_no_held_out_time():
+    runs = timed(settings(halo=4000))
+    held = held_out_times(fit_grid(joined(runs, timed(settings([1e6], [2], [500], halo=8000)))), most_fits=1000)
+    assert np.isnan(held).tolist() == [False] * len(runs) + [True]
+    assert_allclose(held[:-1], runs.total_time, rtol=1e-2, atol=0)
+    inside = settings([1e6, 4e6], [2, 8, 16], [500, 2000])
+    inside = timed(inside).changed(share=np.where((inside.processes == 2) & (inside.cells == 1e6), 0.0, 1.0))
+    inside = inside.at((inside.share > 0) | (inside.iterations == 500))
+    held = held_out_times(fit_grid(inside), most_fits=1000)
+    assert np.isnan(held).tolist() == inside.inside.tolist()
+
+
+def test_a_serial_run_has_no_exchange_inside_a_node():
+    runs = settings(processes=(1, 2, 4))
+    runs = timed(runs.changed(share=inter_node_share(runs.processes, np.float64(1)), ranks_per_node=np.ones(len(runs))))
+    sent = np.where(runs.processes > 1, runs.communication_time, 0.0)
+    total = runs.total_time - runs.communication_time + sent
+    fit = fit_grid(runs.changed(communication_time=sent, total_time=total))
+    assert "intra_node_latency" not in fit.columns.names
+    assert fit.identified.all()
+    with pytest.raises(UsageError, match="no run identifies the time of an exchange inside a node"):
+        planned(fit.runs, {"cells": [1e8], "processes": [8], "iterations": [5000], "ranks_per_node": [8]})
+
+
+def test_a_run_that_identifies_a_parameter_is_not_serial():
+    runs = timed(settings(processes=(1, 2), halo=4000))
+    alone = runs.processes == 1
+    sent = np.where(alone, 0.0, runs.communication_time)
+    runs = runs.changed(
+        halo_cells=np.where(alone, 0.0, 4000.0), communication_time=sent,
+        total_time=runs.total_time - runs.communication_time + sent,
+    )  # fmt: skip
+    text = "\n".join(unidentified(fit_grid(runs)))
+    assert "K_b and O_l are not separately identifiable; 1/K_b is fixed at 0; a run that changes only H would" in text
+
+
 # A scenario.
 
 

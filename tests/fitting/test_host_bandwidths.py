@@ -52,6 +52,20 @@ def test_runs_with_one_count_of_cores_give_one_bandwidth():
     assert values(fit_host([table([(36, 120.0)])], TWO_SOCKETS)) == {"memory_bandwidth": 60e9}
 
 
+def test_triads_below_the_limit_of_a_socket_give_that_of_a_core_alone():
+    fit = fit_host([table([(1, 12.0), (2, 24.2), (4, 48.6)])], MeasuredSockets(2.0, 56.0))
+    assert_allclose(values(fit)["core_bandwidth"], 12.08e9, rtol=1e-3, atol=0)
+    assert set(values(fit)) == {"core_bandwidth"}
+    assert np.isfinite(fit.fits[0].standard_errors).all()
+    assert fit.warnings == ("the triads do not reach the limit of a socket; memory_bandwidth is not determined",)
+
+
+def test_sockets_whose_cores_all_draw_less_have_what_they_draw():
+    fit = fit_host([table([(1, 12.0), (2, 24.2)])], MeasuredSockets(1.0, 2.0))
+    assert_allclose(values(fit)["memory_bandwidth"], 24.1e9, rtol=1e-3, atol=0)
+    assert fit.warnings == ()
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

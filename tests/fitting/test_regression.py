@@ -269,6 +269,22 @@ def test_diagnostics_see_scatter_that_grows_a_run_that_is_wrong_and_terms_that_s
     assert quiet.inflation[1:].max() > 10
 
 
+def test_shares_that_sum_to_one_are_diagnosed_like_one_share_and_a_constant():
+    rng = np.random.default_rng(0)
+    share, size = rng.uniform(0, 1, (2, 60))
+    table = Table(
+        {
+            "time": Column(5 - 2 * share + size + rng.normal(0, 0.1, 60), SECOND),
+            "gpu_share": Column(share, ONE), "cpu_share": Column(1 - share, ONE), "size": Column(size, ONE),
+        }
+    )  # fmt: skip
+    both = diagnose(fit_runs(table, "time ~ 0 + gpu_share + cpu_share + size"))
+    one = diagnose(fit_runs(table, "time ~ gpu_share + size"))
+    assert both.inflation[:2].tolist() == [np.inf, np.inf]
+    assert_allclose(both.inflation[2], one.inflation[2], rtol=1e-9, atol=0)
+    assert_allclose(both.heteroscedasticity, one.heteroscedasticity, rtol=1e-9, atol=0)
+
+
 def test_from_a_csv_of_runs_to_a_prediction_with_an_interval_in_two_commands(whatif_main, file, tmp_path):
     code, out, err = whatif_main(
         "fit", "regression", file, "--formula", FULL, "--level", "90%", "--at", "x1=40 GB,x2=2048",
@@ -335,6 +351,10 @@ def test_terms_are_searched_and_then_fitted_like_any_other(whatif_main):
     code, out, _ = whatif_main("fit", "regression", file, "--search", "time ~ x", "--show", "models", "--format", "csv")
     errors = [float(row["cross_validated"]) for row in table_of(out)]
     assert errors == sorted(errors)
+    told = "the terms were searched with these runs; --hold-out N leaves runs out of the search as well"
+    for model, said in (("--search", True), ("--formula", False)):
+        code, _, err = whatif_main("fit", "regression", file, model, "time ~ x", "--folds", 5)
+        assert (code, told in err) == (0, said)
     code, _, err = whatif_main("fit", "regression", file, "--formula", "time ~ x", "--show", "models")
     assert (code, "--show models needs --search" in err) == (2, True)
 

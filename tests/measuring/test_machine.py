@@ -15,7 +15,7 @@ FOLDER = DATA / "measuring"
 
 def test_hwloc_of_two_cores():
     machine = parse_hwloc((FOLDER / "two_cores.xml").read_text(), "vm")
-    assert machine.cores == (PhysicalCore(0, 0, 0, 0), PhysicalCore(1, 0, 0, 0))
+    assert machine.cores == (PhysicalCore((0,), 0, 0, 0), PhysicalCore((1,), 0, 0, 0))
     assert machine.caches == (48 * 2**10, 2**20, 32 * 2**20)
     assert (machine.processor, machine.source) == ("AMD EPYC", "hwloc 2.9.0")
 
@@ -58,7 +58,7 @@ def test_cores_are_spread_over_domains():
 
 
 def test_cores_of_a_domain_are_spread_over_its_caches():
-    machine = Machine("", "", tuple(PhysicalCore(at, 0, 0, at // 4) for at in range(8)))
+    machine = Machine("", "", tuple(PhysicalCore((at,), 0, 0, at // 4) for at in range(8)))
     assert [core.cache for core in machine.spread] == [0, 1, 0, 1, 0, 1, 0, 1]
 
 
@@ -112,6 +112,15 @@ def test_only_allowed_cores_are_described():
     machine = usable(parse_sysfs(SYSFS), {1, 3}, "max 100000")
     assert [core.processor for core in machine.cores] == [1]
     assert machine.warnings == ("this process may use 1 of 2 cores: only these are described",)
+
+
+def test_second_threads_of_cores_are_used_where_the_first_are_not_allowed():
+    """Processors 0 and 2 are threads of one core, 1 and 3 of the other."""
+    for allowed, bound in (({2, 3}, [2, 3]), ({0, 3}, [0, 3]), ({0, 2}, [0])):
+        machine = usable(parse_sysfs(SYSFS), allowed, "")
+        assert [core.processor for core in machine.cores] == bound
+    machine = usable(parse_hwloc((FOLDER / "two_sockets.xml").read_text()), {1, 2}, "")
+    assert [core.processor for core in machine.cores] == [1, 2]
 
 
 def test_a_quota_of_a_container_limits_the_cores():

@@ -193,7 +193,7 @@ def test_without_mpi_messages_are_those_of_the_base(tmp_path):
 
 
 def test_a_machine_of_one_core_without_known_caches(tmp_path):
-    machine = replace(MACHINE, cores=(PhysicalCore(0),), caches=(), memory_size=0.0, clock=0.0)
+    machine = replace(MACHINE, cores=(PhysicalCore((0,)),), caches=(), memory_size=0.0, clock=0.0)
     found = MeasuredPlatform(measure_machine(MeasurementOptions(SECONDS), simulated(machine=machine)))
     found.write(tmp_path / "mine.toml")
     cpu = load_platform(str(tmp_path / "mine.toml"))[0].node.cpu

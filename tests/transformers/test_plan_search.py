@@ -64,6 +64,35 @@ def test_keys_that_stay_and_a_better_plan_than_the_stated_one():
     assert "--set application.plan.tensor_size=4 " in found.notes[1]
 
 
+@pytest.mark.parametrize(
+    ("name", "plan"),
+    [
+        ("llama_serving", {"largest_batch": "48"}),
+        ("llama_training", {"global_batch": "192", "micro_batch": "3", "recomputation": "full"}),
+    ],
+)
+def test_the_best_plan_is_never_slower_than_the_stated_one(name, plan):
+    found = whatif.tune_transformer(name, overrides={f"application.plan.{key}": text for key, text in plan.items()})
+    assert np.isfinite(found.present)
+    assert found.plans["iteration_time"][0] <= found.present
+
+
+def test_sizes_that_are_no_power_of_two_are_candidates():
+    sizes = candidates(step("llama-3-8b", ranks=24, global_batch=72, context_size=3), ())
+    assert {3.0, 9.0, 18.0} <= set(sizes["micro_batch"])
+    assert 3.0 in sizes["context_size"]
+
+
+def test_every_plan_that_is_found_has_a_schedule():
+    found = search_plans(step("llama-3-8b", ranks=16, global_batch=24), top=300)
+    plans = {key: found.plans[key] for key in SIZES}
+    replicas = 16 / (plans["tensor_size"] * plans["context_size"] * plans["pipeline_size"])
+    micro_batches = 24 / replicas / plans["micro_batch"]
+    interleaved = (plans["virtual_count"] > 1) & (plans["pipeline_size"] > 1)
+    assert interleaved.any()
+    assert (micro_batches[interleaved] % plans["pipeline_size"][interleaved] == 0).all()
+
+
 def test_what_is_refused(whatif_main):
     with pytest.raises(UsageError, match="not a transformer"):
         whatif.tune_transformer("jacobi2d")

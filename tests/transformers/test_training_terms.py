@@ -82,6 +82,18 @@ def test_communication_that_takes_longer_than_computation_is_exposed():
     assert_allclose(values["gradients"], total - computing, rtol=1e-12, atol=0)
 
 
+def test_unsharded_gradients_are_gathered_and_sharded_weights():
+    """An allreduce of gradients in fp32; replicas that spread their optimiser gather weights in bf16."""
+    whole, spread = terms(sharding="none"), terms(sharding="optimiser")
+    assert_allclose(whole["gradients.dense.weight_size"], whole["gradients.dense.gradient_size"], rtol=1e-12, atol=0)
+    assert_allclose(
+        spread["gradients.dense.weight_size"], spread["gradients.dense.gradient_size"] / 2, rtol=1e-12, atol=0
+    )
+    assert_allclose(
+        whole["gradients.dense.time"], 2 * whole["gradients.dense.gradient.operation_time"], rtol=1e-12, atol=0
+    )
+
+
 def test_experts_have_tokens_of_all_ranks_and_their_own_replicas():
     found = terms("qwen3-30b-a3b", ranks=16, expert_size=8, global_batch=16)
     assert float(found["training.expert_tokens"]) == TOKENS * 8 * 8 / 128

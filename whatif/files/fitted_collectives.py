@@ -28,6 +28,9 @@ from whatif.table_writers import column_lines
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 
 _DIGITS = 6
+_TUNER = "constant of NCCL's tuner"
+_UNSEEN = {"bandwidth_share": "the bandwidth of the data sheet", "bandwidth": "start of the fit"}
+"""Origin of parameters without points that show them, where it is not the tuner."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +95,10 @@ def collectives_change(fit: CollectivesFit, source: str) -> PlatformChange:
     texts = {path: format_quantity(limit, BYTE, _DIGITS) for path, limit in limits.items()}
     fits = () if fit.library is None else tuple(fit.library.fits())
     change = change_of(fits, source, texts)
-    reason = f"constant of NCCL's tuner, which no point contradicts; {source}"
     unseen: dict[str, tuple[Grade, str]] = {
-        f"{item.path}.{name}": ("assumed", reason) for item in fits for name in item.undetermined
+        f"{item.path}.{name}": ("assumed", f"{_UNSEEN.get(name, _TUNER)}, which no point contradicts; {source}")
+        for item in fits
+        for name in item.undetermined
     }
     tables: dict[str, str] = {}
     lists: dict[str, list[str]] = {}

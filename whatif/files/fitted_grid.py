@@ -44,7 +44,7 @@ class FittedGrid(FittedModel):
         own = study.fit.runs.at(study.fit.runs.case == wanted)
         target = study.targets[0] if study.targets else own.at([int(own.processes.argmax())])
         remarks: tuple[str, ...] = ()
-        if scenario is not None and (study.fit.runs.share < 1).any() and _is_measured_share(target):
+        if scenario is not None and study.fit.runs.inside.any() and _is_measured_share(target):
             counts = "the scenario counts what leaves a node by its ranks per node, not by inter_node_halo_cells"
             remarks = (f"warning: {counts}",)
         part = part_text(study.fit, wanted, self.source_text(source))

@@ -165,7 +165,7 @@ def preferred(tried: Sequence[Candidate], residuals: Mapping[str, FloatArray], w
             chosen = model
             continue
         gain = residuals[chosen] - residuals[model]
-        needed = 2 * float(np.sqrt((weights**2 * gain**2).sum()))
+        needed = 2 * float(np.sqrt((weights**2 * (gain - weights @ gain) ** 2).sum()))
         if model[-1] == "'":
             needed = max(needed, _CLEARLY * float(weights @ residuals[chosen]))
         chosen = model if float(weights @ gain) > needed else chosen

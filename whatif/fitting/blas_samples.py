@@ -19,8 +19,8 @@ from whatif.table import Table
 from whatif.vocabulary import MATRIX_TERMS
 
 SIZE_TERMS: Final = ("constant", "size")
-FEWEST_POINTS: Final = 6
-"""Calls without which nothing is fitted."""
+FEWEST_POINTS: Final = 7
+"""Calls without which nothing is fitted: of fewer, a line could not be held out of the folds."""
 INTERRUPTED: Final = 5.0
 """Time of a call, relative to the usual one of its sizes, from which it counts as interrupted."""
 _MOST_INTERRUPTED: Final = 0.05

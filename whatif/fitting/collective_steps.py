@@ -57,7 +57,8 @@ _GAPS: Final[Mapping[Scale, tuple[float, ...]]] = {
     "in_domain": RING.in_domain,
     "between_domains": RING.between_domains,
 }
-_TREE_PRIOR: Final = np.array([TREE.start[0] * _MICROSECOND, TREE.between_domains[0] * _MICROSECOND, 1e10])
+_TREE_PRIOR: Final = np.array([TREE.start[0] * _MICROSECOND, TREE.between_domains[0] * _MICROSECOND, np.nan])
+_TREE_START: Final = np.array([*_TREE_PRIOR[:2], 1e10])
 Residuals = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
@@ -313,11 +314,14 @@ def _refined(residuals: Residuals, solution: Solution, prior: FloatArray) -> Sol
 
 
 def _solve(residuals: Residuals, start: FloatArray, prior: FloatArray, scatter: float = _SCATTER) -> Solution:
-    """Least squares of logarithms, with those of `prior` as further points of the weight `scatter`."""
+    """Least squares of logarithms, with those of `prior` as further points of the weight `scatter`; NaN: without one.
+
+    Points of short messages alone do not show the bandwidth: its share stays near that of the prior.
+    """
     from scipy.optimize import least_squares
 
-    pull, towards = scatter * np.eye(len(prior)), np.log(prior)
-    pull[-1] = 0.0
+    stated = np.isfinite(prior)
+    pull, towards = scatter * np.diag(stated.astype(float)), np.log(np.where(stated, prior, 1.0))
 
     def values_at(x: FloatArray) -> FloatArray:
         return np.concatenate([residuals(x)[0], pull @ (x - towards)])
@@ -342,7 +346,7 @@ def _solve_tree(points: CollectivePoints, sheet: LibrarySheet) -> Solution:
     def residuals(logarithms: FloatArray) -> tuple[FloatArray, FloatArray]:
         return _with_slopes(lambda x: _tree_residuals(x, points, domain), logarithms)
 
-    return _refined(residuals, _solve(residuals, _TREE_PRIOR, _TREE_PRIOR), _TREE_PRIOR)
+    return _refined(residuals, _solve(residuals, _TREE_START, _TREE_PRIOR), _TREE_PRIOR)
 
 
 def _tree_residuals(logarithms: FloatArray, points: CollectivePoints, domain: FloatArray) -> FloatArray:

@@ -47,8 +47,9 @@ def with_term(formula: str, term: str) -> str:
     if any(sign == "+" and _factors(piece) == wanted for sign, piece in pieces):
         return formula
     kept = [(sign, piece) for sign, piece in pieces if sign == "+" or _factors(piece) != wanted]
-    if len(kept) == len(pieces):
-        kept = [*((sign, piece) for sign, piece in pieces if (sign, piece) != ("+", "1")), ("+", name)]
+    implied = name == "1" or any(sign == "+" and wanted <= _crossed(piece) for sign, piece in kept)
+    if len(kept) == len(pieces) or not implied:
+        kept = [*(item for item in kept if item != ("+", "1")), ("+", name)]
     return _joined(left, kept)
 
 
@@ -89,6 +90,11 @@ def _whole(term: str) -> str:
 
 def _factors(term: str) -> frozenset[str]:
     return frozenset(_outside(compact(term), ":"))
+
+
+def _crossed(piece: str) -> frozenset[str]:
+    """Factors of a product `a*b`, which stands for all terms of them."""
+    return frozenset(_outside(compact(piece), "*"))
 
 
 def _is_plain(piece: str) -> bool:

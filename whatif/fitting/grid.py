@@ -25,6 +25,10 @@ KINDS: Final = ("computation", "communication", "setup", "total")
 SINGULAR: Final = 1e-7
 """Share of a column that must be its own, or it is not identified."""
 _FREEDOM: Final = 1e-6
+_PROPORTION: Final = 1e-6
+"""Relative error of the proportions of inseparable terms from rounding."""
+_WHOLE: Final = 1e-3
+"""Relative error of H and I of a prediction from rounding to whole counts."""
 _ROUNDS: Final = 2
 _FEWEST: Final = 3
 """Runs of a case that can be drawn again: a lone one would come out as if it were exact."""
@@ -200,7 +204,7 @@ def fit_grid(
             whose = f"case `{case}` has" if case else "there are"
             raise UsageError(f"--bootstrap: {whose} fewer than {_FEWEST} runs, which hardly vary when drawn again")
     known = dict.fromkeys((*runs.cases, *cases))
-    columns = Columns.of(tuple(known), reduction=reduction, intra_node=bool((runs.share < 1).any()))
+    columns = Columns.of(tuple(known), reduction=reduction, intra_node=bool(runs.inside.any()))
     rows = rows_of(runs, columns)
     identified = independent(rows.terms)
     scale = _means(rows) if weighting == "equal" else np.maximum(rows.values, rows.floor)
@@ -231,9 +235,24 @@ def independent(terms: FloatArray) -> NDArray[np.bool_]:
     return kept
 
 
+def normalised(terms: FloatArray) -> FloatArray:
+    """Columns of length 1; those without a length stay."""
+    return terms / _norms(terms)
+
+
 def _norms(terms: FloatArray) -> FloatArray:
     norms = np.linalg.norm(terms, axis=0)
     return np.where(norms > 0, norms, 1.0)
+
+
+def estimable(fit: GridFit, weights: FloatArray) -> NDArray[np.bool_]:
+    """Mask of sums of coefficients that the runs identify: inseparable terms must have the runs' proportions."""
+    terms, weights = normalised(fit.rows.terms), weights / _norms(fit.rows.terms)
+    dependent = np.linalg.lstsq(terms[:, fit.identified], terms[:, ~fit.identified], rcond=None)[0]
+    off = np.abs(weights[:, fit.identified] @ dependent - weights[:, ~fit.identified])
+    largest = np.maximum(np.abs(weights).max(axis=1, keepdims=True), np.finfo(float).tiny)
+    own = np.maximum(np.abs(weights[:, fit.identified]) @ np.abs(dependent), np.abs(weights[:, ~fit.identified]))
+    return np.asarray((off <= np.maximum(_PROPORTION * largest, _WHOLE * own)).all(axis=1))
 
 
 def _pulls(terms: FloatArray) -> FloatArray:
@@ -278,9 +297,10 @@ def _drawn(
 
 
 def held_out_times(fit: GridFit, most_fits: int = 50) -> FloatArray:
-    """T_t of each run from a fit to the runs of other settings, of shape (runs,), in s; NaN for the only run of a case.
+    """T_t of each run from a fit to the runs of other settings, of shape (runs,), in s.
 
-    Repetitions are left out together. Settings are left out one by one, or in `most_fits` groups.
+    NaN where those do not identify it, as for the only run of a case. Repetitions are left out together. Settings are
+    left out one by one, or in `most_fits` groups.
     """
     runs = fit.runs
     rows = zip(runs.cells, runs.processes, runs.iterations, runs.halo_cells, runs.case, strict=True)
@@ -293,6 +313,9 @@ def held_out_times(fit: GridFit, most_fits: int = 50) -> FloatArray:
         if not len(others):
             continue
         again = fit_grid(others, weighting=fit.weighting, reduction=reduction)
-        known = np.isin(left.case.astype(str), others.cases)
-        found[np.flatnonzero(group == at)[known]] = total_terms(left.at(known), again.columns) @ again.coefficients
+        weights = total_terms(left, again.columns)
+        known = np.isin(left.case.astype(str), others.cases) & estimable(again, weights)
+        if "intra_node_latency" not in again.columns.names:
+            known &= ~left.inside
+        found[np.flatnonzero(group == at)[known]] = weights[known] @ again.coefficients
     return found

@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.fitting.grid import GridFit, independent
+from whatif.fitting.grid import GridFit, estimable, independent, normalised
 from whatif.fitting.grid_runs import RATES, GridRuns, rows_of, terms_of, total_terms
 from whatif.models.quantities import FloatArray
+from whatif.models.structured_grid import inter_node_share
 
 _OF_HALOS: Final = ("packing_time", "halo_rate", "intra_node_halo_rate")
 UNKNOWN_NOISE: Final = 0.05
@@ -23,8 +24,6 @@ _PRIORS: Final = (1e2, 1e3)
 _GUESSED: Final = 1.5
 """Growth of half an interval between the guesses, above which it depends on the guess."""
 _ALIKE: Final = 1e-6
-_WHOLE: Final = 1e-3
-"""Relative error of H and I of a prediction from rounding to whole counts."""
 _WORDS: Final[Mapping[str, str]] = {"halo_cells": "H", "cells": "C", "processes": "P", "iterations": "I"}
 
 
@@ -38,7 +37,7 @@ def constants(runs: GridRuns) -> list[str]:
 
 def unidentified(fit: GridFit) -> Iterator[str]:
     """Parameters that the runs do not identify, a line each, with the run that would identify them."""
-    identified, terms, columns = fit.identified, _normalised(fit.rows.terms), fit.columns
+    identified, terms, columns = fit.identified, normalised(fit.rows.terms), fit.columns
     for at in np.flatnonzero(~identified):
         name = columns.symbol(int(at))
         if columns.names[at] == "cell_rate" and columns.cases[at] not in fit.runs.cases:
@@ -59,21 +58,17 @@ def _time(fit: GridFit, at: int) -> str:
     return f"1/{fit.columns.symbol(at)}" if fit.columns.names[at] in RATES else fit.columns.symbol(at)
 
 
-def _normalised(terms: FloatArray) -> FloatArray:
-    norms = np.linalg.norm(terms, axis=0)
-    return terms / np.where(norms > 0, norms, 1.0)
-
-
 def _remedy(fit: GridFit, at: int) -> str:
     """Change of settings by which one more run would identify a coefficient; empty without any."""
     if fit.columns.names[at] in _OF_HALOS and not fit.runs.halo_cells.any():
         return "; a column `halo_cells` would identify it"
     if fit.columns.names[at] in ("latency", "halo_rate") and not fit.runs.share.any():
         return "; runs on several nodes would identify it"
-    first = fit.runs.at([0])
+    # A single process would show nothing of exchanges.
+    first = fit.runs.at([int(fit.runs.processes.argmax())])
     found = []
     for name in _WORDS:
-        other = first.changed(**{name: 2 * np.maximum(getattr(first, name), 1.0)})
+        other = _twice(first, name)
         more = np.concatenate((fit.rows.terms, rows_of(other, fit.columns).terms))
         if independent(more)[at]:
             found.append(_WORDS[name])
@@ -82,6 +77,14 @@ def _remedy(fit: GridFit, at: int) -> str:
     if (fit.rows.kind == "total").any():
         return "; runs with computation_time and communication_time next to the total would identify it"
     return "" if np.isfinite(fit.runs.total_time).any() else "; a column `total_time` would identify it"
+
+
+def _twice(runs: GridRuns, name: str) -> GridRuns:
+    """Runs with twice as much of one setting; with more processes, more of a halo may leave the node."""
+    other = runs.changed(**{name: 2 * np.maximum(getattr(runs, name), 1.0)})
+    node = other.ranks_per_node
+    share = np.where(np.isnan(node), other.share, inter_node_share(other.processes, node))
+    return other.changed(share=share) if name == "processes" else other
 
 
 def weakly_identified(fit: GridFit) -> Iterator[str]:
@@ -127,7 +130,7 @@ def predict(fit: GridFit, runs: GridRuns) -> PredictedRuns:
     parts = {name: terms @ fit.likely for name, terms in terms_of(runs, fit.columns).items()}
     weights = total_terms(runs, fit.columns)
     mean, single = _spans(fit, runs, weights)
-    known = _estimable(fit, runs, weights)
+    known = estimable(fit, weights)
     steps = runs.iterations
     times = steps * parts["computation"], steps * parts["communication"], parts["setup"]
     return PredictedRuns(runs, *times, np.where(known, mean, np.nan), np.where(known, single, np.nan))
@@ -165,17 +168,6 @@ def _as_rows(fit: GridFit, runs: GridRuns) -> tuple[Any, FloatArray]:
         for kind in fit.spread:
             scale[rows.kind == kind] = fit.scale[fit.rows.kind == kind][0]
     return rows, scale
-
-
-def _estimable(fit: GridFit, runs: GridRuns, weights: FloatArray) -> NDArray[np.bool_]:
-    """Mask of sums of coefficients that the runs identify: inseparable terms must have the runs' proportions."""
-    norms = np.linalg.norm(fit.rows.terms, axis=0)
-    terms, weights = _normalised(fit.rows.terms), weights / np.where(norms > 0, norms, 1.0)
-    dependent = np.linalg.lstsq(terms[:, fit.identified], terms[:, ~fit.identified], rcond=None)[0]
-    off = np.abs(weights[:, fit.identified] @ dependent - weights[:, ~fit.identified])
-    largest = np.maximum(np.abs(weights).max(axis=1, keepdims=True), np.finfo(float).tiny)
-    own = np.maximum(np.abs(weights[:, fit.identified]) @ np.abs(dependent), np.abs(weights[:, ~fit.identified]))
-    return np.asarray((off <= np.maximum(_ALIKE * largest, _WHOLE * own)).all(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,7 +124,7 @@ def _share(runs: GridRuns, given: Mapping[str, Sequence[Any]], processes: FloatA
     if "ranks_per_node" in given:
         node = np.full(len(processes), float(given["ranks_per_node"][0]))
         share = np.asarray(inter_node_share(processes, node), dtype=np.float64)
-        if (share[processes > 1] < 1).any() and not (runs.share < 1).any():
+        if (share[processes > 1] < 1).any() and not runs.inside.any():
             raise UsageError("no run identifies the time of an exchange inside a node: a column `ranks_per_node` would")
         return share, node
     shares = dict(zip(runs.processes.tolist(), runs.share.tolist(), strict=True))

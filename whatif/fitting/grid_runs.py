@@ -83,6 +83,11 @@ class GridRuns:
         return tuple(dict.fromkeys(map(str, self.case.tolist())))
 
     @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Shape (runs,): which exchange a part of the halo inside a node; a single process has no partner."""
+        return np.asarray((self.share < 1) & (self.processes > 1))
+
+    @property
     def rest(self) -> FloatArray:
         """The total without the times that were measured apart."""
         return self.total_time - np.nan_to_num(self.computation_time) - np.nan_to_num(self.communication_time)

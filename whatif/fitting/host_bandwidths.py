@@ -3,7 +3,8 @@
 Active cores have equal work, so that the fullest NUMA domain decides: n cores reach n times the share of one core in it
 (`models.sockets.active_bandwidth`). They are spread evenly over all domains, or fill one after another (compact). Two
 or more counts of cores give both bandwidths, by least squares of the relative residuals. One count gives the mean of
-its runs: of one core where it is 1, else of the sockets, if all their cores were active.
+its runs: of one core where it is 1, else of the sockets, if all their cores were active. Triads of some of the cores
+that grow in proportion to them give the bandwidth of one core alone.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from whatif.vocabulary import CoreBinding
 PATH: Final = "node.cpu"
 TRIADS: Final = ("triad", "stream")
 """Beginnings of the names of the functions that are used; `stream` is what likwid-bench calls a triad."""
+_SEEN: Final = 1e-2
+"""Least slope of a residual by the logarithm of a bandwidth that the triads show."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +111,14 @@ def fit_host(tables: Sequence[Table], sockets: MeasuredSockets) -> HostFit:
     else:
         names = ["memory_bandwidth", "core_bandwidth"]
         found, spread = _both(cores, measured, sockets)
-        fitted = node_bandwidth(cores, found[1], found[0], sockets)
+        kept = slice(0 if np.isfinite(found[0]) else 1, None)
+        fitted = node_bandwidth(cores, found[1], np.nan_to_num(found[0], nan=np.inf), sockets)
+        names, found, spread = names[kept], found[kept], spread[kept, kept]
     error = float(np.sqrt(np.mean((fitted / measured - 1) ** 2))) if len(cores) > 1 else math.nan
     ranges = {"core_count": (float(cores.min()), float(cores.max()))}
     fit = Fit(PATH, dict.fromkeys(names, BYTE_PER_SECOND), found, spread, ranges, len(cores), error)
     files = [line for table in tables for line in table.notes.get("warnings", "").splitlines()]
-    return HostFit((fit,), cores, measured, fitted, (*files, *_doubts(cores, measured, sockets)))
+    return HostFit((fit,), cores, measured, fitted, (*files, *_doubts(cores, measured, sockets, names)))
 
 
 def node_bandwidth(
@@ -141,13 +146,15 @@ def _triads(tables: Sequence[Table]) -> tuple[FloatArray, FloatArray]:
     return cores[used][order], bandwidths[used][order]
 
 
-def _doubts(cores: FloatArray, measured: FloatArray, sockets: MeasuredSockets) -> Iterator[str]:
+def _doubts(cores: FloatArray, measured: FloatArray, sockets: MeasuredSockets, names: Sequence[str]) -> Iterator[str]:
     """Bandwidths above the data sheet, and sockets that were not full."""
     peak = sockets.socket_count * sockets.peak_bandwidth
     for count, bandwidth in zip(cores[measured > peak], measured[measured > peak], strict=True):
         found, stated = (format_quantity(float(value), BYTE_PER_SECOND, 3) for value in (bandwidth, peak))
         yield f"{counted(int(count), 'core')}: {found} measured, but a peak of {stated}; do the arrays fit a cache?"
-    if cores.max() > 1 and (reached := float(sockets.active(cores).max())) < sockets.domain_cores:
+    if cores.max() > 1 and "memory_bandwidth" not in names:
+        yield "the triads do not reach the limit of a socket; memory_bandwidth is not determined"
+    elif cores.max() > 1 and (reached := float(sockets.active(cores).max())) < sockets.domain_cores:
         share = f"{reached:.0f} of the {sockets.domain_cores:.0f} cores of a NUMA domain"
         yield f"at most {share} were active: the bandwidth of a socket is extrapolated"
 
@@ -162,7 +169,10 @@ def _single(cores: float, measured: FloatArray, sockets: MeasuredSockets) -> tup
 
 
 def _both(cores: FloatArray, measured: FloatArray, sockets: MeasuredSockets) -> tuple[FloatArray, FloatArray]:
-    """Bandwidths of a socket and of one core, and their covariance; NaN without degrees of freedom."""
+    """Bandwidths of a socket and of one core, and their covariance; NaN without degrees of freedom.
+
+    A socket whose limit no triad shows has what all its cores draw, and NaN if they were not all active.
+    """
     from scipy.optimize import least_squares
 
     start = np.array([measured[-1] / sockets.socket_count, measured[0] / cores[0]])
@@ -173,5 +183,9 @@ def _both(cores: FloatArray, measured: FloatArray, sockets: MeasuredSockets) -> 
 
     solution = least_squares(residuals, np.log(start))
     values, jacobian = np.exp(solution.x), np.asarray(solution.jac)
-    free = np.abs(jacobian).max(axis=0) > 1e-6
-    return values, covariance(jacobian / values, np.ones(len(cores)), solution.fun, free)
+    free = np.abs(jacobian).max(axis=0) > _SEEN
+    spread = covariance(jacobian / values, np.ones(len(cores)), solution.fun, free)
+    if not free[0]:
+        full = sockets.active(cores).max() >= sockets.domain_cores
+        values[0] = min(values[0], sockets.core_count * values[1]) if full else np.nan
+    return values, spread

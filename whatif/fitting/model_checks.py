@@ -16,6 +16,10 @@ from whatif.models.quantities import FloatArray
 _NESTED = 1e-8
 """Length of what a larger model misses of a term of a smaller one, relative to the term."""
 _UNTOLD = 1e-10
+_DEPENDENT = 1e-9
+"""Share of a term that must be its own, or it is a sum of the others and a constant."""
+_SINGULAR = 1e-12
+"""Eigenvalue of a correlation that rounding leaves of 0."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,8 @@ def diagnose(fit: RunsFit) -> Diagnostics:
     scaled = fit.design / fit.lengths
     varies = np.ptp(fit.design, axis=0) > 0
     constant = np.column_stack((np.ones(len(scaled)), scaled[:, varies]))
+    # Shares that sum to one are independent terms without a constant, but not next to the constant of the test.
+    constant = constant[:, np.abs(np.diag(np.linalg.qr(constant, mode="r"))) > _DEPENDENT]
     scatter = float(het_breuschpagan(fit.residuals, constant)[1]) if varies.any() else np.nan
     return Diagnostics(
         scatter,
@@ -212,10 +218,12 @@ def _influence(fit: RunsFit) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _inflation(design: FloatArray, varies: FloatArray) -> FloatArray:
-    """1 / (1 - R²) of each term by the others; NaN for a constant."""
+    """1 / (1 - R²) of each term by the others; NaN for a constant, infinite for a sum of the others and a constant."""
     result = np.full(design.shape[1], np.nan)
-    if varies.sum() > 1:
-        result[varies] = np.diag(np.linalg.inv(np.corrcoef(design[:, varies].T)))
-    elif varies.any():
-        result[varies] = 1.0
+    if not varies.any():
+        return result
+    values, vectors = np.linalg.eigh(np.atleast_2d(np.corrcoef(design[:, varies].T)))
+    lost, squares = values < _SINGULAR, vectors**2
+    own = (squares[:, ~lost] / values[~lost]).sum(axis=1)
+    result[varies] = np.where(squares[:, lost].sum(axis=1) > _DEPENDENT, np.inf, own)
     return result

@@ -25,7 +25,7 @@ from whatif.fitting.regression import non_negative
 from whatif.fitting.segments import Segments, segmented
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
-from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND
+from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND, counted
 
 MOST_PIECES: Final = 10
 FEWEST_OF_PIECE: Final = 6
@@ -119,9 +119,8 @@ def fit_pieces(table: Table, distance: str = "inter_node", noise: str | None = N
     if noise not in (None, *MODE_NOISES):
         raise UsageError(f"unknown noise of messages `{noise}`; there are {', '.join(MODE_NOISES)}")
     calls, remarks = _calls(table)
-    tried = _segmented(calls)
-    best = min(tried, key=lambda item: item.criterion)
-    starts = [0.0, *map(_start, best.breaks.tolist(), best.next_values.tolist())]
+    tried = tuple(item for item in _segmented(calls) if _shown(item, calls["way"].size))
+    starts = _starts(min(tried, key=lambda item: item.criterion))
     pieces = [
         _piece(calls, start, end, most_modes=1 if noise == "N-0" else 4)
         for start, end in zip(starts, [*starts[1:], np.inf], strict=True)
@@ -146,8 +145,11 @@ def _calls(table: Table) -> tuple[dict[str, _Calls], list[str]]:
         raise UsageError(f"no rows `pingpong` among the tests {', '.join(sorted(set(tests)))}: latencies are theirs")
     sent = next((name for name in _SENDS if (tests == name).any()), "send")
     masks = {"way": ways, "send": tests == sent, "receive": tests == "recv"}
+    size = columns["message_size"]
+    # A call of a size that no ping-pong has says nothing about a message.
+    inside = (size >= size[ways].min()) & (size <= size[ways].max())
     calls = {
-        name: _of(columns["message_size"][mask], columns["time"][mask], name)
+        name: _of(size[mask & inside], columns["time"][mask & inside], name)
         for name, mask in masks.items()
         if mask.any()
     }
@@ -158,6 +160,8 @@ def _calls(table: Table) -> tuple[dict[str, _Calls], list[str]]:
         remarks = ["no rows `recv`: ping-pongs are taken as timed there and back, so half of it counts"]
     if ratio > _BOTH_WAYS:
         calls["way"] = _Calls(calls["way"].size, calls["way"].time / 2, calls["way"].scatter)
+    if beyond := int(sum((mask & ~inside).sum() for mask in masks.values())):
+        remarks.append(f"not used: {counted(beyond, 'call')} shorter or longer than all ping-pongs")
     unused = sorted(set(tests[~np.logical_or.reduce(list(masks.values()))]))
     return calls, [*remarks, *([f"not used: {', '.join(unused)}"] if unused else [])]
 
@@ -166,7 +170,8 @@ def _of(size: FloatArray, time: FloatArray, name: str) -> _Calls:
     refuse_invalid_numbers(_WORDS[name], size, time)
     different = len(np.unique(size))
     if different < FEWEST_OF_PIECE:
-        raise UsageError(f"{_WORDS[name]}: {different} message sizes; at least {FEWEST_OF_PIECE} are needed")
+        among = "" if name == "way" else " among those of the ping-pongs"
+        raise UsageError(f"{_WORDS[name]}: {different} message sizes{among}; at least {FEWEST_OF_PIECE} are needed")
     ranks = np.argsort(np.argsort(time, kind="stable")), np.argsort(np.argsort(size, kind="stable"))
     if name == "way" and np.corrcoef(*ranks)[0, 1] < 0:
         raise UsageError("the times of ping-pongs go down with message size: are the columns mixed up?")
@@ -176,9 +181,11 @@ def _of(size: FloatArray, time: FloatArray, name: str) -> _Calls:
 
 
 def _ratio(way: _Calls, receive: _Calls) -> float:
-    """Ping-pong over receive, of the longest quarter of the sizes."""
-    longest = np.quantile(receive.size, 0.75)
-    rates = [np.median(item.time[item.size >= longest] / item.size[item.size >= longest]) for item in (way, receive)]
+    """Ping-pong over receive, of the longest quarter of the sizes that both have."""
+    most = receive.size.max()
+    least = min(np.quantile(receive.size, 0.75), way.size[way.size <= most].max())
+    masks = [(item.size >= least) & (item.size <= most) for item in (way, receive)]
+    rates = [np.median(item.time[its] / item.size[its]) for item, its in zip((way, receive), masks, strict=True)]
     return float(rates[0] / rates[1])
 
 
@@ -189,6 +196,16 @@ def _segmented(calls: dict[str, _Calls]) -> tuple[Segments, ...]:
     owner = np.repeat(np.arange(len(calls)), [len(item.size) for item in calls.values()])
     fewest = min(FEWEST_OF_PIECE, len(np.unique(size)))
     return segmented(size, time, weights=weights, groups=owner, most_segments=MOST_PIECES, fewest=fewest, bounded=True)
+
+
+def _starts(found: Segments) -> list[float]:
+    """Starts of the pieces of a segmentation."""
+    return [0.0, *map(_start, found.breaks.tolist(), found.next_values.tolist())]
+
+
+def _shown(found: Segments, size: FloatArray) -> bool:
+    """Whether every piece has a ping-pong, of which there are these sizes."""
+    return bool(np.histogram(size, [*_starts(found), np.inf])[0].min() > 0)
 
 
 def _start(last: float, first: float) -> float:
@@ -317,7 +334,7 @@ def _doubts(pieces: list[_Piece]) -> Iterator[str]:
         if error > POOR:
             yield f"piece{at}: the ping-pongs scatter by {error:.0%}"
         if piece.share < 1 - POOR:
-            counted = f"{piece.share:.0%} of it is counted"
-            yield f"piece{at}: a receive alone takes longer than ping-pongs leave for it; {counted}"
+            share = f"{piece.share:.0%} of it is counted"
+            yield f"piece{at}: a receive alone takes longer than ping-pongs leave for it; {share}"
         if piece.bound:
             yield f"piece{at}: the calls alone take as long for a byte as the whole way; its bandwidth is a bound"

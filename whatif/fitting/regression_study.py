@@ -35,6 +35,7 @@ from whatif.vocabulary import INTERVAL_KINDS, IntervalKind
 
 LEVEL: Final = 0.95
 FOLDS: Final = 10
+_SEARCHED: Final = "the terms were searched with these runs; --hold-out N leaves runs out of the search as well"
 _WITH_INTERVALS: Final = {"prediction", "validation", "runs"}
 
 
@@ -220,7 +221,7 @@ def _tabulated(
     if name == "folds":
         folds, repeat, seed = options.folds or FOLDS, options.repeat or 1, options.seed or 0
         validated = {it.formula.text: cross_validate(it, folds, repeat, seed) for it in fits}
-        return cross_table(validated, fit.unit), []
+        return cross_table(validated, fit.unit), [] if searched is None else [_SEARCHED]
     if name == "models" and searched is not None:
         return model_table(searched.models), []
     return (comparison_table(compare(fits)) if name == "comparison" else coefficient_table(fit)), []

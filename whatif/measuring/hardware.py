@@ -6,7 +6,7 @@ import os
 import platform as python_platform
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -17,14 +17,23 @@ from whatif.measuring.gpus import GPUs, read_gpus
 
 @dataclass(frozen=True)
 class PhysicalCore:
-    """A core: its first logical processor, and what it belongs to."""
+    """A core: its logical processors, one a hardware thread, and what it belongs to."""
 
-    processor: int
+    processors: tuple[int, ...]
     socket: int = 0
     domain: int = 0
     """NUMA domain."""
     cache: int = 0
     """Last-level cache."""
+
+    @property
+    def processor(self) -> int:
+        """The processor that work on this core is bound to."""
+        return self.processors[0]
+
+    def within(self, allowed: Set[int]) -> PhysicalCore:
+        """The core with those of its processors that may be used."""
+        return replace(self, processors=tuple(item for item in self.processors if item in allowed))
 
 
 @dataclass(frozen=True)
@@ -123,7 +132,9 @@ def usable(machine: Machine, allowed: Iterable[int] | None, quota: str) -> Machi
     Raise `UsageError` if no core is left.
     """
     may = None if allowed is None else set(allowed)
-    cores = tuple(core for core in machine.cores if may is None or core.processor in may)
+    cores = machine.cores
+    if may is not None:
+        cores = tuple(left for core in cores if (left := core.within(may)).processors)
     warnings = []
     if len(cores) < len(machine.cores):
         warnings.append(f"this process may use {len(cores)} of {len(machine.cores)} cores: only these are described")

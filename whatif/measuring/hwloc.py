@@ -17,7 +17,7 @@ Objects = Iterable[Mapping[str, str]]
 def parse_hwloc(text: str, host: str = "", file: str = "lstopo") -> Machine:
     """A machine from the XML of `lstopo`. Raise `InvalidFileError` for another text."""
     objects, notes = _objects(text, file)
-    cores = [bits[0] for each in objects if each.get("type") == "Core" and (bits := _processors(each))]
+    cores = [bits for each in objects if each.get("type") == "Core" and (bits := _processors(each))]
     if not cores:
         raise refuse(file, "no object of the type `Core`: is it the output of `lstopo --of xml`?")
     sizes = {_level(each): float(each.get("cache_size", 0)) for each in reversed(objects) if _level(each)}
@@ -29,7 +29,10 @@ def parse_hwloc(text: str, host: str = "", file: str = "lstopo") -> Machine:
     return Machine(
         host,
         notes.get("CPUModel", ""),
-        tuple(PhysicalCore(core, *(places.get(core, 0) for places in (sockets, domains, caches))) for core in cores),
+        tuple(
+            PhysicalCore(tuple(core), *(places.get(core[0], 0) for places in (sockets, domains, caches)))
+            for core in cores
+        ),
         tuple(sizes[level] for level in sorted(sizes)),
         version,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from whatif.measuring.hardware import Machine, PhysicalCore
@@ -54,8 +55,9 @@ def parse_sysfs(files: Mapping[str, str], host: str = "") -> Machine:
         socket = int(files.get(f"{topology}/physical_package_id", 0))
         sizes = caches[processor]
         first = sizes[max(sizes)][1] if sizes else 0
-        core = PhysicalCore(processor, max(socket, 0), domains.get(processor, 0), first)
-        seen.setdefault((socket, int(files[f"{topology}/core_id"])), core)
+        key = socket, int(files[f"{topology}/core_id"])
+        core = seen.get(key, PhysicalCore((), max(socket, 0), domains.get(processor, 0), first))
+        seen[key] = replace(core, processors=(*core.processors, processor))
     levels = next(iter(caches.values()), {})
     return Machine(host, "", tuple(seen.values()), tuple(levels[level][0] for level in sorted(levels)), "/sys of Linux")
 

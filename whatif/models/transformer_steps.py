@@ -64,6 +64,15 @@ def is_multiple(first_count: Count, divisor: Count) -> Count:
     return np.asarray(np.mod(first_count, divisor) == 0, dtype=np.float64)
 
 
+@model("v = 1 or m mod p = 0", _PIPELINE)
+def interleaves(micro_batch_count: Count, pipeline_size: Count, virtual_count: Count) -> Count:
+    """1 where the micro batches go through interleaved parts in whole groups of as many as there are stages, else 0.
+
+    Elementwise; valid for p ≥ 1. Without interleaving (v = 1) any number of micro batches does.
+    """
+    return np.asarray((virtual_count <= 1) | (np.mod(micro_batch_count, pipeline_size) == 0), dtype=np.float64)
+
+
 @model("a - b", _DEFINITION)
 def difference(first_count: Count, second_count: Count) -> Count:
     """Difference of two counts. Elementwise."""

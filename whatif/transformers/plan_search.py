@@ -98,7 +98,7 @@ def search_plans(scenario: Scenario, *, keep: Sequence[str] = (), top: int = 10)
     unknown = next((key for key in keep if key not in known), None)
     if unknown is not None:
         raise UsageError(f"--keep {unknown}: expected one of {', '.join(known)}{did_you_mean(unknown, known)}")
-    sizes = space.candidates(scenario, keep)
+    sizes = _with_stated(space.candidates(scenario, keep), scenario)
     plan = _plan(scenario)
     choices = [(getattr(plan, key),) if key in keep else space.values(scenario, key) for key in space.choices]
     count = len(sizes["tensor_size"]) * int(np.prod([len(values) for values in choices]))
@@ -112,6 +112,15 @@ def search_plans(scenario: Scenario, *, keep: Sequence[str] = (), top: int = 10)
         raise InfeasiblePointError(f"none of {count:,} plans fits {scenario.program.loaded.scenario.platform.name}")
     best = _best(space, columns, top)
     return PlanSearch(space, best, present, count, len(columns["iteration_time"]), _binds(scenario, space, best))
+
+
+def _with_stated(sizes: Mapping[str, FloatArray], scenario: Scenario) -> dict[str, FloatArray]:
+    """Sizes with those of the stated plan, which a search of powers of two may lack: the best is never slower."""
+    values = evaluate(scenario.program).values
+    stated = {key: float(values[f"{PLAN}.{key}"]) for key in sizes}
+    if np.logical_and.reduce([array == stated[key] for key, array in sizes.items()]).any():
+        return dict(sizes)
+    return {key: np.append(array, stated[key]) for key, array in sizes.items()}
 
 
 def _binds(scenario: Scenario, space: PlanSpace, best: Columns) -> str:

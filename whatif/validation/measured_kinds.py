@@ -22,8 +22,8 @@ def summaries(masks: Masks, errors: FloatArray, rows: str) -> str:
 
 
 def beyond(masks: Masks, errors: FloatArray, bounds: Mapping[str, float]) -> dict[str, str]:
-    """Note of the kinds whose mean error is beyond its bound; empty if none is."""
+    """Note of the kinds whose mean error is beyond its bound or unknown; empty if none is."""
     means = {kind: np.abs(errors[mask]).mean() for kind, mask in masks.items()}
     words = [f"{kind}: mean error {mean:.1%}, bound {bounds[kind]:.0%}" for kind, mean in means.items()
-             if mean > bounds[kind]]  # fmt: skip
+             if not mean <= bounds[kind]]  # fmt: skip
     return {"beyond": "; ".join(words)} if words else {}

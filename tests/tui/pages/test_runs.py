@@ -63,6 +63,8 @@ def test_a_term_goes_out_and_in_again_and_the_others_stay(formula):
 def test_formulas_stay_short_and_always_are_some():
     assert without_term("y ~ a + I(a ** 2)", "I(a**2)") == "y ~ a"
     assert with_term("y ~ a*b - a:b", "b:a") == "y ~ a*b"
+    assert with_term(without_term("y ~ a*b + c", "c"), "c") == "y ~ a*b + c"
+    assert with_term("y ~ a*b - 1", "1") == "y ~ a*b"
     assert without_term("y ~ a", "a") == "y ~ 1"
     assert with_term("y ~ 1", "a") == "y ~ a"
     assert without_term("y ~ 1", "Intercept") == "y ~ 0"

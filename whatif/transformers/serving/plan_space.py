@@ -1,4 +1,4 @@
-"""Plans of serving: all sizes that divide, with requests in flight from one to the stated limit."""
+"""Plans of serving: all sizes that divide, with powers of two of requests in flight, and the stated limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def candidates(scenario: Scenario, keep: Sequence[str]) -> dict[str, FloatArray]
     )  # fmt: skip
     application = cast("ServingApplication", scenario.program.loaded.scenario.application)
     stated = {key: int(values[f"{PLAN}.{key}"]) for key in SIZES if key in keep}
-    batches = allowed(stated, "largest_batch", powers(int(values[f"{PLAN}.largest_batch"])))
+    most = int(values[f"{PLAN}.largest_batch"])
+    batches = allowed(stated, "largest_batch", sorted({*powers(most), most}))
     rows = []
     for tensor in allowed(stated, "tensor_size", (item for item in divisors(ranks) if heads % item == 0)):
         for stages in allowed(stated, "pipeline_size", (item for item in divisors(ranks // tensor) if item <= layers)):

@@ -85,13 +85,15 @@ class Communication:
     def _replicated(self, kind: str, group: str) -> str:
         """Time of the collectives of one kind of parameters in a step.
 
-        Replicas reduce gradients and gather weights once. Gradients that they spread are reduced in every micro batch;
-        with full sharding weights are gathered twice in each, and gradients are in bf16.
+        Replicas reduce gradients and gather weights once; without sharding they gather the reduced gradients instead
+        (an allreduce). Gradients that they spread are reduced in every micro batch; with full sharding weights are
+        gathered twice in each, and gradients are in bf16.
         """
         sharding = self.parts.plan.sharding
         full, every = sharding == "full", self.parts.micro_batches
-        weight = self._buffer(kind, group, "weight", BF16)
-        gradient = self._buffer(kind, group, "gradient", BF16 if full else f"{PLAN}.gradient_size")
+        element = BF16 if full else f"{PLAN}.gradient_size"
+        weight = self._buffer(kind, group, "weight", element if sharding == "none" else BF16)
+        gradient = self._buffer(kind, group, "gradient", element)
         twice = self.parts.add("training.gather_count", layers.product_count, first_count=every,
                                second_count=number(2.0)) if full else ONCE  # fmt: skip
         counts = {weight: twice, gradient: every if sharding in ("gradients", "full") else ONCE}

@@ -182,6 +182,10 @@ class Parts(ModelParts):
         parts = self._product("training.stage_parts", plan["pipeline"], f"{PLAN}.virtual_count")
         require("training.stages fit", f"more parts of stages than layers ({MODEL}.layer_count)", fits,
                 {"needed_count": parts, "available_count": f"{MODEL}.layer_count"})  # fmt: skip
+        require("training.parts interleave",
+                f"{plan['pipeline']} does not divide the micro batches, as interleaved parts need", steps.interleaves,
+                {"micro_batch_count": self.micro_batches, "pipeline_size": plan["pipeline"],
+                 "virtual_count": f"{PLAN}.virtual_count"})  # fmt: skip
         if not self.has_experts:
             require("training.expert ranks agree", f"a model without experts needs {plan['expert']} = 1", agrees,
                     {"first_count": plan["expert"], "second_count": ONCE})  # fmt: skip

@@ -41,8 +41,9 @@ def candidates(scenario: Scenario, keep: Sequence[str]) -> dict[str, FloatArray]
     ranks, batch, heads, layers, experts = number.values()
     experts = experts if cast("TrainingApplication", model).transformer.blocks == "experts" else 1
     stated = {key: int(values[f"{PLAN}.{key}"]) for key in SIZES if key in keep}
+    contexts = sorted({*powers(_MOST_CONTEXT), int(values[f"{PLAN}.context_size"])})
     blocks = []
-    for layout in _layouts(ranks, heads, layers, stated):
+    for layout in _layouts(ranks, heads, layers, contexts, stated):
         rest = _rest(ranks, layout, batch, layers, experts, stated)
         grid = np.meshgrid(*([size] for size in layout), *rest, indexing="ij")
         blocks.append(np.stack(grid, axis=-1).reshape(-1, len(SIZES)))
@@ -50,10 +51,12 @@ def candidates(scenario: Scenario, keep: Sequence[str]) -> dict[str, FloatArray]
     return {key: table[:, at].astype(np.float64) for at, key in enumerate(SIZES)}
 
 
-def _layouts(ranks: int, heads: int, layers: int, stated: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+def _layouts(
+    ranks: int, heads: int, layers: int, contexts: Sequence[int], stated: Mapping[str, int]
+) -> Iterator[tuple[int, int, int]]:
     """Tensor, context and pipeline ranks."""
     for tensor in allowed(stated, "tensor_size", divisors(heads)):
-        for context in allowed(stated, "context_size", powers(_MOST_CONTEXT)):
+        for context in allowed(stated, "context_size", contexts):
             if ranks % (tensor * context) == 0:
                 stages = (item for item in divisors(ranks // (tensor * context)) if item <= layers)
                 yield from ((tensor, context, item) for item in allowed(stated, "pipeline_size", stages))
@@ -66,7 +69,7 @@ def _rest(
     replicas, stages = ranks // int(np.prod(layout)), layout[2]
     most = min(_MOST_PARTS, layers // stages) if stages > 1 else 1
     each = batch // replicas if batch % replicas == 0 else 0
-    micro = [item for item in powers(_MOST_MICRO) if each and each % item == 0]
+    micro = [item for item in divisors(each) if item <= _MOST_MICRO]
     shares = [item for item in divisors(experts) if (ranks // stages) % item == 0]
     return (
         allowed(stated, "virtual_count", range(1, most + 1)),
