@@ -136,8 +136,9 @@ def test_no_sixels_are_written_over_a_toast_and_they_return_when_it_goes(written
 
     async def check(driver):
         await driver.until(lambda: driver.plot.crisp)
-        driver.app.notify("x\n" * 20, timeout=1000)
-        await driver.until(lambda: bool(driver.app.screen.query("Toast")))
+        for number in range(6):
+            driver.app.notify(f"{number}\nx\nx", timeout=1000)
+        await driver.until(lambda: len(driver.app.screen.query("Toast")) == 6)
         await driver.pilot.pause()
         written.clear()
         driver.plot.refresh()

@@ -211,7 +211,7 @@ def test_up_and_down_move_the_crosshair_of_a_heat_map_alone():
         view.focus()
         await pilot.press("up")
         assert view.cross == (1, 3)
-        assert "across 1 up 3 time 13 s" in header(view)
+        assert "time 13 s across 1 up 3" in header(view)
         await pilot.press("j", "shift+down", "shift+right")
         assert view.cross == (2, 0)
         assert app.noted == []
