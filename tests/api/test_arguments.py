@@ -123,3 +123,14 @@ def test_a_name_is_given_once():
 
 def test_a_sampling_without_a_number_has_the_default_one():
     assert whatif.run("minife", spreads={"assumed": "20%"}).bands.sampling == Sampling(spreads={"assumed": 0.2})
+
+
+def test_a_relative_override_refers_to_an_earlier_one():
+    path = "platform.node.gpu_count"
+    four = whatif.load("jacobi2d", overrides={path: 4})
+    for text, expected in (("x2", 8), ("+50 %", 6), (2, 2)):
+        changed = whatif.load(four, overrides={path: text, "application.rank_count": 12})
+        assert changed.program.parameters[path].value == expected
+    assert whatif.load(whatif.load(four, overrides={path: "x2"}), overrides={path: "x2"}).overrides == {path: "16"}
+    # Without an earlier one it refers to the machine, whichever that is.
+    assert whatif.load("jacobi2d", platform="frontier", overrides={path: "x2"}).program.parameters[path].value == 16

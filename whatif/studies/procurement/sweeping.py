@@ -153,14 +153,20 @@ def _of_scenario(study: StudyFile, keys: list[str]) -> Parameter | None:
     return program.parameters[path]
 
 
-def absolute_values(source: str | Path | Document, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides of a study without reference to present values, such as `x0.9`; those of options keep it."""
+def absolute_values(
+    source: str | Path | Document, overrides: Mapping[str, Any], before: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Overrides of a study without reference to present values, such as `x0.9`; those of options keep it.
+
+    Present values are those with the overrides `before`, which the result includes.
+    """
+    known = dict(before or {})
     relative = {path: text for path, text in overrides.items() if is_relative(text) and not path.startswith("options.")}
     if not relative:
-        return dict(overrides)
-    base = open_study(source, {path: text for path, text in overrides.items() if path not in relative})
-    known = {path: parameter_of(base, path) for path in relative}
-    return {
-        path: absolute(parameter, text) if (parameter := known.get(path)) is not None else text
+        return {**known, **overrides}
+    base = open_study(source, {**known, **{path: text for path, text in overrides.items() if path not in relative}})
+    present = {path: parameter_of(base, path) for path in relative}
+    return known | {
+        path: absolute(parameter, text) if (parameter := present.get(path)) is not None else text
         for path, text in overrides.items()
     }
