@@ -17,7 +17,7 @@ from whatif.core.evaluate import Evaluation, Texts, evaluate
 from whatif.core.fit_range import Points, extrapolations
 from whatif.core.scenario import Scenario, structural_places, worst_grades
 from whatif.core.sweep import PLATFORM_PARAMETER, is_machine
-from whatif.core.term import Program
+from whatif.core.term import Program, common_dimension
 from whatif.core.uncertainty import Bands, Sampling, bands_of, joined_bands
 from whatif.errors import InvalidFileError, UsageError
 from whatif.extras import install_command
@@ -320,13 +320,11 @@ def _in_order(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
 def _dimensions(programs: Sequence[Program]) -> dict[str, Dimension]:
     """Units of all results of some programs. Raise `UsageError` for costs in several currencies, which cannot share a
     column."""
-    found: dict[str, Dimension] = {}
+    found: dict[str, list[Dimension]] = {}
     for program in programs:
         for name, term in program.results.items():
-            here = program.terms[term].dimension
-            if found.setdefault(name, here) != here:
-                raise UsageError(f"`{name}` is in {found[name]} on some of these machines and in {here} on others")
-    return found
+            found.setdefault(name, []).append(program.terms[term].dimension)
+    return {name: common_dimension(name, units) for name, units in found.items()}
 
 
 def unfit(scenario: Scenario, problem: InvalidFileError, structural: Mapping[str, str]) -> str:

@@ -264,13 +264,16 @@ def joined_bands(
     """Bands of joined parts of a grid, of all names; NaN where a part has no such result."""
     nowhere = dict.fromkeys(names, np.full(grid.shape, np.nan))
     low, median, high = (
-        nowhere
-        | grid.join((at, part, {name: its[end] for name, its in bands.values.items()}) for at, part, bands in parts)
-        for end in range(3)
+        nowhere | grid.join((at, part, _ends(known, end)) for at, part, known in parts) for end in range(3)
     )
     feasible = [float(np.isfinite(part.spread(bands.values["total_time"][1])).sum()) for _, part, bands in parts]
     answered = np.average([its.answered for _, _, its in parts], weights=feasible) if any(feasible) else 1.0
     return Bands(sampling, {name: (low[name], median[name], high[name]) for name in nowhere}, float(answered))
+
+
+def _ends(bands: Bands, at: int) -> dict[str, FloatArray]:
+    """One of the quantiles of every result."""
+    return {name: quantiles[at] for name, quantiles in bands.values.items()}
 
 
 def _quantiles(array: FloatArray, sampling: Sampling, axis: Axis | None) -> Quantiles:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
-from whatif.core.term import Program
+from whatif.core.term import Program, common_dimension
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import PlotDescription
@@ -118,12 +118,13 @@ def break_even(
     """All crossings over the range of the first parameter, for each value of the second parameter if there is one.
 
     Parameters of the platform vary on the first platform only, unless both scenarios are on the same one; those of the
-    application vary in both. Raise `UsageError` for more than two parameters, for choices, and for a parameter that
-    the results do not depend on.
+    application vary in both. Raise `UsageError` for more than two parameters, for choices, for a parameter that the
+    results do not depend on, and for costs in two currencies.
     """
     if not 1 <= len(varied) <= 2 or any(item.choices for item in varied):
         raise UsageError("a break-even is sought over one parameter that is a number, or over two")
     first, second = one.program, other.program
+    dimension = common_dimension(result, (quantity_named(result, program)[1] for program in (first, second)))
     span = span_of(first, varied[0])
     along = span_of(first, varied[1]) if len(varied) == 2 else None
     pair = _Pair((first, second), span, along, result, same_platform, progress)
@@ -132,7 +133,6 @@ def break_even(
     seconds = np.array([np.nan]) if along is None else along.grid(_CURVE_POINTS)
     places, others = np.meshgrid(grid, seconds)
     results = [array.reshape(places.shape) for array in pair(places.ravel(), others.ravel())]
-    dimension = quantity_named(result, first)[1]
     found = BreakEven(names, result, dimension, span, along, seconds, grid, results[0], results[1], ())
     return replace(found, crossings=_crossings(found, pair))
 
