@@ -20,7 +20,7 @@ from whatif.studies.search_result import SearchResult
 from whatif.studies.search_space import Combination, Varied, is_simulated, parse_varied, quantity_named
 from whatif.studies.threshold import SeekResult, Target, parse_target, seek
 
-Vary = str | Sequence[str] | Mapping[str, str | Sequence[str | float]]
+Vary = str | Sequence[str] | Mapping[str, str | float | Sequence[str | float]]
 """Parameters to vary: texts as `--vary` takes them, or ranges and lists by path; an empty one is the default range."""
 Report = Callable[[str], None]
 
@@ -151,7 +151,8 @@ def _texts(vary: Vary) -> Iterator[str]:
         yield from [vary] if isinstance(vary, str) else vary
         return
     for path, values in vary.items():
-        spec = values if isinstance(values, str) else ", ".join(map(str, values))
+        words = values if isinstance(values, Iterable) else [values]
+        spec = values if isinstance(values, str) else ", ".join(map(str, words))
         yield f"{path}={spec}" if spec else path
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.core.sweep import SweepText, numeric_points
+from whatif.core.sweep import SweepText, numeric_points, swept_values
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine
@@ -108,7 +108,7 @@ def study_sweep(
     base = open_study(source, overrides)
     parameter = parameter_of(base, path)
     if parameter is None or parameter.structural:
-        words = [part.strip() for part in text.split(",")] if isinstance(text, str) else [str(item) for item in text]
+        words = list(map(str, swept_values(text)))
         values: Any = tuple(words)
         texts, dimension = words, None
     else:
