@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import whatif
@@ -18,6 +19,7 @@ MESSAGES = DATA / "importers" / "network" / "fugaku" / "riken_imb_pingpong.csv"
 HEADINGS = "message_size=size (bytes),time=time (seconds)"
 HPL = DATA / "hpl" / "HPL.dat.4x4"
 MODEL = "total_time ~ processes"
+RANKS = "application.rank_count"
 COUNTS = "platform.node.gpu_count=1, 2"
 
 
@@ -123,3 +125,50 @@ def test_a_name_is_given_once():
 
 def test_a_sampling_without_a_number_has_the_default_one():
     assert whatif.run("minife", spreads={"assumed": "20%"}).bands.sampling == Sampling(spreads={"assumed": 0.2})
+
+
+def test_a_relative_override_refers_to_an_earlier_one():
+    path = "platform.node.gpu_count"
+    four = whatif.load("jacobi2d", overrides={path: 4})
+    for text, expected in (("x2", 8), ("+50 %", 6), (2, 2)):
+        changed = whatif.load(four, overrides={path: text, "application.rank_count": 12})
+        assert changed.program.parameters[path].value == expected
+    assert whatif.load(whatif.load(four, overrides={path: "x2"}), overrides={path: "x2"}).overrides == {path: "16"}
+    # Without an earlier one it refers to the machine, whichever that is.
+    assert whatif.load("jacobi2d", platform="frontier", overrides={path: "x2"}).program.parameters[path].value == 16
+
+
+@pytest.mark.parametrize(
+    ("values", "count"),
+    [
+        ([np.int64(8), np.int64(16)], 2),
+        (np.array([8, 16]), 2),
+        (np.array(["8", "16"]), 2),
+        (8, 1),
+        (np.float64(8), 1),
+    ],
+)
+def test_swept_values_may_be_those_of_numpy_or_a_single_number(values, count):
+    swept = whatif.sweep("jacobi2d", {RANKS: values})
+    assert swept.grid.coordinate(RANKS).tolist() == [8.0, 16.0][:count]
+
+
+def test_swept_choices_may_be_an_array():
+    swept = whatif.sweep("jacobi2d", {"platform": np.array(["summit", "lassen"])})
+    expected = whatif.sweep("jacobi2d", "platform=summit, lassen")
+    np.testing.assert_array_equal(swept["iteration_time"], expected["iteration_time"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: whatif.sweep("jacobi2d", {RANKS: [[6], [12]]}), "`\\[6\\]` is not a quantity"),
+        (lambda: whatif.sweep("jacobi2d", {RANKS: np.array([True])}), "`True` is not a quantity"),
+        (lambda: whatif.seek("jacobi2d", {RANKS: 8}, minimise="iteration_time"), "expected PATH, or PATH=LOW .. HIGH"),
+        (lambda: whatif.sweep("jacobi2d", {RANKS: [6, 12]}).plot(y="total_cost"), "does not state platform.price.node"),
+        (lambda: whatif.sweep("jacobi2d", {RANKS: [6, 12]}).answers("speed"), "no such result"),
+    ],
+)
+def test_values_and_results_that_a_sweep_cannot_have_are_refused(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()

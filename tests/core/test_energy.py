@@ -188,7 +188,7 @@ def test_machines_in_one_sweep_may_lack_energy_but_not_differ_in_currency(withou
     assert result.table().columns["total_energy"].unit == "J"
     energy = "= 0 * platform.price.machine_price / 1 J"
     inputs = inputs.changed({"platform.price.lifetime": "5 year", "platform.price.energy_price": energy})
-    with pytest.raises(UsageError, match="`total_cost` is in USD on some of these machines and in EUR on others"):
+    with pytest.raises(UsageError, match="`total_cost` is in EUR and USD: nothing here converts them"):
         run_whole(inputs, grid_of([parse_option("platform=frontier, jupiter", inputs.program, 10)], 10))
 
 

@@ -267,3 +267,22 @@ def test_workers_draw_the_same_samples(tmp_path):
     for name in ("total_time", "total_time.p95"):
         drawn = [value for part in parts for value in part.columns[name].values.tolist()]
         assert drawn == alone.columns[name].values.tolist()
+
+
+def test_a_data_set_that_is_continued_has_all_remarks_of_its_parts(tmp_path):
+    """Columns outside of their bands on one machine, and what an infeasible point alone in its part lacks."""
+    scenario = Scenario.open("jacobi2d", overrides={"application.rank_count": "16"})
+    grid = grid_of([parse_option("platform=summit, aws_p4d", scenario.program, 10)], 10)
+    for number, asked in enumerate(
+        [
+            EvaluationRequest(scenario, grid, Sampling(16, spreads={"assumed": 0.2})),
+            EvaluationRequest(*inputs("--sweep", "application.rank_count=6, 6000000")),
+        ]
+    ):
+        first = DataSet(tmp_path / str(number), asked, 1)
+        with opened("threads", 1) as place:
+            list(first.fill(place))
+        assert DataSet(tmp_path / str(number), asked, 1).known == first.known
+        assert len(first.known) == 2
+        remarks = [its.outside if number == 0 else its.shortage for its in first.known.values()]
+        assert any(remarks)

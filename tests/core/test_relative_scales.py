@@ -20,8 +20,13 @@ def drawn(scenario, relation, *axes):
 
 
 def test_strong_efficiency_counts_ranks_and_weak_efficiency_does_not():
-    for scenario, ranks in (("jacobi2d_strong", np.array([6, 12, 48])), ("minife", np.ones(3))):
-        swept, _, plot = drawn(scenario, "efficiency", f"{RANKS}=6, 12, 48")
+    for scenario, ranks in (
+        ("jacobi2d_strong", np.array([6, 12, 48])),
+        ("minife", np.ones(3)),
+        ("llama_training", np.array([64, 128, 512])),
+    ):
+        counts = (64, 128, 512) if scenario == "llama_training" else (6, 12, 48)
+        swept, _, plot = drawn(scenario, "efficiency", f"{RANKS}={', '.join(map(str, counts))}")
         times = swept["iteration_time"]
         np.testing.assert_allclose(plot.lines[0].y, times[0] * ranks[0] / (times * ranks), rtol=1e-12, atol=0)
         assert len(plot.lines) == 1

@@ -15,6 +15,7 @@ from tests.one_phase import one_phase
 from tests.page_harness import on_page
 from whatif.axes import Axis, Grid
 from whatif.core.result import run, run_whole
+from whatif.core.result_summary import Counted
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling, bands_of, correlations, sample_axis, values_at
 from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
@@ -155,6 +156,44 @@ def test_samples_without_a_result_are_counted_separately():
     # Summit has 4,608 nodes of 6 GPUs.
     assert_allclose(bands.answered, (27648 - 27000) / 1301, rtol=0.01, atol=0)
     assert np.isfinite(bands.values["iteration_time"]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "platforms"),
+    [
+        ("llama_serving", {}, ("dgx_h100", "summit", "dgx_b200")),
+        ("jacobi2d", {"application.rank_count": 16}, ("summit", "aws_p4d")),
+    ],
+)
+def test_parts_of_a_sweep_over_machines_have_the_columns_of_the_whole(name, overrides, platforms):
+    """Summit cannot run the first scenario, and has no price."""
+    opened = Scenario.open(name, overrides=overrides)
+    axis, sampling = Axis("platform", {"platform": np.array(platforms, dtype=object)}), Sampling(16)
+    whole = run_whole(opened, Grid((axis,)), sampling)
+    parts = list(run(opened, Grid((axis,)), 16, sampling))
+    assert len(parts) == len(platforms)
+    columns = whole.table().columns
+    for at, part in enumerate(parts):
+        assert list(part.table().columns) == list(columns)
+        rows = (part.table().columns["total_time.p50"].values, columns["total_time.p50"].values[at : at + 1])
+        np.testing.assert_array_equal(*rows)
+    assert whole.bands.answered == 1.0
+    assert not any("of the samples" in note for note in whole.notes)
+
+
+def test_samples_of_infeasible_points_are_not_lost_ones():
+    inputs = scenario("a", a="1 +- 0.1")
+    ranks = Axis("ranks", {"application.rank_count": np.array([12.0, 1e9])})
+    whole = run_whole(inputs, Grid((ranks,)), Sampling(64))
+    assert whole.bands.answered == 1.0
+    assert bands_of(inputs.program, Grid((ranks.slice(slice(1, 2)),)), Sampling(64)).answered == 1.0
+    drawn = inputs.changed({"application.rank_count": "uniform(27001, 28000)"})
+    nodes = Axis("nodes", {"platform.node_count": np.array([1.0, 4608.0])})
+    parts = Counted(run(drawn, Grid((nodes,)), 256, Sampling(256)))
+    assert len(list(parts)) == 2
+    lost = "warning: 35.2% of the samples have no answer and do not count"
+    assert lost in run_whole(drawn, Grid(), Sampling(256)).notes
+    assert lost in parts.tally.notes(Grid((nodes,)))
 
 
 FITS = """

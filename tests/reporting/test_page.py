@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import whatif
 from tests.one_phase import one_phase
 from tests.paths import ROOT
 from tests.scenarios_at_hand import FEW
@@ -140,6 +141,15 @@ def test_the_command_at_its_end_makes_the_same_page_again(asked, whatif_main, mo
     assert words == ["whatif", "report", *ASKED, "-o", str(asked)]
     written(whatif_main, *ASKED)
     assert Path("r.html").read_text() == text.replace(str(asked), "r.html")
+
+
+@pytest.mark.parametrize("ranks", [[6, 12], np.array([6, 12]), "6, 12"])
+def test_the_command_of_a_page_of_the_library_can_be_run(tmp_path, whatif_main, ranks):
+    whatif.report("minife", tmp_path / "r.html", {"application.rank_count": ranks})
+    text = (tmp_path / "r.html").read_text()
+    (line,) = re.findall(r"<pre><code>(.*)</code></pre>", text)
+    sweep = shlex.split(html.unescape(line))[4]
+    assert whatif_main("run", "minife", "--sweep", sweep)[0] == 0
 
 
 def test_the_numbers_are_those_of_the_other_verbs(asked, whatif_main):

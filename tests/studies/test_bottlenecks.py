@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
-from whatif.errors import InfeasiblePointError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.studies.bottlenecks import ladder
 from whatif.studies.elasticity import elasticities
 
@@ -52,6 +52,11 @@ def test_the_first_rung_of_a_kernel_that_waits_for_memory_is_memory():
     found = ladder(Scenario.open("minife").program, "terms.waxpby")
     assert found.rungs[0].part == "platform.node.gpu.dram_bandwidth"
     assert not any(rung.part.startswith("platform.network") for rung in found.rungs)
+
+
+def test_a_rate_has_no_bottlenecks():
+    with pytest.raises(UsageError, match="`token_rate` is a rate: --show ladder needs a result to lower"):
+        ladder(Scenario.open("llama_serving").program, "token_rate")
 
 
 def test_an_infeasible_point_has_no_bottlenecks():

@@ -52,6 +52,16 @@ def test_every_crossing_is_found_with_who_leads_on_its_sides(first, second, span
         assert one.at[X] == pytest.approx(2.0) or one.first == pytest.approx(one.second, rel=1e-9)
 
 
+def test_a_change_across_values_without_a_result_is_found_beyond_them():
+    scenario = Scenario.open("llama_training")
+    path = "application.rank_count"
+    other = scenario.changed({"application.plan.virtual_count": 10})
+    found = break_even(scenario, other, ("as is", "10"), [parse_varied(f"{path}=64 .. 512", scenario.program)])
+    assert [(one.at[path], one.less_below, one.less_above) for one in found.crossings] == [(256.0, "as is", "10")]
+    assert found.crossings[0].second < found.crossings[0].first
+    assert found.obstacle() == ""
+
+
 def test_with_a_second_parameter_it_is_a_curve():
     found, places = crossings("12 / x + y", "x + 2 * y", X, f"{Y}=1, 2, 4, 30000", y=1.0)
     # 12 / x - x = y.

@@ -8,6 +8,7 @@ import pickle
 import pytest
 from numpy.testing import assert_allclose
 
+import whatif
 from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
 from whatif.core.result import run_whole
@@ -268,3 +269,9 @@ def _power(dimension, base):
     """The power of a base in a dimension."""
     index = base.powers.index(1)
     return dimension.powers[index] if index < len(dimension.powers) else 0
+
+
+def test_the_number_of_parameters_with_an_effect_is_that_of_the_shorter_table():
+    few, everything = (whatif.sensitivity("jacobi2d", everything=both) for both in (False, True))
+    assert everything.summary() == few.summary()
+    assert f"depends on {len(few.table())} of {len(everything.table())} parameters" in few.summary()[0]

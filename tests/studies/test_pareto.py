@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import whatif
 from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
@@ -136,3 +138,18 @@ def test_a_front_reports_the_range_close_to_both_optima(whatif_main):
         in err
     )
     assert f"within 10 % of each best: parameters.power_limit {near.min():.4g} W to {near.max():.4g} W" in err
+
+
+def test_the_best_compromise_names_choices_and_leaves_out_parameters_without_a_value():
+    vary = {"platform": ["summit", "lassen"], RANKS: [6, 12, 24]}
+    found = replace(whatif.pareto_front("jacobi2d_strong", vary, ["iteration_time", RANKS]), within=9)
+    at = next(at for at, number in enumerate(found.values[RANKS]) if number == 12)
+    machines = dict.fromkeys(choices["platform"] for choices in found.choices)
+    best, near = found.summary()[-2:]
+    assert best.startswith(f"best compromise: platform {found.choices[at]['platform']}, {RANKS} 12, where")
+    assert near.endswith(f"of each best: platform {' or '.join(machines)}, {RANKS} 6 to 24")
+    some = np.where(found.values[RANKS] == 12, np.nan, found.values[RANKS])
+    best, near = replace(found, values={RANKS: some}).summary()[-2:]
+    assert best.startswith(f"best compromise: platform {found.choices[at]['platform']}, where")
+    assert near.endswith(f"{RANKS} 6 to 24")
+    assert any("platform summit" in text for text in replace(found, values={}).summary())

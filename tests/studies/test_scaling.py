@@ -17,6 +17,7 @@ from whatif.core.sweep import parse_option
 from whatif.models.decomposition import balanced_extents
 from whatif.schema.toml import parse_document
 from whatif.studies.isoefficiency import isoefficiency
+from whatif.studies.required_nodes import required_nodes
 from whatif.studies.scaling import Planner, answers
 
 RANKS = "application.rank_count"
@@ -221,6 +222,13 @@ def test_without_a_grid_only_weak_scaling_is_told_and_a_given_decomposition_give
     np.testing.assert_array_equal(given.whole, [96 * 16384, 16384])
     assert "`balanced` here" in given.remarks[0]
     assert np.isfinite(given.scaling("strong", [4]).time).all()
+
+
+def test_without_a_grid_the_memory_of_a_rank_stays_that_of_the_file():
+    scenario = Scenario.open("llama_training", overrides={"application.memory_size": "10 GB"})
+    assert Planner(scenario).modes() == ("strong",)
+    np.testing.assert_array_equal(Planner(scenario).scaling("strong", [8, 16]).memory, [1e10, 1e10])
+    assert required_nodes(scenario, "iteration_time <= 11 s") == 16
 
 
 def test_the_memory_of_a_node_of_sockets_is_shared_by_its_ranks():

@@ -51,7 +51,7 @@ def load(
     """Scenario of a file, on another platform and with overrides where they are given.
 
     `platform` is a name, the path of a file, or a `Platform`; `platform_dirs` are searched for platforms by name.
-    Overrides are added to those that a loaded scenario has.
+    Overrides are added to those that a loaded scenario has, whose values relative ones such as `x2` refer to.
 
     Raise `InvalidFileError` with every problem of the files, `UsageError` for an unknown name.
 
@@ -63,9 +63,9 @@ def load(
     opened = scenario if isinstance(scenario, Scenario) else Scenario.open(scenario)
     if folders:
         opened = replace(opened, folders=(*folders, *opened.folders), _programs={}, _original=[])
-    if overrides:
-        opened = opened.changed({**opened.overrides, **checked_overrides(overrides)}, opened.platform)
-    return opened if platform is None else opened.on(platform)
+    if platform is not None:
+        opened = opened.on(platform)
+    return opened.changed(opened.with_more(checked_overrides(overrides)), opened.platform) if overrides else opened
 
 
 def sampling_of(

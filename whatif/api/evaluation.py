@@ -171,7 +171,7 @@ def report(
         platform=platform,
         platform_dirs=platform_dirs,
         overrides=overrides or {},
-        axes=axes,
+        axes=grid.axes if axes else (),
         against=against,
     )
     return write_report(EvaluationRequest(opened, grid), Path(output), command, other)

@@ -126,8 +126,7 @@ def _point(baseline: Result, y: str, relation: Relation) -> float:
 
 
 def _efficiency(result: Result) -> Transform:
-    grid = result.program.loaded.scenario.application.grid
-    strong = grid is not None and grid.scaling == "strong"
+    strong = result.program.loaded.scenario.application.keeps_whole
 
     def transform(x: FloatArray, times: FloatArray, ranks: FloatArray, curve: FloatArray) -> FloatArray:
         known = np.flatnonzero(np.isfinite(curve))

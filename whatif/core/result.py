@@ -17,7 +17,7 @@ from whatif.core.evaluate import Evaluation, Texts, evaluate
 from whatif.core.fit_range import Points, extrapolations
 from whatif.core.scenario import Scenario, structural_places, worst_grades
 from whatif.core.sweep import PLATFORM_PARAMETER, is_machine
-from whatif.core.term import Program
+from whatif.core.term import Program, common_dimension
 from whatif.core.uncertainty import Bands, Sampling, bands_of, joined_bands
 from whatif.errors import InvalidFileError, UsageError
 from whatif.extras import install_command
@@ -278,10 +278,13 @@ def _run_structural(scenario: Scenario, grid: Grid, sampling: Sampling | None) -
     if not scenario.programs:
         assert failed is not None
         raise failed
-    return _joined(scenario, grid, parts, reason)
+    return _joined(scenario, grid, parts, reason, sampling)
 
 
-def _joined(scenario: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts) -> Result:
+def _joined(
+    scenario: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts,
+    sampling: Sampling | None,
+) -> Result:  # fmt: skip
     """Result of joined parts of a grid; NaN where a part has no such column."""
     known = scenario.programs
     nowhere = np.full(grid.shape, np.nan)
@@ -295,12 +298,14 @@ def _joined(scenario: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, .
         grades[where] = result.grades
         for text, beyond in result.extrapolated.items():
             extrapolated.setdefault(text, np.zeros(grid.shape, dtype=bool))[where] = beyond  # type: ignore[index]
-    bands = joined_bands(grid, [(where, result.grid, result.bands) for where, result in parts])
+    dimensions = _dimensions(known)
+    sampled = [(where, result.grid, result.bands) for where, result in parts if result.bands is not None]
+    bands = None if sampling is None else joined_bands(grid, sampled, sampling, dimensions)
     program = parts[0][1].program if parts else known[0]
     whole = worst_grades(known)
     others = {name: grade for name, grade in whole.items() if name}
     remarks = (grades, reason, extrapolated, bands, others, whole[""])
-    return Result(program, grid, columns, terms, _dimensions(known), *remarks)
+    return Result(program, grid, columns, terms, dimensions, *remarks)
 
 
 def _in_order(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -315,13 +320,11 @@ def _in_order(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
 def _dimensions(programs: Sequence[Program]) -> dict[str, Dimension]:
     """Units of all results of some programs. Raise `UsageError` for costs in several currencies, which cannot share a
     column."""
-    found: dict[str, Dimension] = {}
+    found: dict[str, list[Dimension]] = {}
     for program in programs:
         for name, term in program.results.items():
-            here = program.terms[term].dimension
-            if found.setdefault(name, here) != here:
-                raise UsageError(f"`{name}` is in {found[name]} on some of these machines and in {here} on others")
-    return found
+            found.setdefault(name, []).append(program.terms[term].dimension)
+    return {name: common_dimension(name, units) for name, units in found.items()}
 
 
 def unfit(scenario: Scenario, problem: InvalidFileError, structural: Mapping[str, str]) -> str:

@@ -29,7 +29,7 @@ class Tally:
     extrapolated: tuple[str, ...] = ()
     grades: tuple[str, ...] = ()
     unanswered: float = 0.0
-    """Samples without an answer, in points."""
+    """Samples without an answer, in feasible points."""
     outside: tuple[str, ...] = ()
     """Columns with values outside of their bands."""
     shortage: str = ""
@@ -46,7 +46,8 @@ class Tally:
     @classmethod
     def of(cls, result: Result) -> Tally:
         """Tally of one result."""
-        lost = 0.0 if result.bands is None else (1 - result.bands.answered) * result.grid.size
+        feasible = result.grid.size - result.infeasible
+        lost = 0.0 if result.bands is None else (1 - result.bands.answered) * feasible
         remarks = tuple(result.extrapolated), (result.grade,), lost, result.outside, result.shortage
         return cls(result.grid.size, result.infeasible, result.reasons, *remarks, _added_share(result))
 
@@ -59,7 +60,8 @@ class Tally:
                 f"warning: {reach}{self.added:.0%} of the iteration is time that calibration adds without a model"
             )
         if self.unanswered:
-            notes.append(f"warning: {self.unanswered / grid.size:.1%} of the samples have no answer and do not count")
+            share = self.unanswered / (self.points - self.infeasible)
+            notes.append(f"warning: {share:.1%} of the samples have no answer and do not count")
         if self.outside:
             notes.append(f"{', '.join(self.outside)}: outside of the bands: {UNCORRECTED}")
         if any(axis.structural for axis in grid.axes):

@@ -158,6 +158,14 @@ class Scenario:
         kept = {path: text for path, text in self.overrides.items() if path not in gone}
         return self.changed({**kept, **added}, self.platform)
 
+    def with_more(self, texts: Mapping[str, Any]) -> dict[str, Any]:
+        """Its overrides and others; one relative to an overridden value, such as `x2`, has the value that it gives."""
+        again = {path: text for path, text in texts.items() if path in self.overrides and is_relative(text)}
+        if not again:
+            return {**self.overrides, **texts}
+        others = {**self.overrides, **{path: text for path, text in texts.items() if path not in again}}
+        return {**others, **absolute_overrides(again, lambda _: self._loaded(others, self.platform))}
+
     def _drops(self, path: str) -> bool:
         """Whether only an override states the key that `none` removes."""
         key, others = tuple(path.split(".")), {name: text for name, text in self.overrides.items() if name != path}

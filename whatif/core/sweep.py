@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from whatif.axes import Axis, Grid
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, Problem, UsageError, did_you_mean
-from whatif.models.quantities import FloatArray
 from whatif.schema.explain_errors import known_keys
 from whatif.schema.fields import QuantityField
 from whatif.schema.parameters import Parameter
@@ -29,7 +28,7 @@ RANGE: Final = re.compile(
     r"(?P<start>.+?)\s*\.\.\s*(?P<stop>.+?)(?:\s+|\s*:\s*)(?P<kind>linear|log|step)(?:\s+|\s*:\s*)(?P<last>.+)"
 )
 _HINT = "write `1, 2, 4`, `START .. STOP linear N`, `START .. STOP log N` or `START .. STOP step SIZE`"
-SweepText = str | Sequence[str | int | float]
+SweepText = str | int | float | Sequence[str | int | float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def parse_axis(name: str, parameters: Mapping[str, SweepText], program: Program,
 
 
 def _written(text: SweepText) -> str:
-    return text if isinstance(text, str) else ", ".join(str(word) for word in text)
+    return text if isinstance(text, str) else ", ".join(map(str, swept_values(text)))
 
 
 def parse_option(text: str, program: Program, limit: int) -> Axis:
@@ -75,17 +74,21 @@ def parameter_points(path: str, text: SweepText, program: Program, limit: int) -
     """Values of one swept parameter, each checked by the parameter's own type."""
     parameter = swept_parameter(path, program)
     if parameter is None or parameter.structural:
-        return np.array([_choice(path, parameter, word) for word in _words(text)], dtype=object)
+        return np.array([_choice(path, parameter, word) for word in swept_values(text)], dtype=object)
     return numeric_points(path, text, parameter, limit)
 
 
-def _words(text: SweepText) -> list[Any]:
-    return [part.strip() for part in text.split(",")] if isinstance(text, str) else list(text)
+def swept_values(text: SweepText) -> list[Any]:
+    """Values of a text, a list or a single number, as plain Python values."""
+    if isinstance(text, str):
+        return [part.strip() for part in text.split(",")]
+    words = text if isinstance(text, Iterable) else [text]
+    return [word.item() if isinstance(word, np.generic) else word for word in words]
 
 
 def numeric_points(path: str, text: SweepText, parameter: Parameter, limit: int) -> NDArray[np.float64]:
     """Values of a numeric parameter: those of a list or a range. Raise `UsageError` for a value that is not allowed."""
-    words = _words(text)
+    words = swept_values(text)
     found = RANGE.fullmatch(text.strip()) if isinstance(text, str) else None
     try:
         if found is None and ".." in str(text):
@@ -220,8 +223,8 @@ def file_axes(program: Program, limit: int) -> list[Axis]:
     return axes
 
 
-Values = str | Sequence[str | int | float] | FloatArray
-"""Values of a swept parameter: the text of the command line, or values; an array is in base units."""
+Values = SweepText | NDArray[Any]
+"""Values of a swept parameter: the text of the command line, or values; an array of numbers is in base units."""
 AxisSpec = str | Mapping[str, Values]
 """One axis: `PATH=SPEC` as on the command line, or values by parameter, which move together."""
 
@@ -251,9 +254,11 @@ def _axis(axis: AxisSpec, program: Program, limit: int) -> Axis:
 
 
 def _texts(path: str, values: Values, program: Program) -> SweepText:
-    """Values as text or choices: an array gets the unit of its parameter."""
+    """Values as text or choices: an array of numbers gets the unit of its parameter."""
     if not isinstance(values, np.ndarray):
         return values
+    if values.dtype.kind not in "iuf":
+        return list(values.ravel().tolist())
     parameter = program.parameters.get(path)
     unit = "" if parameter is None or str(parameter.dimension) == "1" else f" {parameter.dimension}"
     return [f"{float(value)!r}{unit}" for value in values.ravel()]

@@ -91,11 +91,11 @@ def sweep_answers(
     """Answers of a sweep about a column; none for a single point.
 
     `drawn` are its curves, by default those of its picture. `most`: whether the greatest value is the best; by
-    default that of a rate is, and the least of anything else.
+    default that of a rate is, and the least of anything else. Raise `UsageError` for a column that the result lacks.
     """
     if not result.grid.axes:
         return Answers(())
-    dimension = result.dimensions[y]
+    dimension = result.dimensions[y] if y in result.dimensions else result.program.dimension_of(y)
     greatest = larger_is_better(dimension) if most is None else most
     plot = alone(result, y) if drawn is None else drawn
     if len(result.grid.axes) > 1:

@@ -215,3 +215,11 @@ class Program:
 def as_array(value: float | FloatArray) -> FloatArray:
     """Value as float64: in formulas Python's integers raise, and numpy's overflow silently."""
     return np.asarray(value, dtype=np.float64)
+
+
+def common_dimension(name: str, dimensions: Iterable[Dimension]) -> Dimension:
+    """Unit of a result in several programs. Raise `UsageError` for several units, such as those of two currencies."""
+    found = sorted(set(dimensions), key=str)
+    if len(found) > 1:
+        raise UsageError(f"`{name}` is in {' and '.join(map(str, found))}: nothing here converts them")
+    return found[0]

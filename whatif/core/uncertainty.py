@@ -255,20 +255,25 @@ def bands_of(program: Program, grid: Grid, sampling: Sampling) -> Bands:
         values[name] = _quantiles(array if axis is None else np.broadcast_to(array, shape), sampling, axis)
     answered = np.isfinite(np.broadcast_to(evaluation.column("total_time"), shape))
     wanted = answered.sum() if axis is None else answered.any(axis=-1).sum() * len(axis)
-    return Bands(sampling, values, float(answered.sum() / max(wanted, 1)))
+    return Bands(sampling, values, float(answered.sum() / wanted) if wanted else 1.0)
 
 
-def joined_bands(grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Grid, Bands | None]]) -> Bands | None:
-    """Bands of joined parts of a grid; None without any."""
-    known = [(where, part, bands) for where, part, bands in parts if bands is not None]
-    if not known:
-        return None
+def joined_bands(
+    grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Grid, Bands]], sampling: Sampling, names: Iterable[str]
+) -> Bands:
+    """Bands of joined parts of a grid, of all names; NaN where a part has no such result."""
+    nowhere = dict.fromkeys(names, np.full(grid.shape, np.nan))
     low, median, high = (
-        grid.join((where, part, {name: its[at] for name, its in bands.values.items()}) for where, part, bands in known)
-        for at in range(3)
+        nowhere | grid.join((at, part, _ends(known, end)) for at, part, known in parts) for end in range(3)
     )
-    answered = float(np.mean([bands.answered for _, _, bands in known]))
-    return Bands(known[0][2].sampling, {name: (low[name], median[name], high[name]) for name in low}, answered)
+    feasible = [float(np.isfinite(part.spread(bands.values["total_time"][1])).sum()) for _, part, bands in parts]
+    answered = np.average([its.answered for _, _, its in parts], weights=feasible) if any(feasible) else 1.0
+    return Bands(sampling, {name: (low[name], median[name], high[name]) for name in nowhere}, float(answered))
+
+
+def _ends(bands: Bands, at: int) -> dict[str, FloatArray]:
+    """One of the quantiles of every result."""
+    return {name: quantiles[at] for name, quantiles in bands.values.items()}
 
 
 def _quantiles(array: FloatArray, sampling: Sampling, axis: Axis | None) -> Quantiles:

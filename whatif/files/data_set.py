@@ -100,9 +100,12 @@ def _write(content: bytes, path: Path) -> None:
 
 def _line(found: Mapping[str, Any], name: str, number: int) -> tuple[int, int, Tally]:
     try:
-        reasons, extrapolated, grades = (tuple(map(str, found[key])) for key in ("reasons", "extrapolated", "grades"))
-        unanswered = float(found["unanswered"])
-        tally = Tally(int(found["points"]), int(found["infeasible"]), reasons, extrapolated, grades, unanswered)
+        reasons, extrapolated, grades, outside = (
+            tuple(map(str, found[key])) for key in ("reasons", "extrapolated", "grades", "outside")
+        )
+        unanswered, added = float(found["unanswered"]), float(found["added"])
+        sums = int(found["points"]), int(found["infeasible"])
+        tally = Tally(*sums, reasons, extrapolated, grades, unanswered, outside, str(found["shortage"]), added)
         return int(found["part"]), int(found["size"]), tally
     except (KeyError, TypeError, ValueError):
         raise refuse(name, "no part of a data set: was the file changed by hand?", number) from None

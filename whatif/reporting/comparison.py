@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from whatif.axes import Axis
 from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario, named_platform
-from whatif.core.sweep import AxisSpec
 from whatif.errors import UsageError, did_you_mean
 from whatif.files.scenario_edits import scenario_words
 from whatif.schema.load import open_document
@@ -47,18 +47,22 @@ def report_words(
     platform: object,
     platform_dirs: Sequence[str | Path],
     overrides: Mapping[str, Any],
-    axes: Sequence[AxisSpec],
+    axes: Sequence[Axis],
     against: object,
 ) -> str:
-    """Command line that writes the same report, from the arguments of `whatif.report`."""
+    """Command line that writes the same report, from the arguments of `whatif.report` and its axes."""
     words = ["whatif", "report", *(scenario_words(scenario) if isinstance(scenario, Scenario) else [str(scenario)])]
     words += ["--platform", _named(platform)] if platform is not None else []
-    sweeps = (axis if isinstance(axis, str) else "; ".join(f"{path}={axis[path]}" for path in axis) for axis in axes)
     sets = (f"{path}={value}" for path, value in overrides.items())
-    repeated = (("--platform-dir", map(str, platform_dirs)), ("--set", sets), ("--sweep", sweeps))
+    repeated = (("--platform-dir", map(str, platform_dirs)), ("--set", sets), ("--sweep", swept_words(axes)))
     words += [word for option, values in repeated for value in values for word in (option, value)]
     words += ["--against", _named(against)] if against is not None else []
     return shlex.join([*words, "-o", str(output)])
+
+
+def swept_words(axes: Sequence[Axis]) -> list[str]:
+    """Texts of axes as `--sweep` takes them."""
+    return ["; ".join(f"{path}={text}" for path, text in axis.texts.items()) for axis in axes]
 
 
 def _named(argument: object) -> str:

@@ -14,6 +14,7 @@ from whatif.core.sweep_figure import Y_COLUMN, headline
 from whatif.errors import UsageError
 from whatif.files.scenario_edits import scenario_words
 from whatif.plotting.picture_style import typographic
+from whatif.reporting.comparison import swept_words
 from whatif.reporting.contents import Findings, findings
 from whatif.reporting.provenance import files_of, values_of
 from whatif.reporting.sections import WHOLE_RUN, against, answer, phases, sensitivity, sweep
@@ -57,8 +58,7 @@ def write_report(request: EvaluationRequest, path: Path, command: str, other: Sc
 
 def report_command(request: EvaluationRequest, path: Path) -> str:
     """Command line that writes the same report."""
-    sweeps = ["; ".join(f"{parameter}={text}" for parameter, text in axis.texts.items()) for axis in request.grid.axes]
-    words = [word for sweep in sweeps for word in ("--sweep", sweep)]
+    words = [word for sweep in swept_words(request.grid.axes) for word in ("--sweep", sweep)]
     return shlex.join(["whatif", "report", *scenario_words(request.scenario), *words, "-o", str(path)])
 
 

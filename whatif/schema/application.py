@@ -363,3 +363,8 @@ class Application(StrictTable):
     device."""
     estimates: dict[Key, RegressionPhase] = {}
     """Regressions of quantities other than time, such as power or energy; each is a separate result."""
+
+    @property
+    def keeps_whole(self) -> bool:
+        """Whether the work of all ranks together stays the same for any number of them."""
+        return self.states_whole or (self.grid is not None and self.grid.scaling == "strong")

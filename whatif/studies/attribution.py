@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import Values, evaluate
 from whatif.core.result import NO_NUMBER
-from whatif.core.term import Program
+from whatif.core.term import Program, common_dimension
 from whatif.errors import InfeasiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
@@ -124,9 +124,10 @@ def attribute(
 
     `by_table`: parameters of one table, such as `platform.node.gpu`, change together. Exact if up to 14 changes have an
     effect; else the mean over 512 orders drawn with `seed`. All that is not a number in both scenarios is one change,
-    `structure`. Raise `UsageError` for an unknown result, `InfeasiblePointError` if a scenario, or one between the
-    two, has no result.
+    `structure`. Raise `UsageError` for an unknown result and for costs in two currencies, `InfeasiblePointError` if a
+    scenario, or one between the two, has no result.
     """
+    dimension = common_dimension(result, (program.dimension_of(result) for program in (first, second)))
     pairs, idle = _changed(first, second, result)
     groups = _tables(pairs) if by_table else [_group(a.path, [(a, b)]) for a, b in pairs]
     numbers = _Numbers(first, second, result, groups)
@@ -139,7 +140,7 @@ def attribute(
     idle += tuple(change.name for change in changes if change.contribution == 0 and change.name != STRUCTURE)
     kept = (change for change in changes if change.contribution != 0)
     ordered = tuple(sorted(kept, key=lambda c: -abs(c.contribution)))
-    return Attribution(result, before, after, ordered, idle, exact, first.dimension_of(result), seed)
+    return Attribution(result, before, after, ordered, idle, exact, dimension, seed)
 
 
 def _parts(

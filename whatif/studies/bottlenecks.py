@@ -12,10 +12,11 @@ from typing import Final
 
 import numpy as np
 
+from whatif.core.answer_words import larger_is_better
 from whatif.core.evaluate import Values, evaluate
 from whatif.core.result import NO_NUMBER
 from whatif.core.term import Program
-from whatif.errors import InfeasiblePointError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
@@ -80,10 +81,12 @@ class Bottlenecks(StudyResult):
 def ladder(program: Program, result: str = "iteration_time") -> Bottlenecks:
     """Bottlenecks of a result column or phase (`terms.NAME`), until one saves less than 0.1 % of it.
 
-    Rates become 10^12 times as high, times 0. Raise `UsageError` for an unknown result, `InfeasiblePointError` if it
-    has no value at present.
+    Rates become 10^12 times as high, times 0. Raise `UsageError` for an unknown result and for a rate, which is no sum
+    to take parts from, `InfeasiblePointError` if it has no value at present.
     """
     term = program.term_of(result)
+    if larger_is_better(program.dimension_of(result)):
+        raise UsageError(f"`{result}` is a rate: --show ladder needs a result to lower, such as a time or an energy")
     parts = ideal_parts(program, result)
     ideal: list[str] = []
     rungs: list[Bottleneck] = []

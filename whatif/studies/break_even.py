@@ -6,7 +6,7 @@ the bracket is narrowed. Two crossings between the same neighbours are missed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
-from whatif.core.term import Program
+from whatif.core.term import Program, common_dimension
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import PlotDescription
@@ -37,7 +37,8 @@ _EQUAL: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """Value of the parameter at which both results are equal; of whole numbers the first one beyond."""
+    """Value of the parameter at which both results are equal; of whole numbers, and beyond values without a result, the
+    first one with another leader."""
 
     at: Mapping[str, float]
     """Values of the parameter, and of the second one if there is one, in base units."""
@@ -117,12 +118,13 @@ def break_even(
     """All crossings over the range of the first parameter, for each value of the second parameter if there is one.
 
     Parameters of the platform vary on the first platform only, unless both scenarios are on the same one; those of the
-    application vary in both. Raise `UsageError` for more than two parameters, for choices, and for a parameter that
-    the results do not depend on.
+    application vary in both. Raise `UsageError` for more than two parameters, for choices, for a parameter that the
+    results do not depend on, and for costs in two currencies.
     """
     if not 1 <= len(varied) <= 2 or any(item.choices for item in varied):
         raise UsageError("a break-even is sought over one parameter that is a number, or over two")
     first, second = one.program, other.program
+    dimension = common_dimension(result, (quantity_named(result, program)[1] for program in (first, second)))
     span = span_of(first, varied[0])
     along = span_of(first, varied[1]) if len(varied) == 2 else None
     pair = _Pair((first, second), span, along, result, same_platform, progress)
@@ -131,7 +133,6 @@ def break_even(
     seconds = np.array([np.nan]) if along is None else along.grid(_CURVE_POINTS)
     places, others = np.meshgrid(grid, seconds)
     results = [array.reshape(places.shape) for array in pair(places.ravel(), others.ravel())]
-    dimension = quantity_named(result, first)[1]
     found = BreakEven(names, result, dimension, span, along, seconds, grid, results[0], results[1], ())
     return replace(found, crossings=_crossings(found, pair))
 
@@ -190,41 +191,58 @@ def _leader(sign: float, names: tuple[str, str]) -> str:
     return "both" if sign == 0 else names[0] if sign < 0 else names[1]
 
 
+@dataclass(frozen=True, slots=True)
+class _Bracket:
+    """Neighbouring points with both results, between which the smaller one changes."""
+
+    row: int
+    lower: int
+    upper: int
+    before: float
+    after: float
+    """Signs on both sides; beyond the upper point if the results are equal there."""
+
+
+def _brackets(signs: FloatArray) -> Iterator[_Bracket]:
+    """Brackets of all rows; points without a result are left out, so that a change across them counts."""
+    for row, every in enumerate(signs):
+        known = np.flatnonzero(np.isfinite(every))
+        its = every[known]
+        for at in np.flatnonzero(its[1:] != its[:-1]).tolist():
+            if its[at] == 0 and at > 0 and its[at - 1] != 0:
+                continue  # A single point at which they are equal is counted from its other side.
+            after = its[at + 2] if its[at + 1] == 0 and at + 2 < len(its) else its[at + 1]
+            yield _Bracket(row, int(known[at]), int(known[at + 1]), float(its[at]), float(after))
+
+
 def _crossings(found: BreakEven, pair: _Pair) -> tuple[Crossing, ...]:
-    signs = _signs(found.first, found.second)
-    rows, columns = np.nonzero(np.isfinite(signs[:, :-1]) & np.isfinite(signs[:, 1:]) & (signs[:, :-1] != signs[:, 1:]))
-    before = signs[rows, columns]
-    places = _narrowed(pair, found.seconds[rows], (found.grid[columns], found.grid[columns + 1]), before)
-    padded = np.pad(signs, ((0, 0), (1, 1)), constant_values=np.nan)
-    result = []
-    for row, column, place, sign in zip(rows, columns, places, before, strict=True):
-        previous, after, beyond = padded[row, column], signs[row, column + 1], padded[row, column + 3 :][:1]
-        if sign == 0 and np.isfinite(previous) and previous != 0:
-            continue  # A single point at which they are equal is counted from its other side.
-        if after == 0 and np.isfinite(beyond).all() and beyond.size:
-            after = beyond[0]
-        leaders = _leader(sign, found.names), _leader(after, found.names)
-        result.append(_crossing(found, pair, (float(place), float(found.seconds[row])), leaders))
-    return tuple(result)
+    brackets = list(_brackets(_signs(found.first, found.second)))
+    others = found.seconds[[its.row for its in brackets]]
+    ends = (found.grid[[its.lower for its in brackets]], found.grid[[its.upper for its in brackets]])
+    places = _narrowed(pair, others, ends, np.array([its.before for its in brackets]))
+    leaders = [(_leader(its.before, found.names), _leader(its.after, found.names)) for its in brackets]
+    points = zip(places.tolist(), others.tolist(), strict=True)
+    return tuple(_crossing(found, pair, point, sides) for point, sides in zip(points, leaders, strict=True))
 
 
 def _crossing(found: BreakEven, pair: _Pair, point: tuple[float, float], leaders: tuple[str, str]) -> Crossing:
     first, second = pair(np.array(point[:1]), np.array(point[1:]))
-    at = {found.span.path: float(point[0])}
+    at = {found.span.path: point[0]}
     if found.along is not None:
-        at[found.along.path] = float(point[1])
+        at[found.along.path] = point[1]
     return Crossing(at, float(first[0]), float(second[0]), *leaders)
 
 
 def _narrowed(pair: _Pair, others: FloatArray, between: tuple[FloatArray, FloatArray], sides: FloatArray) -> FloatArray:
-    """First places [bracket] at which the sign is no longer that of the lower side, to the precision of float64."""
+    """First places [bracket] with both results whose sign is not that of the lower side, to float64 precision."""
     lower, upper = between
     if pair.span.values is not None:
         return upper  # Listed values have nothing between them.
 
     def passed(places: FloatArray) -> NDArray[np.bool_]:
         first, second = pair(places.ravel(), np.repeat(others, places.shape[1]))
-        return np.asarray(_signs(first, second).reshape(places.shape) != sides[:, None])
+        signs = _signs(first, second).reshape(places.shape)
+        return np.asarray(np.isfinite(signs) & (signs != sides[:, None]))
 
     parts, rounds = (_SIMULATED_PARTS, _SIMULATED_ROUNDS) if pair.is_simulated else (_PARTS, _ROUNDS)
     rounding = np.round if pair.span.whole else None

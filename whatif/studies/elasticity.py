@@ -62,7 +62,7 @@ class Elasticities(StudyResult):
     @property
     def effective(self) -> tuple[Elasticity, ...]:
         """The rows of the table: parameters with an effect, or all."""
-        return tuple(item for item in self.items if self.everything or (item.elasticity and not item.reason))
+        return tuple(item for item in self.items if self.everything or _has_effect(item))
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
@@ -83,7 +83,12 @@ class Elasticities(StudyResult):
 
     def summary(self) -> tuple[str, ...]:
         """Number of parameters with an effect."""
-        return (f"{self.result}: depends on {len(self.effective)} of {len(self.items)} parameters",)
+        count = sum(_has_effect(item) for item in self.items)
+        return (f"{self.result}: depends on {count} of {len(self.items)} parameters",)
+
+
+def _has_effect(item: Elasticity) -> bool:
+    return bool(item.elasticity) and not item.reason
 
 
 @dataclass(frozen=True, slots=True)

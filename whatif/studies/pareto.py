@@ -114,23 +114,32 @@ def excesses(found: Front) -> FloatArray:
 def operating_range(found: Front, within: float) -> list[str]:
     """Best compromise of a front, and the range in which every objective is close to its best, as text."""
     excess = excesses(found)
-    if np.isnan(excess).any() or not found.values:
+    at, near = int(excess.argmin()), np.flatnonzero(excess <= within)
+    best = _in_words(found, np.array([at]))
+    if np.isnan(excess).any() or not best:
         return []
-
-    def shown(name: str, value: float) -> str:
-        return format_quantity(value, found.dimensions[name])
-
-    at = int(excess.argmin())
-    best = ", ".join(f"{name} {shown(name, values[at])}" for name, values in found.values.items())
     lines = [f"best compromise: {best}, where each result is within {100 * excess[at]:.3g} % of its best"]
-    near = excess <= within
-    if near.any():
-        ranges = ", ".join(
-            f"{name} {shown(name, values[near].min())} to {shown(name, values[near].max())}"
-            for name, values in found.values.items()
-        )
-        lines.append(f"operating range, within {100 * within:g} % of each best: {ranges}")
+    if near.size:
+        lines.append(f"operating range, within {100 * within:g} % of each best: {_in_words(found, near, ' to ')}")
     return lines
+
+
+def _in_words(found: Front, points: NDArray[np.intp], between: str = "") -> str:
+    """Choices and parameters of some points of a front, the parameters from least to greatest if `between` is given.
+
+    A parameter that none of them depends on is left out.
+    """
+    chosen: dict[str, dict[str, None]] = {}
+    for at in points.tolist():
+        for path, text in found.choices[at].items():
+            chosen.setdefault(path, {})[text] = None
+    words = [f"{path} {' or '.join(texts)}" for path, texts in chosen.items()]
+    for name, values in found.values.items():
+        known = values[points][np.isfinite(values[points])]
+        ends = (known.min(), known.max())[: 2 if between else 1] if known.size else ()
+        text = between.join(format_quantity(float(end), found.dimensions[name]) for end in ends)
+        words += [f"{name} {text}"] if text else []
+    return ", ".join(words)
 
 
 def non_dominated(costs: FloatArray) -> NDArray[np.bool_]:

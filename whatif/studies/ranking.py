@@ -19,6 +19,7 @@ from whatif.core.answer_words import gain
 from whatif.core.result import array_of, run_whole
 from whatif.core.result_summary import UNCORRECTED
 from whatif.core.scenario import Scenario
+from whatif.core.term import common_dimension
 from whatif.core.uncertainty import Sampling, result_samples, shared_keys
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
@@ -209,15 +210,13 @@ def ranking(
     """
     shares = _shares(scenarios, weights or {})
     answers, drawn = _answers(scenarios, platforms, result, sampling)
-    units = {its.dimension for answer in answers.values() for its in answer.values() if its.dimension} or {SECOND}
-    if len(units) > 1:
-        raise UsageError(f"`{result}` is in {' and '.join(sorted(map(str, units)))}: nothing here converts them")
+    units = [its.dimension for answer in answers.values() for its in answer.values() if its.dimension]
+    dimension = common_dimension(result, units or [SECOND])
     _known(measured or {}, scenarios, "measured result")
     if twice := sorted((measured or {}).keys() & (references or {}).keys()):
         raise UsageError(f"{', '.join(twice)}: a measured result on {platforms[0]} is the reference: state one of both")
     answers = _scaled(answers, measured or {}, platforms[0])
     reference = _references(scenarios, references or {}, platforms[0], answers[platforms[0]])
-    dimension = units.pop()
     standings = [_standing(name, answer, shares, reference, dimension) for name, answer in answers.items()]
     if sampling is not None and drawn:
         merits = {its.platform: _merits(its, shares, reference, dimension) for its in standings}

@@ -42,7 +42,8 @@ def required_nodes(scenario: Scenario, target: str, correction: float = 1.0) -> 
     def met(places: FloatArray) -> NDArray[np.bool_]:
         nodes = places.ravel()
         ranks = nodes * planner.ranks_per_node
-        memory = {MEMORY: planner.memory(ranks, planner.whole)} if planner.memory_size else {}
+        follows_grid = planner.memory_size and planner.grid is not None
+        memory = {MEMORY: planner.memory(ranks, planner.whole)} if follows_grid else {}
         swept = evaluate(program, {RANKS: ranks, **memory})
         numbers = swept.numbers(program.term_of(wanted.result))
         return wanted.met(numbers * factor).reshape(places.shape)

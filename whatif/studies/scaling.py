@@ -204,7 +204,7 @@ class Planner:
         ranks = counts * self.ranks_per_node
         parameters = {RANKS: ranks}
         memory = np.full(len(ranks), self.memory_size or np.nan)
-        if mode == "strong" and self.memory_size:
+        if mode == "strong" and self.memory_size and self.grid is not None:
             memory = parameters[MEMORY] = self.memory(ranks, self.whole)
         evaluation = evaluate(self.program(mode), parameters)
         time, total, communication = (column(evaluation, name, len(ranks)) for name in _COLUMNS)

@@ -47,8 +47,8 @@ def open_source(
     path = Path() if isinstance(source, Scenario) else Path(source)
     kind = "scenario" if isinstance(source, Scenario) else _kind(path)
     if isinstance(source, Scenario):
-        changed = source.changed({**source.overrides, **stated}, source.platform) if stated else source
-        return ScenarioSource(changed if platform is None else changed.on(platform), kind)
+        placed = source if platform is None else source.on(platform)
+        return ScenarioSource(placed.changed(placed.with_more(stated), placed.platform) if stated else placed, kind)
     if kind == "scenario":
         return ScenarioSource(Scenario.open(source, platform=platform, overrides=stated, folders=folders), kind)
     machine, searched = opened_platform(platform, folders)

@@ -14,7 +14,7 @@ from whatif.core.evaluate import Evaluation
 from whatif.core.result import unfit
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import RANGE, is_machine, parameter_points, swept_parameter
-from whatif.core.term import Program
+from whatif.core.term import Program, common_dimension
 from whatif.errors import InvalidFileError, UsageError, did_you_mean
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.models.quantities import FloatArray
@@ -183,11 +183,15 @@ def prepared(
 ) -> list[tuple[Combination, list[Span]]]:
     """All combinations of choices, each with the ranges of the parameters that the named results depend on.
 
-    Raise `UsageError` for a parameter without effect in all combinations, on a result or on what is feasible.
+    Raise `UsageError` for a parameter without effect in all combinations, on a result or on what is feasible, and for
+    costs in several currencies.
     """
     found = [
         (combination, _spans(combination.program, varied, names)) for combination in combinations(scenario, varied)
     ]
+    programs = [scenario.program, *(combination.program for combination, _ in found if combination.program)]
+    for name in names:
+        common_dimension(name, (quantity_named(name, program)[1] for program in programs))
     moved = {span.path for _, within in found for span in within}
     idle = next((item.path for item in varied if not item.choices and item.path not in moved), None)
     if idle is not None and any(combination.program for combination, _ in found):

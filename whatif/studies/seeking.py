@@ -20,7 +20,7 @@ from whatif.studies.search_result import SearchResult
 from whatif.studies.search_space import Combination, Varied, is_simulated, parse_varied, quantity_named
 from whatif.studies.threshold import SeekResult, Target, parse_target, seek
 
-Vary = str | Sequence[str] | Mapping[str, str | Sequence[str | float]]
+Vary = str | Sequence[str] | Mapping[str, str | float | Sequence[str | float]]
 """Parameters to vary: texts as `--vary` takes them, or ranges and lists by path; an empty one is the default range."""
 Report = Callable[[str], None]
 
@@ -102,7 +102,7 @@ def _opponent(scenario: Scenario, equal_to: str | Path | Platform) -> tuple[Scen
 
 
 def _with_value(scenario: Scenario, path: str, value: str) -> tuple[Scenario, tuple[str, str], bool]:
-    other = scenario.changed({**scenario.overrides, path: value}, scenario.platform)
+    other = scenario.changed(scenario.with_more({path: value}), scenario.platform)
     texts = [
         program.parameters[path].text() if path in program.parameters else "as it is"
         for program in (scenario.program, other.program)
@@ -151,7 +151,8 @@ def _texts(vary: Vary) -> Iterator[str]:
         yield from [vary] if isinstance(vary, str) else vary
         return
     for path, values in vary.items():
-        spec = values if isinstance(values, str) else ", ".join(map(str, values))
+        words = values if isinstance(values, Iterable) else [values]
+        spec = values if isinstance(values, str) else ", ".join(map(str, words))
         yield f"{path}={spec}" if spec else path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +11,7 @@ import numpy as np
 
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
-from whatif.core.result import Result, result_of
+from whatif.core.result import Result, array_of, result_of
 from whatif.core.term import Program
 from whatif.schema.parameters import Parameter
 from whatif.studies.study_result import StudyResult
@@ -28,7 +29,8 @@ class SideBySide(StudyResult):
 
     names: tuple[str, ...]
     results: Mapping[str, tuple[float, ...]]
-    """By result or phase (`terms.NAME`), in base units; NaN where a scenario has none or its point is infeasible."""
+    """By result or phase (`terms.NAME`), in base units; NaN where a scenario has none or its point is infeasible. Costs
+    in two currencies are two results, such as `total_cost in USD`."""
     dimensions: Mapping[str, Dimension]
     values: Mapping[str, tuple[Parameter | None, ...]]
     """By path; None if a scenario has no such parameter."""
@@ -94,18 +96,19 @@ def _rank(item: tuple[str, Sequence[Parameter | None]], reached: Collection[str]
 
 
 def _results(points: Sequence[Result]) -> tuple[dict[str, tuple[float, ...]], dict[str, Dimension]]:
-    """Results and phases that any scenario has, but those that are 0 everywhere."""
-    tables = [_named(point) for point in points]
-    dimensions = {name: unit for point in points for name, unit in point.dimensions.items()}
-    names = dict.fromkeys((ITERATION, *(name for table in tables for name in table)))
-    rows = {name: tuple(table.get(name, np.nan) for table in tables) for name in names}
-    kept = {name: row for name, row in rows.items() if any(number != 0 for number in row)}
-    return kept, {name: dimensions[name] for name in kept}
+    """Results and phases that any scenario has, but those that are 0 everywhere; each unit has its own row."""
+    known = dict.fromkeys((name, unit) for point in points for name, unit in point.dimensions.items())
+    ordered = sorted(known, key=lambda item: item[0] != ITERATION)
+    found = {item: tuple(_number_of(point, *item) for point in points) for item in ordered}
+    kept = {item: row for item, row in found.items() if any(number != 0 for number in row)}
+    count = Counter(name for name, _ in kept)
+    names = {(name, unit): name if count[name] == 1 else f"{name} in {unit}" for name, unit in kept}
+    return {names[item]: row for item, row in kept.items()}, {name: item[1] for item, name in names.items()}
 
 
-def _named(point: Result) -> dict[str, float]:
-    named = {**point.columns, **{f"terms.{name}": times for name, times in point.terms.items()}}
-    return {name: float(np.ravel(array)[0]) for name, array in named.items()}
+def _number_of(point: Result, name: str, unit: Dimension) -> float:
+    """Result of a scenario; NaN if it has none in this unit."""
+    return float(np.ravel(array_of(point, name))[0]) if point.dimensions.get(name) == unit else np.nan
 
 
 def _same(one: Parameter | None, other: Parameter | None) -> bool:

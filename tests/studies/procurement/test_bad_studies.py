@@ -36,7 +36,7 @@ def problem_of(path, **options):
         ('[bids.six]\nplatform = "summit"', 'capital = "1 MUSD"', "", "bids.six", "no price, which `[limits] capital`"),
         ('[bids.six]\nplatform = "summit"\nnode_price = "1 USD"\n[bids.six.overrides]\nnode.host.power = "none"',
          'power = "1 MW"', "", "bids.six.platform", "no power, which `[limits] power` needs"),
-        (ONE, 'cost = "1 MUSD"', "", "limits.cost", "needs `[limits] lifetime`"),
+        (ONE, 'cost = "1 MUSD"', "", "limits.cost", "`[limits] cost` needs `[limits] lifetime`"),
         (ONE, 'power = "1 MUSD"', "", "limits.power", "write a quantity in W"),
         (ONE, 'pwr = "1 MW"', "", "limits.pwr", "did you mean `power`?"),
         ('[bids.present]\nplatform = "summit"', "", "", "bids.present", "give the bid another name"),
@@ -56,6 +56,25 @@ def test_a_mistake_names_its_key_and_line(tmp_path, bids, limits, more, key, mes
     if key:
         assert problem.key == key
         assert key.rpartition(".")[2] in path.read_text().splitlines()[problem.line - 1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "message"),
+    [
+        ({"limits.cost": "10 MUSD"}, "limits.cost", "`[limits] cost` needs `[site] energy_price`"),
+        ({"criterion": "cost"}, "criterion", '`criterion = "cost"` needs `[site] energy_price`'),
+        ({"criterion": "cost", "site.energy_price": "0.1 USD/kWh", "limits.lifetime": "none"}, "criterion",
+         '`criterion = "cost"` needs `[limits] lifetime`'),
+        ({"criterion": "energy", "bids.six.overrides.node.host.power": "none"}, "bids.six.platform",
+         'no power, which `criterion = "energy"` needs'),
+    ],
+)  # fmt: skip
+def test_what_a_limit_of_cost_or_the_criterion_lacks_is_named(tmp_path, changes, key, message):
+    path = study_file(tmp_path, bids=ONE, limits='lifetime = "5 years"\ncapital = "9 MUSD"')
+    path.write_text(path.read_text().replace('energy_price = "0.36 USD/kWh"\n', ""))
+    problem = problem_of(path, overrides=changes)
+    assert problem.key == key
+    assert message in problem.message
 
 
 def test_weights_that_add_up_to_nothing(tmp_path):

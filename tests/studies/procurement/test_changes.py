@@ -51,7 +51,7 @@ def test_the_weight_at_which_another_bid_leads_is_that_of_equal_throughput(path)
     weight = (1 - b) / (a - b)
     turning = next(its for its in turns(found) if its.name == "mix.a.weight")
     assert found.winner == "four"
-    assert_allclose(turning.at, weight, rtol=1e-3, atol=0)
+    assert_allclose(turning.at, weight, rtol=2e-5, atol=0)
     before, after = (whatif.study(path, overrides={"bids.six.node_price": "60 USD", "mix.a.weight": at,
                                                    "mix.b.weight": 1 - at}).winner
                      for at in (1.01 * weight, 0.99 * weight))  # fmt: skip
@@ -109,6 +109,13 @@ def test_an_option_is_the_study_with_its_values():
     overrides = {"bids.superchips.overrides.node.gpu_count": 6, "bids.superchips.node_price": f"{price} USD"}
     level = whatif.study("successor", overrides=overrides).bids["superchips"].throughput[0]
     assert_allclose(level, whatif.study("successor").bids["superchips"].throughput[0], rtol=5e-3, atol=0)
+
+
+def test_an_option_refers_to_overridden_values(path):
+    path.write_text(path.read_text() + '[options.less]\nlimits.capital = "x0.5"\n')
+    row = rows(whatif.study(path, overrides={"limits.capital": "1 MUSD"}), "options")[0]
+    halved = whatif.study(path, overrides={"limits.capital": "0.5 MUSD"})
+    assert row["throughput"] == halved.bids[row["bid"]].throughput[0]
 
 
 def test_a_sweep_is_a_study_at_each_value(path):

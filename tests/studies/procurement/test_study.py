@@ -362,3 +362,13 @@ def test_vendors_are_asked_for_measured_times_and_missing_power(tmp_path):
         "What is the measured time of a? Its prediction lies outside the measured range: halo: 9 nodes.",
         "What power does a draw? Not stated: node.power.",
     ]
+
+
+def test_rent_includes_energy_where_no_price_of_energy_is_stated(tmp_path):
+    bids = '[bids.it]\nplatform = "summit"\nnode_rate = "2 USD/h"'
+    path = study_file(tmp_path, bids=bids, limits='cost = "1.2 MUSD"\nlifetime = "250 days"')
+    path.write_text(path.read_text().replace('energy_price = "0.36 USD/kWh"\n', ""))
+    its = whatif.study(path, overrides={"criterion": "cost"}).bids["it"]
+    assert (its.node_count[0], its.limit, its.reason) == (100, "cost", "")
+    assert_allclose(its.ownership[0], 1.2e6, rtol=1e-12, atol=0)
+    assert_allclose(its.costs[0, 0], 2 * 6.0 * 2 / 3600, rtol=1e-12, atol=0)

@@ -178,14 +178,15 @@ def _factors() -> FloatArray:
 def _turn(point: _Point, name: str, present: float, values: FloatArray, lever: _Lever, dimension: Dimension) -> Turn:
     """Turning point nearest to the present value: sought on all values, then between the two next to it."""
     found = (math.nan, "")
-    for _ in range(_PASSES):
+    for passed in range(_PASSES):
         leaders = lever(values).leaders(len(values))
         others = [at for at, leader in enumerate(leaders) if leader != point.study.winner]
         if not others:
             break
         at = min(others, key=lambda at: abs(values[at] - present))
         found = (float(values[at]), leaders[at] or "no bid")
-        before = at - 1 if values[at] > present else at + 1
+        # Later passes begin where the leader still leads, on whichever side of the present value that is.
+        before = at - 1 if passed or values[at] > present else at + 1
         values = np.linspace(values[before], values[at], _POINTS) if 0 <= before < len(values) else values
     return Turn(name, present, *found, dimension)
 

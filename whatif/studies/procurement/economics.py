@@ -181,8 +181,15 @@ def _costs(
     rate = capital / (size.nodes * terms.working_time)
     if prices.rate is not None:
         capital, rate = np.full_like(size.nodes, np.nan), prices.rate + prices.fixed / (size.nodes * terms.working_time)
-    owned = size.nodes * terms.working_time * (rate + terms.energy_price * mean_power)
-    return capital, owned, mix.node_time * rate + mix.energy * terms.energy_price
+    owned = size.nodes * terms.working_time * (rate + _paid(prices, terms, mean_power))
+    return capital, owned, mix.node_time * rate + _paid(prices, terms, mix.energy)
+
+
+def _paid(prices: PriceList, terms: Terms, energy: FloatArray) -> FloatArray:
+    """Price of an energy, or rate of a power; rent includes it where no price of energy is stated."""
+    if prices.rate is not None and np.isnan(terms.energy_price).all():
+        return np.zeros_like(energy)
+    return energy * terms.energy_price
 
 
 def _size(prices: PriceList, terms: Terms, power: FloatArray, mean_power: FloatArray) -> _Size:
@@ -205,7 +212,7 @@ def _at_price(
     mean_power: FloatArray,
 ) -> _Size:  # fmt: skip
     """Size at one price of a node, which holds for some numbers of nodes; 0 nodes if the limits allow fewer."""
-    running = terms.working_time * (terms.energy_price * mean_power + (0.0 if prices.rate is None else prices.rate))
+    running = terms.working_time * (_paid(prices, terms, mean_power) + (0.0 if prices.rate is None else prices.rate))
     bounds = {
         "capital": nodes_within(terms.capital - prices.fixed, each),
         "cost": nodes_within(terms.cost - prices.fixed, each + running),

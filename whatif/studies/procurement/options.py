@@ -40,10 +40,10 @@ def options(study: Study) -> Iterator[Option]:
     from whatif.studies.procurement.sweeping import absolute_values
 
     for name, tables in study.file.spec.options.items():
-        overrides = {**study.overrides, **dict(flattened(tables))}
         document = study.file.document
         try:
-            changed = study_of(document, absolute_values(document, overrides), cache=study.cache)
+            overrides = absolute_values(document, dict(flattened(tables)), study.overrides)
+            changed = study_of(document, overrides, cache=study.cache)
         except WhatifError as problem:
             raise study.file.refused(f"options.{name}", str(problem).removeprefix("--set ")) from None
         yield Option(name, changed)

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from whatif.core.uncertainty import uniform_numbers, values_at
-from whatif.errors import InvalidFileError
+from whatif.errors import InvalidFileError, Problem
 from whatif.models.quantities import FloatArray
 from whatif.schema.distributions import Uncertain
 from whatif.schema.fields import Domain
@@ -197,13 +197,34 @@ def _currencies(study: StudyFile) -> Iterator[str]:
             yield from currencies([amount.dimension])
 
 
+def money_need(study: StudyFile) -> str:
+    """Limit or criterion that needs the cost over the lifetime; empty without one."""
+    if study.spec.limits.cost is not None:
+        return "`[limits] cost`"
+    return '`criterion = "cost"`' if study.spec.criterion == "cost" else ""
+
+
+def energy_is_paid(prices: Prices, machine: str) -> bool:
+    """Whether the energy of a machine is paid for: rent includes it where no price of energy is stated."""
+    return prices.energy is not None or prices.machines[machine].rate is None
+
+
 def without_price(study: StudyFile, prices: Prices) -> Iterator[InvalidFileError]:
-    """Errors of bids without a price under a limit of money."""
-    limit = "capital" if prices.capital is not None else "cost" if prices.cost is not None else ""
-    for name in study.spec.bids if limit else ():
+    """Errors of bids without a price that a limit of money or the criterion needs."""
+    needed = "`[limits] capital`" if prices.capital is not None else money_need(study)
+    for name in study.spec.bids if needed else ():
         if not prices.machines[name].is_known:
-            message = f"no price, which `[limits] {limit}` needs: state price, node_price, node_prices or node_rate"
+            message = f"no price, which {needed} needs: state price, node_price, node_prices or node_rate"
             yield study.refused(f"bids.{name}", message)
+
+
+def without_conditions(study: StudyFile, prices: Prices) -> Iterator[Problem]:
+    """Problems of a cost over the lifetime that is needed without a lifetime or a price of energy."""
+    needed, at = money_need(study), "criterion" if study.spec.limits.cost is None else "limits.cost"
+    if needed and study.spec.limits.lifetime is None:
+        yield study.problem(at, f"{needed} needs `[limits] lifetime`")
+    if needed and prices.energy is None and any(energy_is_paid(prices, name) for name in study.spec.bids):
+        yield study.problem(at, f"{needed} needs `[site] energy_price`: only rent may include energy")
 
 
 def price_remarks(prices: Prices) -> Iterator[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
-from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError, require_choice
+from whatif.errors import InfeasiblePointError, InvalidFileError, Problem, UsageError, require_choice
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
 from whatif.schema.study_file import StudyFile, open_study
@@ -22,7 +22,15 @@ from whatif.schema.toml import Document
 from whatif.studies.procurement.economics import Mix, Outcome, Terms, outcome
 from whatif.studies.procurement.jobs import AVAILABLE, JobCache, Jobs, jobs_of, scenario_key
 from whatif.studies.procurement.placing import remarks
-from whatif.studies.procurement.prices import Prices, price_remarks, prices_of, without_price
+from whatif.studies.procurement.prices import (
+    Prices,
+    energy_is_paid,
+    money_need,
+    price_remarks,
+    prices_of,
+    without_conditions,
+    without_price,
+)
 from whatif.studies.required_nodes import required_nodes
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
@@ -55,8 +63,9 @@ class Study(StudyResult):
 
     @property
     def able(self) -> list[str]:
-        """Bids that run the mix within the limits, the best first."""
-        return [name for name, its in self.bids.items() if not its.reason]
+        """Bids that run the mix within the limits and have a score, the best first."""
+        scores = {name: its.score(self.criterion)[0] for name, its in self.bids.items()}
+        return [name for name, its in self.bids.items() if not its.reason and math.isfinite(scores[name])]
 
     @property
     def winner(self) -> str:
@@ -81,7 +90,7 @@ class Study(StudyResult):
     @cached_property
     def scores(self) -> dict[str, FloatArray]:
         """Criterion of each bid that runs the mix; larger is better."""
-        return {name: its.score(self.criterion) for name, its in self.bids.items() if not its.reason}
+        return {name: self.bids[name].score(self.criterion) for name in self.able}
 
     @cached_property
     def chances(self) -> dict[str, float]:
@@ -219,21 +228,29 @@ def _present_nodes(file: StudyFile, jobs: Jobs) -> float:
 
 
 def _check(file: StudyFile, jobs: Jobs, prices: Prices) -> None:
-    """Refuse applications that the present machine cannot run, and bids that lack what a limit needs."""
+    """Refuse applications that the present machine cannot run, and what a limit or the criterion lacks."""
     for name, job in jobs.of(PRESENT).items():
         if job.reason and file.spec.mix[name].weight:
             raise file.refused(f"mix.{name}", f"the present machine cannot run it: {job.reason}")
-    problems = [item for error in without_price(file, prices) for item in error.problems]
-    limit = "power" if file.spec.limits.power is not None else "cost" if prices.cost is not None else ""
-    for name in file.spec.bids if limit else ():
-        lacking = dict.fromkeys(path for job in jobs.of(name).values() for path in job.unknown)
-        if lacking:
-            message = f"no power, which `[limits] {limit}` needs: its platform does not state {', '.join(lacking)}"
-            problems.append(file.problem(f"bids.{name}.platform", message))
-    if prices.cost is not None and file.spec.limits.lifetime is None:
-        problems.append(file.problem("limits.cost", "a limit of the cost needs `[limits] lifetime`"))
+    problems = [
+        *(item for error in without_price(file, prices) for item in error.problems),
+        *_without_power(file, jobs, prices),
+        *without_conditions(file, prices),
+    ]
     if problems:
         raise InvalidFileError(problems)
+
+
+def _without_power(file: StudyFile, jobs: Jobs, prices: Prices) -> Iterator[Problem]:
+    """Problems of bids without a power that a limit or the criterion needs; rent may include the energy."""
+    by_criterion = '`criterion = "energy"`' if file.spec.criterion == "energy" else ""
+    always = "`[limits] power`" if file.spec.limits.power is not None else by_criterion
+    for name in file.spec.bids:
+        needed = always or (money_need(file) if energy_is_paid(prices, name) else "")
+        lacking = dict.fromkeys(path for job in jobs.of(name).values() for path in job.unknown)
+        if needed and lacking:
+            message = f"no power, which {needed} needs: its platform does not state {', '.join(lacking)}"
+            yield file.problem(f"bids.{name}.platform", message)
 
 
 def _failures(outcomes: Mapping[str, Outcome]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.core.sweep import SweepText, numeric_points
+from whatif.core.sweep import SweepText, numeric_points, swept_values
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine
@@ -108,7 +108,7 @@ def study_sweep(
     base = open_study(source, overrides)
     parameter = parameter_of(base, path)
     if parameter is None or parameter.structural:
-        words = [part.strip() for part in text.split(",")] if isinstance(text, str) else [str(item) for item in text]
+        words = list(map(str, swept_values(text)))
         values: Any = tuple(words)
         texts, dimension = words, None
     else:
@@ -153,14 +153,20 @@ def _of_scenario(study: StudyFile, keys: list[str]) -> Parameter | None:
     return program.parameters[path]
 
 
-def absolute_values(source: str | Path | Document, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides of a study without reference to present values, such as `x0.9`; those of options keep it."""
+def absolute_values(
+    source: str | Path | Document, overrides: Mapping[str, Any], before: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Overrides of a study without reference to present values, such as `x0.9`; those of options keep it.
+
+    Present values are those with the overrides `before`, which the result includes.
+    """
+    known = dict(before or {})
     relative = {path: text for path, text in overrides.items() if is_relative(text) and not path.startswith("options.")}
     if not relative:
-        return dict(overrides)
-    base = open_study(source, {path: text for path, text in overrides.items() if path not in relative})
-    known = {path: parameter_of(base, path) for path in relative}
-    return {
-        path: absolute(parameter, text) if (parameter := known.get(path)) is not None else text
+        return {**known, **overrides}
+    base = open_study(source, {**known, **{path: text for path, text in overrides.items() if path not in relative}})
+    present = {path: parameter_of(base, path) for path in relative}
+    return known | {
+        path: absolute(parameter, text) if (parameter := present.get(path)) is not None else text
         for path, text in overrides.items()
     }
