@@ -144,7 +144,7 @@ def serving() -> None:
 
 def training() -> None:
     """Fit dense models, then those with experts, and print values and errors."""
-    rows = [row for row in latest(rows_of("training_steps.csv")) if row["study"] != HELD_OUT]
+    rows = [row for row in latest(rows_of("training_steps.csv")) if row["study"] not in HELD_OUT]
     masks = kinds(rows)
     dense, sparse = ([row for row, kept in zip(rows, masks[kind].tolist(), strict=True) if kept] for kind in masks)
     used = dict.fromkeys(
