@@ -97,8 +97,11 @@ def _rank(item: tuple[str, Sequence[Parameter | None]], reached: Collection[str]
 
 def _results(points: Sequence[Result]) -> tuple[dict[str, tuple[float, ...]], dict[str, Dimension]]:
     """Results and phases that any scenario has, but those that are 0 everywhere; each unit has its own row."""
-    known = dict.fromkeys((name, unit) for point in points for name, unit in point.dimensions.items())
-    ordered = sorted(known, key=lambda item: item[0] != ITERATION)
+    units: dict[str, dict[Dimension, None]] = {ITERATION: {}}
+    for point in points:
+        for name, unit in point.dimensions.items():
+            units.setdefault(name, {})[unit] = None
+    ordered = [(name, unit) for name, its in units.items() for unit in its]
     found = {item: tuple(_number_of(point, *item) for point in points) for item in ordered}
     kept = {item: row for item, row in found.items() if any(number != 0 for number in row)}
     count = Counter(name for name, _ in kept)
