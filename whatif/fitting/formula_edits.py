@@ -93,7 +93,7 @@ def _factors(term: str) -> frozenset[str]:
 
 
 def _crossed(piece: str) -> frozenset[str]:
-    """Factors of a product `a*b`, which stands for all terms of them."""
+    """Factors of a product `a*b`, which includes all their terms."""
     return frozenset(_outside(compact(piece), "*"))
 
 
