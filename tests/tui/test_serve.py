@@ -22,6 +22,7 @@ import pytest
 
 from whatif.cli import open as opening
 from whatif.cli import serve
+from whatif.extras import install_command
 from whatif.tui.labels import duration
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -296,7 +297,7 @@ def test_without_textual_serve_the_extra_is_named(whatif_main, monkeypatch):
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
     code, _, err = whatif_main("serve", "jacobi2d", "--port", "0")
     assert code == 2
-    assert err == "whatif: `whatif serve` needs textual-serve: install whatif[serve]\n"
+    assert err == f"whatif: `whatif serve` needs textual-serve: {install_command('serve')}\n"
 
 
 def test_the_shell_takes_the_command_of_the_explorer_apart_as_it_was_given(tmp_path):
