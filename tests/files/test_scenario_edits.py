@@ -31,6 +31,7 @@ from whatif.files.scenario_edits import (
     command_line,
     difference,
     save,
+    save_as,
     toml_patch,
 )
 from whatif.files.scenario_template import template
@@ -801,3 +802,13 @@ def test_a_template_runs_on_every_platform(tmp_path, platform):
     assert path.read_text().count("#") >= 6
     save(path, *asking(path, {"platform.node.socket_count": "2"}))
     assert Scenario.open(path).program.parameters["platform.node.socket_count"].value == 2
+
+
+@pytest.mark.parametrize("name", ["summit", "v100-sxm2-16gb"])
+def test_a_scenario_is_not_saved_under_the_name_of_its_platform_or_of_a_part(tmp_path, name):
+    """The next one on that platform would be read from the scenario."""
+    with pytest.raises(UsageError, match=f"not saved: `{name}` is a platform or part of the scenario"):
+        save_as(tmp_path / f"{name}.toml", Scenario.open("jacobi2d"))
+    assert not list(tmp_path.iterdir())
+    save_as(tmp_path / "lassen.toml", Scenario.open("jacobi2d"))
+    assert Scenario.open(tmp_path / "lassen.toml").program

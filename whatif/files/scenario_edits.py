@@ -46,8 +46,11 @@ def save_as(path: Path, scenario: Scenario) -> None:
     """Write a scenario's file with its overrides to another path, whole or not at all.
 
     The new file must load there and give the same parameters. Raise `UsageError` if it does not, such as for a file
-    that extends one in its folder, or cannot be written.
+    that extends one in its folder or has the name of its platform, or cannot be written.
     """
+    layers = scenario.program.loaded.layers.items
+    if path.stem in {Path(layer.document.name).stem for layer in layers if layer.at}:
+        raise UsageError(f"{path}: not saved: `{path.stem}` is a platform or part of the scenario; give another name")
     document = replace(scenario.document, folder=path.parent)
     text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
     verify(path, document, text, scenario)

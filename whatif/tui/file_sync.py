@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from whatif.api.editing import command_line, save, toml_patch, variant_paths, write_variants
+from whatif.api.editing import command_line, save, save_as, toml_patch, variant_paths, write_variants
 from whatif.atomic import atomic_file
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
 from whatif.errors import UsageError
 from whatif.schema.phase_edits import edits_of
-from whatif.schema.rewriting import rewritten
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import Document
 from whatif.tui.command_runner import CommandRunner
@@ -86,9 +85,7 @@ class FileSync:
     def save_as(self, path: Path) -> str:
         """Write the scenario with its edits to another file, and continue with that file."""
         scenario = self._scenario
-        text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
-        with atomic_file(path) as temporary:
-            temporary.write_bytes(text.encode())
+        save_as(path, scenario)
         moved = Scenario.open(path, folders=scenario.folders)
         _ = moved.program
         self._saved(moved.document)
