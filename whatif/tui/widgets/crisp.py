@@ -93,7 +93,12 @@ class CrispPlot(Widget):
         self._waiting = None
         cell, plots = cell_size(), self.placed()
         columns, rows = self.size
-        if self.graphics is None or cell is None or not plots or not self._uncovered() or self.app.no_color:
+        if self.graphics is None or cell is None or not plots or self.app.no_color:
+            return
+        if not self._uncovered():
+            # A window that has just closed, or a message, may still cover the plot; no event says when it is gone.
+            if self.screen is self.app.screen and all(node.display for node in self.ancestors_with_self):
+                self._wait()
             return
         if self.graphics.protocol == "kitty" and (
             self.app.console.color_system != "truecolor" or max(columns, rows) > _MOST_CELLS
