@@ -351,7 +351,7 @@ def test_terms_are_searched_and_then_fitted_like_any_other(whatif_main):
     code, out, _ = whatif_main("fit", "regression", file, "--search", "time ~ x", "--show", "models", "--format", "csv")
     errors = [float(row["cross_validated"]) for row in table_of(out)]
     assert errors == sorted(errors)
-    told = "the terms were searched with these runs; --hold-out N leaves runs out of the search as well"
+    told = "the search for terms used all runs; with --hold-out N it uses none of those left out"
     for model, said in (("--search", True), ("--formula", False)):
         code, _, err = whatif_main("fit", "regression", file, model, "time ~ x", "--folds", 5)
         assert (code, told in err) == (0, said)

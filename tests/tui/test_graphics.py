@@ -131,6 +131,23 @@ def test_sixels_are_written_at_the_place_of_the_plot_and_again_after_what_covere
     drive(check)
 
 
+def test_a_picture_that_something_covers_is_asked_for_again_on_the_page_that_is_shown(written, monkeypatch):
+    """A window that has just closed may cover the plot for a moment, and nothing draws the plot after that."""
+    in_terminal(monkeypatch, TERM="foot")
+
+    async def check(driver):
+        await driver.until(lambda: driver.plot.crisp)
+        monkeypatch.setattr(type(driver.plot), "_uncovered", lambda plot: False)
+        driver.plot._ask()
+        assert driver.plot._waiting is not None
+        driver.main_screen.action_go("files")
+        await driver.until(lambda: driver.main_screen.page.NAME == "files")
+        driver.plot._ask()
+        assert driver.plot._waiting is None
+
+    drive(check)
+
+
 def test_no_sixels_are_written_over_a_toast_and_they_return_when_it_goes(written, monkeypatch):
     in_terminal(monkeypatch, TERM="foot")
 

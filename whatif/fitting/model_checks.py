@@ -19,7 +19,7 @@ _UNTOLD = 1e-10
 _DEPENDENT = 1e-9
 """Share of a term that must be its own, or it is a sum of the others and a constant."""
 _SINGULAR = 1e-12
-"""Eigenvalue of a correlation that rounding leaves of 0."""
+"""Eigenvalue of a correlation matrix below which it counts as 0."""
 
 
 @dataclass(frozen=True)

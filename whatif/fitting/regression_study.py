@@ -35,7 +35,7 @@ from whatif.vocabulary import INTERVAL_KINDS, IntervalKind
 
 LEVEL: Final = 0.95
 FOLDS: Final = 10
-_SEARCHED: Final = "the terms were searched with these runs; --hold-out N leaves runs out of the search as well"
+_SEARCHED: Final = "the search for terms used all runs; with --hold-out N it uses none of those left out"
 _WITH_INTERVALS: Final = {"prediction", "validation", "runs"}
 
 

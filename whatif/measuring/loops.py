@@ -30,6 +30,7 @@ _ROUNDS: Final = 3
 _WARMING: Final = 4
 """Rounds in a cache before those that count: a last-level cache takes some to forget the data of others."""
 _WARMING_MEMORY: Final = 1
+"""Rounds in memory before those that count."""
 _ROUND_BYTES: Final = 2**26
 """Bytes of a round in a cache: long against the start."""
 _SMALLEST: Final = 2**24
