@@ -1,7 +1,7 @@
 // Small applications for one GPU, whose times whatif predicts from metrics of their kernels.
 //
 //   nvcc -O3 -arch=native -o gpu_programs gpu_programs.cu
-//   ./gpu_programs PROGRAM SIZE ITERATIONS
+//   ./gpu_programs PROGRAM SIZE ITERATIONS [THREADS]
 //
 // prints `program,size,iterations,iteration_time [us]`: wall-clock time of one iteration, the median of five runs.
 //
@@ -11,6 +11,12 @@
 //   heat     sweeps of seven points in three dimensions, single precision; SIZE^3 cells
 //   bodies   forces of all pairs and a step, single precision; SIZE bodies
 //   life     the game of life, one byte a cell; SIZE^2 cells
+//   polynomial   values of a polynomial of degree 1024, double precision; SIZE arguments, blocks of THREADS (256)
+//   sums     sums of SIZE columns of 2 MiB, one block of THREADS each, double precision; columns not read for some
+//            iterations
+//   matmul   product of matrices by tiles of 32^2 in shared memory, single precision; SIZE^2, a multiple of 32
+//   empty    a kernel that does nothing; SIZE blocks
+//   wait     the same, and a copy of 8 B to the host, which waits for it
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -136,6 +142,46 @@ __global__ void life(const unsigned char *u, unsigned char *v, int n) {
     v[i] = around == 3 || (around == 2 && u[i]);
 }
 
+__global__ void polynomial(const double *x, double *y, size_t count) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i >= count) return;
+    double value = 1, argument = x[i];
+#pragma unroll 16
+    for (int k = 0; k < 1024; k++) value = value * argument + 0.5;
+    y[i] = value;
+}
+
+__global__ void sums(const double *columns, double *results, size_t rows) {
+    __shared__ double parts[32];
+    const double *column = columns + blockIdx.x * rows;
+    double part = 0;
+#pragma unroll 4
+    for (size_t i = threadIdx.x; i < rows; i += blockDim.x) part += column[i];
+    for (int step = 16; step; step /= 2) part += __shfl_down_sync(~0u, part, step);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = part;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int k = 1; k < blockDim.x / 32; k++) part += parts[k];
+        results[blockIdx.x] = part;
+    }
+}
+
+__global__ void matmul(const float *a, const float *b, float *c, int n) {
+    __shared__ float left[32][32], right[32][32];
+    int column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 32 + threadIdx.y;
+    float sum = 0;
+    for (int start = 0; start < n; start += 32) {
+        left[threadIdx.y][threadIdx.x] = a[size_t(row) * n + start + threadIdx.x];
+        right[threadIdx.y][threadIdx.x] = b[size_t(start + threadIdx.y) * n + column];
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < 32; k++) sum += left[threadIdx.y][k] * right[k][threadIdx.x];
+        __syncthreads();
+    }
+    c[size_t(row) * n + column] = sum;
+}
+
+__global__ void empty() {}
 
 using Iterations = std::function<void(int)>;
 
@@ -192,7 +238,44 @@ static Iterations all_pairs(int n) {
     };
 }
 
-static Iterations made(const std::string &program, int n) {
+static Iterations polynomials(size_t count, unsigned threads) {
+    auto *x = array<double>(count), *y = array<double>(count);
+    fill<<<blocks(count), 256>>>(x, count, 0.25);
+    return [=](int iterations) {
+        for (int k = 0; k < iterations; k++) polynomial<<<blocks(count, threads), threads>>>(x, y, count);
+    };
+}
+
+static Iterations sums_of_columns(size_t count, unsigned threads) {
+    const size_t rows = 1 << 18, all = std::max(count, size_t(2112));
+    auto *columns = array<double>(all * rows), *results = array<double>(count);
+    return [=](int iterations) {
+        for (size_t k = 0, first = 0; k < size_t(iterations); k++, first = first + 2 * count <= all ? first + count : 0)
+            sums<<<count, threads>>>(columns + first * rows, results, rows);
+    };
+}
+
+static Iterations products(int n) {
+    size_t square = size_t(n) * n;
+    auto *a = array<float>(square), *b = array<float>(square), *c = array<float>(square);
+    dim3 tile(32, 32), tiles(n / 32, n / 32);
+    return [=](int count) {
+        for (int k = 0; k < count; k++) matmul<<<tiles, tile>>>(a, b, c, n);
+    };
+}
+
+static Iterations launches(int size, bool waits) {
+    auto *value = array<double>(1);
+    return [=](int count) {
+        double result;
+        for (int k = 0; k < count; k++) {
+            empty<<<size, 256>>>();
+            if (waits) check(cudaMemcpy(&result, value, sizeof result, cudaMemcpyDeviceToHost));
+        }
+    };
+}
+
+static Iterations made(const std::string &program, int n, unsigned threads) {
     dim3 tile(32, 8), tiles(blocks(n, 32), blocks(n, 8)), layers(blocks(n, 32), blocks(n, 8), n - 2);
     size_t square = size_t(n) * n;
     if (program == "cg") return conjugate_gradients(n);
@@ -204,17 +287,22 @@ static Iterations made(const std::string &program, int n) {
         return sweeps<unsigned char>(square, [=](unsigned char *u, unsigned char *v) { life<<<tiles, tile>>>(u, v, n); });
     }
     if (program == "bodies") return all_pairs(n);
-    fprintf(stderr, "gpu_programs: no program %s: cg, jacobi, heat, bodies, life\n", program.c_str());
+    if (program == "polynomial") return polynomials(n, threads);
+    if (program == "sums") return sums_of_columns(n, threads);
+    if (program == "matmul") return products(n);
+    if (program == "empty" || program == "wait") return launches(n, program == "wait");
+    fprintf(stderr, "gpu_programs: no program %s\n", program.c_str());
     exit(2);
 }
 
 int main(int argc, char **argv) {
-    int size = argc == 4 ? atoi(argv[2]) : 0, iterations = argc == 4 ? atoi(argv[3]) : 0;
-    if (size < 3 || iterations < 1) {
-        fprintf(stderr, "usage: gpu_programs PROGRAM SIZE ITERATIONS\n");
+    int size = argc > 3 ? atoi(argv[2]) : 0, iterations = argc > 3 ? atoi(argv[3]) : 0;
+    int threads = argc > 4 ? atoi(argv[4]) : 256;
+    if (size < 1 || iterations < 1 || threads < 32 || threads > 1024 || threads % 32) {
+        fprintf(stderr, "usage: gpu_programs PROGRAM SIZE ITERATIONS [THREADS]\n");
         return 2;
     }
-    Iterations run = made(argv[1], size);
+    Iterations run = made(argv[1], size, threads);
     std::vector<double> times;
     for (int k = 0; k < 6; k++) {
         check(cudaDeviceSynchronize());

@@ -480,7 +480,8 @@ def test_a_structural_sweep_keeps_the_reason_of_each_platform(good):
 
 def test_grade_of_a_sweep_over_platforms_is_the_worst(whatif_main):
     """Summit's values are published, but for its switches; a network of Frontier is assumed by rule."""
-    plain = ("--set", "application.congestion=none")
+    kernels = (f"application.phases.{name}=none" for name in ("pack", "unpack", "stencil", "reduce"))
+    plain = [f"--set={its}" for its in ("application.congestion=none", *kernels)]
     _, _, err = whatif_main("run", "jacobi2d", "--sweep", "platform=summit, frontier", *plain)
     assert "lowest grade of its values: datasheet" in err
     assert "lowest grade over all of them: assumed" in err

@@ -18,6 +18,8 @@ peak_double_rate = "37 Tflop/s"
 dram_bandwidth = "8 TB/s"
 memory_size = "180 GB"
 matrix_rates.bf16 = "2250 Tflop/s"
+empty_kernel_time = "0 s"
+launch_interval = "0 s"
 """
 KERNEL = {
     "kind": "kernel",

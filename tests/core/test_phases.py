@@ -210,6 +210,7 @@ dram_size = "80 MB"
 l2_size = "400 MB"
 compute_fraction = 0.2
 load_store_fraction = 0.2
+launch_time = "0 s"
 {more}
 """
 

@@ -130,7 +130,7 @@ def test_the_verb_draws_a_waterfall_that_ends_at_the_other_time(whatif_main):
     heading, *rows = out.splitlines()
     assert heading.split() == ["change", "before", "after", "contribution", "share", "then", "waterfall"]
     assert rows[0].split()[:3] == ["platform.node.gpu_count", "4", "6"]
-    assert "6.6797 ms" in rows[-1]
+    assert "6.6796 ms" in rows[-1]
     assert rows[0].rstrip().endswith("+++")
     code, out, err = whatif_main("diff", "minimd", "minimd")
     assert (code, out, "nothing that differs has an effect" in err) == (0, "", True)

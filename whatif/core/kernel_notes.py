@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator
 
 from whatif.core.socket_share import CACHE, CORE_REUSE, PRECISIONS, THREADS, has_cache
 from whatif.core.term import Program
-from whatif.schema.application import KernelPhase, TransferPhase
+from whatif.schema.application import TransferPhase
+from whatif.schema.kernel_phase import KernelPhase
 
 _RANKS = "placement.ranks_per_node"
 
@@ -46,6 +47,8 @@ def _assumptions(phases: Collection[KernelPhase]) -> Iterator[str]:
         yield "no measured_factor"
     if any(phase.launch_time is not None for phase in phases):
         yield "no launch_time"
+    if any(phase.block_count is not None for phase in phases):
+        yield "work that fills the cores"
 
 
 def _cache(program: Program, names: list[str]) -> Iterator[str]:

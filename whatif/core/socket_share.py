@@ -27,7 +27,7 @@ from whatif.models.sockets import (
     threaded_cores,
     typical_core_bandwidth,
 )
-from whatif.schema.application import KernelPhase
+from whatif.schema.kernel_phase import KernelPhase
 from whatif.units import ONE, Quantity
 
 NODE: Final = "platform.node"

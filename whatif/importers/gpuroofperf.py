@@ -160,7 +160,8 @@ def _kernel(file: str, name: str, metrics: Any) -> dict[str, Any]:
         raise refuse(file, message, key=f"{name}: dominant_op")
     values["reference_time"] = parse_quantity(f"{values['reference_time']!r} ms").value
     values["operation_efficiency"] = values["operation_efficiency"] or 1.0
-    return {"kernel": name, "metrics_per": "profile", "dominant_operation": metrics["dominant_op"], **values}
+    about = {"kernel": name, "metrics_per": "profile", "dominant_operation": metrics["dominant_op"]}
+    return {**about, "block_count": None, "block_size": None, **values}
 
 
 def _number(file: str, name: str, key: str, value: Any) -> float:

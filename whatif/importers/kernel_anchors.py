@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.importers.kernel_names import phase_names
+from whatif.models.occupancy import filled_bandwidth, filled_rate
 from whatif.models.roofline import DOMINANT_RATES, attainable_rate, plain_rate
 from whatif.paths import is_file
 from whatif.schema.gpu import GPU
@@ -38,6 +39,8 @@ class KernelAnchor:
     measured: float
     roofs: Mapping[str, float]
     launch_count: float
+    empty_time: float = 0.0
+    """Time of a kernel that does nothing on the device, s."""
 
     @property
     def highest(self) -> str:
@@ -45,9 +48,14 @@ class KernelAnchor:
         return max(self.roofs, key=lambda name: self.roofs[name])
 
     @property
+    def is_short(self) -> bool:
+        """Whether launching can take much of the time."""
+        return self.measured / self.launch_count <= _SMALL
+
+    @property
     def is_small(self) -> bool:
         """Whether launching takes most of the time."""
-        return self.measured / self.launch_count <= _SMALL and self.factor > _ABOVE
+        return self.is_short and self.factor > _ABOVE
 
     @property
     def factor(self) -> float:
@@ -56,9 +64,19 @@ class KernelAnchor:
         return self.measured / roof if roof > 0 else math.inf
 
     @property
+    def measured_factor(self) -> float:
+        """Factor of a phase: without the time of its launches, NaN for a small kernel."""
+        if self.is_small:
+            return math.nan
+        launches = 0.0 if self.is_short else self.launch_count * self.empty_time
+        return self.factor * (1 - launches / self.measured)
+
+    @property
     def launch_time(self) -> float:
-        """Time of a launch that its roof does not explain."""
-        return (self.measured - self.roofs[self.highest]) / self.launch_count
+        """Time of a launch that its roof does not explain; NaN for that of an empty kernel on the device."""
+        if self.is_small:
+            return (self.measured - self.roofs[self.highest]) / self.launch_count
+        return 0.0 if self.is_short else math.nan
 
     @property
     def binding(self) -> str:
@@ -105,14 +123,30 @@ def anchors_of(table: Table, gpu: GPU) -> tuple[KernelAnchor | None, ...]:
 def _anchor(row: Mapping[str, Any], gpu: GPU) -> KernelAnchor | None:
     if not row["reference_time"] or row["operations"] is None or row["dram_size"] is None:
         return None
-    rate = _compute_roof(row, gpu)
+    rate, bandwidths = _reached(row, gpu)
     roofs = {
         "compute": row["operations"] / rate if rate > 0 else 0.0,
-        "dram": row["dram_size"] / gpu.rate("dram_bandwidth"),
-        "l2": (row["l2_size"] or 0.0) / gpu.rate("l2_bandwidth"),
+        "dram": row["dram_size"] / bandwidths["dram"],
+        "l2": (row["l2_size"] or 0.0) / bandwidths["l2"],
     }
     count = row["profiled_launch_count"] if row["metrics_per"] == "profile" else 1.0
-    return KernelAnchor(row["reference_time"], roofs, count)
+    return KernelAnchor(row["reference_time"], roofs, count, cast("float", gpu.empty_kernel_time))
+
+
+def _reached(row: Mapping[str, Any], gpu: GPU) -> tuple[float, dict[str, float]]:
+    """Compute rate and bandwidths that the blocks of a launch reach; those of the device where they are not known."""
+    rate = _compute_roof(row, gpu)
+    bandwidths = {level: gpu.rate(f"{level}_bandwidth") for level in ("dram", "l2")}
+    if row["block_count"] is None or row["block_size"] is None:
+        return rate, bandwidths
+    blocks, size = (np.asarray(row[name]) for name in ("block_count", "block_size"))
+    device = (np.asarray(gpu.multiprocessors), np.asarray(gpu.full_threads))
+    drawn = {level: np.asarray(getattr(gpu, f"thread_{level}_bandwidth")) for level in bandwidths}
+    reached = {
+        level: float(filled_bandwidth(np.asarray(bandwidth), drawn[level], blocks, size))
+        for level, bandwidth in bandwidths.items()
+    }
+    return float(filled_rate(np.asarray(rate), blocks, size, *device)), reached
 
 
 def _compute_roof(row: Mapping[str, Any], gpu: GPU) -> float:
@@ -131,8 +165,9 @@ def _compute_roof(row: Mapping[str, Any], gpu: GPU) -> float:
 def with_anchors(table: Table, stated: str = "") -> Table:
     """Table of kernels with what binds them on the GPU that they ran on; as it is without measured times.
 
-    Columns: `binding`; `highest_roof`; `measured_factor`, the measured time over that of the highest roof, NaN for a
-    kernel bound by its launch; `launch_time` of the latter, s. The notes compare the times of each kernel, or name a
+    Columns: `binding`; `highest_roof`; `measured_factor`, the measured time without that of launching over that of the
+    highest roof, NaN for a kernel bound by its launch; `launch_time` of the latter, 0 for other kernels of up to 20 us,
+    else NaN (the device's `empty_kernel_time`), s. The notes compare the times of each kernel, or name a
     GPU that no part has. Raise `UsageError` for a stated GPU that does not exist, or without measured times.
     """
     if not (table.columns["reference_time"].values > 0).any():
@@ -160,8 +195,8 @@ def with_anchors(table: Table, stated: str = "") -> Table:
 
 def _columns(anchors: Sequence[KernelAnchor | None]) -> dict[str, Column]:
     """Columns that `with_anchors` adds."""
-    factors = [anchor.factor if anchor and not anchor.is_small else np.nan for anchor in anchors]
-    times = [anchor.launch_time if anchor and anchor.is_small else np.nan for anchor in anchors]
+    factors = [anchor.measured_factor if anchor else np.nan for anchor in anchors]
+    times = [anchor.launch_time if anchor else np.nan for anchor in anchors]
     return {
         "binding": text_column(anchor.binding if anchor else "" for anchor in anchors),
         "highest_roof": text_column(anchor.highest if anchor else "" for anchor in anchors),

@@ -22,6 +22,8 @@ KERNEL_COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "operation_efficiency": ONE,
     "compute_fraction": ONE,
     "load_store_fraction": ONE,
+    "block_count": ONE,
+    "block_size": ONE,
     "reference_time": SECOND,
 }
 """Columns of a table of profiled kernels: the kernel's full name, parameters of a kernel phase, and the measured time.
@@ -73,6 +75,10 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
         if row[parameter] is not None
     ]
     lines.append("launch_count = 1                # in one iteration: launches of the profile / its iterations")
+    if row["block_count"] is not None and row["block_size"] is not None:
+        count = _number(row["block_count"])
+        lines.append(f'block_count = {count:17} # of a launch; if other grids have as many: blocks_follow = "nothing"')
+        lines.append(f"block_size = {_number(row['block_size'])}")
     if row.get("measured_factor") is not None:
         lines.append(f"measured_factor = {row['measured_factor']:.6g}  # limited by {row['binding']}")
     if row.get("launch_time") is not None:

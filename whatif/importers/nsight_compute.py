@@ -42,6 +42,8 @@ _TITLES: Final[Mapping[str, tuple[str, Dimension]]] = {
 TIME: Final = "gpu__time_duration.sum"
 BLOCKS: Final = "block_count"
 """Column of the blocks of a launch."""
+BLOCK_SIZE: Final = "block_size"
+"""Column of the threads of a block."""
 MULTIPROCESSORS: Final = "multiprocessor_count"
 """Note on the device."""
 _CYCLES: Final = "cycles_elapsed.avg"
@@ -94,7 +96,7 @@ def parse_nsight_compute(text: str, file: str = "<text>") -> Table:
         raise refuse(file, "no kernel under the heading", rows[start][0])
     launches = [_as_sums(launch) for launch in launches]
     names = dict.fromkeys(name for launch in launches for name in launch)
-    dimensions = {"kernel": None, "launch_count": ONE, BLOCKS: ONE} | {
+    dimensions = {"kernel": None, "launch_count": ONE, BLOCKS: ONE, BLOCK_SIZE: ONE} | {
         name: _dimension(name) for name in names if "." in name
     }
     missing = dict.fromkeys(dimensions, math.nan)
@@ -165,8 +167,14 @@ def _launch(file: str, number: int, cells: Mapping[str, str]) -> dict[str, Any]:
     count = _value(file, number, "Invocations", "", cells.get("Invocations", "1"))
     if not count >= 1:
         raise refuse(file, "a kernel of a profile is launched at least once", number, "Invocations")
-    grid = [int(edge) for edge in _EDGE.findall(cells.get("Grid Size", ""))[:3]]
-    return {"kernel": cells["Kernel Name"], "launch_count": count, BLOCKS: float(math.prod(grid)) if grid else math.nan}
+    sizes = {BLOCKS: _product(cells.get("Grid Size", "")), BLOCK_SIZE: _product(cells.get("Block Size", ""))}
+    return {"kernel": cells["Kernel Name"], "launch_count": count, **sizes}
+
+
+def _product(text: str) -> float:
+    """Product of the three edges of a grid or a block, such as `(16, 2, 1)`; NaN without them."""
+    edges = [int(edge) for edge in _EDGE.findall(text)[:3]]
+    return float(math.prod(edges)) if edges else math.nan
 
 
 def _named(file: str, number: int, headings: Sequence[str], row: Sequence[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.importers.kernel_phases import KERNEL_COLUMNS
-from whatif.importers.nsight_compute import BLOCKS, MULTIPROCESSORS, TIME
+from whatif.importers.nsight_compute import BLOCK_SIZE, BLOCKS, TIME
 from whatif.importers.rows import row_table
 from whatif.importers.text import refuse
 from whatif.table import Table
@@ -70,7 +70,6 @@ def kernel_metrics(table: Table) -> Table:
     for kernel, metrics in means:
         row = _phase(metrics)
         warnings += _doubts(kernel, row, metrics)
-        warnings += _idle(kernel, metrics, float(table.notes.get(MULTIPROCESSORS, 0)))
         if row["dominant_operation"] != "fp_16" and _has_roof(row):
             rows.append({"kernel": kernel, **row})
     if not rows:
@@ -162,6 +161,8 @@ def _phase(metrics: Mapping[str, float]) -> dict[str, Any]:
         "compute_fraction": shares[0],
         "load_store_fraction": shares[1],
         "reference_time": metrics.get(TIME),
+        "block_count": metrics.get(BLOCKS),
+        "block_size": metrics.get(BLOCK_SIZE),
     }
     return {
         "dominant_operation": dominant,
@@ -191,10 +192,3 @@ def _doubts(kernel: str, row: Mapping[str, Any], metrics: Mapping[str, float]) -
         yield f"{told}, {row['dominant_operation']} may not dominate: {kernel}"
     if any("tensor" in name and count > 0 for name, count in metrics.items()):
         yield f"work of tensor cores is not in these counts: {kernel}"
-
-
-def _idle(kernel: str, metrics: Mapping[str, float], multiprocessor_count: float) -> Iterator[str]:
-    """Warning of a kernel with fewer blocks than multiprocessors."""
-    blocks = metrics.get(BLOCKS, math.inf)
-    if blocks < multiprocessor_count:
-        yield f"{blocks:.0f} blocks on {multiprocessor_count:.0f} multiprocessors, the roofs are those of all: {kernel}"

@@ -166,6 +166,19 @@ def roofline_l2_time(
     return time
 
 
+@model("BW_r = BW_L2 if S ≤ C, else BW", "definition")
+def resident_bandwidth(
+    working_set: Bytes, l2_capacity: Bytes, l2_bandwidth: BytesPerSecond, dram_bandwidth: BytesPerSecond
+) -> BytesPerSecond:
+    """Bandwidth of data that launches use again: that of the second-level cache if it fits, else of device memory.
+
+    `working_set` is S, `l2_capacity` C; the bandwidths are those of the device or of one thread. Elementwise over any
+    broadcastable shapes; valid for sizes ≥ 0.
+    Part of the data that stays in a cache that is too small is not modelled.
+    """
+    return np.where(working_set <= l2_capacity, l2_bandwidth, dram_bandwidth)
+
+
 @model("W / T", _SOURCE)
 def achieved_rate(operations: Operations, roofline_time: Seconds) -> OperationsPerSecond:
     """Operations per second over the predicted time (`throughput` in a prediction file), 0 for no time.
@@ -175,10 +188,19 @@ def achieved_rate(operations: Operations, roofline_time: Seconds) -> OperationsP
     return np.where(roofline_time > 0, operations / np.where(roofline_time > 0, roofline_time, 1.0), 0.0)
 
 
-@model("T = f T_roof + n t_l", "definition: measured time in the ratio of the binding roofs")
-def anchored_time(roofline_time: Seconds, measured_factor: Count, launch_count: Count, launch_time: Seconds) -> Seconds:
-    """Time of a kernel from its roofline, measured / predicted on the profiled device, and the time of its launches.
+@model("T = max(f T_roof + n t_l, n t_h)", "definition: measured time in the ratio of the binding roofs, and launches")
+def launched_time(
+    roofline_time: Seconds,
+    measured_factor: Count,
+    launch_count: Count,
+    launch_time: Seconds,
+    launch_interval: Seconds,
+) -> Seconds:
+    """Time of all launches of a kernel from their roofline, measured / predicted on the profiled device, and launching.
 
-    `measured_factor` is f, `launch_count` n, `launch_time` t_l. Elementwise; valid for f > 0, n ≥ 0, t_l ≥ 0.
+    `roofline_time` is T_roof of all launches, `measured_factor` f, `launch_count` n, `launch_time` t_l, the time of a
+    launch that does nothing, and `launch_interval` t_h, the least time between launches of one program. Elementwise;
+    valid for f > 0, n ≥ 0, t_l ≥ 0, t_h ≥ 0. Measured on an H100: docs/devices.md.
     """
-    return roofline_time * measured_factor + launch_count * launch_time
+    time = roofline_time * measured_factor + launch_count * launch_time
+    return np.maximum(time, launch_count * launch_interval)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, cast
 
 from whatif.schema.expressions import Expression
@@ -17,6 +18,7 @@ from whatif.schema.fields import (
     Watts,
     computed_default,
 )
+from whatif.units import FLOP_PER_SECOND, format_quantity
 
 _GPU: Final = "platform.node.gpu"
 _LEAST_PEAK: Final = 0.98
@@ -28,7 +30,7 @@ RATE_RULES: Final = {
     "l2_bandwidth": (3.3, "dram_bandwidth"),
 }
 """Rates that data sheets lack, as a factor of another one; factors and spreads are derived in docs/devices.md."""
-_RATE_OF_MULTIPROCESSOR: Final = "480 Gflop/s"
+_LANES_RATE: Final = 480e9
 """Single-precision rate of 128 lanes at 1.875 GHz."""
 
 
@@ -100,6 +102,9 @@ class GPU(StrictTable):
     l2_bandwidth: BytesPerSecond = _by_rule("l2_bandwidth")
     """Measured bandwidth between the processors and the second-level cache; by default 3.3 times that of device memory
     (measured: 2.8 to 4.0)."""
+    l2_capacity: PositiveBytes | None = None
+    """Size of the second-level cache: a kernel whose `working_set` fits it has its bandwidth instead of that of device
+    memory."""
     memory_size: PositiveBytes | None = None
     """Memory of one device; checked against `application.memory_size` if both are stated."""
     copy_latency: Seconds | None = None
@@ -120,10 +125,33 @@ class GPU(StrictTable):
     """Share of the vector peak that large products of matrices of HPL sustain on a device without matrix units for
     FP64: 10 of 11 Tflop/s as measured on a tile of Aurora's GPUs."""
     transformer: TransformerShares = TransformerShares()
-    multiprocessor_count: Count = computed_default(f"= ceil({_GPU}.peak_single_rate / {_RATE_OF_MULTIPROCESSOR})")
+    multiprocessor_count: Count = computed_default(
+        f"= ceil({_GPU}.peak_single_rate / {format_quantity(_LANES_RATE, FLOP_PER_SECOND)})"
+    )
     """Multiprocessors or compute units; by default from the single-precision rate, 128 lanes at 1.875 GHz each."""
+    full_threads: Count = 384.0
+    """Threads of a multiprocessor that reach its compute rates; by default as measured on an H100 (docs/devices.md)."""
+    thread_dram_bandwidth: BytesPerSecond = 21e6
+    """Bandwidth that one thread draws from device memory, where few run; by default as measured on an H100."""
+    thread_l2_bandwidth: BytesPerSecond = 52e6
+    """Bandwidth that one thread draws from the second-level cache; by default as measured on an H100."""
+    empty_kernel_time: Seconds = 2e-6
+    """Time of a kernel that does nothing, from its start to the start of the next one; by default as measured on an
+    H100."""
+    launch_interval: Seconds = 3.3e-6
+    """Least time from one launch to the next of a program that starts its kernels one by one; by default as measured on
+    an H100. 0 where a graph is replayed."""
+    synchronisation_time: Seconds = 10e-6
+    """Time lost where the host waits for the device: until it knows, and until the next kernel starts; by default as
+    measured on an H100."""
     tile_extent: Count = 128.0
     """Rows and columns of the largest part of a product of matrices that one multiprocessor computes at a time."""
+
+    @property
+    def multiprocessors(self) -> float:
+        """Multiprocessors as a number: as stated, or by the rule."""
+        stated = self.multiprocessor_count
+        return math.ceil(self.rate("peak_single_rate") / _LANES_RATE) if isinstance(stated, Expression) else stated
 
     @property
     def sustained_share(self) -> float:

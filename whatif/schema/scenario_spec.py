@@ -15,8 +15,6 @@ from whatif.schema.application import (
     Application,
     CellGrid,
     HaloPhase,
-    KernelPhase,
-    MeasuredKernelPhase,
     Phase,
     StructuredGridPhase,
     TransferPhase,
@@ -25,6 +23,7 @@ from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.correction_tables import Calibration
 from whatif.schema.fields import AnyQuantity, Key, StrictTable
 from whatif.schema.gpu import GPU
+from whatif.schema.kernel_phase import KernelPhase, MeasuredKernelPhase
 from whatif.schema.platform_spec import CPU, FitRecord, PlatformSpec, Source
 from whatif.units import UNITS
 

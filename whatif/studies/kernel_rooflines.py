@@ -23,10 +23,10 @@ from whatif.models.roofline import (
     operational_intensity,
     roofline_time,
 )
-from whatif.schema.application import KernelPhase
+from whatif.schema.kernel_phase import KernelPhase
 from whatif.units import counted
 
-Limit = Literal["compute", "dram", "l2"]
+Limit = Literal["compute", "dram", "l2", "launch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class KernelPoint:
     l2_bandwidth: float | None
     """In B/s; None if the kernel's model has no such roof."""
     limit: Limit
-    """Limit that decides the time; device memory in a tie with the operations."""
+    """Limit that decides the time: launches if they take most of it; device memory in a tie with the operations."""
     time: float
     """In s of one iteration."""
     share: float
@@ -102,6 +102,8 @@ def _kernel_point(
     compute_bound = is_compute_bound(intensity, machine_balance(rate, bandwidth)) > 0
     # Longer than compute and device memory together allow: only a third roof does that.
     third = has_l2 and values[term] > roofline_time(operations, dram_size, rate, bandwidth)
+    roofline = values[term] * values.get(f"application.phases.{name}.measured_factor", 1.0)
+    launches = term != name and float(time) > 2 * float(roofline)
     return KernelPoint(
         name=name,
         dominant_operation=phase.dominant_operation,
@@ -110,7 +112,7 @@ def _kernel_point(
         attainable_rate=float(rate),
         dram_bandwidth=float(bandwidth),
         l2_bandwidth=float(values[f"{GPU}.l2_bandwidth"]) if has_l2 else None,
-        limit="l2" if third else "compute" if compute_bound else "dram",
+        limit="launch" if launches else "l2" if third else "compute" if compute_bound else "dram",
         time=float(time),
         share=float(time) / iteration if iteration > 0 else 0.0,
     )

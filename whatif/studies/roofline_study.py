@@ -20,12 +20,13 @@ from whatif.table import Table
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, ONE, SECOND, Dimension, format_quantity
 
 OPERATIONS: Final = {"fp_64": "fp64", "fp_32": "fp32", "integer": "integer"}
-LIMITS: Final = {"compute": "compute", "dram": "DRAM", "l2": "L2 cache"}
+LIMITS: Final = {"compute": "compute", "dram": "DRAM", "l2": "L2 cache", "launch": "launch"}
 """Limit of a kernel, in words."""
 ROOF_STYLES: Final = {
     "dram": "series-1", "fp_64": "series-2", "l2": "series-3", "fp_32": "series-4", "integer": "series-5",
+    "launch": "series-6",
 }  # fmt: skip
-"""Colour of each roof; a kernel has that of the roof that limits it."""
+"""Colour of each roof; a kernel has that of the roof that limits it, or that of launches."""
 ROOF_AXES: Final = PlotDescription(
     "",
     AxisDescription("operational intensity", FLOP_PER_BYTE, Scale.LOG),

@@ -157,7 +157,7 @@ def test_an_overlap_has_a_lane_of_its_own_and_is_said_in_words(overlapped):
         assert duration(row["overlap_time"]) == hidden
         bars = page.app.query_one(TimeBars)
         lines = bars.draw(*bars.size)
-        whole = [number for number, line in enumerate(lines) if "stencil 6.0389 ms" in "".join(r.text for r in line)]
+        whole = [number for number, line in enumerate(lines) if "stencil 6.0392 ms" in "".join(r.text for r in line)]
         first = cells_of(lines[0], "series-1") - {0}
         lane = cells_of(lines[whole[0]], "series-4")
         assert whole[0] > 0

@@ -61,6 +61,8 @@ def wire_transfer(context: Context, name: str, phase: TransferPhase) -> list[Pha
         time = _device_copy(context, name, size)
     else:
         time = _over_link(context, name, phase, size)
+    if phase.blocking:
+        time = wiring.sum(f"{name}.blocking_time", [time, "platform.node.gpu.synchronisation_time"])
     count = f"{path}.transfer_count"
     if phase.halo is not None:
         exchanges = f"application.phases.{phase.halo}.exchange_count"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from whatif.core.context import Context
 from whatif.core.energy import GPU, gpu_rate
 from whatif.core.socket_share import PRECISIONS, bandwidth_of_kernel, bandwidth_of_rank, cores_of_rank, rate_of_core
 from whatif.core.term import PhaseTerm, Reference
+from whatif.models.occupancy import filled_bandwidth, filled_rate, grown_blocks
 from whatif.models.roofline import (
     DOMINANT_RATES,
-    anchored_time,
     attainable_rate,
+    launched_time,
     plain_rate,
+    resident_bandwidth,
     roofline_l2_time,
     roofline_time,
 )
@@ -26,8 +28,8 @@ from whatif.models.workload import (
     surface_growth,
     volume_growth,
 )
-from whatif.schema.application import KernelPhase, MeasuredKernelPhase
-from whatif.units import ONE, SECOND, Quantity
+from whatif.schema.kernel_phase import KernelPhase, MeasuredKernelPhase
+from whatif.units import ONE, Quantity
 
 
 def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTerm]:
@@ -42,14 +44,12 @@ def _on_gpu(context: Context, name: str, phase: KernelPhase) -> str:
     keys = ["operations", "dram_size", *(["l2_size"] if phase.model == "roofline_l2" else [])]
     metrics = _metrics(context, name, phase, keys)
     rate = _attainable_rate(context, name, phase)
-    limits: dict[str, Reference] = {"attainable_rate": rate, "dram_bandwidth": f"{GPU}.dram_bandwidth"}
-    anchored = phase.measured_factor is not None or phase.launch_time is not None
-    term = f"{name}.roofline" if anchored else name
-    if phase.model == "roofline":
-        time = wiring.add(term, roofline_time, metrics | limits)
-    else:
-        time = wiring.add(term, roofline_l2_time, metrics | limits | {"l2_bandwidth": f"{GPU}.l2_bandwidth"})
-    return _anchored(context, name, phase, time) if anchored else time
+    limits: dict[str, Reference] = {"attainable_rate": rate, "dram_bandwidth": _bandwidth_of_data(context, name, phase)}
+    limits |= {"l2_bandwidth": f"{GPU}.l2_bandwidth"} if phase.model == "roofline_l2" else {}
+    if phase.block_count is not None:
+        limits = _filled(context, name, phase, limits)
+    function = roofline_time if phase.model == "roofline" else roofline_l2_time
+    return _launched(context, name, phase, wiring.add(f"{name}.roofline", function, metrics | limits))
 
 
 def _on_sockets(context: Context, name: str, phase: KernelPhase) -> str:
@@ -92,16 +92,53 @@ def _attainable_rate(context: Context, name: str, phase: KernelPhase) -> str:
     return wiring.add(term, attainable_rate, {**mix, **peak, **others})
 
 
-def _anchored(context: Context, name: str, phase: KernelPhase, roofline: str) -> str:
-    """Time of a kernel from its roofline, by the factor and the time of a launch that its phase states."""
+def _bandwidth_of_data(context: Context, name: str, phase: KernelPhase, prefix: str = "") -> str:
+    """Bandwidth of device memory, or of the second-level cache where the working set is stated and fits.
+
+    `prefix` is `thread_` for the bandwidth of one thread.
+    """
+    memory, capacity = f"{GPU}.{prefix}dram_bandwidth", f"{GPU}.l2_capacity"
+    if phase.working_set is None or capacity not in context.wiring.parameters:
+        return memory
+    inputs: dict[str, Reference] = {
+        "working_set": f"application.phases.{name}.working_set",
+        "l2_capacity": capacity,
+        "l2_bandwidth": f"{GPU}.{prefix}l2_bandwidth",
+        "dram_bandwidth": memory,
+    }
+    return context.wiring.add(f"{name}.{prefix}bandwidth", resident_bandwidth, inputs)
+
+
+def _filled(context: Context, name: str, phase: KernelPhase, limits: Mapping[str, Reference]) -> dict[str, Reference]:
+    """Rates that the blocks of a launch reach on the multiprocessors of the device."""
+    path, wiring = f"application.phases.{name}", context.wiring
+    blocks: Reference = f"{path}.block_count"
+    if phase.blocks_follow == "work" and phase.metrics_per in ("profile", "launch"):
+        inputs = {"block_count": blocks, "growth_factor": _growth(context, name, phase)}
+        blocks = wiring.add(f"{name}.block_count", grown_blocks, inputs)
+    shape: dict[str, Reference] = {"block_count": blocks, "block_size": f"{path}.block_size"}
+    device: dict[str, Reference] = {key: f"{GPU}.{key}" for key in ("multiprocessor_count", "full_threads")}
+    rate: dict[str, Reference] = {"rate": limits["attainable_rate"]}
+    filled = {"attainable_rate": wiring.add(f"{name}.filled_rate", filled_rate, rate | shape | device)}
+    threads = {"dram_bandwidth": _bandwidth_of_data(context, name, phase, "thread_")}
+    threads |= {"l2_bandwidth": f"{GPU}.thread_l2_bandwidth"} if "l2_bandwidth" in limits else {}
+    for key, thread in threads.items():
+        bandwidths: dict[str, Reference] = {"bandwidth": limits[key], "thread_bandwidth": thread}
+        filled[key] = wiring.add(f"{name}.filled_{key}", filled_bandwidth, bandwidths | shape)
+    return {**filled}
+
+
+def _launched(context: Context, name: str, phase: KernelPhase, roofline: str) -> str:
+    """Time of all launches of a phase from its roofline, the measured factor and the time of a launch."""
     path = f"application.phases.{name}"
     inputs: dict[str, Reference] = {
         "roofline_time": roofline,
         "measured_factor": Quantity(1.0, ONE) if phase.measured_factor is None else f"{path}.measured_factor",
         "launch_count": f"{path}.launch_count",
-        "launch_time": Quantity(0.0, SECOND) if phase.launch_time is None else f"{path}.launch_time",
+        "launch_time": f"{GPU}.empty_kernel_time" if phase.launch_time is None else f"{path}.launch_time",
+        "launch_interval": f"{GPU}.launch_interval",
     }
-    return context.wiring.add(name, anchored_time, inputs)
+    return context.wiring.add(name, launched_time, inputs)
 
 
 def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase) -> list[PhaseTerm]:

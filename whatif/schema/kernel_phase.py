@@ -1,0 +1,93 @@
+"""Kernel phases: metrics of a profile on the roofline, or a measured time."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from whatif.schema.fields import (
+    Bytes,
+    BytesPerSecond,
+    Count,
+    CountOrZero,
+    Fraction,
+    Key,
+    Operations,
+    OperationsPerSecond,
+    PositiveFactor,
+    PositiveFraction,
+    Seconds,
+    StrictTable,
+)
+
+
+class KernelPhase(StrictTable):
+    """A kernel on the quantitative roofline of a GPU or of sockets, from its profiled metrics."""
+
+    kind: Literal["kernel"]
+    """A kernel, profiled on a GPU."""
+    model: Literal["roofline", "roofline_l2"]
+    """roofline: compute or DRAM bound (gpuroofperf); roofline_l2: also limited by L2 bandwidth."""
+    dominant_operation: Literal["fp_32", "fp_64", "integer"]
+    """Type of most operations; it selects the peak rate of the device."""
+    metrics_per: Literal["profile", "launch", "cell", "rank"]
+    """Scope of `operations`, `dram_size` and `l2_size`: the whole profile of `profiled_launch_count` launches, one
+    launch, one cell of the rank's grid, or all launches of one rank in an iteration."""
+    profiled_launch_count: Count = 1.0
+    """Launches in the profiled run, for `metrics_per = "profile"`."""
+    operations: Operations
+    """Dominant operations; a fused multiply-add counts as two."""
+    dram_size: Bytes
+    """Bytes read from and written to device memory."""
+    l2_size: Bytes = 0.0
+    """Bytes between the processors and the second-level cache."""
+    working_set: Bytes | None = None
+    """Data of one rank that its launches reuse. If it fits in the second-level cache of a GPU that states it
+    (`l2_capacity`), or on sockets in the rank's share of the last-level cache, the bandwidth of the cache applies
+    instead of that of memory."""
+    load_store_size: Bytes | None = None
+    """Bytes that the cores load and store in all, in the scope of `dram_size`. On sockets that state how fast data is
+    loaded again (`core_reuse_bandwidth`), what exceeds `dram_size` takes time in the first cache; default: none."""
+    operation_efficiency: PositiveFraction = 1.0
+    """Share of the peak rate attainable with the mix of operations (fused multiply-adds or not)."""
+    compute_fraction: Fraction | None = None
+    """Share of compute instructions in all instructions; without it and `load_store_fraction`, the mix of instructions
+    does not lower the peak rate."""
+    load_store_fraction: Fraction | None = None
+    """Share of load and store instructions in all instructions."""
+    launch_count: CountOrZero = 1.0
+    """Launches in one iteration."""
+    measured_factor: PositiveFactor | None = None
+    """Time measured on the profiled device, divided by its roofline there: times on other devices are this factor times
+    their roofline, so that they are in the ratio of the binding roofs."""
+    launch_time: Seconds | None = None
+    """Time of each launch in addition to the roofline, of a kernel too small to fill the device; by default the
+    device's `empty_kernel_time`."""
+    block_count: Count | None = None
+    """Thread blocks (workgroups) of a launch; those that do not fill the device do not reach its rates. By default the
+    device is full."""
+    block_size: Count = 256.0
+    """Threads of a block."""
+    blocks_follow: Literal["work", "nothing"] = "work"
+    """work: `block_count` is that of the profiled run, and grows with the work (`follows`); nothing: as stated."""
+    follows: Literal["cells", "surface", "nothing"] = "nothing"
+    """Scaling of the work of a launch if the rank's grid differs from `profiled_cells`."""
+    profiled_cells: dict[Key, Count] = {}
+    """The rank's grid in the profiled run."""
+
+
+class MeasuredKernelPhase(StrictTable):
+    """Kernels timed on another device, rescaled by one rate of the devices."""
+
+    kind: Literal["measured_kernel"]
+    """Kernels with a measured time only."""
+    kernel_time: Seconds
+    """Time of one launch on the profiled device."""
+    launch_count: CountOrZero = 1.0
+    """Launches in one iteration."""
+    bound: Literal["nothing", "dram_bandwidth", "peak_single_rate", "peak_double_rate"] = "nothing"
+    """Limiting rate: the measured time is multiplied by this rate of the profiled device and divided by that of this
+    device. nothing: the time is used as measured."""
+    profiled_bandwidth: BytesPerSecond | None = None
+    """Sustained memory bandwidth of the profiled device, for `bound = "dram_bandwidth"`."""
+    profiled_rate: OperationsPerSecond | None = None
+    """Peak rate of the profiled device, for `bound = "peak_single_rate"` or `"peak_double_rate"`."""
