@@ -55,7 +55,7 @@ def test_few_blocks_compute_on_their_multiprocessors_alone(time, blocks, size, s
 
 
 @pytest.mark.parametrize(
-    ("model", "moved"), [("roofline", 1e9 / (4 * 256 * 21e6)), ("roofline_l2", 9e9 / (4 * 256 * 52e6))]
+    ("model", "moved"), [("roofline", 1e9 / (4 * 256 * 16 / 360e-9)), ("roofline_l2", 9e9 / (4 * 256 * 16 / 154e-9))]
 )
 def test_few_threads_draw_their_own_bandwidth(time, model, moved):
     few = {"operations": "0 flop", "dram_size": "1 GB", "l2_size": "9 GB", "block_count": 4, "model": model}
@@ -78,8 +78,10 @@ def test_data_that_fit_the_second_level_cache_have_its_bandwidth(time, size, exp
     assert_allclose(time(KERNEL, cache, **moved), expected + 2e-6, rtol=1e-12, atol=0)
     assert_allclose(time(KERNEL, **moved), 1e-3 + 2e-6, rtol=1e-12, atol=0)
     few = {"block_count": 1, "block_size": 1000}
-    drawn = 52e6 if expected < 1e-3 else 21e6
-    assert_allclose(time(KERNEL, cache, **moved, **few), 1e6 / drawn + 2e-6, rtol=1e-12, atol=0)
+    latency = 154e-9 if expected < 1e-3 else 360e-9
+    assert_allclose(time(KERNEL, cache, **moved, **few), 1e6 * latency / 16 + 2e-6, rtol=1e-12, atol=0)
+    one = time(KERNEL, cache, **moved, **few, in_flight_size="8 B")
+    assert_allclose(one, 1e6 * latency / 8 + 2e-6, rtol=1e-12, atol=0)
 
 
 def test_launches_take_the_time_of_empty_kernels_or_the_interval_of_the_host(time):

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.paths import ROOT
 from whatif.models.occupancy import filled_bandwidth, filled_rate, grown_blocks
 from whatif.models.roofline import launched_time
+from whatif.schema.gpu import GPU
 from whatif.validation.tables import rows_of
 
 N, FULL = np.float64(132), np.float64(384)
@@ -34,9 +36,11 @@ def test_the_multiprocessor_with_the_most_blocks_decides(blocks, threads, expect
     assert_allclose(share(blocks, threads), expected, rtol=1e-14, atol=0)
 
 
-def test_a_thread_draws_a_rate_of_its_own_until_all_draw_that_of_the_device():
-    drawn = filled_bandwidth(np.float64(3e12), np.float64(21e6), np.array([1.0, 132, 528, 559]), np.float64(256))
-    assert_allclose(drawn, [256 * 21e6, 132 * 256 * 21e6, 528 * 256 * 21e6, 3e12], rtol=1e-14, atol=0)
+def test_threads_have_their_bytes_in_flight_until_all_draw_the_bandwidth_of_the_device():
+    drawn = filled_bandwidth(
+        np.float64(3e12), np.float64(400e-9), np.float64(16), np.array([1.0, 100, 292, 293]), np.float64(256)
+    )
+    assert_allclose(drawn, [256 * 40e6, 100 * 256 * 40e6, 292 * 256 * 40e6, 3e12], rtol=1e-12, atol=0)
 
 
 def test_blocks_grow_with_the_work_and_are_whole():
@@ -65,19 +69,19 @@ def test_one_more_block_than_multiprocessors_is_as_slow_as_measured(gpu, few, ma
 
 @pytest.mark.parametrize("gpu", [H100, "h200-sxm"])
 def test_times_of_few_blocks_do_not_depend_on_their_number(gpu):
-    """1 to 132 columns of 2 MiB: each thread draws 20 to 22 MB/s."""
+    """1 to 132 columns of 2 MiB: each thread has a load of 8 B in flight for 364 to 400 ns."""
     times = measured("sums", gpu)
-    rates = [columns * 2**21 / (times[columns] * 1e-6) / (columns * 256) for columns in (1, 4, 16, 33, 66, 132)]
-    assert_allclose(rates, 21e6, rtol=0.06, atol=0)
+    latencies = [8 * times[columns] * 1e-6 * 256 / 2**21 for columns in (1, 4, 16, 33, 66, 132)]
+    assert_allclose(latencies, 381e-9, rtol=0.06, atol=0)
 
 
 def test_threads_of_a_multiprocessor_decide_not_their_blocks():
-    """Blocks of 32 to 1,024 threads: dependent multiply-adds, and columns that each thread reads at 21 MB/s."""
+    """Blocks of 32 to 1,024 threads: dependent multiply-adds, and columns of which each thread loads 8 B at a time."""
     errors = {"polynomial": [], "sums": []}
     for row in rows_of("gpu_programs/block_sizes.csv"):
         blocks, threads = np.float64(row["blocks"]), np.float64(row["threads"])
         if row["program"] == "sums":
-            drawn = filled_bandwidth(np.float64(2.97e12), np.float64(21e6), blocks, threads)
+            drawn = filled_bandwidth(np.float64(2.97e12), np.float64(381e-9), np.float64(8), blocks, threads)
             predicted = blocks * 2**21 / drawn
         else:
             rate = filled_rate(np.float64(34e12 * 0.9), blocks, threads, N, FULL)
@@ -88,3 +92,25 @@ def test_threads_of_a_multiprocessor_decide_not_their_blocks():
     assert mean["sums"] < 0.06
     assert max(map(abs, errors["sums"])) < 0.2
     assert max(map(abs, errors["polynomial"])) < 0.3
+
+
+def test_bandwidth_of_few_threads_on_seven_gpus_is_that_of_the_page():
+    """The default latency, and the highest bandwidth of each kernel and GPU."""
+    rows = rows_of("gpu_streams.csv")
+    highest: dict[tuple[str, str], float] = {}
+    for row in rows:
+        key = row["gpu"], row["kernel"]
+        highest[key] = max(highest.get(key, 0.0), float(row["bandwidth_gb"]) * 1e9)
+    latency, errors = np.float64(GPU.model_fields["dram_latency"].default), {}
+    for row in rows:
+        blocks, threads, flight = (np.float64(row[key]) for key in ("multiprocessors", "threads", "streams"))
+        drawn = filled_bandwidth(np.float64(highest[row["gpu"], row["kernel"]]), latency, 8 * flight, blocks, threads)
+        errors.setdefault(row["gpu"], []).append(float(drawn) / (float(row["bandwidth_gb"]) * 1e9) - 1)
+    page = (ROOT / "docs" / "devices.md").read_text(encoding="utf-8")
+    everything = {
+        **{f"`{gpu}`": found for gpu, found in errors.items()},
+        "all": [error for found in errors.values() for error in found],
+    }
+    for name, found in everything.items():
+        assert f"| {name} | {len(found)} | {np.abs(found).mean():.1%} | {np.mean(found):+.1%} |" in page
+        assert np.abs(found).mean() < 0.15

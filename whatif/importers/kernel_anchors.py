@@ -17,6 +17,7 @@ from whatif.models.roofline import DOMINANT_RATES, attainable_rate, plain_rate
 from whatif.paths import is_file
 from whatif.schema.gpu import GPU
 from whatif.schema.gpu_parts import gpu_part
+from whatif.schema.kernel_phase import KernelPhase
 from whatif.schema.load import load_part
 from whatif.schema.shipped import names_in
 from whatif.table import Column, Table, text_column
@@ -141,9 +142,10 @@ def _reached(row: Mapping[str, Any], gpu: GPU) -> tuple[float, dict[str, float]]
         return rate, bandwidths
     blocks, size = (np.asarray(row[name]) for name in ("block_count", "block_size"))
     device = (np.asarray(gpu.multiprocessors), np.asarray(gpu.full_threads))
-    drawn = {level: np.asarray(getattr(gpu, f"thread_{level}_bandwidth")) for level in bandwidths}
+    flight = np.asarray(KernelPhase.model_fields["in_flight_size"].default)
+    latencies = {level: np.asarray(getattr(gpu, f"{level}_latency")) for level in bandwidths}
     reached = {
-        level: float(filled_bandwidth(np.asarray(bandwidth), drawn[level], blocks, size))
+        level: float(filled_bandwidth(np.asarray(bandwidth), latencies[level], flight, blocks, size))
         for level, bandwidth in bandwidths.items()
     }
     return float(filled_rate(np.asarray(rate), blocks, size, *device)), reached

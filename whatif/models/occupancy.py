@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from whatif.models.quantities import BytesPerSecond, Count, OperationsPerSecond, model
+from whatif.models.quantities import Bytes, BytesPerSecond, Count, OperationsPerSecond, Seconds, model
 
 _SOURCE = "whatif, from kernels with 1 to 16,384 blocks on an H100"
 
@@ -38,13 +38,15 @@ def filled_rate(
     return rate * busy * np.minimum(1.0, largest * block_size / full_threads)
 
 
-@model("BW_b = min(BW, n_b τ w)", _SOURCE)
+@model("BW_b = min(BW, n_b τ q / L)", "Little 1961; streams on seven GPUs, docs/devices.md")
 def filled_bandwidth(
-    bandwidth: BytesPerSecond, thread_bandwidth: BytesPerSecond, block_count: Count, block_size: Count
+    bandwidth: BytesPerSecond, latency: Seconds, in_flight_size: Bytes, block_count: Count, block_size: Count
 ) -> BytesPerSecond:
     """Bandwidth of device memory or a cache that `block_count` (n_b) blocks of `block_size` (τ) threads draw.
 
-    `bandwidth` is BW, that of many threads; `thread_bandwidth` is w, the bytes that a thread has in flight over the
-    latency. Elementwise over any broadcastable shapes; valid for counts ≥ 1.
+    `bandwidth` is BW, that of many threads; each thread has `in_flight_size` (q) in flight during the `latency` (L).
+    Elementwise over any broadcastable shapes; valid for counts ≥ 1, `latency` ≥ 0.
     """
-    return np.minimum(bandwidth, block_count * block_size * thread_bandwidth)
+    flight = block_count * block_size * in_flight_size
+    # min(BW, flight / L), also without a latency.
+    return flight / np.maximum(latency, flight / bandwidth)

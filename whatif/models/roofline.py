@@ -172,11 +172,16 @@ def resident_bandwidth(
 ) -> BytesPerSecond:
     """Bandwidth of data that launches use again: that of the second-level cache if it fits, else of device memory.
 
-    `working_set` is S, `l2_capacity` C; the bandwidths are those of the device or of one thread. Elementwise over any
-    broadcastable shapes; valid for sizes ≥ 0.
-    Part of the data that stays in a cache that is too small is not modelled.
+    `working_set` is S, `l2_capacity` C. Elementwise over any broadcastable shapes; valid for sizes ≥ 0. Data that stay
+    in part in a cache that is too small are not modelled.
     """
     return np.where(working_set <= l2_capacity, l2_bandwidth, dram_bandwidth)
+
+
+@model("L_r = L_L2 if S ≤ C, else L", "definition")
+def resident_latency(working_set: Bytes, l2_capacity: Bytes, l2_latency: Seconds, dram_latency: Seconds) -> Seconds:
+    """Latency of data that launches use again, as `resident_bandwidth`."""
+    return np.where(working_set <= l2_capacity, l2_latency, dram_latency)
 
 
 @model("W / T", _SOURCE)

@@ -13,6 +13,7 @@ from whatif.schema.fields import (
     PositiveBytes,
     PositiveFactor,
     PositiveFraction,
+    PositiveSeconds,
     Seconds,
     StrictTable,
     Watts,
@@ -131,10 +132,11 @@ class GPU(StrictTable):
     """Multiprocessors or compute units; by default from the single-precision rate, 128 lanes at 1.875 GHz each."""
     full_threads: Count = 384.0
     """Threads of a multiprocessor that reach its compute rates; by default as measured on an H100 (docs/devices.md)."""
-    thread_dram_bandwidth: BytesPerSecond = 21e6
-    """Bandwidth that one thread draws from device memory, where few run; by default as measured on an H100."""
-    thread_l2_bandwidth: BytesPerSecond = 52e6
-    """Bandwidth that one thread draws from the second-level cache; by default as measured on an H100."""
+    dram_latency: PositiveSeconds = 360e-9
+    """Latency of loads from device memory, where few threads run; by default as of seven measured GPUs
+    (docs/devices.md)."""
+    l2_latency: PositiveSeconds = 154e-9
+    """Latency of loads from the second-level cache; by default as measured on an H100."""
     empty_kernel_time: Seconds = 2e-6
     """Time of a kernel that does nothing, from its start to the start of the next one; by default as measured on an
     H100."""

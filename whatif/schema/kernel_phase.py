@@ -13,6 +13,7 @@ from whatif.schema.fields import (
     Key,
     Operations,
     OperationsPerSecond,
+    PositiveBytes,
     PositiveFactor,
     PositiveFraction,
     Seconds,
@@ -67,6 +68,8 @@ class KernelPhase(StrictTable):
     device is full."""
     block_size: Count = 256.0
     """Threads of a block."""
+    in_flight_size: PositiveBytes = 16.0
+    """Bytes that one thread has in flight: its independent loads and stores, by default two of 8 B."""
     blocks_follow: Literal["work", "nothing"] = "work"
     """work: `block_count` is that of the profiled run, and grows with the work (`follows`); nothing: as stated."""
     follows: Literal["cells", "surface", "nothing"] = "nothing"

@@ -162,6 +162,8 @@ cells = {cells}
         if program.cell_size:
             cells = " * ".join(f"application.grid.cells.{axis}" for axis in program.axes)
             overrides[f"{phase}.working_set"] = f"= {cells} * {program.cell_size} B"
+        if name == "sums":
+            overrides[f"{phase}.in_flight_size"] = "8 B"
         if kernel in program.stated:
             overrides |= {f"{phase}.block_count": program.stated[kernel], f"{phase}.blocks_follow": "nothing"}
     return Scenario(parse_document(text, f"{name} on {gpu}"), _PLATFORM, overrides)

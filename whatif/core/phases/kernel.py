@@ -15,6 +15,7 @@ from whatif.models.roofline import (
     launched_time,
     plain_rate,
     resident_bandwidth,
+    resident_latency,
     roofline_l2_time,
     roofline_time,
 )
@@ -44,7 +45,10 @@ def _on_gpu(context: Context, name: str, phase: KernelPhase) -> str:
     keys = ["operations", "dram_size", *(["l2_size"] if phase.model == "roofline_l2" else [])]
     metrics = _metrics(context, name, phase, keys)
     rate = _attainable_rate(context, name, phase)
-    limits: dict[str, Reference] = {"attainable_rate": rate, "dram_bandwidth": _bandwidth_of_data(context, name, phase)}
+    limits: dict[str, Reference] = {
+        "attainable_rate": rate,
+        "dram_bandwidth": _of_data(context, name, phase, "bandwidth"),
+    }
     limits |= {"l2_bandwidth": f"{GPU}.l2_bandwidth"} if phase.model == "roofline_l2" else {}
     if phase.block_count is not None:
         limits = _filled(context, name, phase, limits)
@@ -92,21 +96,16 @@ def _attainable_rate(context: Context, name: str, phase: KernelPhase) -> str:
     return wiring.add(term, attainable_rate, {**mix, **peak, **others})
 
 
-def _bandwidth_of_data(context: Context, name: str, phase: KernelPhase, prefix: str = "") -> str:
-    """Bandwidth of device memory, or of the second-level cache where the working set is stated and fits.
-
-    `prefix` is `thread_` for the bandwidth of one thread.
-    """
-    memory, capacity = f"{GPU}.{prefix}dram_bandwidth", f"{GPU}.l2_capacity"
+def _of_data(context: Context, name: str, phase: KernelPhase, what: str) -> str:
+    """Bandwidth or latency (`what`) of device memory, or of the second-level cache where the working set is stated and
+    fits."""
+    memory, capacity = f"{GPU}.dram_{what}", f"{GPU}.l2_capacity"
     if phase.working_set is None or capacity not in context.wiring.parameters:
         return memory
-    inputs: dict[str, Reference] = {
-        "working_set": f"application.phases.{name}.working_set",
-        "l2_capacity": capacity,
-        "l2_bandwidth": f"{GPU}.{prefix}l2_bandwidth",
-        "dram_bandwidth": memory,
-    }
-    return context.wiring.add(f"{name}.{prefix}bandwidth", resident_bandwidth, inputs)
+    function = resident_bandwidth if what == "bandwidth" else resident_latency
+    data: dict[str, Reference] = {"working_set": f"application.phases.{name}.working_set", "l2_capacity": capacity}
+    levels: dict[str, Reference] = {f"l2_{what}": f"{GPU}.l2_{what}", f"dram_{what}": memory}
+    return context.wiring.add(f"{name}.{what}", function, data | levels)
 
 
 def _filled(context: Context, name: str, phase: KernelPhase, limits: Mapping[str, Reference]) -> dict[str, Reference]:
@@ -120,11 +119,11 @@ def _filled(context: Context, name: str, phase: KernelPhase, limits: Mapping[str
     device: dict[str, Reference] = {key: f"{GPU}.{key}" for key in ("multiprocessor_count", "full_threads")}
     rate: dict[str, Reference] = {"rate": limits["attainable_rate"]}
     filled = {"attainable_rate": wiring.add(f"{name}.filled_rate", filled_rate, rate | shape | device)}
-    threads = {"dram_bandwidth": _bandwidth_of_data(context, name, phase, "thread_")}
-    threads |= {"l2_bandwidth": f"{GPU}.thread_l2_bandwidth"} if "l2_bandwidth" in limits else {}
-    for key, thread in threads.items():
-        bandwidths: dict[str, Reference] = {"bandwidth": limits[key], "thread_bandwidth": thread}
-        filled[key] = wiring.add(f"{name}.filled_{key}", filled_bandwidth, bandwidths | shape)
+    latencies = {"dram_bandwidth": _of_data(context, name, phase, "latency"), "l2_bandwidth": f"{GPU}.l2_latency"}
+    for key in limits.keys() & latencies.keys():
+        flow: dict[str, Reference] = {"in_flight_size": f"{path}.in_flight_size", "latency": latencies[key]}
+        inputs = {"bandwidth": limits[key], **flow, **shape}
+        filled[key] = wiring.add(f"{name}.filled_{key}", filled_bandwidth, inputs)
     return {**filled}
 
 
