@@ -88,8 +88,8 @@ class MeasuredKernelPhase(StrictTable):
     launch_count: CountOrZero = 1.0
     """Launches in one iteration."""
     bound: Literal["nothing", "dram_bandwidth", "peak_single_rate", "peak_double_rate"] = "nothing"
-    """Limiting rate: the measured time is multiplied by this rate of the profiled device and divided by that of this
-    device. nothing: the time is used as measured."""
+    """Limiting rate: the measured time, without that of an empty kernel, is multiplied by this rate of the profiled
+    device and divided by that of this device. nothing: the time is used as measured."""
     profiled_bandwidth: BytesPerSecond | None = None
     """Sustained memory bandwidth of the profiled device, for `bound = "dram_bandwidth"`."""
     profiled_rate: OperationsPerSecond | None = None

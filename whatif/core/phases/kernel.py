@@ -30,7 +30,7 @@ from whatif.models.workload import (
     volume_growth,
 )
 from whatif.schema.kernel_phase import KernelPhase, MeasuredKernelPhase
-from whatif.units import ONE, Quantity
+from whatif.units import ONE, SECOND, Quantity
 
 
 def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTerm]:
@@ -151,7 +151,8 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
             "profiled_metric": f"{path}.{profiled}",
             "present_metric": _present_rate(context, phase.bound),
         }
-        once = wiring.add(f"{name}.launch_time", rescaled_time, {"kernel_time": once} | rates)
+        fixed: Reference = f"{GPU}.empty_kernel_time" if context.on_gpus else Quantity(0.0, SECOND)
+        once = wiring.add(f"{name}.launch_time", rescaled_time, {"kernel_time": once, "launch_time": fixed, **rates})
     inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.launch_count"}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "kernel")]
 
