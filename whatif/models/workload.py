@@ -94,7 +94,7 @@ def mix_fits(compute_fraction: Fraction, load_store_fraction: Fraction) -> Count
     return np.asarray(compute_fraction + load_store_fraction <= 1 + 1e-12, dtype=np.float64)
 
 
-@model("T = t + (T' - t) R' / R,  t = min(T', t_l)", "definition: a kernel limited by one rate of the device")
+@model("T = t_e + (T' - t_e) R' / R,  t_e = min(T', t_l)", "definition: a kernel limited by one rate of the device")
 def rescaled_time(
     kernel_time: Seconds, launch_time: Seconds, profiled_metric: FloatArray, present_metric: FloatArray
 ) -> Seconds:
