@@ -19,13 +19,13 @@ from whatif.errors import WhatifError
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.forms import Form, form_of
 from whatif.fitting.message_parameters import PROTOCOLS, NetworkFit, fit_network
-from whatif.fitting.points import Weighting
 from whatif.fitting.segments import segmented
 from whatif.importers.measurements import measurements
 from whatif.importers.message_files import read_network
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, format_quantity
+from whatif.vocabulary import PointWeighting
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 POINT_COUNT = 100_000
@@ -155,7 +155,7 @@ def paper_table() -> Iterator[str]:
     yield "| table | protocol | printed | its weighting, our fit | relative, our fit | error printed | ours |"
     yield "|---|---|---|---|---|---:|---:|"
     for (model, mode), printed in PRINTED.items():
-        weighting: Weighting = "uniform" if model == "postal" else "sqrt_size"
+        weighting: PointWeighting = "uniform" if model == "postal" else "sqrt_size"
         for protocol, values in zip(PROTOCOLS, printed, strict=True):
             own, limits = _own_rows(model, mode, protocol)
             fits = [fit_network(own, limits=limits, weighting=way) for way in (weighting, "relative")]
