@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import pytest
 
+import benchmarks
 from benchmarks.growth import broadcast_schedule
 from benchmarks.history import Run, append, compared, last_results, record, slowness
 from benchmarks.measure import Row
@@ -11,6 +15,7 @@ from whatif.importers.goal import parse_goal
 from whatif.simulation.lower import lower
 from whatif.simulation.schedule import Step
 
+NEED_A_GPU = {"gpu_transformer"}
 RUN = Run("2026-01-31T12:00:00+00:00", "abc1234", "a machine")
 
 
@@ -57,3 +62,11 @@ def test_the_schedule_of_a_broadcast_reaches_every_rank_once(rank_count):
     sends = schedule.step == Step.SEND
     assert sorted(schedule.peer[sends].tolist()) == list(range(1, rank_count))
     assert (schedule.step == Step.RECEIVE).sum() == rank_count - 1
+
+
+def test_every_benchmark_can_be_imported():
+    """They run by `make bench` alone, which no test does."""
+    names = {module.name for module in pkgutil.iter_modules(benchmarks.__path__)} - NEED_A_GPU
+    assert len(names) > 20
+    for name in names:
+        assert importlib.import_module(f"benchmarks.{name}")
