@@ -1,6 +1,7 @@
 """A person at the explorer, for tests: presses keys, reads the screen, waits until nothing is being computed."""
 
 import asyncio
+import itertools
 import json
 import time
 
@@ -21,6 +22,8 @@ GPUS = "platform.node.gpu_count"
 MEMORY = "platform.node.gpu.dram_bandwidth"
 MODEL = "application.phases.halo.model"
 RANKS = "application.rank_count"
+MOST_TURNS = 30_000
+"""Turns of a wait, each of 10 ms or more."""
 
 
 class Driver:
@@ -52,10 +55,14 @@ class Driver:
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
 
     async def until(self, condition, seconds=20.0):
-        """Wait for a condition, for seconds of CPU time: they pass at the same pace on a busy machine."""
-        end = time.process_time() + seconds
+        """Wait for a condition, for seconds of CPU time: they pass at the same pace on a busy machine.
+
+        A program that only waits hardly uses any: it ends after `MOST_TURNS`, five minutes or more.
+        """
+        end, turns = time.process_time() + seconds, itertools.count()
         while not condition():
             assert time.process_time() < end, self.screen_text()
+            assert next(turns) < MOST_TURNS, self.screen_text()
             await asyncio.sleep(0.01)
         await self.pilot.pause()
 
