@@ -15,6 +15,12 @@
 //   sums     sums of SIZE columns of 2 MiB, one block of THREADS each, double precision; columns not read for some
 //            iterations
 //   matmul   product of matrices by tiles of 32^2 in shared memory, single precision; SIZE^2, a multiple of 32
+//   fused16, fused64, fused128, fused256   so many dependent multiply-adds with each element of a triad, double
+//            precision; SIZE elements
+//   stencil27   sweeps of 27 points in three dimensions, double precision; SIZE^3 cells
+//   lattice  19 populations of a lattice streamed and relaxed, single precision; SIZE^3 cells
+//   convolve    a filter of 9^2 points, single precision; SIZE^2 cells
+//   transpose   of a matrix by tiles of 32^2 in shared memory, double precision; SIZE^2, a multiple of 32
 //   empty    a kernel that does nothing; SIZE blocks
 //   wait     the same, and a copy of 8 B to the host, which waits for it
 #include <algorithm>
@@ -181,6 +187,67 @@ __global__ void matmul(const float *a, const float *b, float *c, int n) {
     c[size_t(row) * n + column] = sum;
 }
 
+template <int COUNT>
+__global__ void fused(const double *b, const double *c, double *a, size_t count) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i >= count) return;
+    double value = b[i], factor = c[i];
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) value = value * factor + 0.5;
+    a[i] = value;
+}
+
+__global__ void stencil27(const double *u, double *v, int n) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z + 1;
+    if (x < 1 || y < 1 || x >= n - 1 || y >= n - 1) return;
+    size_t plane = size_t(n) * n, i = z * plane + size_t(y) * n + x;
+    double sum = 0;
+#pragma unroll
+    for (int dz = -1; dz <= 1; dz++)
+#pragma unroll
+        for (int dy = -1; dy <= 1; dy++)
+#pragma unroll
+            for (int dx = -1; dx <= 1; dx++) sum += (1.0 / 64 + 0.001 * (dx + 3 * dy + 9 * dz)) * u[i + dz * plane + dy * n + dx];
+    v[i] = sum;
+}
+
+__global__ void lattice(const float *from, float *to, int n) {
+    size_t cells = size_t(n) * n * n, i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i >= cells) return;
+    float f[19], density = 0, flow = 0;
+#pragma unroll
+    for (int k = 0; k < 19; k++) {
+        size_t neighbour = (i + cells + (k % 3 - 1) + (k / 3 % 3 - 1) * n + (k / 9 - 1) * size_t(n) * n) % cells;
+        f[k] = from[k * cells + neighbour];
+        density += f[k], flow += (k % 3 - 1) * f[k];
+    }
+#pragma unroll
+    for (int k = 0; k < 19; k++) {
+        float moved = (k % 3 - 1) * flow;
+        to[k * cells + i] = f[k] + 0.6f * (density / 19 * (1 + 3 * moved + 4.5f * moved * moved) - f[k]);
+    }
+}
+
+__global__ void convolve(const float *u, float *v, int n) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < 4 || y < 4 || x >= n - 4 || y >= n - 4) return;
+    float sum = 0;
+#pragma unroll
+    for (int dy = -4; dy <= 4; dy++)
+#pragma unroll
+        for (int dx = -4; dx <= 4; dx++) sum += (0.01f + 0.001f * dx + 0.0001f * dy) * u[size_t(y + dy) * n + x + dx];
+    v[size_t(y) * n + x] = sum;
+}
+
+__global__ void transpose(const double *a, double *b, int n) {
+    __shared__ double tile[32][33];
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+    for (int k = 0; k < 32; k += 8) tile[threadIdx.y + k][threadIdx.x] = a[size_t(y + k) * n + x];
+    __syncthreads();
+    x = blockIdx.y * 32 + threadIdx.x, y = blockIdx.x * 32 + threadIdx.y;
+    for (int k = 0; k < 32; k += 8) b[size_t(y + k) * n + x] = tile[threadIdx.x][threadIdx.y + k];
+}
+
 __global__ void empty() {}
 
 using Iterations = std::function<void(int)>;
@@ -264,6 +331,15 @@ static Iterations products(int n) {
     };
 }
 
+template <int COUNT>
+static Iterations fused_triads(size_t count) {
+    auto *a = array<double>(count), *b = array<double>(count), *c = array<double>(count);
+    fill<<<blocks(count), 256>>>(c, count, 0.25);
+    return [=](int iterations) {
+        for (int k = 0; k < iterations; k++) fused<COUNT><<<blocks(count), 256>>>(b, c, a, count);
+    };
+}
+
 static Iterations launches(int size, bool waits) {
     auto *value = array<double>(1);
     return [=](int count) {
@@ -290,6 +366,18 @@ static Iterations made(const std::string &program, int n, unsigned threads) {
     if (program == "polynomial") return polynomials(n, threads);
     if (program == "sums") return sums_of_columns(n, threads);
     if (program == "matmul") return products(n);
+    if (program == "fused16") return fused_triads<16>(n);
+    if (program == "fused64") return fused_triads<64>(n);
+    if (program == "fused128") return fused_triads<128>(n);
+    if (program == "fused256") return fused_triads<256>(n);
+    if (program == "stencil27")
+        return sweeps<double>(square * n, [=](double *u, double *v) { stencil27<<<layers, tile>>>(u, v, n); });
+    if (program == "lattice")
+        return sweeps<float>(19 * square * n, [=](float *u, float *v) { lattice<<<blocks(square * n), 256>>>(u, v, n); });
+    if (program == "convolve")
+        return sweeps<float>(square, [=](float *u, float *v) { convolve<<<tiles, tile>>>(u, v, n); });
+    if (program == "transpose")
+        return sweeps<double>(square, [=](double *u, double *v) { transpose<<<dim3(n / 32, n / 32), tile>>>(u, v, n); });
     if (program == "empty" || program == "wait") return launches(n, program == "wait");
     fprintf(stderr, "gpu_programs: no program %s\n", program.c_str());
     exit(2);

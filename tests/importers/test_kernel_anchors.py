@@ -44,9 +44,11 @@ def test_force_of_minimd_is_bound_by_the_second_level_cache(tmp_path):
     found = whatif.import_kernels(profile(tmp_path, force=FORCE))
     row = found.to_pandas().iloc[0]
     assert row["binding"] == "l2"
-    assert row["measured_factor"] == pytest.approx(
-        (29.463131e-3 - 10 * 2e-6) / (60555488640 / 2878.6151e9), rel=1e-9, abs=0
-    )
+    # The roof of compute is not above that of DRAM, whose fourth power adds to that of L2.
+    cached, memory = 60555488640 / 2878.6151e9, 6223763840 / 779.4108e9
+    least, most = ((29.463131e-3 - 10 * 2e-6) / (cached**4 + count * memory**4) ** 0.25 for count in (2, 1))
+    assert least < row["measured_factor"] < most
+    assert row["roof_exponent"] == 4
     text = "measured 2.95 ms, roofline 799 us; highest roof l2, 2.1 ms; limited by l2; measured / roof = 1.4"
     assert f"force on v100-sxm2-16gb: {text}" in found.notes
     assert 'model = "roofline_l2"' in found.to_toml()
@@ -80,7 +82,8 @@ def test_imported_kernels_take_the_measured_time_on_their_device_and_the_ratio_o
     here = whatif.run(path)
     assert float(here["terms.force"]) == pytest.approx(2.9463131e-3, rel=1e-5, abs=0)
     assert float(here["terms.pack"]) == pytest.approx(0.321469e-3 / 60, rel=1e-5, abs=0)
-    faster = whatif.run(path, overrides={"platform.node.gpu.l2_bandwidth": f"{2 * 2878.6151} GB/s"})
+    rates = ("l2_bandwidth", "dram_bandwidth", "peak_double_rate", "peak_add_rate", "peak_shared_rate")
+    faster = whatif.run(path, overrides={f"platform.node.gpu.{rate}": "x2" for rate in rates})
     assert float(faster["terms.force"]) == pytest.approx((2.9463131e-3 + 2e-6) / 2, rel=1e-5, abs=0)
 
 
@@ -122,8 +125,8 @@ def test_shipped_kernels_are_anchored(name):
 def test_jacobi2d_has_the_factors_of_its_profile():
     table = whatif.import_kernels(JACOBI).to_pandas()
     stencil = table[table["operations"] == 161061273600].iloc[0]
-    stated = whatif.load("jacobi2d").program.parameters["application.phases.stencil.measured_factor"].value
-    assert stencil["measured_factor"] == pytest.approx(stated, rel=1e-4, abs=0)
+    stated = float(whatif.run("jacobi2d")["terms.stencil"])
+    assert stencil["reference_time"] / 100 == pytest.approx(stated, rel=1e-4, abs=0)
 
 
 def test_memory_bound_kernels_are_within_15_per_cent_between_v100_and_gh200():

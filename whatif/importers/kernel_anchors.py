@@ -29,6 +29,8 @@ _SMALL: Final = 20e-6
 """Largest time of a launch that can be due to launching, s: no data sheet states it; launches take 3 to 10 us."""
 _ABOVE: Final = 1.5
 """Least ratio of the time to every roof at which a small kernel counts as bound by its launch."""
+_EXPONENT: Final = 4.0
+"""`roof_exponent` of measured kernels whose three roofs are known (docs/calibration.md)."""
 _FAR: Final = 2.0
 """Least ratio of the time to every roof at which latency or occupancy limits a kernel."""
 
@@ -42,6 +44,8 @@ class KernelAnchor:
     launch_count: float
     empty_time: float = 0.0
     """Time of a kernel that does nothing on the device, s."""
+    exponent: float = math.nan
+    """`roof_exponent`; NaN where a roof is not known: the highest roof counts."""
 
     @property
     def highest(self) -> str:
@@ -65,12 +69,19 @@ class KernelAnchor:
         return self.measured / roof if roof > 0 else math.inf
 
     @property
+    def roof_exponent(self) -> float:
+        """Exponent of a phase; NaN for a small kernel, too."""
+        return math.nan if self.is_small else self.exponent
+
+    @property
     def measured_factor(self) -> float:
         """Factor of a phase: without the time of its launches, NaN for a small kernel."""
         if self.is_small:
             return math.nan
         launches = 0.0 if self.is_short else self.launch_count * self.empty_time
-        return self.factor * (1 - launches / self.measured)
+        shares = [roof / self.roofs[self.highest] for roof in self.roofs.values()]
+        joint = 1.0 if math.isnan(self.exponent) else sum(s**self.exponent for s in shares) ** (1 / self.exponent)
+        return self.factor * (1 - launches / self.measured) / joint
 
     @property
     def launch_time(self) -> float:
@@ -131,7 +142,8 @@ def _anchor(row: Mapping[str, Any], gpu: GPU) -> KernelAnchor | None:
         "l2": (row["l2_size"] or 0.0) / bandwidths["l2"],
     }
     count = row["profiled_launch_count"] if row["metrics_per"] == "profile" else 1.0
-    return KernelAnchor(row["reference_time"], roofs, count, cast("float", gpu.empty_kernel_time))
+    exponent = _EXPONENT if row["l2_size"] else math.nan
+    return KernelAnchor(row["reference_time"], roofs, count, cast("float", gpu.empty_kernel_time), exponent)
 
 
 def _reached(row: Mapping[str, Any], gpu: GPU) -> tuple[float, dict[str, float]]:
@@ -167,8 +179,9 @@ def _compute_roof(row: Mapping[str, Any], gpu: GPU) -> float:
 def with_anchors(table: Table, stated: str = "") -> Table:
     """Table of kernels with what binds them on the GPU that they ran on; as it is without measured times.
 
-    Columns: `binding`; `highest_roof`; `measured_factor`, the measured time without that of launching over that of the
-    highest roof, NaN for a kernel bound by its launch; `launch_time` of the latter, 0 for other kernels of up to 20 us,
+    Columns: `binding`; `highest_roof`; `roof_exponent`, NaN without the traffic of the second-level cache;
+    `measured_factor`, the measured time without that of launching over that of the roofs, NaN for a kernel bound by its
+    launch; `launch_time` of the latter, 0 for other kernels of up to 20 us,
     else NaN (the device's `empty_kernel_time`), s. The notes compare the times of each kernel, or name a
     GPU that no part has. Raise `UsageError` for a stated GPU that does not exist, or without measured times.
     """
@@ -202,6 +215,7 @@ def _columns(anchors: Sequence[KernelAnchor | None]) -> dict[str, Column]:
     return {
         "binding": text_column(anchor.binding if anchor else "" for anchor in anchors),
         "highest_roof": text_column(anchor.highest if anchor else "" for anchor in anchors),
+        "roof_exponent": Column(np.array([anchor.roof_exponent if anchor else np.nan for anchor in anchors]), ONE),
         "measured_factor": Column(np.array(factors), ONE),
         "launch_time": Column(np.array(times), SECOND),
     }

@@ -79,6 +79,8 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
         count = _number(row["block_count"])
         lines.append(f'block_count = {count:17} # of a launch; if other grids have as many: blocks_follow = "nothing"')
         lines.append(f"block_size = {_number(row['block_size'])}")
+    if row.get("roof_exponent") is not None:
+        lines.append(f"roof_exponent = {row['roof_exponent']:g}")
     if row.get("measured_factor") is not None:
         lines.append(f"measured_factor = {row['measured_factor']:.6g}  # limited by {row['binding']}")
     if row.get("launch_time") is not None:
@@ -87,7 +89,11 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
 
 
 def _needs_l2(row: Mapping[str, Any]) -> bool:
-    return row.get("highest_roof") == "l2" or (row["operations"] is None and row["dram_size"] is None)
+    return (
+        row.get("highest_roof") == "l2"
+        or row.get("roof_exponent") is not None
+        or (row["operations"] is None and row["dram_size"] is None)
+    )
 
 
 def _number(value: float) -> str:

@@ -166,6 +166,29 @@ def roofline_l2_time(
     return time
 
 
+@model("T = ((W / P)^p + (Q / BW)^p + (Q_L2 / BW_L2)^p)^(1/p)", "whatif: roofs that overlap in part")
+def joint_roofline_time(
+    operations: Operations,
+    dram_size: Bytes,
+    l2_size: Bytes,
+    attainable_rate: OperationsPerSecond,
+    dram_bandwidth: BytesPerSecond,
+    l2_bandwidth: BytesPerSecond,
+    roof_exponent: Count,
+) -> Seconds:
+    """Time of a kernel whose roofs slow each other down where they are of similar height.
+
+    `roof_exponent` is p: 1 is the sum of the three times, infinity is `roofline_l2_time`. Elementwise over any
+    broadcastable shapes; valid as `roofline_l2_time`, `roof_exponent` ≥ 1.
+    """
+    compute_time = operations / np.where(operations > 0, attainable_rate, 1.0)
+    dram_time, l2_time = dram_size / dram_bandwidth, l2_size / l2_bandwidth
+    highest = np.maximum(np.maximum(compute_time, dram_time), l2_time)
+    unit = np.where(highest > 0, highest, 1.0)
+    total = sum((time / unit) ** roof_exponent for time in (compute_time, dram_time, l2_time))
+    return np.asarray(highest * total ** (1 / roof_exponent))
+
+
 @model("BW_r = BW_L2 if S ≤ C, else BW", "definition")
 def resident_bandwidth(
     working_set: Bytes, l2_capacity: Bytes, l2_bandwidth: BytesPerSecond, dram_bandwidth: BytesPerSecond

@@ -57,6 +57,9 @@ class KernelPhase(StrictTable):
     """Share of load and store instructions in all instructions."""
     launch_count: CountOrZero = 1.0
     """Launches in one iteration."""
+    roof_exponent: Count | None = None
+    """Exponent p with which the times of the roofs add up, (Σ T^p)^(1/p): roofs of similar height slow each other down.
+    By default the highest roof alone is the time."""
     measured_factor: PositiveFactor | None = None
     """Time measured on the profiled device, divided by its roofline there: times on other devices are this factor times
     their roofline, so that they are in the ratio of the binding roofs."""

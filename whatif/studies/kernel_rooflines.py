@@ -97,11 +97,12 @@ def _kernel_point(
     operations, dram_size, rate, bandwidth = (
         values[str(inputs[key])] for key in ("operations", "dram_size", "attainable_rate", "dram_bandwidth")
     )
-    has_l2 = "l2_bandwidth" in inputs
+    has_l2 = phase.model == "roofline_l2" and "l2_bandwidth" in inputs
     intensity = operational_intensity(operations, dram_size)
     compute_bound = is_compute_bound(intensity, machine_balance(rate, bandwidth)) > 0
     # Longer than compute and device memory together allow: only a third roof does that.
-    third = has_l2 and values[term] > roofline_time(operations, dram_size, rate, bandwidth)
+    cached = values[str(inputs["l2_size"])] / values[str(inputs["l2_bandwidth"])] if has_l2 else 0.0
+    third = cached > roofline_time(operations, dram_size, rate, bandwidth)
     roofline = values[term] * values.get(f"application.phases.{name}.measured_factor", 1.0)
     launches = term != name and float(time) > 2 * float(roofline)
     return KernelPoint(

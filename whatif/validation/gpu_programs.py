@@ -91,6 +91,11 @@ _PROGRAMS: Final[Mapping[str, _Program]] = {
     "life": _Program(8192, "xy", {"life": 1}, lambda n: n**2 / 256, cell_size=2),
     "polynomial": _Program(4194304, "x", {"polynomial": 1}, lambda n: n / 256),
     "sums": _Program(2112, "x", {"sums": 1}, lambda n: n),
+    "stencil27": _Program(512, "xyz", {"stencil27": 1}, lambda n: n**3 / 256, cell_size=16),
+    "lattice": _Program(256, "xyz", {"lattice": 1}, lambda n: n**3 / 256, cell_size=152),
+    "convolve": _Program(16384, "xy", {"convolve": 1}, lambda n: n**2 / 256, cell_size=8),
+    "transpose": _Program(16384, "xy", {"transpose": 1}, lambda n: n**2 / 1024, cell_size=16),
+    **{f"fused{count}": _Program(2**27, "x", {"fused": 1}, lambda n: n / 256) for count in (16, 64, 128, 256)},
     "matmul": _Program(2048, "xyz", {"matmul": 1}, lambda n: n**2 / 1024, stated={"matmul": _TILES}),
 }
 

@@ -12,6 +12,7 @@ from whatif.models.occupancy import filled_bandwidth, filled_rate, grown_blocks
 from whatif.models.roofline import (
     DOMINANT_RATES,
     attainable_rate,
+    joint_roofline_time,
     launched_time,
     plain_rate,
     resident_bandwidth,
@@ -30,7 +31,7 @@ from whatif.models.workload import (
     volume_growth,
 )
 from whatif.schema.kernel_phase import KernelPhase, MeasuredKernelPhase
-from whatif.units import ONE, SECOND, Quantity
+from whatif.units import BYTE, ONE, SECOND, Quantity
 
 
 def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTerm]:
@@ -41,7 +42,6 @@ def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTe
 
 
 def _on_gpu(context: Context, name: str, phase: KernelPhase) -> str:
-    wiring = context.wiring
     keys = ["operations", "dram_size", *(["l2_size"] if phase.model == "roofline_l2" else [])]
     metrics = _metrics(context, name, phase, keys)
     rate = _attainable_rate(context, name, phase)
@@ -52,8 +52,18 @@ def _on_gpu(context: Context, name: str, phase: KernelPhase) -> str:
     limits |= {"l2_bandwidth": f"{GPU}.l2_bandwidth"} if phase.model == "roofline_l2" else {}
     if phase.block_count is not None:
         limits = _filled(context, name, phase, limits)
-    function = roofline_time if phase.model == "roofline" else roofline_l2_time
-    return _launched(context, name, phase, wiring.add(f"{name}.roofline", function, metrics | limits))
+    return _launched(context, name, phase, _roofs(context, name, phase, metrics | limits))
+
+
+def _roofs(context: Context, name: str, phase: KernelPhase, inputs: dict[str, Reference]) -> str:
+    """Time of all launches by the roofs of their model."""
+    term = f"{name}.roofline"
+    if phase.roof_exponent is None:
+        function = roofline_time if phase.model == "roofline" else roofline_l2_time
+        return context.wiring.add(term, function, inputs)
+    without: dict[str, Reference] = {"l2_size": Quantity(0.0, BYTE), "l2_bandwidth": f"{GPU}.l2_bandwidth"}
+    exponent: dict[str, Reference] = {"roof_exponent": f"application.phases.{name}.roof_exponent"}
+    return context.wiring.add(term, joint_roofline_time, without | inputs | exponent)
 
 
 def _on_sockets(context: Context, name: str, phase: KernelPhase) -> str:
