@@ -56,6 +56,8 @@ l2_size = "1 PB"
 operation_efficiency = 0.5
 compute_fraction = 0.001
 load_store_fraction = 0.9
+roof_exponent = 4
+block_count = 3
 measured_factor = 7
 launch_time = "1 s"
 """
@@ -219,7 +221,8 @@ def test_notes_tell_what_was_assumed():
         "a rank for each core of a node, as application.ranks_per_node is not stated",
         "kernels run on Processor: a rank has the rate and the memory bandwidth of its cores",
         "assumed of the profiles of a GPU: operations at the double-precision peak, no limit by other instructions or "
-        "shared memory, no limit by the L2 cache, no measured_factor, no launch_time",
+        "shared memory, no limit by the L2 cache, no measured_factor, no launch_time, the highest roof alone, work that fills "
+        "the cores",
     ]
     stated = list(kernel_notes(scenario(application__ranks_per_node=4).program))
     assert stated == notes[1:]

@@ -47,6 +47,8 @@ def _assumptions(phases: Collection[KernelPhase]) -> Iterator[str]:
         yield "no measured_factor"
     if any(phase.launch_time is not None for phase in phases):
         yield "no launch_time"
+    if any(phase.roof_exponent is not None for phase in phases):
+        yield "the highest roof alone"
     if any(phase.block_count is not None for phase in phases):
         yield "work that fills the cores"
 
