@@ -131,6 +131,21 @@ def test_sixels_are_written_at_the_place_of_the_plot_and_again_after_what_covere
     drive(check)
 
 
+def test_loading_what_draws_does_not_replace_a_picture_that_was_requested(written, monkeypatch):
+    """On a busy machine the plot is there before the worker processes are started."""
+    in_terminal(monkeypatch, TERM="foot")
+
+    async def check(driver):
+        await driver.until(lambda: driver.plot.crisp)
+        driver.plot.outdate()
+        driver.plot._waiting.stop()
+        driver.plot._ask()
+        driver.app.graphics.warm()
+        await driver.until(lambda: driver.plot.crisp)
+
+    drive(check)
+
+
 def test_a_picture_that_something_covers_is_asked_for_again_on_the_page_that_is_shown(written, monkeypatch):
     """A window that has just closed may cover the plot for a moment, and nothing draws the plot after that."""
     in_terminal(monkeypatch, TERM="foot")

@@ -74,8 +74,8 @@ class Graphics:
             driver.write(sequence)
 
     def warm(self) -> None:
-        """Load what draws before it is needed."""
-        if self.available:
+        """Load what draws before it is needed; a picture that was requested already does so."""
+        if self.available and not self._latest.busy:
             self._latest.ask(Job(prepare, ()))
 
     def ask(self, request: PixelRequest, number: int, taken: Callable[[DrawnPicture], None]) -> None:
