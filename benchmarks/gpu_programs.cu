@@ -22,7 +22,8 @@
 //   convolve    a filter of 9^2 points, single precision; SIZE^2 cells
 //   transpose   of a matrix by tiles of 32^2 in shared memory, double precision; SIZE^2, a multiple of 32
 //   empty    a kernel that does nothing; SIZE blocks
-//   wait     the same, and a copy of 8 B to the host, which waits for it
+//   graph    the same 100 times in a graph that is replayed
+//   wait     an empty kernel, and a copy of 8 B to the host, which waits for it
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -351,6 +352,20 @@ static Iterations launches(int size, bool waits) {
     };
 }
 
+static Iterations replayed(int size) {
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    check(cudaStreamCreate(&stream));
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    for (int k = 0; k < 100; k++) empty<<<size, 256, 0, stream>>>();
+    check(cudaStreamEndCapture(stream, &graph));
+    check(cudaGraphInstantiate(&ready, graph, 0));
+    return [=](int count) {
+        for (int k = 0; k < count; k += 100) check(cudaGraphLaunch(ready, stream));
+    };
+}
+
 static Iterations made(const std::string &program, int n, unsigned threads) {
     dim3 tile(32, 8), tiles(blocks(n, 32), blocks(n, 8)), layers(blocks(n, 32), blocks(n, 8), n - 2);
     size_t square = size_t(n) * n;
@@ -378,6 +393,7 @@ static Iterations made(const std::string &program, int n, unsigned threads) {
         return sweeps<float>(square, [=](float *u, float *v) { convolve<<<tiles, tile>>>(u, v, n); });
     if (program == "transpose")
         return sweeps<double>(square, [=](double *u, double *v) { transpose<<<dim3(n / 32, n / 32), tile>>>(u, v, n); });
+    if (program == "graph") return replayed(n);
     if (program == "empty" || program == "wait") return launches(n, program == "wait");
     fprintf(stderr, "gpu_programs: no program %s\n", program.c_str());
     exit(2);

@@ -33,6 +33,18 @@ def test_errors_of_filled_gpus_are_small_on_the_profiled_one_and_on_another(tabl
     assert errors.size().to_dict() == {"H100": 51, "H200": 51, "partly filled": 54, "short": 32}
 
 
+def test_times_of_launches_are_those_that_were_measured():
+    """Hosts differ by a third; the part states those of the first."""
+    gpu, found = load_part(PROFILED), {}
+    for row in rows_of("gpu_programs/launches.csv"):
+        if row["gpu"] == PROFILED:
+            found.setdefault(row["program"], []).append(float(row["time_us"]) * 1e-6)
+    median = {program: np.median(times) for program, times in found.items()}
+    assert_allclose(gpu.launch_interval, median["empty"], rtol=0.25, atol=0)
+    assert_allclose(gpu.synchronisation_time, median["wait"] - gpu.empty_kernel_time - 1.404e-6, rtol=0.25, atol=0)
+    assert max(found["graph"]) < 0.6 * gpu.empty_kernel_time
+
+
 HELD_OUT = ("fused16", "fused64", "fused128", "fused256", "stencil27", "lattice", "convolve", "transpose")
 """Programs that were measured after the exponent was chosen on the others."""
 
