@@ -10,6 +10,7 @@ from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.schema.load import load_document, load_part, load_platform
 from whatif.schema.parameters import parameter_table
+from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import parse_document
 
 H200 = """\
@@ -198,3 +199,15 @@ def test_gpu_count_without_gpu_table_is_an_error(tmp_path):
     (tmp_path / "cluster.toml").write_text(CPU_MACHINE.replace("[node]\n", "[node]\ngpu_count = 4\n"))
     found = problem(lambda: load_platform(tmp_path / "cluster.toml"))
     assert "`[node.gpu]` is missing, but `gpu_count` is stated" in found
+
+
+def test_a_scenario_with_the_name_of_a_shipped_platform_does_not_take_its_place(tmp_path):
+    """A copy of a scenario may be saved under any name, next to others that ask for that platform."""
+    text = (shipped_folder("scenarios") / "minife.toml").read_text(encoding="utf-8")
+    for name in ("given", "lassen"):
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
+    assert Scenario.open(str(tmp_path / "given.toml")).program.loaded.scenario.platform.name == "Lassen"
+    beside = Scenario.open("minife", platform="lassen", folders=(tmp_path,))
+    assert beside.program.loaded.scenario.platform.name == "Lassen"
+    (tmp_path / "lassen.toml").write_text('extends = "lassen"\nname = "mine"\n', encoding="utf-8")
+    assert Scenario.open(str(tmp_path / "given.toml")).program.loaded.scenario.platform.name == "mine"

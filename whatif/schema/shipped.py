@@ -54,13 +54,26 @@ def is_name(text: str) -> bool:
 
 
 def find(name: str, kind: str, folders: Iterable[Path], asking: str = "") -> Path | None:
-    """Path of the first `NAME.toml` in the folders, then among the shipped files; the asking file is skipped."""
+    """Path of the first `NAME.toml` in the folders, then among the shipped files; the asking file is skipped.
+
+    A file of another kind, such as a scenario with the name of a shipped platform, is found only if there is no other.
+    """
     file = name if name.endswith(".toml") else f"{name}.toml"
     candidates = (folder / file for folder in (*_searched(folders, kind), shipped_folder(kind)))
     found = [path for path in candidates if is_file(path)]
     # A file may extend another file of the same name; it refers to itself only if there is no other.
-    others = (path for path in found if str(path.resolve()) != asking)
-    return next(others, found[0] if found else None)
+    others = [path for path in found if str(path.resolve()) != asking]
+    if len(others) > 1:
+        others = [path for path in others if not _is_of_another(path, kind)] or others
+    return next(iter(others), found[0] if found else None)
+
+
+def _is_of_another(path: Path, kind: str) -> bool:
+    """Whether a file is of another kind than the folder's; what cannot be read or told is not."""
+    try:
+        return PLURALS.get(kind_of(read_document(path).data) or "", kind) != kind
+    except WhatifError:
+        return False
 
 
 def _searched(folders: Iterable[Path], kind: str) -> list[Path]:
