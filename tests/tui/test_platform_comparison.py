@@ -205,7 +205,7 @@ def test_known_platforms_are_found_beside_the_scenario_and_in_its_folders(tmp_pa
     scenario = worker / "asked.toml"
     scenario.write_text('extends = "jacobi2d"\nplatform = "fatter"\n')
     (worker / "fatter.toml").write_text('extends = "summit"\nname = "Fatter"\n[node]\ngpu_count = 8\n')
-    (worker / "extends_a_scenario.toml").write_text('extends = "bridges"\n')
+    (worker / "extends_bridges.toml").write_text('extends = "bridges"\n')
     (worker / "pyproject.toml").write_text('[project]\nname = "no platform"\n')
     (worker / "broken.toml").write_text("[node\n")
     (worker / "binary.toml").write_bytes(b"\xff\xfe\x00")
@@ -215,11 +215,11 @@ def test_known_platforms_are_found_beside_the_scenario_and_in_its_folders(tmp_pa
     (worker / "folder.toml").mkdir()
     (more / "copied.toml").write_text((shipped_folder("platforms") / "lassen.toml").read_text())
     (more / "wrong.toml").write_text('extends = "summit"\n[node]\ngpu_count = -1\n')
-    # A scenario that has the name of a shipped platform stands in its way.
+    # A scenario that has the name of a shipped platform does not stand in its way.
     (more / "bridges.toml").write_text('platform = "summit"\n[parameters]\nx = 1\n')
     scenario = Scenario.open(scenario, folders=[more])
     names = known_platforms(scenario)
-    assert names == tuple(sorted({"copied", "fatter", "wrong", *shipped_names("platforms")} - {"bridges"}))
+    assert names == tuple(sorted({"copied", "extends_bridges", "fatter", "wrong", *shipped_names("platforms")}))
     some = [name for name in names if name in ("copied", "fatter", "lassen", "summit", "wrong")]
     found = {machine.name: machine for machine in comparison(scenario, some, Grid())}
     assert list(found) == ["fatter", "copied", "lassen", "summit", "wrong"]
