@@ -62,6 +62,13 @@ def test_few_threads_draw_their_own_bandwidth(time, model, moved):
     assert_allclose(time(KERNEL, **few), moved + 2e-6, rtol=1e-12, atol=0)
 
 
+def test_roofs_of_two_kinds_add_up_with_the_exponent_of_the_phase(time):
+    """1 ms of arithmetic and 1 ms of memory; the traffic of the cache counts where the model has it."""
+    both = {"dram_size": "1 GB", "l2_size": "4 GB", "roof_exponent": 2}
+    assert_allclose(time(KERNEL, **both), 2**0.5 * 1e-3 + 2e-6, rtol=1e-12, atol=0)
+    assert_allclose(time(KERNEL, **both, model="roofline_l2"), 3**0.5 * 1e-3 + 2e-6, rtol=1e-12, atol=0)
+
+
 def test_blocks_follow_the_work_unless_the_phase_says_otherwise(time):
     """At a tenth of the profiled cells 20 of 200 blocks are left, on 20 of 100 multiprocessors."""
     grown = {"block_count": 200, "block_size": 512, "follows": "cells", "profiled_cells": {"x": 10_000}}

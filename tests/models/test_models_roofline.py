@@ -16,6 +16,7 @@ from whatif.models.roofline import (
     attainable_rate,
     instruction_efficiency,
     is_compute_bound,
+    joint_roofline_time,
     machine_balance,
     operational_intensity,
     roofline_l2_time,
@@ -193,3 +194,14 @@ def test_roofline_with_l2_cache_as_third_limit() -> None:
 def test_infinite_bandwidth_leaves_the_operations() -> None:
     time = roofline_time(np.float64(1e12), np.float64(1e12), np.float64(4e12), np.float64(np.inf))
     assert time == 0.25
+
+
+def test_joint_roofs_are_their_sum_their_norm_or_the_highest_alone() -> None:
+    """Roofs of 3, 4 and 12 s: 19 s without overlap, 13 s with the exponent 2, 12 s with a large one."""
+    work = (np.float64(3e12), np.float64(4e9), np.float64(12e9))
+    rates = (np.float64(1e12), np.float64(1e9), np.float64(1e9))
+    times = joint_roofline_time(*work, *rates, np.array([[1.0], [2.0], [1e6]]))
+    np.testing.assert_allclose(times, [[19], [13], [12]], rtol=1e-5, atol=0)
+    assert joint_roofline_time(*work, *rates, np.float64(1e6)) == roofline_l2_time(*work, *rates)
+    nothing = np.float64(0)
+    assert joint_roofline_time(nothing, nothing, nothing, *rates, np.float64(4)) == 0

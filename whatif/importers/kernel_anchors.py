@@ -181,8 +181,8 @@ def with_anchors(table: Table, stated: str = "") -> Table:
 
     Columns: `binding`; `highest_roof`; `roof_exponent`, NaN without the traffic of the second-level cache;
     `measured_factor`, the measured time without that of launching over that of the roofs, NaN for a kernel bound by its
-    launch; `launch_time` of the latter, 0 for other kernels of up to 20 us,
-    else NaN (the device's `empty_kernel_time`), s. The notes compare the times of each kernel, or name a
+    launch; `launch_time`, s: what no roof explains for a kernel bound by its launch, 0 for others of up to 20 us, else
+    NaN (the device's `empty_kernel_time`). The notes compare the times of each kernel, or name a
     GPU that no part has. Raise `UsageError` for a stated GPU that does not exist, or without measured times.
     """
     if not (table.columns["reference_time"].values > 0).any():

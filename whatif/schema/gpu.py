@@ -133,7 +133,7 @@ class GPU(StrictTable):
     full_threads: Count = 384.0
     """Threads of a multiprocessor that reach its compute rates; by default as measured on an H100 (docs/devices.md)."""
     dram_latency: PositiveSeconds = 360e-9
-    """Latency of loads from device memory, where few threads run; by default as of seven measured GPUs
+    """Latency of loads from device memory, where few threads run; by default as measured on seven GPUs
     (docs/devices.md)."""
     l2_latency: PositiveSeconds = 154e-9
     """Latency of loads from the second-level cache; by default as measured on an H100."""

@@ -61,11 +61,10 @@ class KernelPhase(StrictTable):
     """Exponent p with which the times of the roofs add up, (Σ T^p)^(1/p): roofs of similar height slow each other down.
     By default the highest roof alone is the time."""
     measured_factor: PositiveFactor | None = None
-    """Time measured on the profiled device, divided by its roofline there: times on other devices are this factor times
-    their roofline, so that they are in the ratio of the binding roofs."""
+    """Time measured on the profiled device without its launches, divided by the time of its roofs there; on other
+    devices the time of the roofs is multiplied by it."""
     launch_time: Seconds | None = None
-    """Time of each launch in addition to the roofline, of a kernel too small to fill the device; by default the
-    device's `empty_kernel_time`."""
+    """Time of each launch in addition to the roofs; by default the device's `empty_kernel_time`."""
     block_count: Count | None = None
     """Thread blocks (workgroups) of a launch; those that do not fill the device do not reach its rates. By default the
     device is full."""

@@ -107,8 +107,7 @@ def _attainable_rate(context: Context, name: str, phase: KernelPhase) -> str:
 
 
 def _of_data(context: Context, name: str, phase: KernelPhase, what: str) -> str:
-    """Bandwidth or latency (`what`) of device memory, or of the second-level cache where the working set is stated and
-    fits."""
+    """Bandwidth or latency (`what`) of device memory, or of the second-level cache if the stated working set fits."""
     memory, capacity = f"{GPU}.dram_{what}", f"{GPU}.l2_capacity"
     if phase.working_set is None or capacity not in context.wiring.parameters:
         return memory
@@ -130,8 +129,10 @@ def _filled(context: Context, name: str, phase: KernelPhase, limits: Mapping[str
     rate: dict[str, Reference] = {"rate": limits["attainable_rate"]}
     filled = {"attainable_rate": wiring.add(f"{name}.filled_rate", filled_rate, rate | shape | device)}
     latencies = {"dram_bandwidth": _of_data(context, name, phase, "latency"), "l2_bandwidth": f"{GPU}.l2_latency"}
-    for key in limits.keys() & latencies.keys():
-        flow: dict[str, Reference] = {"in_flight_size": f"{path}.in_flight_size", "latency": latencies[key]}
+    for key, latency in latencies.items():
+        if key not in limits:
+            continue
+        flow: dict[str, Reference] = {"in_flight_size": f"{path}.in_flight_size", "latency": latency}
         inputs = {"bandwidth": limits[key], **flow, **shape}
         filled[key] = wiring.add(f"{name}.filled_{key}", filled_bandwidth, inputs)
     return {**filled}
