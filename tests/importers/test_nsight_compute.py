@@ -216,6 +216,17 @@ def test_blocks_of_a_launch_and_their_threads_lower_the_roofs():
     )
 
 
+def test_launches_with_different_grids_have_a_whole_number_of_blocks_in_the_mean():
+    """Four launches of forces with 256 blocks, of which one becomes 257."""
+    text = read_text(ROOT / "validation" / "gpu_programs" / "bodies.csv.gz")
+    head, mark, rest = text.partition('"forces(')
+    assert mark
+    changed = head + mark + rest.replace('"(256, 1, 1)","(256, 1, 1)"', '"(256, 1, 1)","(257, 1, 1)"', 1)
+    table = kernel_metrics(parse_nsight_compute(changed))
+    assert list(table.columns["block_count"].values) == [256, 256]
+    assert Scenario(parse_document(HEAD + kernels_toml(table), "t.toml")).program
+
+
 @pytest.mark.parametrize("memory", ["-5", "1e999", "0", "much", ""])
 def test_a_memory_that_is_not_a_size_is_left_out(memory):
     text = read_text(ROOT / "validation" / "gpu_programs" / "bodies.csv.gz")

@@ -161,13 +161,14 @@ def _phase(metrics: Mapping[str, float]) -> dict[str, Any]:
         "compute_fraction": shares[0],
         "load_store_fraction": shares[1],
         "reference_time": metrics.get(TIME),
-        "block_count": metrics.get(BLOCKS),
-        "block_size": metrics.get(BLOCK_SIZE),
+        **{name: float(round(metrics[name])) for name in (BLOCKS, BLOCK_SIZE) if name in metrics},
     }
     return {
         "dominant_operation": dominant,
         "metrics_per": "launch",
         "profiled_launch_count": metrics["launch_count"],
+        BLOCKS: math.nan,
+        BLOCK_SIZE: math.nan,
         **{name: math.nan if value is None else value for name, value in row.items()},
     }
 
