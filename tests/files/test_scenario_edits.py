@@ -276,7 +276,7 @@ def test_values_that_the_scenario_cannot_have_are_refused():
 # --- Properties ------------------------------------------------------------------------------------------------------
 
 QUESTIONS = {name: Scenario.open(name) for name in SCENARIOS}
-PROPERTY = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PROPERTY = settings(max_examples=10)
 
 
 @st.composite

@@ -805,7 +805,7 @@ def edited(data, edits):
 def test_damage_at_random_is_read_or_refused(tmp_path_factory, name):
     folder = tmp_path_factory.mktemp("damage")
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(EDITS)
     def damaged(edits):
         file = folder / "t-0000.txt"

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -163,7 +163,6 @@ def grid_patterns(draw):
     )
 
 
-@settings(deadline=None)
 @given(grid_patterns())
 def test_grid_counts_equal_brute_force(pattern):
     kinds = patterns.message_kinds(len(pattern.dims), pattern.neighbours)
@@ -173,7 +172,6 @@ def test_grid_counts_equal_brute_force(pattern):
     assert_equal_counts(message_counts(pattern), expected)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 30), st.lists(st.integers(1, 9), min_size=1, max_size=3), st.sampled_from(["faces", "all"]))
 def test_box_counts_equal_brute_force(rank_count, cells, neighbours):
     pattern = BoxPattern(rank_count, tuple(cells), 3, 2, neighbours)
@@ -188,7 +186,6 @@ def test_box_counts_equal_brute_force(rank_count, cells, neighbours):
     assert_equal_counts(message_counts(pattern), brute_force_counts(messages, nodes, 2, len(kinds)))
 
 
-@settings(deadline=None)
 @given(grid_patterns(), st.integers(0, 2**32 - 1))
 def test_rank_classes_preserve_the_maximum_of_any_weighting(pattern, seed):
     kinds = patterns.message_kinds(len(pattern.dims), pattern.neighbours)

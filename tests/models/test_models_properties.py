@@ -25,7 +25,7 @@ from whatif.models.quantities import Core
 Function = Callable[..., Any]
 
 # Half of the usual number of examples, for more than a hundred functions and arguments.
-FEW = settings(deadline=None, max_examples=12)
+FEW = settings(max_examples=12)
 
 POSITIVE = st.floats(1.0, 1e12)
 BY_UNIT: dict[units.Dimension, st.SearchStrategy[float]] = {

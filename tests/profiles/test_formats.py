@@ -557,7 +557,7 @@ SMALL = {
 }  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(sorted(SMALL)),
     st.lists(st.tuples(st.integers(0, 2**20), st.integers(0, 255)), max_size=30),
@@ -581,7 +581,7 @@ VALUES = st.one_of(
 ODD = st.one_of(VALUES, st.floats(), st.text(max_size=5), st.binary(max_size=5))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.data(), st.sampled_from(["nvprof", "nsys"]), st.sampled_from([VALUES, VALUES, ODD]))
 def test_any_values_in_the_tables_are_read_or_refused(tmp_path, data, tool, values):
     tables = {

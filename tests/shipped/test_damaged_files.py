@@ -186,7 +186,6 @@ def sensible(program):
 
 FUZZ = settings(
     max_examples=75,
-    deadline=None,
     print_blob=True,
     derandomize=False,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],

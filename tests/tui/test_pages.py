@@ -357,6 +357,9 @@ class BusyJobs:
     def ask(self, job):
         self.asked.append(job)
 
+    def warm(self):
+        pass
+
     def stop(self):
         pass
 

@@ -198,7 +198,7 @@ CHANGES = st.one_of(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.lists(CHANGES, max_size=12))
 def test_undo_leads_back_to_the_start_and_redo_to_the_end(changes):
     state = start()
@@ -231,7 +231,7 @@ def test_many_steps_of_a_parameter_are_undone_at_once(state):
         history.redo()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.lists(CHANGES, max_size=8))
 def test_a_few_lines_lead_to_any_study(changes):
     state = start()

@@ -34,6 +34,7 @@ KINDS: Final[Mapping[str, str]] = {
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
+@lru_cache(maxsize=8)
 def shipped_folder(kind: str) -> Path:
     """Folder of shipped files of a kind, or of the `schemas`, in a checkout or an installed wheel."""
     package = Path(__file__).resolve().parent.parent
@@ -60,12 +61,11 @@ def find(name: str, kind: str, folders: Iterable[Path], asking: str = "") -> Pat
     """
     file = name if name.endswith(".toml") else f"{name}.toml"
     candidates = (folder / file for folder in (*_searched(folders, kind), shipped_folder(kind)))
-    found = [path for path in candidates if is_file(path)]
+    found = {str(path.resolve()): path for path in candidates if is_file(path)}
     # A file may extend another file of the same name; it refers to itself only if there is no other.
-    others = [path for path in found if str(path.resolve()) != asking]
-    if len(others) > 1:
-        others = [path for path in others if not _is_of_another(path, kind)] or others
-    return next(iter(others), found[0] if found else None)
+    others = [path for resolved, path in found.items() if resolved != asking] or list(found.values())
+    own = (path for path in others if len(others) == 1 or not _is_of_another(path, kind))
+    return next(own, next(iter(others), None))
 
 
 def _is_of_another(path: Path, kind: str) -> bool:

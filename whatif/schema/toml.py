@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -96,8 +96,9 @@ def shown_path(path: Path) -> str:
         return str(path)
 
 
+@lru_cache(maxsize=256)
 def parse_document(text: str, name: str, folder: Path | None = None) -> Document:
-    """Document of a TOML text; raise `InvalidFileError` with line and column."""
+    """Document of a TOML text, whose data must not be changed; raise `InvalidFileError` with line and column."""
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
