@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 
 import whatif
 from tests.paths import ROOT
+from whatif.errors import UsageError
 
 DOCUMENT = ROOT / "docs" / "library.md"
 GPUS = "platform.node.gpu_count"
@@ -92,3 +93,13 @@ def test_errors_are_those_of_the_command_line():
         whatif.run("jacobi2d", platform="sumit")
     with pytest.raises(whatif.WhatifError, match="no such parameter"):
         whatif.sweep("jacobi2d", {"platform.node.gpus": [1, 2]})
+
+
+def test_a_budget_without_platforms_is_spent_on_those_of_the_scenarios(tmp_path):
+    own = whatif.budget(["jacobi2d", "minife"], power="1 MW")
+    assert {offer.platform for offer in own} == {"summit", "lassen"}
+    stated = whatif.budget(["jacobi2d", "minife"], ["summit", "lassen"], power="1 MW")
+    assert own.to_pandas().equals(stated.to_pandas())
+    (tmp_path / "nameless.toml").write_text("[application]\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="this scenario names none"):
+        whatif.budget(tmp_path / "nameless.toml", power="1 MW")

@@ -47,6 +47,21 @@ def test_a_small_dense_model_with_wide_heads(tmp_path, monkeypatch):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("stated", "plain"),
+    [
+        ({"hidden_act": "silu"}, False),
+        ({"activation_function": "gelu_new"}, True),
+        ({"activation": "gelu"}, True),
+        ({"model_type": "falcon"}, True),
+        ({"model_type": "falcon", "activation": "silu"}, False),
+        ({}, False),
+    ],
+)
+def test_an_activation_without_a_gate_has_no_gate(stated, plain, tmp_path):
+    assert (read_model_config(written(tmp_path, **DENSE, **stated)).get("gated") is False) == plain
+
+
 def test_a_written_part_is_used_by_a_scenario(whatif_main, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, _, error = whatif_main("import", "model", str(FOLDER / "deepseek_v3.json"), "-o", "ours.toml")

@@ -56,6 +56,8 @@ def compare(
     ['frontier', 'summit']
     """
     require_choice("show", show, RANKING_VIEWS)
+    if not platforms:
+        raise UsageError("state at least one platform")
     opened, names = _opened(scenarios, platforms, platform_dirs, overrides)
     return ranking_study(
         opened,
@@ -72,7 +74,7 @@ def compare(
 
 def budget(
     scenarios: AnyScenarios,
-    platforms: Sequence[AnyPlatform],
+    platforms: Sequence[AnyPlatform] = (),
     *,
     capital: str | Quantity | None = None,
     cost: str | Quantity | None = None,
@@ -82,6 +84,7 @@ def budget(
 ) -> Offers:
     """Nodes of each platform that a budget buys, and the jobs of each scenario that they run per day.
 
+    The platforms are by default those of the scenarios.
     `capital` is the price of the nodes and `cost` their price and energy over the lifetime (money, such as `20 MUSD`);
     `power` is that of the nodes under load with cooling (such as `5 MW`). All limits apply together.
     Raise `UsageError` without a limit, for a wrong unit, and for a currency other than that of the prices.
@@ -177,21 +180,32 @@ def _opened(
     platform_dirs: Sequence[str | Path],
     overrides: Overrides | None,
 ) -> tuple[dict[str, Scenario], list[str]]:
-    """Scenarios by name that know all platforms, and the names of the platforms. Raise `UsageError` for none."""
+    """Scenarios by name that know all platforms, and the names of the platforms, by default their own.
+
+    Raise `UsageError` for no scenarios.
+    """
     several = [scenarios] if isinstance(scenarios, str | Path | Scenario) else scenarios
     named = several if isinstance(several, Mapping) else {_name(item): item for item in several}
-    if not named or not platforms:
-        raise UsageError(f"state at least one {'platform' if named else 'scenario'}")
+    if not named:
+        raise UsageError("state at least one scenario")
     opened, names = {}, dict[str, None]()
     for name, item in named.items():
         scenario = load(item, platform_dirs=platform_dirs, overrides=overrides)
         present = scenario.platform
-        for platform in platforms:
+        for platform in platforms or [_own_platform(scenario)]:
             scenario = scenario.on(platform)
             scenario.check_platform(scenario.platform)
             names[str(scenario.platform)] = None
         opened[name] = scenario.changed(scenario.overrides, present)
     return opened, list(names)
+
+
+def _own_platform(scenario: Scenario) -> str:
+    """Name of the platform of a scenario. Raise `UsageError` where it states its values without a name."""
+    name = scenario.platform_name
+    if name is None:
+        raise UsageError(f"{scenario.document.name}: state at least one platform: this scenario names none")
+    return name
 
 
 def _name(scenario: AnyScenario) -> str:

@@ -12,8 +12,8 @@ from whatif.cli.output import Output, output_options
 
 @click.command("budget")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO..")
-@click.option("--platform", "platforms", multiple=True, required=True, metavar="NAME",
-              help="A platform, once for each.")  # fmt: skip
+@click.option("--platform", "platforms", multiple=True, metavar="NAME",
+              help="A platform, once for each; by default those of the scenarios.")  # fmt: skip
 @click.option("--capital", metavar="MONEY", help="Most that the nodes may cost, e.g. '20 MUSD'.")
 @click.option("--cost", metavar="MONEY", help="Most that the nodes and their energy may cost over the lifetime.")
 @click.option("--power", metavar="POWER", help="Most power of the nodes under load, with cooling, e.g. '5 MW'.")

@@ -39,6 +39,9 @@ _LATENT: Final = ("query_rank", "kv_rank", "rotary_size", "value_size")
 _EXPERTS: Final = tuple(key for key in _KEYS if "expert" in key or key == "leading_dense_count")
 _PLAIN: Final = ("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "relu", "relu2")
 """Activations without a gate."""
+_ACTIVATION: Final = ("hidden_act", "activation_function", "activation")
+_UNSTATED: Final = {"falcon": "gelu"}
+"""Activations of models whose files may state none; of all others it is one with a gate."""
 
 
 def read_model_config(path: Path) -> dict[str, Any]:
@@ -93,7 +96,8 @@ def _values(config: Mapping[str, Any], found: Mapping[str, int]) -> Iterator[tup
             continue
         yield key, value
     yield from _attention(config, found, latent)
-    if str(config.get("hidden_act", config.get("activation_function", "silu"))) in _PLAIN:
+    usual = _UNSTATED.get(str(config.get("model_type")), "silu")
+    if next((str(config[name]) for name in _ACTIVATION if name in config), usual) in _PLAIN:
         yield "gated", False
     if config.get("tie_word_embeddings") is True:
         yield "tied_embeddings", True
