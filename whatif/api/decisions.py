@@ -201,7 +201,7 @@ def _opened(
 
 
 def _own_platform(scenario: Scenario) -> str:
-    """Name of the platform of a scenario. Raise `UsageError` where it states its values without a name."""
+    """Name of the platform of a scenario. Raise `UsageError` if it names none."""
     name = scenario.platform_name
     if name is None:
         raise UsageError(f"{scenario.document.name}: state at least one platform: this scenario names none")
