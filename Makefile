@@ -70,7 +70,7 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[simulation]'
 	@touch $@
 
-# Most of what the tests need is never imported: compiling all of it would take half the time of the installation.
+# Most of what the tests need is never imported: compiling all of it takes two fifths of the installation.
 $(VENV)/.installed-test: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[test]'
 	@touch $@ $(VENV)/.installed

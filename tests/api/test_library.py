@@ -101,5 +101,5 @@ def test_a_budget_without_platforms_is_spent_on_those_of_the_scenarios(tmp_path)
     stated = whatif.budget(["jacobi2d", "minife"], ["summit", "lassen"], power="1 MW")
     assert own.to_pandas().equals(stated.to_pandas())
     (tmp_path / "nameless.toml").write_text("[application]\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="this scenario names none"):
+    with pytest.raises(UsageError, match="names no platform: state at least one"):
         whatif.budget(tmp_path / "nameless.toml", power="1 MW")

@@ -54,6 +54,7 @@ def test_a_small_dense_model_with_wide_heads(tmp_path, monkeypatch):
         ({"activation_function": "gelu_new"}, True),
         ({"activation": "gelu"}, True),
         ({"model_type": "falcon"}, True),
+        ({"model_type": "falcon", "activation": None}, True),
         ({"model_type": "falcon", "activation": "silu"}, False),
         ({}, False),
     ],

@@ -204,7 +204,7 @@ def _own_platform(scenario: Scenario) -> str:
     """Name of the platform of a scenario. Raise `UsageError` if it names none."""
     name = scenario.platform_name
     if name is None:
-        raise UsageError(f"{scenario.document.name}: state at least one platform: this scenario names none")
+        raise UsageError(f"{scenario.document.name}: names no platform: state at least one")
     return name
 
 

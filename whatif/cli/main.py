@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import io
 import os
@@ -100,8 +99,6 @@ def program(context: click.Context) -> None:
 
 def main() -> None:
     """Run the program; errors are shown without a traceback."""
-    # Almost everything that is imported stays: collecting it at every 700th object takes 6 % of a short verb.
-    gc.set_threshold(50_000, 20, 50)
     open_streams()
     end_on_signals()
     try:

@@ -41,7 +41,7 @@ _PLAIN: Final = ("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "relu", "
 """Activations without a gate."""
 _ACTIVATION: Final = ("hidden_act", "activation_function", "activation")
 _UNSTATED: Final = {"falcon": "gelu"}
-"""Activations of models whose files may state none; of all others it is one with a gate."""
+"""Activations of models whose files may state none; a gate is assumed for all others."""
 
 
 def read_model_config(path: Path) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _values(config: Mapping[str, Any], found: Mapping[str, int]) -> Iterator[tup
         yield key, value
     yield from _attention(config, found, latent)
     usual = _UNSTATED.get(str(config.get("model_type")), "silu")
-    if next((str(config[name]) for name in _ACTIVATION if name in config), usual) in _PLAIN:
+    if next((str(config[name]) for name in _ACTIVATION if config.get(name)), usual) in _PLAIN:
         yield "gated", False
     if config.get("tie_word_embeddings") is True:
         yield "tied_embeddings", True
