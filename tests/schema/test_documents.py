@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import tomli
 
+from whatif.core.scenario import Scenario
 from whatif.schema import shipped
 from whatif.schema.toml import read_document
 
@@ -31,3 +33,15 @@ def test_a_file_found_in_two_ways_is_not_read_to_tell_its_kind(kind, monkeypatch
     folder = shipped.shipped_folder(kind)
     name = shipped.shipped_names(kind)[0]
     assert shipped.find(name, kind, [folder, folder.parent]) == folder / f"{name}.toml"
+
+
+def test_loading_and_editing_leave_documents_as_their_texts_are():
+    edits = {"platform.node.gpu.extends": "h100-sxm5-80gb", "application.grid.cells.x": "4096"}
+    scenario = Scenario.open("jacobi2d", platform="frontier").changed(edits, "frontier")
+    assert scenario.program
+    assert scenario.to_toml()
+    kinds = ("scenarios", "platforms", "parts")
+    documents = [read_document(path) for kind in kinds for path in shipped.shipped_folder(kind).glob("*.toml")]
+    assert documents
+    for document in documents:
+        assert {"format": 1, **document.data} == {"format": 1, **tomli.loads(document.text)}
