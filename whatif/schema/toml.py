@@ -85,7 +85,7 @@ def read_document(path: Path) -> Document:
         line = raw.count(b"\n", 0, error.start) + 1
         message = f"not UTF-8: byte 0x{raw[error.start]:02x}"
         raise InvalidFileError([Problem(name, line, 1, "", message)]) from None
-    return parse_document(text, name, path.parent)
+    return _kept_document(text, name, path.parent)
 
 
 def shown_path(path: Path) -> str:
@@ -96,9 +96,8 @@ def shown_path(path: Path) -> str:
         return str(path)
 
 
-@lru_cache(maxsize=256)
 def parse_document(text: str, name: str, folder: Path | None = None) -> Document:
-    """Document of a TOML text, whose data must not be changed; raise `InvalidFileError` with line and column."""
+    """Document of a TOML text; raise `InvalidFileError` with line and column."""
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
@@ -119,6 +118,10 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
     if wrong:
         raise InvalidFileError([document.problem(("format",), wrong)])
     return document
+
+
+_kept_document = lru_cache(maxsize=256)(parse_document)
+"""Documents of files, which are read again with each scenario; their data must not be changed."""
 
 
 def _wrong_format(stated: object) -> str:
