@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -85,7 +85,15 @@ def read_document(path: Path) -> Document:
         line = raw.count(b"\n", 0, error.start) + 1
         message = f"not UTF-8: byte 0x{raw[error.start]:02x}"
         raise InvalidFileError([Problem(name, line, 1, "", message)]) from None
-    return _kept_document(text, name, path.parent)
+    kept = _kept_document(text, name, path.parent)
+    return replace(kept, data=_copied(kept.data))
+
+
+def _copied(value: Any) -> Any:
+    """Copy of parsed TOML; its tables and lists may be changed."""
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def shown_path(path: Path) -> str:
@@ -121,7 +129,7 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
 
 
 _kept_document = lru_cache(maxsize=256)(parse_document)
-"""Documents of files, which are read again with each scenario; their data must not be changed."""
+"""Documents of files, which are read again with each scenario."""
 
 
 def _wrong_format(stated: object) -> str:
