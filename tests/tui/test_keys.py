@@ -10,8 +10,8 @@ from whatif.tui.widgets.key_bar import KeyBar
 
 def entries(driver):
     """Key, label and right edge of every entry of the footer, from left to right, the palette left out."""
-    keys = driver.main_screen.query_one(KeyBar).query("FooterKey").exclude(".-command-palette")
-    return [(key.key_display, key.description, key.region.right) for key in keys]
+    keys = [place for place in driver.main_screen.query_one(KeyBar).keys if place.key.area is not KeyArea.PALETTE]
+    return [(place.key.display, place.key.binding.description, place.end) for place in keys]
 
 
 def labels(driver):
@@ -23,12 +23,14 @@ def test_footer_shows_whole_keys_with_those_of_the_page_first(size):
     async def check(driver):
         for screen in screens():
             await driver.go(screen.name)
-            palette = driver.main_screen.query_one("FooterKey.-command-palette").region
-            assert palette.right == size[0] - 1
+            palette = driver.main_screen.query_one(KeyBar).keys[-1]
+            assert palette.end == size[0] - 2
             shown = entries(driver)
-            assert max(right for _, _, right in shown) <= palette.x
+            assert max(right for _, _, right in shown) <= palette.start
             line = driver.screen_text().splitlines()[-1]
             assert " ".join(f"{key} {label}" for key, label, _ in shown) == line.partition("▏")[0].strip()
+            assert line.index("▏") == palette.start
+            assert line.rstrip().endswith("▏^p palette")
             areas = {key.binding.description: key.area for key in reversed(active_keys(driver.main_screen))}
             order = [areas[label] for _, label, _ in shown]
             assert order == sorted(order)
@@ -51,6 +53,28 @@ def test_rare_keys_are_in_the_footer_where_there_is_room():
         await driver.pilot.resize_terminal(700, 50)
         await driver.until(lambda: rare <= set(labels(driver)))
         assert {"redo", "save as", "platform", "report", "journal", "reset", "parameters"} <= set(labels(driver))
+
+    drive(check)
+
+
+def test_a_click_on_a_key_presses_it_and_the_mouse_over_it_explains_it():
+    async def check(driver):
+        bar = driver.main_screen.query_one(KeyBar)
+        places = {place.key.binding.description: place for place in bar.keys}
+        for label in ("help", "palette"):
+            await driver.pilot.hover(KeyBar, offset=(places[label].start, 0))
+            assert bar.tooltip == places[label].key.binding.tooltip != ""
+            bare = bar.content.spans
+            await driver.pilot.click(KeyBar, offset=(places[label].start, 0))
+            await driver.until(lambda: driver.app.screen is not driver.main_screen)
+            await driver.press("escape")
+            assert driver.app.screen is driver.main_screen
+            await driver.pilot.hover("#title")
+            assert bar.tooltip is None
+            assert bar.content.spans != bare
+        # Between the last key and the palette's.
+        await driver.pilot.click(KeyBar, offset=(places["palette"].start - 1, 0))
+        assert driver.app.screen is driver.main_screen
 
     drive(check)
 

@@ -16,6 +16,7 @@ class KeyArea(IntEnum):
     PAGE = 0
     FOCUS = 1
     GENERAL = 2
+    PALETTE = 3
 
 
 class ActiveKey(NamedTuple):

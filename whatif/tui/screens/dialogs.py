@@ -40,7 +40,7 @@ class TextDialog(ModalScreen[None]):
             window.border_title = Content(self._heading)
             window.border_subtitle = "esc"
             yield Static(self._text, markup=False)
-        yield KeyBar(show_command_palette=False)
+        yield KeyBar()
 
     def action_scroll(self, lines: int) -> None:
         """Move the text."""
@@ -74,7 +74,7 @@ class ChoicePrompt(ModalScreen[str]):
             with VerticalScroll(id="told", can_focus=False):
                 yield Static(self._text, markup=False)
             yield Static(Content.assemble("\n", *self._keys()), id="answers", markup=False)
-        yield KeyBar(show_command_palette=False)
+        yield KeyBar()
 
     def _keys(self) -> list[tuple[str, str]]:
         return [part for key, word in self._answers.items() for part in ((f" {key} ", "reverse"), (f" {word}   ", ""))]
@@ -113,7 +113,7 @@ class TextPrompt(ModalScreen[str]):
             yield Static(id="wrong", markup=False)
             if self._suggestions:
                 yield Static(", ".join(self._suggestions), id="suggestions", markup=False)
-        yield KeyBar(show_command_palette=False)
+        yield KeyBar()
 
     @on(Input.Submitted)
     def _typed(self, event: Input.Submitted) -> None:

@@ -134,7 +134,7 @@ class FormScreen(ModalScreen[Texts | None]):
                 for field in self._fields:
                     yield FormLine(field)
             yield Static(id="about", markup=False)
-        yield KeyBar(show_command_palette=False)
+        yield KeyBar()
 
     @property
     def lines(self) -> list[FormLine]:

@@ -49,7 +49,7 @@ class JobsDialog(ModalScreen[BackgroundJob | None]):
             window.border_subtitle = "enter shows the answer"
             yield TableView()
             yield Static(id="asked", markup=False)
-        yield KeyBar(show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Show the jobs."""

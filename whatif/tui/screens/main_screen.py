@@ -113,7 +113,7 @@ class MainScreen(BackgroundScreen):
         yield Breakdown(id="below")
         yield ParameterHelp(markup=False)
         yield Status()
-        yield KeyBar()
+        yield KeyBar(palette=True)
 
     def on_mount(self) -> None:
         """Draw the first picture."""

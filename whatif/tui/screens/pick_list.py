@@ -139,7 +139,7 @@ class PickList(ModalScreen[str | None]):
             yield PromptInput(placeholder="type to filter", compact=True)
             yield PickRows(self._rows, self._current)
             yield Static(id="description", markup=False)
-        yield KeyBar(show_command_palette=False)
+        yield KeyBar()
 
     @property
     def list(self) -> PickRows:
