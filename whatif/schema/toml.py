@@ -215,11 +215,11 @@ class Layers:
 
     def origin(self, path: KeyPath) -> Layer | None:
         """Last layer that states a path; None for a value that no layer states, or that a later one removes."""
-        if not _holds(self.merged, path):
-            return None
         last = self._last.get(path, -1)
-        replaced = any(index > last and self._replaces(index, path) for index in self._replacing)
-        return self.items[last] if last >= 0 and not replaced else None
+        if last < 0 or not _holds(self.merged, path):
+            return None
+        replaced = max(self._replaced.get(path[:length], -1) for length in range(len(path)))
+        return self.items[last] if replaced <= last else None
 
     @cached_property
     def _last(self) -> Mapping[KeyPath, int]:
@@ -227,29 +227,20 @@ class Layers:
         return {path: index for index, layer in enumerate(self.items) for path in layer.paths()}
 
     @cached_property
-    def _replacing(self) -> tuple[int, ...]:
-        """Indices of layers that may remove or replace a table."""
-        return tuple(
-            index
-            for index, layer in enumerate(self.items)
-            if layer.part or layer.document.removed or layer.document.kinds
-        )
+    def _replaced(self) -> Mapping[KeyPath, int]:
+        """Index of the last layer that removes or replaces a table, by its path."""
+        return {path: index for index, layer in enumerate(self.items) for path in self._replaced_by(index, layer)}
 
-    def _replaces(self, index: int, path: KeyPath) -> bool:
-        """Whether a layer removes a table around a path, or replaces it by a part or by a table of another `kind`."""
-        layer = self.items[index]
-        start, removed = len(layer.at), layer.document.removed
-        if removed and path[:start] == layer.at and any(path[start:end] in removed for end in range(start, len(path))):
-            return True
-        if layer.part and path[: len(layer.at)] == layer.at:
-            return True
+    def _replaced_by(self, index: int, layer: Layer) -> Iterator[KeyPath]:
+        """Tables that a layer removes, or replaces by a part or by a table of another `kind`."""
+        if layer.part:
+            yield layer.at
+        yield from ((*layer.at, *path) for path in layer.document.removed)
         for table, kind in layer.document.kinds.items():
             at = (*layer.at, *table)
-            if path[: len(at)] == at:
-                below = (lower.stated((*at, "kind")) for lower in reversed(self.items[:index]))
-                if kind != next((item for item in below if item is not None), None):
-                    return True
-        return False
+            below = (lower.stated((*at, "kind")) for lower in reversed(self.items[:index]))
+            if kind != next((item for item in below if item is not None), None):
+                yield at
 
     def problem(self, path: KeyPath, message: str) -> Problem:
         """`Problem` at the place that states a value of the merged document, or its nearest enclosing table."""
