@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import subprocess
 import sys
@@ -50,16 +51,19 @@ def test_the_traceback_is_shown_on_request(tmp_path):
     assert "Traceback" in found.stderr
 
 
-def test_a_defect_ends_the_explorer_with_its_message(tmp_path, monkeypatch, capsys):
+def test_a_defect_ends_the_explorer_with_its_message(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    explorer = Explorer(Scenario.open("jacobi2d"))
+    # Without a terminal, Textual may still hold the standard error when it prints.
+    explorer.error_console.file = io.StringIO()
 
     async def ends():
-        async with Explorer(Scenario.open("jacobi2d")).run_test() as pilot:
+        async with explorer.run_test() as pilot:
             pilot.app._handle_exception(KeyError("[red]zebra"))
 
     with pytest.raises(KeyError, match="zebra"):
         asyncio.run(ends())
-    shown = capsys.readouterr().err
+    shown = explorer.error_console.file.getvalue()
     assert "whatif: defect: KeyError: '[red]zebra'; please report it with" in shown
     assert "Unsaved edits are offered at the next start." in shown
     assert "Traceback" not in shown
