@@ -95,6 +95,7 @@ OLD = 'element_size = "8 B"'
 NO_UNIT, NO_NUMBER = "has no unit; write a quantity in B, such as `64 KiB`", "is not a number with a unit"
 WRONG_LINES = [
     (OLD, 'element_sise = "8 B"', f"{HALO}.element_sise", "did you mean `element_size`"),
+    (OLD, "exchanges = 2", f"{HALO}.exchanges", "did you mean `exchange_count`"),
     (OLD, 'zzz = "8 B"', f"{HALO}.zzz", "unknown key; known keys: concurrency,"),
     (OLD, 'element_size = "8"', SIZE, NO_UNIT),
     (OLD, "element_size = 8", SIZE, "has no unit"),

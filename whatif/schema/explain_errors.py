@@ -26,21 +26,14 @@ _PLAIN = {
 _TABLE_ERRORS = ("dict_type", "model_type", "model_attributes_type")
 _OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "bandwidth": ("dram_bandwidth", "memory_bandwidth", "inter_node"),
-    "cores": ("core_count",),
     "fp32": ("peak_single_rate",),
     "fp64": ("peak_double_rate",),
-    "gpus": ("gpu_count",),
-    "iterations": ("iteration_count",),
     "latency": ("inter_node",),
     "memory": ("memory_size",),
     "nics": ("port_count",),
-    "nodes": ("node_count",),
-    "ports": ("port_count",),
-    "ranks": ("rank_count",),
-    "sockets": ("socket_count",),
     "tdp": ("power", "power_cap"),
 }
-"""Keys by other words that users write for them."""
+"""Keys by other words that users write for them; `gpus` and other plurals are counts, `gpu_count`."""
 _PATTERNS = {KEY_PATTERN: KEY_RULE, LINK_END_PATTERN: "must be `cpu`, `gpu` or `switch` and a number, such as `gpu0`"}
 
 
@@ -82,7 +75,8 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
 def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> str:
     """Hint at the key that is meant by an unknown one, or the known ones."""
     word, known = path[-1], known_keys(model, document, path[:-1])
-    meant = [key for key in _OTHER_WORDS.get(word.casefold(), ()) if key in known]
+    other = word.casefold()
+    meant = [key for key in (f"{other.removesuffix('s')}_count", *_OTHER_WORDS.get(other, ())) if key in known]
     elsewhere = _whole_path(document, word) if len(path) == 1 else ""
     return did_you_mean(meant[0] if meant else word, known) or elsewhere or _listed(known)
 
