@@ -36,7 +36,7 @@ def rows_of(whatif_main, *arguments):
 
 def numbers(row):
     """The columns and phases of a row of JSON, null as NaN."""
-    marks = ("terms", "impossible", "grade", "extrapolated")
+    marks = ("terms", "infeasible", "grade", "extrapolated")
     columns = {key: math.nan if value is None else value for key, value in row.items() if key not in marks}
     return columns, {key: math.nan if value is None else value for key, value in row["terms"].items()}
 
@@ -59,7 +59,7 @@ def test_each_machine_has_the_numbers_of_the_command_line(whatif_main, name):
         assert same(machine.phases, phases)
         assert machine.label == answer["platform"]
         assert machine.grade == answer["grade"]
-        assert machine.reason == row.get("impossible", "")
+        assert machine.reason == row.get("infeasible", "")
         assert (machine.curve, machine.curve_reason) == (None, "")
 
 
@@ -179,6 +179,20 @@ def test_an_axis_over_platforms_is_no_curve_of_one_of_them():
         (None, "the axis is the platform itself"),
         (None, "the axis is the platform itself"),
     ]
+
+
+def test_a_cost_in_another_currency_is_no_curve_on_the_same_axis(tmp_path):
+    for name, price in (("dollars", "30 USD/h"), ("euros", "30 EUR/h")):
+        text = f'extends = "aws_p5"\n[price]\nnode_rate = "{price}"\n'
+        (tmp_path / f"{name}.toml").write_text(text)
+    scenario = Scenario.open("jacobi2d", platform="aws_p5", folders=[tmp_path])
+    grid = over(scenario, f"{GPUS}=2, 4, 8")
+    present, dollars, euros, lassen = comparison(scenario, ["dollars", "euros", "lassen"], grid, "total_cost")
+    assert 0 < dollars.curve[0] < present.curve[0]
+    assert (euros.curve, euros.curve_reason) == (None, "in EUR, not in USD: currencies are not converted")
+    assert lassen.curve_reason == "no total_cost on this platform"
+    _, euros, _ = comparison(scenario, ["euros", "lassen"], grid)
+    assert euros.curve[0] > 0
 
 
 def test_another_gpu_costs_by_its_rates():

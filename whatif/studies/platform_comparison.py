@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.load import extend_chain
 from whatif.schema.shipped import find, is_name, kind_of, names_in
 from whatif.schema.toml import read_document
+from whatif.units import Dimension
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,9 +38,11 @@ class PlatformRow:
     reason: str
     """Reason why there is no result; empty if there is one."""
     curve: FloatArray | None
-    """Requested column along the first axis, in s; NaN for infeasible points."""
+    """Requested column along the first axis, in base units; NaN for infeasible points."""
     curve_reason: str
     """Reason why there is no curve; empty if there is one, or no sweep."""
+    curve_dimension: Dimension | None = None
+    """Dimension of the curve."""
 
 
 def comparison(
@@ -49,7 +52,8 @@ def comparison(
 
     Overrides of the application apply to every platform, those of the present platform (`platform.*`) to it alone.
     Values that the scenario's file states for its platform apply to all, as with `--platform`. A scenario that cannot
-    be compiled or computed is a row with the reason, never an exception. Curves run along the first axis of the grid.
+    be compiled or computed is a row with the reason, never an exception. Curves run along the first axis of the grid,
+    all in the currency of the first one.
     """
     present = scenario.platform_name or ""
     unedited = scenario.on_platform(scenario.platform)
@@ -58,7 +62,15 @@ def comparison(
     if edited:
         rows.append(_row(unedited, present, "", grid, column))
     others = (name for name in dict.fromkeys(platforms) if name != present)
-    return (*rows, *(_row(scenario.on_platform(name), name, "", grid, column) for name in others))
+    rows += [_row(scenario.on_platform(name), name, "", grid, column) for name in others]
+    wanted = next((row.curve_dimension for row in rows if row.curve_dimension is not None), None)
+    return tuple(row if row.curve_dimension in (None, wanted) else _without_curve(row, wanted) for row in rows)
+
+
+def _without_curve(row: PlatformRow, wanted: Dimension | None) -> PlatformRow:
+    """Row without its curve, which is in another unit."""
+    reason = f"in {row.curve_dimension}, not in {wanted}: currencies are not converted"
+    return replace(row, curve=None, curve_reason=reason, curve_dimension=None)
 
 
 def _row(scenario: Scenario, name: str, mark: str, grid: Grid, column: str) -> PlatformRow:
@@ -76,21 +88,21 @@ def _row(scenario: Scenario, name: str, mark: str, grid: Grid, column: str) -> P
     )
 
 
-def _curve(scenario: Scenario, grid: Grid, column: str) -> tuple[FloatArray | None, str]:
-    """Column along the first axis, and an empty reason; None and a reason if the platform lacks axis or column."""
+def _curve(scenario: Scenario, grid: Grid, column: str) -> tuple[FloatArray | None, str, Dimension | None]:
+    """Column along the first axis and its dimension; None and a reason if the platform lacks axis or column."""
     if not grid.axes:
-        return None, ""
+        return None, "", None
     axis = grid.axes[0]
     try:
         # A parameter that is missing here, or has no effect, would draw a flat line.
         if not all(swept_parameter(path, scenario.program) for path in axis.parameters):
-            return None, "the axis is the platform itself"
+            return None, "the axis is the platform itself", None
         result = run_whole(scenario, Grid((axis,)))
     except WhatifError as error:
-        return None, str(error)
+        return None, str(error), None
     if not has_column(result, column):
-        return None, f"no {column.removeprefix('terms.')} on this platform"
-    return np.array(result.grid.spread(array_of(result, column))), ""
+        return None, f"no {column.removeprefix('terms.')} on this platform", None
+    return np.array(result.grid.spread(array_of(result, column))), "", result.dimensions[column]
 
 
 def known_platforms(scenario: Scenario) -> tuple[str, ...]:
