@@ -136,7 +136,7 @@ def test_parquet_equals_csv(good, tmp_path):
         texts = [row[index] for row in rows]
         values = column.to_pylist()
         assert values == (
-            texts if name in (MODEL, "impossible", "grade", "extrapolated") else [float(text) for text in texts]
+            texts if name in (MODEL, "infeasible", "grade", "extrapolated") else [float(text) for text in texts]
         ), name
     assert table.schema.field("total_time").metadata == {b"unit": b"s"}
     assert table.schema.field(GPUS).metadata == {b"unit": b""}
@@ -461,21 +461,21 @@ def test_the_explorer_refuses_a_pipe_and_names_the_verb_for_it(words):
     assert done.stdout == ""
 
 
-def test_every_impossible_point_has_its_own_reason(good):
+def test_every_infeasible_point_has_its_own_reason(good):
     sweeps = ("--sweep", "application.rank_count=100, 100000", "--sweep", "application.memory_size=1 GB, 20 GB")
     rows = json.loads(good("run", "jacobi2d", *sweeps, "--format", "json"))["rows"]
     nodes = "the ranks need more nodes than the platform has (platform.node_count)"
     memory = "application.memory_size does not fit the device (platform.node.gpu.memory_size)"
-    assert [row.get("impossible") for row in rows] == [None, memory, nodes, nodes]
+    assert [row.get("infeasible") for row in rows] == [None, memory, nodes, nodes]
     assert [row["total_time"] is None for row in rows] == [False, True, True, True]
     table = list(csv.DictReader(io.StringIO(good("run", "jacobi2d", *sweeps, "--format", "csv"))))
-    assert [row["impossible"] for row in table] == ["", memory, nodes, nodes]
+    assert [row["infeasible"] for row in table] == ["", memory, nodes, nodes]
 
 
 def test_a_structural_sweep_keeps_the_reason_of_each_platform(good):
     rows = json.loads(good("run", "jacobi2d", "--sweep", "platform=summit, bridges", "--format", "json"))["rows"]
-    assert "impossible" not in rows[0]
-    assert rows[1]["impossible"].startswith("the ranks need more nodes")
+    assert "infeasible" not in rows[0]
+    assert rows[1]["infeasible"].startswith("the ranks need more nodes")
 
 
 def test_grade_of_a_sweep_over_platforms_is_the_worst(whatif_main):

@@ -685,7 +685,7 @@ def sessions():
         ),
     )
     bridges = open_("jacobi2d", platform="bridges", overrides={RANKS: "64"})
-    yield "a choice, half of it impossible", swept(bridges, f"{MODEL}=postal, k_model", f"{GPUS}=1, 2")
+    yield "a choice, half of it infeasible", swept(bridges, f"{MODEL}=postal, k_model", f"{GPUS}=1, 2")
     yield "platforms", swept(open_("minimd", overrides={"parameters.cells": "32"}), "platform=summit, lassen")
     yield (
         "tied parameters",
@@ -713,7 +713,7 @@ def check_rows(document, session):
     assert document["axes"] == list(session.grid.parameters())
     assert document["platform"] == session.result.program.loaded.scenario.platform.name
     for name, column in table.columns.items():
-        if name in ("impossible", "extrapolated"):
+        if name in ("infeasible", "extrapolated"):
             assert [row.get(name, "") for row in rows] == column.values.tolist()
         elif column.values.dtype == object:
             assert [row[name] for row in rows] == column.values.tolist()

@@ -24,7 +24,7 @@ def columns_of(table: whatif.Table) -> Columns:
     """Columns of a table as plain values; None for a number that is missing or infinite."""
     found: Columns = {}
     for name, column in table.columns.items():
-        if column.values.dtype.kind in "OUS" or name == "impossible":
+        if column.values.dtype.kind in "OUS" or name == "infeasible":
             found[name] = [str(value) for value in column.values]
         else:
             found[name] = [float(value) if math.isfinite(value) else None for value in column.values.astype(float)]

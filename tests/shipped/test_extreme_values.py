@@ -53,4 +53,4 @@ def test_an_infeasible_point_is_the_same_in_table_json_and_library(override, rea
 
     code, out, err = whatif_main("run", "jacobi2d", "--point", "--set", override, "--format", "json")
     row = json.loads(out)["rows"][0]
-    assert (code, row["impossible"], row["total_time"], set(row["terms"].values())) == (4, found, None, {None})
+    assert (code, row["infeasible"], row["total_time"], set(row["terms"].values())) == (4, found, None, {None})

@@ -116,7 +116,7 @@ def test_a_phase_can_be_selected_and_a_wrong_name_is_refused():
         attribute(one, other, "terms.waxpbi")
 
 
-def test_a_way_that_leads_through_the_impossible_says_so():
+def test_a_way_that_leads_through_an_infeasible_point_says_so():
     with pytest.raises(InfeasiblePointError, match=r"the changes of parameters.b: .*--by table"):
         attribute(program("sqrt(b - a)"), program("sqrt(b - a)", a=0.5, b=1.0))
     found = attribute(program("sqrt(b - a)"), program("sqrt(b - a)", a=0.5, b=1.0), by_table=True)

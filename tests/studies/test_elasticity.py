@@ -36,7 +36,7 @@ def made_up(body: str):
 
 
 def alone(name: str, parameter: Parameter, value: float, result: str) -> float:
-    """The result at one point, from the text of the file again; NaN where the point is refused or impossible."""
+    """The result at one point, from the text of the file again; NaN where the point is refused or infeasible."""
     number = str(int(value)) if value % 1 == 0 else repr(value)
     text = number if parameter.dimension == ONE else f"{number} {parameter.dimension}"
     try:

@@ -175,7 +175,7 @@ def test_machines_are_compared_by_their_energy_too(whatif_main, tmp_path):
     assert (code, first["platform"], second["merit"], last["merit"]) == (0, "frontier", 1, None)
     energies = [row["jacobi2d total energy"] for row in (first, second)]
     assert_allclose(first["merit"], energies[1] / energies[0], rtol=1e-12, atol=0)
-    assert "Plain does not state platform.node.host.power" in last["impossible"]
+    assert "Plain does not state platform.node.host.power" in last["infeasible"]
     assert "kJ" in err
 
 

@@ -43,7 +43,7 @@ def test_an_infeasible_scenario_has_a_reason_instead_of_results():
     assert "the ranks need more nodes" in found.reasons[1]
     assert found.reasons[0] == ""
     assert np.isnan(found.results["iteration_time"][1])
-    assert found.to_dict()["rows"][1]["impossible"] == found.reasons[1]
+    assert found.to_dict()["rows"][1]["infeasible"] == found.reasons[1]
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_a_structural_edit_compiles_anew():
     drive(check)
 
 
-def test_an_impossible_point_says_why_and_parameters_a_gap():
+def test_an_infeasible_point_says_why_and_parameters_a_gap():
     async def check(driver):
         await driver.edit(RANKS, "60000")
         assert "the ranks need more nodes than the platform has" in driver.status.full

@@ -108,7 +108,7 @@ class Result(Presentable):
             columns |= dict(self._columns(name))
         # A view of one text costs nothing, however many points there are.
         nowhere = np.broadcast_to(np.array("", dtype=object), self.grid.size)
-        columns["impossible"] = Column(self.reason.ravel() if self.reasons else nowhere)
+        columns["infeasible"] = Column(self.reason.ravel() if self.reasons else nowhere)
         columns["grade"] = Column(
             np.broadcast_to(self.grades.ravel() if self.grades.ndim else self.grades, self.grid.size)
         )
@@ -135,7 +135,7 @@ class Result(Presentable):
         }
         columns = {name: (names, self[name], {"units": str(unit)}) for name, unit in self.dimensions.items()}
         found = xarray.Dataset(columns, coordinates)
-        found["impossible"] = (names, self.reason)
+        found["infeasible"] = (names, self.reason)
         if self.bands is not None:
             for name, quantiles in self.bands.values.items():
                 spread = np.stack([self.grid.spread(array) for array in quantiles])

@@ -76,14 +76,14 @@ def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
     table = result.table()
     for row in table.rows():
         cells = dict(zip(table.columns, row, strict=True))
-        marks = {name: mark for name in ("impossible", "extrapolated") if (mark := cells.pop(name))}
+        marks = {name: mark for name in ("infeasible", "extrapolated") if (mark := cells.pop(name))}
         terms = {name: cells.pop(name) for name in table.columns if name.startswith("terms.")}
         cells["terms"] = {name.removeprefix("terms."): value for name, value in terms.items()}
         yield cells | marks
 
 
 def write_csv(results: Iterable[Result], out: TextIO) -> None:
-    """One row per point in base units; the header has the unit, `total_time [s]`; `impossible` is a reason or empty."""
+    """One row per point in base units; the header has the unit, `total_time [s]`; `infeasible` is a reason or empty."""
     for number, result in enumerate(results):
         csv_rows(result.table(), out, heading=number == 0)
 
@@ -151,7 +151,7 @@ def _worth_showing(name: str, column: Column) -> bool:
         return bool(np.nansum(column.values))
     if name == "grade":
         return bool(np.any(column.values != column.values[0]))
-    if column.dimension is None and name in ("impossible", "extrapolated"):
+    if column.dimension is None and name in ("infeasible", "extrapolated"):
         return bool(np.any(column.values != ""))
     return not name.startswith("terms.")
 

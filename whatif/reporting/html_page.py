@@ -72,7 +72,7 @@ def _said(found: Findings) -> dict[str, Any]:
         "application": loaded.scenario.application.name,
         "machine": loaded.scenario.platform.name,
         "question": loaded.question,
-        "impossible": found.point.reasons,
+        "infeasible": found.point.reasons,
         "headline": _headline(found),
         "grade": found.point.grade,
         "assumed": grades.count("assumed"),

@@ -170,7 +170,7 @@ def _points(result: Result) -> ReportItem:
     columns = _results(result.table())
     if len(result.reasons) == 1:
         # It is above the pictures; a row without numbers needs no other text.
-        del columns["impossible"]
+        del columns["infeasible"]
     table = worth_showing(Table(columns))
     chosen = np.unique(np.linspace(0, len(table) - 1, min(len(table), _MOST_ROWS)).round().astype(int))
     few = Table({name: Column(column.values[chosen], column.dimension) for name, column in table.columns.items()})

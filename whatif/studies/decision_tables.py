@@ -42,7 +42,7 @@ def ranking_table(found: Ranking) -> Table:
         columns |= {title: found.dimension, f"{name} {_gain(found)}": ONE}
     columns |= {f"{name} nodes": ONE for name in targets}
     has_reasons = any(its.reason for its in found.standings)
-    columns |= {"impossible": None} if has_reasons else {}
+    columns |= {"infeasible": None} if has_reasons else {}
     rows = []
     for its in found.standings:
         cells = [cell for name in found.weights for cell in (its.times[name], its.speedups[name])]

@@ -35,7 +35,7 @@ class ScalingPlan(StudyResult):
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
         """Groups of columns omitted on a narrow terminal."""
-        return (["ranks"],) if self.show == "answers" else (["impossible"], ["ranks"], ["speedup"])
+        return (["ranks"],) if self.show == "answers" else (["infeasible"], ["ranks"], ["speedup"])
 
     def table(self) -> Table:
         """One row per way to scale and number of nodes, or with `show="answers"` one per question."""

@@ -26,7 +26,7 @@ _HOUR: Final = 3600.0
 def scaling_table(plans: Mapping[Mode, Scaling]) -> Table:
     """One row per way to scale and number of nodes; `communication` is its share in an iteration."""
     columns = {"scaling": None, "nodes": ONE, "ranks": ONE, "iteration_time": SECOND, "speedup": ONE, "efficiency": ONE}
-    columns |= {"communication": ONE, "memory": BYTE, "node_hours": ONE, "impossible": None}
+    columns |= {"communication": ONE, "memory": BYTE, "node_hours": ONE, "infeasible": None}
     rows: list[list[Any]] = []
     for mode, plan in plans.items():
         arrays = (plan.nodes, plan.ranks, plan.time, plan.speedup, plan.efficiency, plan.communication, plan.memory)

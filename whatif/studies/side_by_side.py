@@ -50,7 +50,7 @@ class SideBySide(StudyResult):
             for at, name in enumerate(self.names)
         ]
         if any(self.reasons):
-            columns["impossible"] = None
+            columns["infeasible"] = None
             rows = [[*row, reason] for row, reason in zip(rows, self.reasons, strict=True)]
         return Table.of_rows(columns, rows)
 

@@ -123,8 +123,8 @@ def test_every_machine_has_the_times_of_the_command_line(name):
         for platform in known_platforms(main_screen.state.session.scenario):
             row = answer(name, platform)
             words = " ".join(row_of(main_screen, platform.capitalize()))
-            if row.get("impossible"):
-                assert words == row["impossible"]
+            if row.get("infeasible"):
+                assert words == row["infeasible"]
             else:
                 # A phase that takes no time on any machine has no column.
                 times = [row["iteration_time"], row["total_time"], *filter(None, row["terms"].values())]
@@ -316,7 +316,7 @@ def test_enter_goes_to_another_machine_and_moving_the_cursor_does_not():
     watch(check, ComparePage(), opened())
 
 
-def test_an_impossible_point_is_a_reason_in_every_row():
+def test_an_infeasible_point_is_a_reason_in_every_row():
     async def check(main_screen, pilot):
         assert [" ".join(row_of(main_screen, label)) for label in ("Summit", "Bridges", "Lassen")] == [NODES] * 3
 

@@ -623,7 +623,7 @@ def test_a_point_that_cannot_exist_says_why():
     drive(check, overrides={"platform.node_count": "10"})
 
 
-def test_after_an_impossible_point_the_page_is_as_before():
+def test_after_an_infeasible_point_the_page_is_as_before():
     async def check(driver):
         before, state = driver.text(), driver.app.state
         driver.app.show(state.with_session(state.session.edit("platform.node_count", "10")))

@@ -381,7 +381,7 @@ def test_a_scenario_without_kernels_says_so_below_all_roofs():
     watch(check, made_up(OVERHEAD))
 
 
-def test_an_impossible_point_has_roofs_and_a_reason():
+def test_an_infeasible_point_has_roofs_and_a_reason():
     async def check(main_screen, pilot):
         text = main_screen.text()
         assert "No kernel can be drawn: the ranks need more nodes than the platform has (platform.node_count)" in text

@@ -209,7 +209,7 @@ def test_a_longer_iteration_is_said_to_be_longer():
     on_page(TimelinePage, check, changes=(Edit(MEMORY, "600 GB/s"),))
 
 
-def test_an_impossible_point_says_why_and_which_key_helps():
+def test_an_infeasible_point_says_why_and_which_key_helps():
     async def check(page):
         assert "infeasible: the ranks need more nodes than the platform has" in page.text
         assert "u undoes the last change" in page.text
@@ -221,7 +221,7 @@ def test_an_impossible_point_says_why_and_which_key_helps():
     on_page(TimelinePage, check, changes=(TOO_FEW,))
 
 
-def test_an_impossible_baseline_is_told_beside_the_present_iteration():
+def test_an_infeasible_baseline_is_told_beside_the_present_iteration():
     async def check(page):
         assert "The baseline is infeasible: the ranks need more nodes" in page.text
         assert "■ stencil" in page.text

@@ -333,7 +333,7 @@ def test_the_next_result_is_explained_columns_first_then_phases():
             assert f"elasticities of {in_words(seen[-1])}" in page.lines[0]
             await page.act("result", 1)
         row = predicted()
-        columns = [name for name, number in row.items() if name not in ("terms", "impossible", "grade") and number > 0]
+        columns = [name for name, number in row.items() if name not in ("terms", "infeasible", "grade") and number > 0]
         assert set(seen) == {*columns, *(f"terms.{name}" for name in row["terms"])}
         assert [name.startswith("terms.") for name in seen] == sorted(name.startswith("terms.") for name in seen)
         assert explained(page.app.state) == seen[0]
@@ -362,7 +362,7 @@ def test_a_result_that_is_not_there_gives_way_to_the_iteration():
     on_page(WhyPage, check, changes=(Show("why", "terms.no_such_phase"),))
 
 
-def test_an_impossible_point_tells_its_reasons_and_which_key_helps():
+def test_an_infeasible_point_tells_its_reasons_and_which_key_helps():
     async def check(page):
         assert page.text.count("the ranks need more nodes than the platform has (platform.node_count)") == 1 + 1
         assert "u undoes the last change" in page.text

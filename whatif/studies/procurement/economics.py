@@ -60,7 +60,7 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A machine within the limits; arrays of [application, draw] or [draw], NaN where unknown or impossible."""
+    """A machine within the limits; arrays of [application, draw] or [draw], NaN where unknown or infeasible."""
 
     node_count: FloatArray
     limit: str

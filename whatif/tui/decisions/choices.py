@@ -104,7 +104,7 @@ def _with_costs(table: Table, found: Ranking) -> Table:
     """The ranking with energy and cost of the job; a cost in another currency than the first is left out."""
     known = [its.answers[_JOB].other_results for its in found.standings]
     columns = dict(table.columns)
-    reasons = columns.pop("impossible", None)
+    reasons = columns.pop("infeasible", None)
     for name in BESIDE:
         dimension = next((others[name].dimension for others in known if name in others), None)
         if dimension is not None and name not in columns:
@@ -112,7 +112,7 @@ def _with_costs(table: Table, found: Ranking) -> Table:
             cells = [[one.value if one.dimension == dimension else math.nan] for one in values]
             columns |= Table.of_rows({name: dimension}, cells).columns
     if reasons is not None:
-        columns |= Table.of_rows({"impossible": None}, [[_reason(its)] for its in found.standings]).columns
+        columns |= Table.of_rows({"infeasible": None}, [[_reason(its)] for its in found.standings]).columns
     return replace(table, columns=columns)
 
 

@@ -51,8 +51,8 @@ class WhyPage(Page[PageView]):
     WhyPage.-small .words { height: 5; }
     WhyPage.-tall .words { height: 7; }
     WhyPage.-flat .words, WhyPage.-small #meaning, WhyPage TableView, WhyPage .reason { display: none; }
-    WhyPage.-table TableView, WhyPage.-none #nothing, WhyPage.-impossible #reasons { display: block; }
-    WhyPage.-table ElasticityBars, WhyPage.-impossible WhyTree, WhyPage.-impossible #details { display: none; }
+    WhyPage.-table TableView, WhyPage.-none #nothing, WhyPage.-infeasible #reasons { display: block; }
+    WhyPage.-table ElasticityBars, WhyPage.-infeasible WhyTree, WhyPage.-infeasible #details { display: none; }
     WhyPage.-none ElasticityBars, WhyPage.-none TableView { display: none; }
     WhyPage.-none #meaning, WhyPage.-none #sentence { display: none; }
     """
@@ -102,7 +102,7 @@ class WhyPage(Page[PageView]):
         self._state = state
         name, at = explained(state), state.session.at
         reasons = at.reasons()
-        self.set_class(bool(reasons), "-impossible")
+        self.set_class(bool(reasons), "-infeasible")
         self._turn_to_table(table=state.view.picture == "table")
         self.query_one("#tree").border_title = Content(f"why {in_words(name)}")
         if reasons:
