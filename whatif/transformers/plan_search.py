@@ -56,9 +56,12 @@ class PlanSearch(Presentable):
         return Table.of_rows(keys | dict(self.space.results) | {"pareto": None}, [list(row) for row in rows])
 
     def readable_table(self) -> Table:
-        """The table with short headings."""
-        table, short = self.table(), self.space.headings
-        return Table({short.get(name, name): column for name, column in table.columns.items()}, table.notes)
+        """The table with short headings; those of rates, such as `tokens/s`, state the unit."""
+        table, columns = self.table(), {}
+        for name, column in table.columns.items():
+            heading = self.space.headings.get(name, name)
+            columns[heading] = replace(column, dimension=ONE) if "/" in heading else column
+        return Table(columns, table.notes)
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
