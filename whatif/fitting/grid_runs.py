@@ -39,6 +39,7 @@ RATES: Final = ("cell_rate", "halo_rate", "intra_node_halo_rate")
 DIMENSIONS: Final[Mapping[str, Dimension]] = {name: PER_SECOND if name in RATES else SECOND for name in SYMBOLS}
 VARIABLES: Final[Mapping[str, str]] = {"C": "cells", "P": "processes", "I": "iterations", "H": "halo_cells"}
 TIMES: Final[Mapping[str, str]] = {"T_w": "computation_time", "T_c": "communication_time", "T_t": "total_time"}
+_NEEDED: Final = ("cells", "processes", "iterations")
 _OTHERS: Final = ("inter_node_halo_cells", "ranks_per_node", "case")
 NAMES: Final = (*VARIABLES.values(), *TIMES.values(), *_OTHERS)
 PLANNED: Final = (*VARIABLES.values(), "case", "ranks_per_node")
@@ -240,34 +241,53 @@ def runs_of(table: Table) -> GridRuns:
 
     Raise `UsageError` for a column that is missing or in another unit, missing cells, counts below 1 and times below 0.
     """
-    columns: dict[str, Column] = {}
-    headings: dict[str, str] = {}
-    for heading, column in table.columns.items():
-        name = canonical(heading)
-        if name in NAMES and name in headings:
-            raise UsageError(f"`{headings[name]}` and `{heading}` are both `{name}`: leave out one of them")
-        headings[name], columns[name] = heading, column
-    for name in ("cells", "processes", "iterations"):
-        if name not in columns:
-            raise UsageError(f"no column `{name}`{did_you_mean(name, table.columns)}; {_wanted(table)}")
-    if not {"computation_time", "total_time"} & columns.keys():
-        raise UsageError(f"no column `total_time`, nor `computation_time` and `communication_time`; {_wanted(table)}")
-    unknown, one = np.full(len(table), np.nan), np.ones(len(table))
+    columns = _columns(table)
     known = {name: _numbers(columns[name], name) for name in NAMES if name in columns and name != "case"}
     for name, values in known.items():
         _refuse(name, values)
-    halo, node = known.get("halo_cells", 0 * one), known.get("ranks_per_node")
-    share = one if node is None else np.asarray(inter_node_share(known["processes"], node), dtype=np.float64)
-    if "inter_node_halo_cells" in known:
-        if (known["inter_node_halo_cells"] > halo).any():
-            raise UsageError(
-                "`inter_node_halo_cells` exceeds `halo_cells`: those that leave the node are a part of them"
-            )
-        share = np.where(halo > 0, known["inter_node_halo_cells"] / np.where(halo > 0, halo, 1.0), 1.0)
-    case = columns["case"].values if "case" in columns else np.full(len(table), "")
-    times = {name: known.get(name, unknown) for name in TIMES.values()}
-    counts = (known["cells"], known["processes"], known["iterations"], halo, share, unknown if node is None else node)
-    runs = GridRuns(*counts, np.array([_text(item) for item in case.tolist()], dtype=object), **times)
+    unknown = np.full(len(table), np.nan)
+    cases = columns["case"].values.tolist() if "case" in columns else [""] * len(table)
+    runs = GridRuns(
+        **{name: known[name] for name in _NEEDED},
+        halo_cells=known.get("halo_cells", np.zeros(len(table))),
+        share=_inter_node_share(known, len(table)),
+        ranks_per_node=known.get("ranks_per_node", unknown),
+        case=np.array([_text(item) for item in cases], dtype=object),
+        **{name: known.get(name, unknown) for name in TIMES.values()},
+    )
+    _refuse_times(runs)
+    return runs
+
+
+def _columns(table: Table) -> dict[str, Column]:
+    """Columns by their canonical names."""
+    headings: dict[str, str] = {}
+    for heading in table.columns:
+        name = canonical(heading)
+        if name in NAMES and name in headings:
+            raise UsageError(f"`{headings[name]}` and `{heading}` are both `{name}`: leave out one of them")
+        headings[name] = heading
+    for name in _NEEDED:
+        if name not in headings:
+            raise UsageError(f"no column `{name}`{did_you_mean(name, table.columns)}; {_wanted(table)}")
+    if not {"computation_time", "total_time"} & headings.keys():
+        raise UsageError(f"no column `total_time`, nor `computation_time` and `communication_time`; {_wanted(table)}")
+    return {name: table.columns[heading] for name, heading in headings.items()}
+
+
+def _inter_node_share(known: Mapping[str, FloatArray], count: int) -> FloatArray:
+    """Share of the halo sent to other nodes: stated, by the ranks on a node, or all of it."""
+    if "inter_node_halo_cells" not in known:
+        node = known.get("ranks_per_node")
+        return np.ones(count) if node is None else np.asarray(inter_node_share(known["processes"], node))
+    sent, halo = known["inter_node_halo_cells"], known.get("halo_cells", np.zeros(count))
+    if (sent > halo).any():
+        raise UsageError("`inter_node_halo_cells` exceeds `halo_cells`: those that leave the node are a part of them")
+    return np.where(halo > 0, sent / np.where(halo > 0, halo, 1.0), 1.0)
+
+
+def _refuse_times(runs: GridRuns) -> None:
+    """Raise `UsageError` for runs without a time, and those whose parts exceed their total."""
     timed = np.isfinite([runs.computation_time, runs.communication_time, runs.total_time]).any(axis=0)
     if not timed.all():
         raise UsageError(f"run {int(np.argmin(timed)) + 1} has no time at all")
@@ -277,7 +297,6 @@ def runs_of(table: Table) -> GridRuns:
     if (over > _MOST_OVER).any():
         at = int(np.nanargmax(over))
         raise UsageError(f"run {at + 1} computes and communicates for longer than its total: are these of one process?")
-    return runs
 
 
 def _text(item: Any) -> str:
