@@ -54,33 +54,41 @@ def draw_curves(axes: Axes, description: PlotDescription, *, named: bool = True)
     set_axis(axes, "y", views.y)
     axes.grid(axis="y", color=ink("rule"), linewidth=0.8)
     ends = []
-    lower: FloatArray | None = None
     ordered = [_ordered(x, y) for x, y in points]
-    drawn = zip(description.lines, description.line_styles(), description.curve_numbers(), ordered, strict=True)
-    for depth, (line, style, number, (x, y)) in enumerate(drawn):
+    drawn = list(zip(description.lines, description.line_styles(), description.curve_numbers(), ordered, strict=True))
+    _draw_bands(axes, [(style, at) for line, style, _, at in drawn if line.style == "band"])
+    for depth, (line, style, number, at) in enumerate(drawn):
         if line.style == "band":
-            # The two limits of a band are consecutive lines.
-            if lower is not None:
-                axes.fill_between(x, lower, y, color=ink(style), alpha=0.18, linewidth=0, zorder=2)
-            lower = y if lower is None else None
             continue
-        manner = {"color": ink(style), "clip_on": _beyond(views, (x, y))}
+        manner = {"color": ink(style), "clip_on": _beyond(views, at)}
         if line.style == "points":
             _draw_points(axes, line, description, manner)
         else:
-            _draw_curve(axes, description, (x, y), look_of(line, number), {**manner, "zorder": 3 - depth / len(points)})
-        known = y[np.isfinite(y) & (x <= views.x.high)]
-        end = float(views.y.fraction(known[-1:])[0]) if known.size else np.nan
-        if not line.label:
-            continue
-        if 0 <= end <= 1:
-            ends.append((end, line.label, ink(style)))
-        elif not known.size and np.isfinite(line.y).any():
-            ends.append((0.0, f"{line.label} ↓", ink(style)))
+            _draw_curve(axes, description, at, look_of(line, number), {**manner, "zorder": 3 - depth / len(points)})
+        ends += [(end, label, ink(style)) for end, label in _named_end(line, at, views)]
     if named:
         _name_ends(axes, ends)
     _draw_markers(axes, views.x, description)
     draw_picture_marks(axes, description, views, (_room(axes, across=True), _room(axes, across=False)))
+
+
+def _draw_bands(axes: Axes, limits: Sequence[tuple[str, Points]]) -> None:
+    """Fill the bands, whose two limits are consecutive lines."""
+    for (_, (_, lower)), (style, (x, upper)) in zip(limits[::2], limits[1::2], strict=True):
+        axes.fill_between(x, lower, upper, color=ink(style), alpha=0.18, linewidth=0, zorder=2)
+
+
+def _named_end(line: PlotLine, points: Points, views: BothAxes) -> list[tuple[float, str]]:
+    """Height of the end of a line with its label; nothing for one that ends outside of the picture."""
+    x, y = points
+    known = y[np.isfinite(y) & (x <= views.x.high)]
+    if not line.label:
+        return []
+    if not known.size:
+        # A curve below a close-up.
+        return [(0.0, f"{line.label} ↓")] if np.isfinite(line.y).any() else []
+    end = float(views.y.fraction(known[-1:])[0])
+    return [(end, line.label)] if 0 <= end <= 1 else []
 
 
 def _ordered(x: FloatArray, y: FloatArray) -> Points:
