@@ -143,7 +143,7 @@ def evaluate(
                     refusals[name] = reasons
                 seconds[name] = max(time.perf_counter() - began, seconds.get(name, 0.0))
                 changed.add(name)
-        possible = _possible(program, values)
+        possible = _possible(program, values, refusals)
         found = Evaluation(program, values, possible, frozenset(swept or ()), seconds, refusals)
         return _without_overflows(_without_infinities(found))
 
@@ -168,13 +168,15 @@ VALUE_OF_TERM: Final[ContextVar[Callable[[Program, Term, Values], Called]]] = Co
 """Function that evaluates a term; another one may know values from an earlier run."""
 
 
-def _possible(program: Program, values: Values) -> FloatArray | None:
-    """1 where all constraints hold, else 0; None if they hold everywhere."""
+def _possible(program: Program, values: Values, refusals: Mapping[str, Texts]) -> FloatArray | None:
+    """1 where all constraints hold and no term is refused, else 0; None if that is everywhere."""
     result: FloatArray | None = None
     for constraint in program.constraints:
         fulfilled = values[constraint.term]
         if not np.all(fulfilled > 0):
             result = fulfilled if result is None else np.minimum(result, fulfilled)
+    for texts in refusals.values():
+        result = np.where(texts == "", 1.0 if result is None else result, 0.0)
     return result
 
 

@@ -106,7 +106,7 @@ def total_energy(
 @model("P = E / T", "definition")
 def mean_power(total_energy: Joules, total_time: Seconds) -> Watts:
     """Mean power of a run in W; 0 if the run takes no time. Elementwise."""
-    return np.where(total_time > 0, total_energy / np.where(total_time > 0, total_time, 1.0), 0.0)
+    return np.where(total_time == 0, 0.0, total_energy / np.where(total_time == 0, 1.0, total_time))
 
 
 @model("C = E · intensity", "definition; operation only, without the manufacture of the machine")

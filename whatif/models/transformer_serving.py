@@ -370,10 +370,13 @@ def rank_rate(token_rate: PerSecond, rank_count: Count) -> PerSecond:
     return token_rate / rank_count
 
 
-@model("T = W + o t", _DEFINITION)
-def request_time(first_token_time: Seconds, output_length: Count, token_time: Seconds) -> Seconds:
-    """Time from the arrival of a request to its last token. Elementwise."""
-    return first_token_time + output_length * token_time
+@model("T = W + max(o t - S, 0)", "a request is served for o t, of which the pass of its prompt is a part")
+def request_time(first_token_time: Seconds, output_length: Count, token_time: Seconds, prompt_time: Seconds) -> Seconds:
+    """Time from the arrival of a request to its last token. Elementwise.
+
+    `prompt_time` S is that of the pass of its prompt on the ranks that decode, 0 where others prefill.
+    """
+    return first_token_time + np.maximum(output_length * token_time - prompt_time, 0.0)
 
 
 @model("1 / T", _DEFINITION)

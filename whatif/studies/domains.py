@@ -151,7 +151,7 @@ class _Machine:
 
     def _node(self) -> MachineDomain:
         sockets, cores = self._value("platform.node.socket_count"), "platform.node.cpu.core_count"
-        held = _number_of(self._value(cores) / sockets, "core") if cores in self.values else ""
+        held = _number_of(self._value(cores), "core") if cores in self.values else ""
         shared = f"its memory, by {self._processes('intra_socket', 'pair')}"
         inside = [MachineDomain("socket", sockets, "cores", held, self._link("intra_socket"), shared)]
         if self._peer and self._spanned <= 1:

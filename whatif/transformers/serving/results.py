@@ -12,7 +12,8 @@ from whatif.models import transformer_serving as serving
 from whatif.transformers.memory_kinds import memory_words
 from whatif.transformers.model_parts import PLAN
 from whatif.transformers.serving.parts import MEMORY, ServingParts
-from whatif.transformers.serving.terms import BATCH, BUSY, CACHE, FLYING, first_token
+from whatif.transformers.serving.terms import BATCH, BUSY, CACHE, FIRST_PASS, FLYING, first_token
+from whatif.units import SECOND, Quantity
 
 MEMORY_TERMS: Final = {"weights": "serving.weights_size", "cache": CACHE, "buffers": f"{PLAN}.buffer_size"}
 """Terms of the memory of a rank by kind."""
@@ -26,6 +27,7 @@ def serving_results(context: Context, times: Mapping[str, str]) -> dict[str, str
     token = parts.add("serving.token_time", serving.token_time, busy_time=BUSY, batch=BATCH,
                       replica_count=parts.replicas, **output)  # fmt: skip
     first = first_token(parts)
+    prompt: Reference = Quantity(0.0, SECOND) if parts.separate else FIRST_PASS
     rate = parts.add("serving.token_rate", serving.served_tokens, **whole, **output)
     found = {
         "token_rate": rate,
@@ -34,7 +36,7 @@ def serving_results(context: Context, times: Mapping[str, str]) -> dict[str, str
         "first_token_time": first,
         "token_time": token,
         "request_time": parts.add("serving.request_time", serving.request_time, first_token_time=first,
-                                  token_time=token, **output),
+                                  token_time=token, prompt_time=prompt, **output),
         "served_rate": parts.add("serving.served_rate", serving.served_requests, **whole),
         "batch": BATCH if parts.plan.request_rate is None else FLYING,
         "memory_size": MEMORY,
