@@ -28,7 +28,7 @@ vocabulary.Category = Literal[vocabulary.Category, "file_io"]
 vocabulary.CATEGORIES = (*vocabulary.CATEGORIES, "file_io")
 
 import whatif
-from whatif.tui.pages.compared_machines import CATEGORY_TIMES
+from whatif.core.result import CATEGORY_TIMES
 
 plain = whatif.load("jacobi2d")
 before = whatif.run(plain)

@@ -228,6 +228,18 @@ def test_notes_tell_what_was_assumed():
     assert stated == notes[1:]
 
 
+def test_ranks_that_do_not_fill_a_node_are_reported():
+    few = scenario(application__rank_count=3)
+    full = int(evaluate(few.program).values["placement.ranks_per_node"])
+    assert list(kernel_notes(few.program))[1] == (
+        f"3 ranks fill the first sockets of a node, which has room for {full}: "
+        "application.ranks_per_node = 3 spreads them over all sockets"
+    )
+    spread = scenario(application__rank_count=3, application__ranks_per_node=3)
+    times = [float(evaluate(item.program).column("kernel_time")) for item in (few, spread)]
+    assert times[1] < times[0]
+
+
 def test_a_machine_with_gpus_can_leave_them_idle():
     on_gpus = Scenario.open("minife", platform="perlmutter")
     assert list(kernel_notes(on_gpus.program)) == []

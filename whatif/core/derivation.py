@@ -13,6 +13,7 @@ import numpy as np
 from whatif.core.derivation_formats import latex_lines, markdown_lines, plain_tree
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.fit_range import extrapolations
+from whatif.core.result import CATEGORY_TIMES
 from whatif.core.sweep import may_be_stated
 from whatif.core.term import Program, Reference, Term
 from whatif.errors import InfeasiblePointError, UsageError, did_you_mean
@@ -23,7 +24,6 @@ from whatif.schema.parameters import worst
 from whatif.table import Table
 from whatif.units import ONE, Dimension, Quantity, format_quantity
 from whatif.visible_text import visible_json
-from whatif.vocabulary import CATEGORIES
 
 RESULT = "total_time"
 
@@ -200,8 +200,7 @@ def _unit(dimension: Dimension) -> str:
 def _terms_of_iteration(program: Program) -> set[str]:
     """Names of the terms whose value is a part of one iteration's time."""
     names = {phase.term for phase in program.phases}
-    times = ("iteration_time", "overlap_time", *(f"{category}_time" for category in CATEGORIES))
-    return names | {program.columns[name] for name in times if name in program.columns}
+    return names | {program.columns[name] for name in ("iteration_time", *CATEGORY_TIMES) if name in program.columns}
 
 
 def shown(array: FloatArray, dimension: Dimension, most: int = 9) -> str:

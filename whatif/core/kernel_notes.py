@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+import numpy as np
+
+from whatif.core.evaluate import evaluate
 from whatif.core.socket_share import CACHE, CORE_REUSE, PRECISIONS, THREADS, has_cache
 from whatif.core.term import Program
 from whatif.schema.application import TransferPhase
 from whatif.schema.kernel_phase import KernelPhase
 
-_RANKS = "placement.ranks_per_node"
+_RANKS, _RANK_COUNT = "placement.ranks_per_node", "application.rank_count"
 
 
 def kernel_notes(program: Program) -> Iterator[str]:
@@ -20,6 +23,7 @@ def kernel_notes(program: Program) -> Iterator[str]:
     if _RANKS in program.terms:
         share = "each core" if THREADS not in program.parameters else f"each `{THREADS}` cores"
         yield f"a rank for {share} of a node, as application.ranks_per_node is not stated"
+        yield from _partly_filled(program)
     if not scenario.kernels_on_sockets:
         return
     phases = scenario.application.phases
@@ -35,6 +39,17 @@ def kernel_notes(program: Program) -> Iterator[str]:
     again = [name for name, phase in kernels.items() if phase.load_store_size is not None]
     if again and CORE_REUSE not in program.parameters:
         yield f"the load_store_size of {', '.join(again)} has no effect: the platform does not state {CORE_REUSE}"
+
+
+def _partly_filled(program: Program) -> Iterator[str]:
+    """Remark on ranks that do not fill a node."""
+    values = evaluate(program.part([_RANKS, _RANK_COUNT])).values
+    ranks, full = (float(np.max(values[name])) for name in (_RANK_COUNT, _RANKS))
+    if ranks < full:
+        yield (
+            f"{ranks:.0f} ranks fill the first sockets of a node, which has room for {full:.0f}: "
+            f"application.ranks_per_node = {ranks:.0f} spreads them over all sockets"
+        )
 
 
 def _assumptions(phases: Collection[KernelPhase]) -> Iterator[str]:

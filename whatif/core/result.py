@@ -26,6 +26,7 @@ from whatif.plotting.presentable import Presentable, plotted
 from whatif.schema.parameters import worst
 from whatif.table import Column, Table
 from whatif.units import Dimension
+from whatif.vocabulary import CATEGORIES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 NO_NUMBER: Final = "the model gives no number there"
 _ROUNDING: Final = 1e-9
 """Relative difference of equal numbers."""
+
+CATEGORY_TIMES: Final = (*(f"{category}_time" for category in CATEGORIES), "overlap_time")
+"""Columns of the parts of an iteration by category."""
 
 # Points evaluated at a time: large enough to amortise Python, small enough to stay in a core's cache.
 CHUNK_POINTS: Final = 65_536

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.atomic import atomic_file
-from whatif.core.result import Result
+from whatif.core.result import CATEGORY_TIMES, Result
 from whatif.errors import UsageError
 from whatif.extras import install_command
 from whatif.table import Column, Table
 from whatif.table_writers import column_rows, csv_rows, markdown_rows
-from whatif.units import SECOND, Dimension, format_quantity
+from whatif.units import Dimension, format_quantity
 from whatif.visible_text import visible_json
 
 if TYPE_CHECKING:
@@ -115,11 +115,11 @@ def _write_point(result: Result, out: TextIO) -> None:
         if value == 0 and name in ("transfer_time", "overlap_time", "setup_time"):
             continue
         dimension = result.dimensions[name]
-        part = iteration > 0 and dimension == SECOND and not name.startswith(("total", "setup"))
-        share = f"{value / iteration:.1%}" if part else ""
+        part = name in ("iteration_time", *CATEGORY_TIMES) or name.startswith("terms.")
+        share = f"{value / iteration:.1%}" if part and iteration > 0 else ""
         quantiles = () if bands is None else bands.values[name]
         number, *band = (_number(float(item), dimension) for item in (value, *quantiles))
-        out.write(f"{shown:{width}}  {number:>12}{share:>9}{''.join(f'{end:>12}' for end in band)}".rstrip() + "\n")
+        out.write(f"{shown:{width}}  {number:>12}{share:>9}{''.join(f' {end:>11}' for end in band)}".rstrip() + "\n")
 
 
 def _number(value: float, dimension: Dimension) -> str:

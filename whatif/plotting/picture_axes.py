@@ -73,8 +73,8 @@ def draw_curves(axes: Axes, description: PlotDescription, *, named: bool = True)
 
 
 def _draw_bands(axes: Axes, limits: Sequence[tuple[str, Points]]) -> None:
-    """Fill the bands, whose two limits are consecutive lines."""
-    for (_, (_, lower)), (style, (x, upper)) in zip(limits[::2], limits[1::2], strict=True):
+    """Fill the bands, whose two limits are consecutive lines; a line without a partner is not drawn."""
+    for (_, (_, lower)), (style, (x, upper)) in zip(limits[::2], limits[1::2], strict=False):
         axes.fill_between(x, lower, upper, color=ink(style), alpha=0.18, linewidth=0, zorder=2)
 
 

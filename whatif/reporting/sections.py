@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from whatif.axes import Axis
-from whatif.core.result import Result
+from whatif.core.result import CATEGORY_TIMES, Result
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, figure, heat_map, with_distinct_positions
 from whatif.plotting.description import BarSegment, PlotStack, StackedBar
@@ -99,8 +99,8 @@ def answer(found: Findings) -> Section:
     rows: list[list[str]] = []
     for name, column in _results(found.point.table()).items():
         if column.dimension is not None:
-            timed = column.dimension == SECOND and name not in WHOLE_RUN and whole > 0
-            share = f"{column.values[0] / whole:.1%}" if timed else ""
+            part = name in (Y_COLUMN, *CATEGORY_TIMES) and whole > 0
+            share = f"{column.values[0] / whole:.1%}" if part else ""
             rows.append([name, format_quantity(float(column.values[0]), column.dimension), share])
     sheet = _texts(("result", "value", "of the iteration"), rows, ("result",))
     bar = breakdown(found.point, "category")

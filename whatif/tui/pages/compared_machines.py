@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from whatif.core.result import CATEGORY_TIMES
 from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, figure, suiting
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine
 from whatif.studies.platform_comparison import PlatformRow
@@ -17,12 +18,10 @@ from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import WORDS, speedup
 from whatif.tui.widgets.data_table import Cell, TableRows
 from whatif.units import SECOND
-from whatif.vocabulary import CATEGORIES
 
 PRESENT: Final = "present"
 """Name of the present machine in `CompareView.marked`; the others have the names of their platforms."""
 RESULTS: Final = (Y_COLUMN, "total_time")
-CATEGORY_TIMES: Final = (*(f"{category}_time" for category in CATEGORIES), "overlap_time")
 KEPT: Final = 2
 """The columns that stay: the sign of the curve and the machine."""
 _BEFORE_GRADE: Final = 4
