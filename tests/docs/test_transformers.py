@@ -32,13 +32,19 @@ def test_the_scenario_is_the_shipped_one(page):
 )  # fmt: skip
 def test_errors_are_those_of_the_comparison(page, topic, file, module):
     errors = whatif.comparisons(topic).table().columns["error"].values
+    model = (ROOT / "docs" / "models" / f"transformer_{topic}.md").read_text(encoding="utf-8").replace("\n", " ")
+    assert f"{len(errors)} measured " in model
     for kind, mask in module.kinds(rows_of(file)).items():
         assert f"| {kind} | {mask.sum()} | {row_of(errors[mask])} |" in TEXTS[page]
+        error = f"{100 * abs(errors[mask]).mean():.1f} % "
+        assert re.search(rf"{re.escape(error)}(?:mean error )?on {mask.sum()} ", model), (kind, error)
 
 
 def test_errors_of_first_tokens_are_those_of_the_comparison():
     errors = whatif.comparisons("first_tokens").table().columns["error"].values
     assert f"| first token | {len(errors)} | {row_of(errors)} |" in TEXTS["serving"]
+    model = (ROOT / "docs" / "models" / "transformer_serving.md").read_text(encoding="utf-8")
+    assert f"{100 * abs(errors).mean():.1f} % for {len(errors)} times to the first token" in model
 
 
 def row_of(errors):

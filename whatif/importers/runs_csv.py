@@ -91,7 +91,8 @@ def _run_sheet(texts: Iterator[str], file: str) -> RunSheet:
     rows = read_rows(chain((first,), texts), sheet, wanted, {}, file)
     rows.refuse_wrong(wanted)
     if not rows.count or rows.warnings:
-        raise refuse(file, "; ".join(rows.warnings) or "no runs: only a line of headings")
+        cut = (f"line {text.removeprefix(f'{file}:').removesuffix(', left out')}" for text in rows.warnings)
+        raise refuse(file, "; ".join(cut) or "no runs: only a line of headings")
     return RunSheet(file, {_heading(rows, at): _joined(rows, at) for at in wanted}, np.concatenate(rows.lines))
 
 

@@ -30,7 +30,8 @@ def other_scenario(against: str | Path | Scenario | Platform, scenario: Scenario
     is_file = Path(text).is_file()
     kind = kind_of(open_document(text, "scenarios").data) if is_file else None
     name, searched = named_platform(text, scenario.folders)
-    machines, scenarios = (names_in(searched, of) for of in ("platforms", "scenarios"))
+    beside = (*searched, *scenario.search_folders)
+    machines, scenarios = names_in(beside, "platforms"), names_in(searched, "scenarios")
     if kind == "platform" or (kind is None and name in machines):
         return scenario.on(text)
     if not is_file and text not in scenarios:

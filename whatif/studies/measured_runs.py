@@ -219,6 +219,7 @@ class _Reader:
             raise self._refused(name, f"several parameters end like this: {listed}")
         if not ends:
             known = (
+                PLATFORM_PARAMETER,
                 *self._result_names(),
                 *self.program.parameters,
                 *(p.rpartition(".")[2] for p in self.program.parameters),
