@@ -318,3 +318,14 @@ def test_a_file_cut_off_anywhere_is_read_or_refused(read, text: str, tmp_path: P
             assert len(read(path))
         except InvalidFileError as error:
             assert str(error).startswith(str(path))  # noqa: PT017
+
+
+def test_files_of_a_folder_that_are_no_benchmarks_are_warnings(whatif_main, tmp_path):
+    code, out, err = whatif_main("import", "gpu", str(BABELSTREAM), "--format", "csv")
+    assert code == 0
+    assert "LICENSE: neither gpuroofperf GPU parameters nor mixbench" in err
+    assert len(out.splitlines()) == 1 + sum(len(read_gpu(path)) for path in BABELSTREAM.glob("*.txt"))
+    (tmp_path / "notes").write_text("nothing measured\n")
+    code, _, err = whatif_main("import", "gpu", str(tmp_path))
+    assert code == 2
+    assert "no measurements in this folder" in err

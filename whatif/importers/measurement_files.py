@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from whatif.arguments import pairs
@@ -13,7 +13,7 @@ from whatif.importers.logs import read_logs
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.message_files import read_networks
 from whatif.importers.reading import reading
-from whatif.importers.rows import joined
+from whatif.importers.rows import joined, tables_of_folder
 from whatif.importers.run_files import chosen, read_runs
 from whatif.importers.simgrid import is_platform, read_platform
 from whatif.schema.toml import shown_path
@@ -69,12 +69,21 @@ def read_network_files(files: Files, columns: ColumnNames | None = None, where: 
 
 def read_gpu_files(files: Files) -> Table:
     """Measured rates and bandwidths of GPUs. Raise `UsageError` for files of several tools."""
-    return joined([read_gpu(path) for path in paths_in_folders(files)])
+    return _rows_of(files, read_gpu)
 
 
 def read_kernel_files(files: Files) -> Table:
     """Profiled kernels. Raise `UsageError` for files of several tools."""
-    return joined([read_kernels(path) for path in paths_in_folders(files)])
+    return _rows_of(files, read_kernels)
+
+
+def _rows_of(files: Files, read: Callable[[Path], Table]) -> Table:
+    """Rows of files; those of a folder that cannot be read are warnings."""
+    tables: list[Table] = []
+    warnings: list[str] = []
+    for path in listed_paths(files):
+        tables += tables_of_folder(path, read, warnings) if path.is_dir() else [read(path)]
+    return joined(tables, warnings)
 
 
 def read_run_files(

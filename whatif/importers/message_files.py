@@ -9,12 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from whatif.errors import SHOWN_PROBLEMS, InvalidFileError, Problem, UsageError, WhatifError
+from whatif.errors import InvalidFileError, Problem, UsageError
 from whatif.importers.mapped_csv import read_columns
 from whatif.importers.mapping import EXAMPLE
 from whatif.importers.numbers import MOST_ROWS
 from whatif.importers.reading import reading
-from whatif.importers.rows import joined
+from whatif.importers.rows import joined, tables_of_folder
 from whatif.importers.simgrid import is_platform
 from whatif.importers.text import chunks, refuse
 from whatif.schema.toml import shown_path
@@ -22,8 +22,6 @@ from whatif.table import Table
 
 HEAD_SIZE: Final = 256 * 2**10
 """Bytes at the beginning of a file that show its format."""
-MOST_FILES: Final = 10_000
-"""Largest number of files in a folder."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def read_networks(
     warnings: list[str] = []
     for path in paths:
         if path.is_dir():
-            tables += _of_folder(path, mapping, where, warnings)
+            tables += tables_of_folder(path, lambda file: read_network(file, mapping, where), warnings)
         else:
             tables.append(read_network(path, mapping, where))
     if not tables:
@@ -99,25 +97,6 @@ def read_networks(
     if sum(map(len, tables)) > MOST_ROWS:
         raise UsageError(f"more than {MOST_ROWS:,} rows together: read fewer files")
     return tables[0] if len(tables) == 1 and not warnings else joined(tables, warnings)
-
-
-def _of_folder(
-    folder: Path, mapping: Mapping[str, str] | None, where: Mapping[str, str] | None, warnings: list[str]
-) -> list[Table]:
-    found = []
-    files = sorted((path for path in folder.iterdir() if path.is_file()), key=lambda path: path.name)
-    if len(files) > MOST_FILES:
-        raise refuse(shown_path(folder), f"more than {MOST_FILES:,} files in this folder")
-    for path in files:
-        try:
-            found.append(read_network(path, mapping, where))
-        except WhatifError as error:
-            warnings.append(str(error))
-    if not found:
-        raise UsageError(
-            "\n".join([f"{shown_path(folder)}: no measurements in this folder", *warnings[:SHOWN_PROBLEMS]])
-        )
-    return found
 
 
 def _head(path: Path) -> str:

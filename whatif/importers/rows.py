@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
-from whatif.errors import UsageError
+from whatif.errors import SHOWN_PROBLEMS, UsageError, WhatifError
+from whatif.importers.text import refuse
+from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
 from whatif.units import Dimension
+
+MOST_FILES: Final = 10_000
+"""Largest number of files in a folder."""
 
 
 def row_table(
@@ -25,6 +31,26 @@ def row_table(
     }
     texts = {**notes, "warnings": "\n".join(dict.fromkeys(warnings))}
     return Table(filled, {key: value for key, value in texts.items() if value})
+
+
+def tables_of_folder(folder: Path, read: Callable[[Path], Table], warnings: list[str]) -> list[Table]:
+    """Tables of the files of a folder, sorted by name; files that are refused add to the warnings.
+
+    Raise `UsageError` where nothing is left.
+    """
+    found: list[Table] = []
+    files = sorted((path for path in folder.iterdir() if path.is_file()), key=lambda path: path.name)
+    if len(files) > MOST_FILES:
+        raise refuse(shown_path(folder), f"more than {MOST_FILES:,} files in this folder")
+    for path in files:
+        try:
+            found.append(read(path))
+        except WhatifError as error:
+            warnings.append(str(error))
+    if not found:
+        problems = [f"{shown_path(folder)}: no measurements in this folder", *warnings[:SHOWN_PROBLEMS]]
+        raise UsageError("\n".join(problems))
+    return found
 
 
 def joined(tables: Sequence[Table], warnings: Sequence[str] = ()) -> Table:
