@@ -67,6 +67,11 @@ def test_counts_links_and_ports_are_those_of_the_file():
     assert domain.link.table == "node.peer_link"
 
 
+def test_cores_are_those_of_one_of_several_sockets():
+    (node,) = picture("turin", application__rank_count=64).machine.inside
+    assert (node.inside[0].count, node.inside[0].holds) == (2, "128 cores")
+
+
 def test_link_domains_are_a_part_of_a_node_or_span_nodes():
     assert [(one.kind, one.count) for one in chain(picture("lassen").machine)] == [
         ("machine", 1), ("node", 792), ("link domain", 2),

@@ -42,6 +42,13 @@ def test_a_step_with_one_request_reads_the_weights_and_its_cache():
     assert_allclose(found["step_overhead"], 2.25e-3 + LAYERS * 21.6e-6, rtol=1e-12, atol=0)
 
 
+@pytest.mark.parametrize("input_length", [1000, 20000])
+def test_requests_one_after_another_take_their_time_and_half_a_step(input_length):
+    found = served_terms(largest_batch=1, input_length=input_length)
+    waits = float(found["first.step_wait"])
+    assert_allclose(found["serving.request_time"] - waits, 1 / found["serving.served_rate"], rtol=1e-12, atol=0)
+
+
 def test_a_large_batch_is_bound_by_its_products():
     found = served_terms(largest_batch=512, input_length=16, output_length=16, chunk_length=1)
     assert found["serving.batch"] == 512
