@@ -234,6 +234,15 @@ sustained_fraction = 0
     assert "`0` is not allowed; it must be greater than 0 and at most 1" in err
 
 
+def test_a_scenario_that_extends_a_platform_is_told_how_to_use_it(whatif_main, tmp_path):
+    (tmp_path / "mine.toml").write_text('extends = "summit"\n[node]\ngpu_count = 4\n')
+    (tmp_path / "app.toml").write_text('extends = "mine.toml"\n[application]\nrank_count = 4\n')
+    code, _, err = whatif_main("run", "app.toml")
+    assert code == 3
+    assert 'app.toml:1:1: extends: `mine.toml` is a platform, not a scenario: `platform = "mine"` uses it' in err
+    assert "unknown key" not in err
+
+
 def test_a_machine_in_other_words_is_answered_with_the_keys(whatif_main, tmp_path):
     text = """name = "M"
 node_count = 4

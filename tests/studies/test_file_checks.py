@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 import whatif
+from whatif.schema.parameters import unused_sources
+from whatif.schema.shipped import shipped_folder
+from whatif.schema.toml import read_document
 
 SCENARIO = 'runs = "own.csv"\nextends = "jacobi2d"\n'
 
@@ -39,3 +42,21 @@ network.inter_node.extends = "infiniband-400"
     (tmp_path / "whole.toml").write_text('extends = "frontier"\nprice.node_price = "1 USD"\n')
     absent = "node.host.power (no energy), node.peer_link (no links between GPUs), price (no costs)"
     assert whatif.check("mine.toml", "whole.toml", "dgx_h100").notes == (f"mine.toml: not stated: {absent}",)
+
+
+def test_a_source_without_a_value_is_a_warning(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    entry = '{ grade = "measured", source = "me" }'
+    text = f'extends = "summit"\nnode.gpu_count = 4\n[sources]\n"node.gpu_cuont" = {entry}\n"node.*" = {entry}\n'
+    (tmp_path / "mine.toml").write_text(text)
+    assert whatif.check("mine.toml").notes[1:] == (
+        "warning: mine.toml:4:1: sources.node.gpu_cuont: `node.gpu_cuont` is not stated in this file; "
+        "did you mean `node.gpu_count`?",
+    )
+
+
+@pytest.mark.parametrize("kind", ["platforms", "parts", "scenarios", "studies"])
+def test_all_sources_of_shipped_files_have_values(kind):
+    files = list(shipped_folder(kind).rglob("*.toml"))
+    assert files
+    assert not [problem for file in files for problem in unused_sources(read_document(file))]

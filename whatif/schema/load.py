@@ -232,6 +232,9 @@ def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: 
             raise InvalidFileError([document.problem((), _EMPTY_PLATFORM)])
         if kind == "platforms" and "application" in document.data:
             raise InvalidFileError([asking.problem(at, f"`{name}` is a scenario, not a platform")])
+        if kind == "scenarios" and kind_of(document.data) == "platform" and looks_like_platform(document.data):
+            message = f'`{name}` is a platform, not a scenario: `platform = "{Path(document.name).stem}"` uses it'
+            raise InvalidFileError([asking.problem(at, message)])
         return document
     known = names_in(folders, kind)
     reason = "not found" if is_name(name) else "not a plain name"

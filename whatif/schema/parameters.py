@@ -11,12 +11,13 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from whatif.errors import Problem, did_you_mean
 from whatif.schema.distributions import Distribution, Uncertain, is_distribution
 from whatif.schema.expressions import Expression
 from whatif.schema.fields import QuantityField, quantity_field
 from whatif.schema.load import Loaded
 from whatif.schema.platform_spec import GRADES, Grade
-from whatif.schema.toml import KeyPath, Layer, Layers
+from whatif.schema.toml import Document, KeyPath, Layer, Layers
 from whatif.units import ONE, Dimension, Quantity, format_quantity, parse_quantity
 
 # Tables that describe the files, not the machine or the application.
@@ -252,6 +253,18 @@ def covers(pattern: KeyPath, path: KeyPath) -> bool:
     if "*" not in pattern:
         return path[: len(pattern)] == pattern
     return len(pattern) <= len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=False))
+
+
+def unused_sources(document: Document) -> list[Problem]:
+    """Entries of `[sources]` that cover no value of their file, as after a misspelt path."""
+    sources = document.data.get("sources", {})
+    stated = [path for path in document.paths if path[0] != "sources"]
+    unused = [pattern for pattern in sources if not any(covers(_parts(pattern), path) for path in stated)]
+    known = [".".join(path) for path in stated]
+    return [
+        document.problem(("sources", name), f"`{name}` is not stated in this file{did_you_mean(name, known)}")
+        for name in unused
+    ]
 
 
 def sources_of(parameters: Iterable[Parameter]) -> dict[str, dict[str, str]]:

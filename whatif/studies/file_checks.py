@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.paths import is_file
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import load_part, load_platform, open_document
+from whatif.schema.parameters import unused_sources
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.shipped import kind_of, looks_like_platform, shipped_names
 from whatif.schema.toml import Document, shown_path
@@ -38,6 +39,8 @@ class CheckedFile:
     scenario: Scenario | None = None
     platform: PlatformSpec | None = None
     """Platform of a file; None for a shipped one."""
+    unused: tuple[Problem, ...] = ()
+    """Entries of its `[sources]` that cover no value."""
 
     @property
     def unstated(self) -> tuple[str, ...]:
@@ -70,10 +73,12 @@ class FileChecks(Presentable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Tables that platforms do not state, missing files of measured runs, and the file of results if written."""
+        """Tables that platforms do not state, sources without a value, missing files of measured runs, and the file of
+        results if written."""
         scenarios = {file.name: file.scenario for file in self.files if file.scenario}
         unstated = (f"{file.name}: not stated: {', '.join(file.unstated)}" for file in self.files if file.unstated)
-        missing = (*unstated, *(line for scenario in scenarios.values() for line in _missing_runs(scenario)))
+        unused = (f"warning: {problem}" for file in self.files for problem in file.unused)
+        missing = (*unstated, *unused, *(line for scenario in scenarios.values() for line in _missing_runs(scenario)))
         return (*missing, f"{self.against}: results of {', '.join(scenarios)}") if self.updated else missing
 
     def table(self) -> Table:
@@ -126,6 +131,10 @@ def _check(name: str, folders: tuple[Path, ...]) -> CheckedFile:
     if not is_file(Path(name)) and name in shipped_names("studies"):
         return _check_study(name, open_document(name, "studies"))
     document = open_document(name, "scenarios", folders)
+    return replace(_check_document(name, document, folders), unused=tuple(unused_sources(document)))
+
+
+def _check_document(name: str, document: Document, folders: tuple[Path, ...]) -> CheckedFile:
     if "part" in document.data:
         load_part(name, folders)
         return CheckedFile(name, "part")
