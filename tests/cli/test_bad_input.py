@@ -120,6 +120,7 @@ WRONG_LINES = [
     (OLD, "element_size = \"= __import__('os')\"", SIZE, "cannot read"),
     (OLD, 'element_size = "= n * 8 B"', SIZE, "`n`: neither a value of `[parameters]`"),
     (OLD, 'element_size = "= application.phases.halo.element_size"', SIZE, "depends on itself"),
+    ("rank_count = 16", 'rank_count = "16 ranks"', "application.rank_count", "`16 ranks` is not a number; write"),
     ("rank_count = 16", "rank_count = 0", "application.rank_count", "a whole number of at least 1"),
     ("rank_count = 16", "rank_count = -4", "application.rank_count", "a whole number of at least 1"),
     ("rank_count = 16", "rank_count = 1.5", "application.rank_count", "a whole number of at least 1"),

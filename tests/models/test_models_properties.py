@@ -56,6 +56,8 @@ NOT_ALWAYS_FINITE = {"operational_intensity", "placed_count", "mean_power", "cap
 # The time of a message may decrease at a change of protocol; an overlap is saved time.
 NOT_MONOTONE = {
     ("by_protocol", "message_size"),
+    # The pass of a prompt is a part of the time that its request is served.
+    ("request_time", "prompt_time"),
     ("busy_time", "hidden_time"),
     # Longer computation hides more communication.
     ("exposed_time", "computation_time"),

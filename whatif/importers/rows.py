@@ -36,7 +36,7 @@ def row_table(
 def tables_of_folder(folder: Path, read: Callable[[Path], Table], warnings: list[str]) -> list[Table]:
     """Tables of the files of a folder, sorted by name; files that are refused add to the warnings.
 
-    Raise `UsageError` where nothing is left.
+    Raise `UsageError` if nothing is left.
     """
     found: list[Table] = []
     files = sorted((path for path in folder.iterdir() if path.is_file()), key=lambda path: path.name)

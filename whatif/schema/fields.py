@@ -7,6 +7,7 @@ validates files through it; sweeps and edits use the same object.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, get_args
@@ -25,6 +26,8 @@ KEY_PATTERN: Final = r"^[A-Za-z][A-Za-z0-9_]*$"
 KEY_RULE: Final = "must start with a letter and hold only letters, digits and `_`"
 Key = Annotated[str, Field(pattern=KEY_PATTERN)]
 """Name of a phase, a parameter, a dimension, ..: a part of a dotted path."""
+_COUNT_OF: Final = re.compile(r"\s*[0-9.]+\s*[A-Za-z]+\s*")
+"""Number with a word behind it, `8 nodes`."""
 LINK_END_PATTERN: Final = r"^(cpu|gpu|switch)[0-9]+$"
 
 _EXAMPLES = {
@@ -165,9 +168,10 @@ class QuantityField:
         raise ValueError(f"`{text}` is in {customary_unit(0.0, quantity.dimension)[0]}; {self._wanted()}")
 
     def _no_count(self, text: str) -> str:
-        """Error message for a word in place of a plain number; empty for other texts."""
-        is_word = self.dimension == units.ONE and not any(map(str.isdigit, text))
-        return f"`{text[:60]}` is not a number; {self._wanted()}" if is_word else ""
+        """Error message for a word in place of a plain number, or behind a count; empty for other texts."""
+        is_word = not any(map(str.isdigit, text)) or (self.domain.whole and _COUNT_OF.fullmatch(text))
+        wrong = self.dimension == units.ONE and is_word
+        return f"`{text[:60]}` is not a number; {self._wanted()}" if wrong else ""
 
     def _wanted(self) -> str:
         if self.dimension in (units.ONE, None):
