@@ -235,6 +235,23 @@ sustained_fraction = 0
     assert "`0` is not allowed; it must be greater than 0 and at most 1" in err
 
 
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("platfrm,rank_count,iteration_time [us]\nsummit,6,5400\n", "did you mean `platform`"),
+        (
+            "platform,rank_count,iteration_time [us]\nsummit,6,5400\nsummit,12\n",
+            "a.csv: line 3: a row that was cut off\n",
+        ),
+    ],
+)
+def test_files_of_runs_name_what_is_wrong(whatif_main, tmp_path, rows, message):
+    (tmp_path / "a.csv").write_text(rows)
+    code, _, err = whatif_main("validate", "jacobi2d", "--runs", "a.csv")
+    assert code == 3
+    assert message in err
+
+
 def test_a_scenario_that_extends_a_platform_is_told_how_to_use_it(whatif_main, tmp_path):
     (tmp_path / "mine.toml").write_text('extends = "summit"\n[node]\ngpu_count = 4\n')
     (tmp_path / "app.toml").write_text('extends = "mine.toml"\n[application]\nrank_count = 4\n')

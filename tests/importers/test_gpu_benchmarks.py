@@ -325,6 +325,8 @@ def test_files_of_a_folder_that_are_no_benchmarks_are_warnings(whatif_main, tmp_
     assert code == 0
     assert "LICENSE: neither gpuroofperf GPU parameters nor mixbench" in err
     assert len(out.splitlines()) == 1 + sum(len(read_gpu(path)) for path in BABELSTREAM.glob("*.txt"))
+    twice = whatif_main("import", "gpu", str(BABELSTREAM), str(next(BABELSTREAM.glob("*.txt"))), "--format", "csv")
+    assert twice[1] == out
     (tmp_path / "notes").write_text("nothing measured\n")
     code, _, err = whatif_main("import", "gpu", str(tmp_path))
     assert code == 2

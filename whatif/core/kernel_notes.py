@@ -11,6 +11,7 @@ from whatif.core.socket_share import CACHE, CORE_REUSE, PRECISIONS, THREADS, has
 from whatif.core.term import Program
 from whatif.schema.application import TransferPhase
 from whatif.schema.kernel_phase import KernelPhase
+from whatif.units import counted
 
 _RANKS, _RANK_COUNT = "placement.ranks_per_node", "application.rank_count"
 
@@ -46,9 +47,10 @@ def _partly_filled(program: Program) -> Iterator[str]:
     values = evaluate(program.part([_RANKS, _RANK_COUNT])).values
     ranks, full = (float(np.max(values[name])) for name in (_RANK_COUNT, _RANKS))
     if ranks < full:
+        few = counted(int(ranks), "rank")
         yield (
-            f"{ranks:.0f} ranks fill the first sockets of a node, which has room for {full:.0f}: "
-            f"application.ranks_per_node = {ranks:.0f} spreads them over all sockets"
+            f"{few} on the first cores of a node, which takes {full:.0f}: "
+            f"application.ranks_per_node = {ranks:.0f} divides the node evenly"
         )
 
 

@@ -28,11 +28,17 @@ RowFilter = str | Sequence[str] | Mapping[str, str]
 
 
 def listed_paths(files: Files) -> list[Path]:
-    """Paths without repetitions, so that no measurement counts twice. Raise `UsageError` for none."""
+    """Paths without repetitions, and without the files of a folder among them, so that no measurement counts twice.
+
+    Raise `UsageError` for none.
+    """
     paths = [Path(files)] if isinstance(files, str | Path) else [Path(file) for file in files]
     if not paths:
         raise UsageError("no files: name at least one")
-    return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
+    found = {path.resolve(): path for path in reversed(paths)}
+    folders = {resolved for resolved in found if resolved.is_dir()}
+    kept = [path for resolved, path in found.items() if not (resolved.parent in folders and resolved.is_file())]
+    return kept[::-1]
 
 
 def paths_in_folders(files: Files) -> list[Path]:
