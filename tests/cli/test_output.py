@@ -107,7 +107,9 @@ def test_a_misspelt_topic_or_scenario_is_told_what_was_meant(whatif_main, name, 
 
 
 def test_ends_of_bands_stand_apart(whatif_main):
-    code, out, _ = whatif_main("run", "jacobi2d", "--platform", "aws_p5", "--spread", "assumed=20%", "--samples", "16")
+    price = "platform.price.node_rate=0.0613 USD/h"
+    asked = ("run", "jacobi2d", "--platform", "aws_p5", "--set", price, "--spread", "assumed=20%", "--samples", "16")
+    code, out, _ = whatif_main(*asked)
     assert code == 0
     (cost,) = (line for line in out.splitlines() if line.startswith("total_cost"))
     assert cost.split()[2::2] == ["USD"] * 4

@@ -16,6 +16,7 @@ from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError, UsageError
+from whatif.models.power import mean_power
 from whatif.schema.toml import parse_document
 from whatif.studies.elasticity import elasticities
 from whatif.studies.purchase import checked_limits, offers
@@ -191,6 +192,11 @@ def test_machines_in_one_sweep_may_lack_energy_but_not_differ_in_currency(withou
     inputs = inputs.changed({"platform.price.lifetime": "5 year", "platform.price.energy_price": energy})
     with pytest.raises(UsageError, match="`total_cost` is in EUR and USD: nothing here converts them"):
         run_whole(inputs, grid_of([parse_option("platform=frontier, jupiter", inputs.program, 10)], 10))
+
+
+def test_the_mean_power_of_unknown_times_is_unknown():
+    assert np.isnan(mean_power(np.array([np.nan, 1.0]), np.array([np.nan, np.nan]))).all()
+    assert mean_power(np.array([0.0, 6.0]), np.array([0.0, 2.0])).tolist() == [0, 3]
 
 
 CAPPED = """
