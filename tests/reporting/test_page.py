@@ -30,6 +30,7 @@ from whatif.core.sweep import file_axes, grid_of, parse_option
 from whatif.extras import install_command
 from whatif.reporting import contents as findings
 from whatif.reporting import sections as report_sections
+from whatif.reporting.comparison import other_scenario
 from whatif.reporting.html_page import report_command, report_html
 from whatif.tui.report_job import report
 from whatif.units import SECOND, format_quantity
@@ -177,6 +178,13 @@ def test_the_numbers_are_those_of_the_other_verbs(asked, whatif_main):
     _, out, _ = whatif_main("sensitivity", scenario, "--format", "json")
     (first, *_) = json.loads(out)["rows"]
     assert page.rows["sensitivity"][1][:3] == [first["value"], first["now"], f"{first['elasticity']:+.3g}"]
+
+
+def test_a_platform_next_to_the_scenario_is_found_by_name(tmp_path):
+    (tmp_path / "faster.toml").write_text('extends = "summit"\nnode.gpu.dram_bandwidth = "2 TB/s"\n')
+    (tmp_path / "app.toml").write_text('extends = "jacobi2d"\nplatform = "summit"\n')
+    other = other_scenario("faster", Scenario.open(tmp_path / "app.toml"))
+    assert other.program.parameters["platform.node.gpu.dram_bandwidth"].value == 2e12
 
 
 def test_the_page_lists_values_with_source_and_grade_and_files_with_hash(whatif_main, tmp_path):
