@@ -370,7 +370,7 @@ def rank_rate(token_rate: PerSecond, rank_count: Count) -> PerSecond:
     return token_rate / rank_count
 
 
-@model("T = W + max(o t - S, 0)", "a request is served for o t, of which the pass of its prompt is a part")
+@model("T = W + max(o t - S, 0)", "definition; the pass of the prompt is a part of o t")
 def request_time(first_token_time: Seconds, output_length: Count, token_time: Seconds, prompt_time: Seconds) -> Seconds:
     """Time from the arrival of a request to its last token. Elementwise.
 
