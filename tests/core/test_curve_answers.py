@@ -45,6 +45,11 @@ def test_optimum_of_a_rate_is_the_highest():
     assert found == "highest flop rate at 2 GPUs a node: 2 Tflop/s, 100 % ahead of 1"
 
 
+def test_a_lead_of_more_than_twice_is_a_factor():
+    far = "fastest at 1 GPU a node: 1 s, a factor of 4.5 ahead of 2"
+    assert text(optimum(space(GPUS, [1, 2], [1, 4.5]))) == far
+
+
 def test_optimum_of_a_continuous_axis_says_where_the_curve_is_level():
     x = np.array([1, 2, 3, 4, 5]) * 1e11 + 0.5
     assert text(optimum(space(BANDWIDTH, x, [2, 1.005, 1, 1.005, 2]))) == (

@@ -72,6 +72,11 @@ def percent(share: float) -> str:
     return f"{number:.0f} %" if abs(number) >= 10 else f"{number:.2g} %"
 
 
+def lead_text(ratio: float) -> str:
+    """Lead of one result over another, given their ratio: in per cent, from twice on as a factor."""
+    return percent(ratio - 1) if ratio <= 2 else f"a factor of {ratio:.3g}"
+
+
 def joined(words: Sequence[str]) -> str:
     """Words as a list: `1, 2 and 4`."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -40,8 +40,7 @@ def calibration_notes(program: Program) -> tuple[str, ...]:
         notes.append(f"calibrated: {counted(len(used), 'correction')} ({calibration_source(program)})")
     others = {path.removeprefix(_PLATFORMS).partition(".")[0] for path in known if path not in used}
     if elsewhere := sorted(name for name in others if any(path.startswith(f"{_PLATFORMS}{name}.") for path in known)):
-        platform = program.loaded.scenario.platform.name
-        notes.append(f"calibration: the corrections of {', '.join(elsewhere)} are not used on {platform}")
+        notes.append(f"calibration: the corrections of {', '.join(elsewhere)} are not used on this platform")
     return (*notes, *_growth_notes(program))
 
 

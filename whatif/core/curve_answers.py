@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.core.answer_words import amount, joined, percent, place, places_in_words, superlative
+from whatif.core.answer_words import amount, joined, lead_text, percent, place, places_in_words, superlative
 from whatif.core.curve_features import Lead, best, knee, leads, level_stretch, runner_up
 from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import axis_space, from_axis_space
@@ -159,7 +159,7 @@ def _margin(space: ResultSpace, index: tuple[int, ...], second: int) -> str:
     ratio = float(space.values[other] / space.values[index])
     triples = zip(space.axes, space.positions, index, other, strict=True)
     names = [value_text(float(at[there]), axis) for axis, at, here, there in triples if here != there]
-    return f", {percent((1 / ratio if space.most else ratio) - 1)} ahead of {joined(names)}"
+    return f", {lead_text(1 / ratio if space.most else ratio)} ahead of {joined(names)}"
 
 
 def _level(space: ResultSpace, at: int) -> str:

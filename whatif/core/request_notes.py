@@ -9,9 +9,11 @@ from whatif.core.calibration_notes import model_notes
 from whatif.core.context import Context
 from whatif.core.evaluate import evaluate
 from whatif.core.kernel_notes import kernel_notes
+from whatif.core.machine_notes import constant_notes, notes_by_machine, size_notes
 from whatif.core.phases.collective_choice import taken_algorithm
 from whatif.core.phases.reduction import missing_of_arithmetic, reduces
 from whatif.core.scenario import EvaluationRequest
+from whatif.core.sweep import PLATFORM_PARAMETER, is_machine
 from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
 from whatif.core.wiring import Wiring
@@ -25,17 +27,13 @@ from whatif.units import counted
 def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
     """Scenario, platform, lowest grade of its values, axes, and samples of uncertain values."""
     program, grid, sampling = request.scenario.program, request.grid, request.sampling
-    axes = " x ".join(f"{' + '.join(axis.parameters)} ({len(axis)})" for axis in grid.axes) or "one point"
-    platform = program.loaded.scenario.platform.name
+    machines = request.scenario.machines(grid)
     notes = [
         program.loaded.question or program.loaded.name,
-        f"platform {platform}; lowest grade of its values: {program.grade}{_energy(program)}; {axes}",
-        *model_notes(program),
-        *kernel_notes(program),
-        *_message_notes(program),
-        *_algorithm_notes(program),
-        *_reduction_notes(program),
-        *_registered_notes(program, grid),
+        "; ".join(_basis(program, grid)),
+        *notes_by_machine({name: _program_notes(its, grid) for name, its in machines.items()}),
+        *size_notes(machines, grid.parameters()),
+        *constant_notes(machines),
     ]
     if sampling is not None:
         count = len(uncertain(sampled_program(program, sampling), sampling, grid.parameters()))
@@ -44,6 +42,28 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
     elif any(parameter.distribution is not None for parameter in program.parameters.values()):
         notes.append("some values are distributions: --samples 1024 shows their effect on the results")
     return tuple(notes)
+
+
+def _basis(program: Program, grid: Grid) -> Iterator[str]:
+    """Platform and its lowest grade, as far as they are the same at all points, and the axes."""
+    swept = grid.parameters()
+    if PLATFORM_PARAMETER not in swept:
+        yield f"platform {program.loaded.scenario.platform.name}"
+    if not any(map(is_machine, swept)):
+        yield f"lowest grade of its values: {program.grade}{_energy(program)}"
+    yield " x ".join(f"{' + '.join(axis.parameters)} ({len(axis)})" for axis in grid.axes) or "one point"
+
+
+def _program_notes(program: Program, grid: Grid) -> tuple[str, ...]:
+    """Remarks on the models, kernels, messages and collectives of a program."""
+    return (
+        *model_notes(program),
+        *kernel_notes(program),
+        *_message_notes(program),
+        *_algorithm_notes(program),
+        *_reduction_notes(program),
+        *_registered_notes(program, grid),
+    )
 
 
 def _message_notes(program: Program) -> Iterator[str]:

@@ -15,8 +15,9 @@ from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
 from whatif.core.evaluate import Evaluation, Texts, evaluate
 from whatif.core.fit_range import Points, extrapolations
+from whatif.core.machine_notes import notes_by_machine
 from whatif.core.scenario import Scenario, structural_places, worst_grades
-from whatif.core.sweep import PLATFORM_PARAMETER, is_machine
+from whatif.core.sweep import PLATFORM_PARAMETER, is_machine, machine_name
 from whatif.core.term import Program, common_dimension
 from whatif.core.uncertainty import Bands, Sampling, bands_of, joined_bands
 from whatif.errors import InvalidFileError, UsageError
@@ -81,6 +82,8 @@ class Result(Presentable):
     """Lowest grade of the whole grid if this is a part of one, else empty."""
     shortage: str = ""
     """Shortage at a single infeasible point, in words."""
+    machines: Mapping[str, Program] = field(default_factory=dict)
+    """A program of each machine of a sweep over machines, by name."""
 
     @cached_property
     def grade(self) -> str:
@@ -154,7 +157,9 @@ class Result(Presentable):
 
         if self.reasons and self.infeasible == self.grid.size:
             return (Tally.of(self).refusal,)
-        return (*model_notes(self.program), *Tally.of(self).notes(self.grid))
+        programs = self.machines or {"": self.program}
+        about = notes_by_machine({name: model_notes(program) for name, program in programs.items()})
+        return (*about, *Tally.of(self).notes(self.grid))
 
     @property
     def outside(self) -> tuple[str, ...]:
@@ -264,6 +269,7 @@ def _run_structural(scenario: Scenario, grid: Grid, sampling: Sampling | None) -
     """Result over a grid with structural values: one compilation for each combination of them."""
     reason = np.full(grid.shape, "", dtype=object)
     parts: list[tuple[tuple[slice, ...], Result]] = []
+    machines: dict[str, Program] = {}
     failed: InvalidFileError | None = None
     for places in product(*(structural_places(axis) for axis in grid.axes)):
         structural = {path: value for _, values in places for path, value in values.items()}
@@ -276,13 +282,14 @@ def _run_structural(scenario: Scenario, grid: Grid, sampling: Sampling | None) -
             failed = problem
             continue
         _refuse_missing(program, part, structural)
+        machines.setdefault(machine_name(structural), program)
         result = result_of(evaluate(program, part.arrays()), part, sampling)
         reason[where] = result.reason
         parts.append((where, result))
     if not scenario.programs:
         assert failed is not None
         raise failed
-    return _joined(scenario, grid, parts, reason, sampling)
+    return replace(_joined(scenario, grid, parts, reason, sampling), machines=machines)
 
 
 def _joined(

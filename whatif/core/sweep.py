@@ -108,6 +108,11 @@ def is_machine(path: str) -> bool:
     return path == PLATFORM_PARAMETER or (keys[0] == PLATFORM_PARAMETER and keys[-1] == "extends" and keys[-2] in KINDS)
 
 
+def machine_name(structural: Mapping[str, str]) -> str:
+    """Name of the machine among structural values: its platform and parts; empty if they select none."""
+    return " ".join(value for path, value in structural.items() if is_machine(path))
+
+
 def swept_parameter(path: str, program: Program) -> Parameter | None:
     """Parameter to sweep; None for the platform or a part of it. Raise `UsageError` for one that does
     not exist or has no effect."""

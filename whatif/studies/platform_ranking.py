@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from whatif.core.calibration_notes import model_notes
-from whatif.core.energy import NODES_NEEDED
-from whatif.core.evaluate import evaluate
+from whatif.core.machine_notes import constant_notes, note_on, notes_by_machine, size_notes
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, Sampling
 from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
@@ -55,7 +54,7 @@ def ranking_study(
         for name, item in its.items():
             if isinstance(item, Quantity) and item.dimension != found.dimension:
                 raise UsageError(f"{option}: that of {name} must be in {found.dimension}, as {result} is")
-    remarks = [*_sizes(scenarios, found), *_accuracy(scenarios, found), *_other_bases(scenarios, found)]
+    remarks = [*_about_machines(scenarios, found), *_other_bases(scenarios, found)]
     remarks += [NOTHING_UNCERTAIN] if sampling is not None and not found.drawn else []
     required = {name: _required(scenarios[name], name, platforms, target, remarks) for name, target in within.items()}
     shared = values_on_all_platforms(*scenarios.values())
@@ -69,25 +68,17 @@ def _weight(weight: str | float) -> float:
         raise UsageError(f"--weight: `{weight}` is not a number") from None
 
 
-def _sizes(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:
-    """Nodes of each application by platform, as platforms are compared at equal numbers of ranks."""
+def _about_machines(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:
+    """Notes on each application: its nodes by platform, as platforms are compared at equal numbers of ranks, and the
+    error of its predictions at measured runs."""
     for name, scenario in scenarios.items():
-        sizes = {}
-        for standing in found.standings:
-            if not standing.answers[name].reason:
-                program = scenario.changed(scenario.overrides, standing.platform).program
-                sizes[standing.platform] = float(evaluate(program).numbers(NODES_NEEDED))
-        if len(set(sizes.values())) > 1:
-            listed = ", ".join(f"{count:,.0f} of {platform}" for platform, count in sizes.items())
-            yield f"{name}: the same ranks take other numbers of nodes: {listed}"
-
-
-def _accuracy(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:
-    """Notes on the error of the predictions of each application at measured runs."""
-    for name, scenario in scenarios.items():
-        with suppress(InvalidFileError):
-            program = scenario.changed(scenario.overrides, found.first).program
-            yield from (f"{name}: {note}" for note in model_notes(program))
+        programs = {
+            standing.platform: scenario.changed(scenario.overrides, standing.platform).program
+            for standing in found.standings
+            if not standing.answers[name].reason
+        }
+        about = notes_by_machine({platform: model_notes(program) for platform, program in programs.items()})
+        yield from (note_on(name, note) for note in (*size_notes(programs), *about, *constant_notes(programs)))
 
 
 def _other_bases(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[str]:

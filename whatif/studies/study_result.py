@@ -9,6 +9,7 @@ from typing import Final, Self
 from whatif.core.calibration_notes import model_notes
 from whatif.core.evaluate import evaluate
 from whatif.core.fit_range import extrapolations
+from whatif.core.machine_notes import note_on
 from whatif.core.scenario import Scenario
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import stated_values
@@ -49,11 +50,11 @@ def input_remarks(*scenarios: Scenario) -> tuple[str, ...]:
         platform = program.loaded.scenario.platform.name
         if program.grade == "assumed":
             found.append(f"{platform}: rests on assumed values")
-        found += [f"{platform}: {note}" for note in model_notes(program)]
+        found += [note_on(platform, note) for note in model_notes(program)]
         # A simulation costs too much for a remark.
         outside = () if program.loaded.scenario.application.costly_points else extrapolations(evaluate(program))
         found += [f"warning: {platform}: {text}" for text in outside]
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
 def values_on_all_platforms(*scenarios: Scenario) -> tuple[str, ...]:

@@ -1,0 +1,63 @@
+"""Notes on several machines: each once with the machines that it is about, and the nodes that the same ranks take."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from whatif.core.energy import NODES_NEEDED
+from whatif.core.evaluate import evaluate
+from whatif.core.term import Program
+
+_WARNING: Final = "warning: "
+_PLATFORM: Final = "platform."
+_NAMED: Final = 4
+"""Machines named in front of a note."""
+
+
+def notes_by_machine(notes: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """Notes on some machines, each once; a note that does not hold on all of them names its machines."""
+    machines: dict[str, list[str]] = {}
+    for machine, its in notes.items():
+        for note in dict.fromkeys(its):
+            machines.setdefault(note, []).append(machine)
+    return tuple(note if len(its) == len(notes) else note_on(_listed(its), note) for note, its in machines.items())
+
+
+def note_on(subject: str, note: str) -> str:
+    """Note with its subject in front; `warning: ` remains the first word."""
+    text = note.removeprefix(_WARNING)
+    return f"{note[: len(note) - len(text)]}{subject}: {text}"
+
+
+def _listed(machines: Sequence[str]) -> str:
+    others = len(machines) - _NAMED
+    return ", ".join(machines[:_NAMED]) + (f" and {others} more" if others > 0 else "")
+
+
+def constant_notes(programs: Mapping[str, Program]) -> Iterator[str]:
+    """Remark on the phases, overheads apart, that depend on no value of any of several machines: measured kernels."""
+    if len(programs) < 2:
+        return
+    names = dict.fromkeys(
+        phase.phase for program in programs.values() for phase in program.phases if phase.category != "overhead"
+    )
+    if same := [name for name in names if not any(_on_machine(program, name) for program in programs.values())]:
+        yield f"{', '.join(same)}: the same on every machine, as no value of the platform is in the model"
+
+
+def _on_machine(program: Program, phase: str) -> bool:
+    """Whether the time of a phase depends on its platform."""
+    terms = [its.term for its in program.phases if its.phase == phase]
+    return any(path.startswith(_PLATFORM) for path in program.upstream(terms))
+
+
+def size_notes(programs: Mapping[str, Program], swept: Collection[str] = ()) -> Iterator[str]:
+    """Remark on machines on which the same ranks take other numbers of nodes; none if that number is swept."""
+    if any(not program.upstream([NODES_NEEDED]).isdisjoint(swept) for program in programs.values()):
+        return
+    parts = {name: program.part([NODES_NEEDED]) for name, program in programs.items()}
+    sizes = {name: float(evaluate(part).numbers(NODES_NEEDED)) for name, part in parts.items()}
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{count:,.0f} of {name}" for name, count in sizes.items())
+        yield f"the same ranks take other numbers of nodes: {listed}"
