@@ -8,7 +8,7 @@ from functools import partial
 
 from benchmarks.measure import Row, median_seconds
 from whatif.core.evaluate import evaluate
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.schema.toml import parse_document

@@ -44,7 +44,7 @@ def _once(action: Callable[[], object]) -> float:
 
 def _points() -> Iterator[Point]:
     from benchmarks.model import BANDWIDTH, MEMORY, OVERHEAD
-    from whatif.core.result import run_whole
+    from whatif.core.grid_run import run_whole
     from whatif.core.scenario import Scenario
     from whatif.core.sweep import grid_of, parse_option
 

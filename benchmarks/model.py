@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.measure import Row, median_seconds
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
-from whatif.core.result import run
+from whatif.core.grid_run import run
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.core.sweep import grid_of, parse_option

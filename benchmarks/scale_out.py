@@ -11,8 +11,8 @@ from benchmarks.measure import Row
 from benchmarks.model import BANDWIDTH, MEMORY, OVERHEAD
 from whatif.axes import Grid
 from whatif.core.executors import Place, opened
+from whatif.core.grid_run import run
 from whatif.core.partition import part_points
-from whatif.core.result import run
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.files.data_set import DataSet

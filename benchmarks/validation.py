@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 

@@ -66,7 +66,7 @@ def test_schema_imports_no_terminal():
 
 
 def test_engine_imports_no_terminal():
-    modules = ("whatif.core.result", "whatif.core.session", "whatif.files.result_writers")
+    modules = ("whatif.core.grid_run", "whatif.core.session", "whatif.files.result_writers")
     for module, found in zip(modules, imported(*(f"import {module}" for module in modules)), strict=True):
         assert "numpy" in found
         assert not found & {"textual", "scipy", "pandas", "plotext", "rich", "pyarrow"}, module

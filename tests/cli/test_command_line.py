@@ -16,10 +16,10 @@ import pytest
 from pyarrow import parquet
 
 import whatif.cli.main
-import whatif.core.result
+import whatif.core.grid_run
 from tests.paths import ROOT
 from whatif.axes import Grid
-from whatif.core.result import run, run_whole
+from whatif.core.grid_run import run, run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.files.result_writers import write_file
@@ -192,7 +192,7 @@ def test_a_sweep_of_several_chunks_equals_one_of_one_chunk(good):
     scenario = Scenario.open("jacobi2d")
     options = [f"{BANDWIDTH}=100 GB/s .. 4 TB/s log 300", f"{GPUS}=1 .. 250 step 1"]
     grid = grid_of([parse_option(option, scenario.program, 10**6) for option in options], 10**6)
-    assert grid.size == 75_000 > whatif.core.result.CHUNK_POINTS
+    assert grid.size == 75_000 > whatif.core.grid_run.CHUNK_POINTS
     whole = run_whole(scenario, grid)
     parts = list(run(scenario, grid))
     assert len(parts) == 2

@@ -101,7 +101,7 @@ def test_scenarios_that_cannot_be_simulated_are_refused_with_the_reason(words: t
 
 
 def test_a_sweep_has_the_reason_of_a_point_that_cannot_be_simulated() -> None:
-    from whatif.core.result import run_whole
+    from whatif.core.grid_run import run_whole
     from whatif.core.sweep import grid_of, parse_option
     from whatif.studies.scenario_sources import open_source
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from tests.core.test_domains import HEAD, collective, reason, scenario, time
 from tests.core.test_groups import GROUPS
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError

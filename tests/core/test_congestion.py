@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from benchmarks import congestion as tables
-from whatif.core.result import Result, run_whole
+from whatif.core.grid_run import run_whole
+from whatif.core.result import Result
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError

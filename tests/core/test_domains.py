@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError

@@ -12,7 +12,7 @@ from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.core.derivation import explain
 from whatif.core.evaluate import evaluate
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError, UsageError
@@ -183,15 +183,16 @@ def folder_of_a_platform_without_power(tmp_path):
     return tmp_path
 
 
-def test_machines_in_one_sweep_may_lack_energy_but_not_differ_in_currency(without_power):
+def test_machines_in_one_sweep_may_lack_energy_and_differ_in_currency(without_power):
     inputs = Scenario(parse_document(one_phase("1 s", platform="frontier"), "t.toml", without_power))
     result = run_whole(inputs, grid_of([parse_option("platform=plain, frontier, jupiter", inputs.program, 10)], 10))
     assert np.isnan(result.columns["total_energy"]).tolist() == [True, False, False]
     assert result.table().columns["total_energy"].unit == "J"
     energy = "= 0 * platform.price.machine_price / 1 J"
     inputs = inputs.changed({"platform.price.lifetime": "5 year", "platform.price.energy_price": energy})
-    with pytest.raises(UsageError, match="`total_cost` is in EUR and USD: nothing here converts them"):
-        run_whole(inputs, grid_of([parse_option("platform=frontier, jupiter", inputs.program, 10)], 10))
+    result = run_whole(inputs, grid_of([parse_option("platform=frontier, jupiter", inputs.program, 10)], 10))
+    assert np.isnan(result.columns["total_cost in USD"]).tolist() == [False, True]
+    assert np.isnan(result.columns["total_cost in EUR"]).tolist() == [True, False]
 
 
 def test_the_mean_power_of_unknown_times_is_unknown():

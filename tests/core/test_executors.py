@@ -20,8 +20,8 @@ from tests.ended_processes import ended_process
 from whatif.cli.main import main
 from whatif.core import executors as places
 from whatif.core.executors import opened
+from whatif.core.grid_run import run, run_whole
 from whatif.core.partition import GridTask, parts_of, run_on
-from whatif.core.result import run, run_whole
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.core.uncertainty import Sampling

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.core.test_domains import collective, reason, scenario, time
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of
 from whatif.errors import InvalidFileError

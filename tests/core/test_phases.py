@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 from whatif.axes import Grid
 from whatif.core.derivation import explain, lines
 from whatif.core.evaluate import evaluate
-from whatif.core.result import Result, run_whole
+from whatif.core.grid_run import run_whole
+from whatif.core.result import Result
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError, UsageError

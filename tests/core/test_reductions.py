@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.core.test_domains import collective as without_arithmetic
 from tests.core.test_domains import scenario, time
 from whatif.core.evaluate import evaluate
+from whatif.core.grid_run import run_whole
 from whatif.core.request_notes import request_notes
-from whatif.core.result import run_whole
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import UsageError

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError

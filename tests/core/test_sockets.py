@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.core.evaluate import evaluate
+from whatif.core.grid_run import run_whole
 from whatif.core.kernel_notes import kernel_notes
-from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError

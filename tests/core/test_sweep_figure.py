@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.core.sweep_figure import (

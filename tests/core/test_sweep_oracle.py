@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.scenarios_at_hand import FEW, SCENARIOS
 from whatif.axes import Axis, Grid
 from whatif.core.evaluate import evaluate
-from whatif.core.result import Result, result_of, run, run_whole
+from whatif.core.grid_run import run, run_whole
+from whatif.core.result import Result, result_of
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session, SessionInputs
 from whatif.core.sweep import grid_of, parse_axis

@@ -14,7 +14,7 @@ from scipy import stats
 from tests.one_phase import one_phase
 from tests.page_harness import on_page
 from whatif.axes import Axis, Grid
-from whatif.core.result import run, run_whole
+from whatif.core.grid_run import run, run_whole
 from whatif.core.result_summary import Counted
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling, bands_of, correlations, sample_axis, values_at

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 from tests.paths import ROOT, SHARED
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
 from whatif.importers.babelstream import parse_babelstream, read_babelstream

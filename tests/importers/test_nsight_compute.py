@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from tests.paths import DATA, ROOT
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.importers.gpu_benchmarks import read_kernels

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from tests.paths import DATA
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
 from whatif.profiles.copy_times import link_bandwidth

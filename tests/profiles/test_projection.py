@@ -16,7 +16,7 @@ from tests.profiles_at_hand import V100, copy, kernel, profile, sweep
 from whatif.axes import Grid
 from whatif.cli import import_profile as profile_verb
 from whatif.cli import project as project_verb
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.profiles.formats import read_profile

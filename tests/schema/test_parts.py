@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.schema.load import load_document, load_part, load_platform

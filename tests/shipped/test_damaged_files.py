@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from whatif.core.derivation import explain, lines
 from whatif.core.evaluate import evaluate
-from whatif.core.result import run
+from whatif.core.grid_run import run
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
 from whatif.errors import InvalidFileError, WhatifError

@@ -12,7 +12,7 @@ import tomlkit
 
 from tests.paths import ROOT
 from whatif.core.evaluate import evaluate
-from whatif.core.result import run
+from whatif.core.grid_run import run
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
 from whatif.schema.load import load_platform, load_scenario

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from tests.one_phase import one_phase
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.schema.toml import parse_document

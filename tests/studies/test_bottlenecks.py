@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.studies.bottlenecks import ladder

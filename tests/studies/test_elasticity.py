@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 import whatif
 from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, UsageError, WhatifError
 from whatif.schema.parameters import Parameter

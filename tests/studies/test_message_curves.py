@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from whatif.axes import Grid
 from whatif.core.derivation import explain
 from whatif.core.evaluate import evaluate
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import InfeasiblePointError, UsageError, WhatifError

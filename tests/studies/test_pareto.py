@@ -12,7 +12,7 @@ import pytest
 
 import whatif
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import parse_option
 from whatif.studies.pareto import front, non_dominated

@@ -14,7 +14,7 @@ from scipy import stats
 import whatif
 from tests.one_phase import one_phase
 from whatif.axes import Axis, Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InfeasiblePointError, UsageError

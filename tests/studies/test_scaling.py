@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import parse_option
 from whatif.models.decomposition import balanced_extents

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import whatif
 from tests.transformers.steps_at_hand import served, served_terms
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.models.transformer_serving import prompt_wait, slot_wait, steady_batch
 
 SHAPE = {"input_length": 500, "output_length": 200}

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import whatif
 from tests.transformers.steps_at_hand import served, served_terms
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.errors import InvalidFileError
 from whatif.models.transformer_serving import hit_experts, step_tokens
 from whatif.validation.serving_runs import BOUNDS, kinds, measured

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.core.test_sweep_oracle import LIMIT, QUESTIONS, alone, around, differences
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.sweep import grid_of, parse_axis
 
 NAMES = ("llama_training", "llama_serving")

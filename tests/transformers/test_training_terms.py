@@ -12,7 +12,7 @@ import whatif
 from tests.transformers.steps_at_hand import step, terms
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.errors import InvalidFileError, ToleranceError
 from whatif.models.gpu_collectives import library_time
 from whatif.validation.tables import rows_of

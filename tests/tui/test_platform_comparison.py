@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.schema.load import stated_platform

@@ -13,7 +13,7 @@ from benchmarks import validation
 from tests.paths import DATA, ROOT
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of, parse_option
 from whatif.schema.load import load_platform

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load, sampling_of
 from whatif.axes import Grid
 from whatif.core.derivation import TermExplanation, explanation
-from whatif.core.result import Result, run_whole
+from whatif.core.grid_run import run_whole
+from whatif.core.result import Result
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.sweep import AxisSpec, asked_grid
 from whatif.core.uncertainty import Sampling

@@ -13,7 +13,8 @@ from typing import Any, Final
 from whatif import __version__
 from whatif.axes import Grid
 from whatif.core.executors import Place
-from whatif.core.result import Evaluator, Result
+from whatif.core.grid_run import Evaluator
+from whatif.core.result import Result
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.errors import UsageError

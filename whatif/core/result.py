@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from graphlib import TopologicalSorter
-from itertools import pairwise, product
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
-from whatif.core.evaluate import Evaluation, Texts, evaluate
+from whatif.core.evaluate import Evaluation, Texts
 from whatif.core.fit_range import Points, extrapolations
 from whatif.core.machine_notes import notes_by_machine
-from whatif.core.scenario import Scenario, structural_places, worst_grades
-from whatif.core.sweep import PLATFORM_PARAMETER, is_machine, machine_name
-from whatif.core.term import Program, common_dimension
-from whatif.core.uncertainty import Bands, Sampling, bands_of, joined_bands
-from whatif.errors import InvalidFileError, UsageError
+from whatif.core.term import Program
+from whatif.core.uncertainty import Bands, Sampling, bands_of
+from whatif.errors import UsageError
 from whatif.extras import install_command
 from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable, plotted
@@ -44,9 +40,6 @@ _ROUNDING: Final = 1e-9
 
 CATEGORY_TIMES: Final = (*(f"{category}_time" for category in CATEGORIES), "overlap_time")
 """Columns of the parts of an iteration by category."""
-
-# Points evaluated at a time: large enough to amortise Python, small enough to stay in a core's cache.
-CHUNK_POINTS: Final = 65_536
 
 
 def why_not(forbidden: Texts | None, numbers: FloatArray) -> Texts:
@@ -127,6 +120,15 @@ class Result(Presentable):
         if name not in self.dimensions:
             raise KeyError(name)
         return self.grid.spread(array_of(self, name))
+
+    def dimension_of(self, name: str) -> Dimension:
+        """Unit of a column, or of a phase as `terms.NAME`. Raise `UsageError` for any other name."""
+        if name in self.dimensions:
+            return self.dimensions[name]
+        parts = [column for column in self.columns if column.startswith(f"{name} in ")]
+        if parts:
+            raise UsageError(f"`{name}` is in several currencies: {' and '.join(f'`{column}`' for column in parts)}")
+        return self.program.dimension_of(name)
 
     def to_xarray(self) -> xr.Dataset:
         """Data set with a dimension for each axis, named by its first parameter. Needs the extra `xarray`."""
@@ -219,40 +221,6 @@ class Result(Presentable):
             yield key, Column(self.grid.spread(array).ravel(), self.dimensions[name])
 
 
-class Evaluator:
-    """Evaluator of parts of a grid, one after the other; terms that did not change since the last part are reused."""
-
-    def __init__(self, scenario: Scenario, sampling: Sampling | None = None) -> None:
-        self._scenario, self._sampling = scenario, sampling
-        self._latest: Evaluation | None = None
-
-    def run(self, grid: Grid, chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:
-        """Results of a part, in chunks along its leading axis, in order."""
-        samples = 1 if self._sampling is None else self._sampling.count
-        for part in grid.chunks(max(1, chunk_points // samples)):
-            if any(axis.structural for axis in part.axes):
-                yield _run_structural(self._scenario, part, self._sampling)
-            else:
-                self._latest = evaluate(self._scenario.program, part.arrays(), self._latest)
-                yield result_of(self._latest, part, self._sampling)
-
-
-def run(
-    scenario: Scenario,
-    grid: Grid = Grid(),  # noqa: B008
-    chunk_points: int = CHUNK_POINTS,
-    sampling: Sampling | None = None,
-) -> Iterator[Result]:
-    """Results over a grid, in chunks along its leading axis, in order."""
-    return Evaluator(scenario.compiled(grid), sampling).run(grid, chunk_points)
-
-
-def run_whole(scenario: Scenario, grid: Grid, sampling: Sampling | None = None) -> Result:
-    """Result over a whole grid."""
-    points = grid.size * (1 if sampling is None else sampling.count)
-    return next(run(scenario, grid, chunk_points=max(1, points), sampling=sampling))
-
-
 def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = None) -> Result:
     """Result of an evaluation, with bands if there are samples and uncertain values."""
     program = evaluation.program
@@ -263,95 +231,6 @@ def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = No
     bands = None if sampling is None else bands_of(program, grid, sampling)
     found = Result(program, grid, columns, terms, dimensions, *remarks, bands, program.other_grades)
     return found if found.forbidden is None else replace(found, shortage=evaluation.shortage())
-
-
-def _run_structural(scenario: Scenario, grid: Grid, sampling: Sampling | None) -> Result:
-    """Result over a grid with structural values: one compilation for each combination of them."""
-    reason = np.full(grid.shape, "", dtype=object)
-    parts: list[tuple[tuple[slice, ...], Result]] = []
-    machines: dict[str, Program] = {}
-    failed: InvalidFileError | None = None
-    for places in product(*(structural_places(axis) for axis in grid.axes)):
-        structural = {path: value for _, values in places for path, value in values.items()}
-        part = Grid(tuple(axis.slice(place) for axis, (place, _) in zip(grid.axes, places, strict=True)))
-        where = tuple(place for place, _ in places)
-        try:
-            program = scenario.program_at(structural)
-        except InvalidFileError as problem:
-            reason[where] = unfit(scenario, problem, structural)
-            failed = problem
-            continue
-        _refuse_missing(program, part, structural)
-        machines.setdefault(machine_name(structural), program)
-        result = result_of(evaluate(program, part.arrays()), part, sampling)
-        reason[where] = result.reason
-        parts.append((where, result))
-    if not scenario.programs:
-        assert failed is not None
-        raise failed
-    return replace(_joined(scenario, grid, parts, reason, sampling), machines=machines)
-
-
-def _joined(
-    scenario: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts,
-    sampling: Sampling | None,
-) -> Result:  # fmt: skip
-    """Result of joined parts of a grid; NaN where a part has no such column."""
-    known = scenario.programs
-    nowhere = np.full(grid.shape, np.nan)
-    columns = dict.fromkeys(_in_order([list(item.columns) for item in known]), nowhere)
-    terms = {phase.phase: nowhere for item in known for phase in item.phases}
-    columns |= grid.join((where, result.grid, result.columns) for where, result in parts)
-    terms |= grid.join((where, result.grid, result.terms) for where, result in parts)
-    grades = np.full(grid.shape, "", dtype=object)
-    extrapolated: dict[str, Points] = {}
-    for where, result in parts:
-        grades[where] = result.grades
-        for text, beyond in result.extrapolated.items():
-            extrapolated.setdefault(text, np.zeros(grid.shape, dtype=bool))[where] = beyond  # type: ignore[index]
-    dimensions = _dimensions(known)
-    sampled = [(where, result.grid, result.bands) for where, result in parts if result.bands is not None]
-    bands = None if sampling is None else joined_bands(grid, sampled, sampling, dimensions)
-    program = parts[0][1].program if parts else known[0]
-    whole = worst_grades(known)
-    others = {name: grade for name, grade in whole.items() if name}
-    remarks = (grades, reason, extrapolated, bands, others, whole[""])
-    return Result(program, grid, columns, terms, dimensions, *remarks)
-
-
-def _in_order(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Names of all lists, each list in its own order."""
-    before: dict[str, list[str]] = {name: [] for names in lists for name in names}
-    for names in lists:
-        for first, second in pairwise(names):
-            before[second].append(first)
-    return tuple(TopologicalSorter(before).static_order())
-
-
-def _dimensions(programs: Sequence[Program]) -> dict[str, Dimension]:
-    """Units of all results of some programs. Raise `UsageError` for costs in several currencies, which cannot share a
-    column."""
-    found: dict[str, list[Dimension]] = {}
-    for program in programs:
-        for name, term in program.results.items():
-            found.setdefault(name, []).append(program.terms[term].dimension)
-    return {name: common_dimension(name, units) for name, units in found.items()}
-
-
-def unfit(scenario: Scenario, problem: InvalidFileError, structural: Mapping[str, str]) -> str:
-    """Reason why a scenario does not fit a platform of a sweep; an error for any other invalid choice."""
-    if not any(map(is_machine, structural)) or any(is_machine(item.key) for item in problem.problems):
-        raise problem
-    scenario.check_platform(structural.get(PLATFORM_PARAMETER))
-    return problem.problems[0].message
-
-
-def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str]) -> None:
-    """Refuse a swept parameter that some structural choice lacks: a flat line would hide that."""
-    missing = next((path for path in grid.arrays() if path not in program.parameters), None)
-    if missing is not None:
-        choices = ", ".join(f"{path}={value}" for path, value in structural.items())
-        raise UsageError(f"`{missing}`: no such parameter with {choices}")
 
 
 def _is_beyond(values: FloatArray, lower: FloatArray, upper: FloatArray) -> bool:

@@ -26,6 +26,7 @@ from whatif.schema.removal import NONE, removes
 from whatif.schema.rewriting import rewritten
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.toml import Document
+from whatif.units import Dimension
 
 _SHOWN: Final = 5
 """Overrides shown in `repr`."""
@@ -313,9 +314,14 @@ class EvaluationRequest:
 
 
 def _adds(program: Program, seen: Sequence[Program]) -> bool:
-    """Whether a program has a result that the others lack, or a worse grade."""
-    known = {name for item in seen for name in item.results}
-    return not known.issuperset(program.results) or worst_grades([*seen, program]) != worst_grades(seen)
+    """Whether a program has a result, or a unit of one, that the others lack, or a worse grade."""
+    known = {its for item in seen for its in _units(item)}
+    return not known.issuperset(_units(program)) or worst_grades([*seen, program]) != worst_grades(seen)
+
+
+def _units(program: Program) -> set[tuple[str, Dimension]]:
+    """Results of a program with their units."""
+    return {(name, program.dimension_of(name)) for name in program.results}
 
 
 def worst_grades(programs: Sequence[Program]) -> dict[str, str]:

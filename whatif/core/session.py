@@ -12,7 +12,8 @@ import numpy as np
 
 from whatif.axes import Axis, Grid
 from whatif.core.evaluate import Evaluation, evaluate
-from whatif.core.result import Result, result_of, run_whole
+from whatif.core.grid_run import run_whole
+from whatif.core.result import Result, result_of
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER, file_axes, grid_of, parse_axis, swept_parameter
 from whatif.core.term import Program

@@ -95,8 +95,7 @@ def sweep_answers(
     """
     if not result.grid.axes:
         return Answers(())
-    dimension = result.dimensions[y] if y in result.dimensions else result.program.dimension_of(y)
-    greatest = larger_is_better(dimension) if most is None else most
+    greatest = larger_is_better(result.dimension_of(y)) if most is None else most
     plot = alone(result, y) if drawn is None else drawn
     if len(result.grid.axes) > 1:
         return Answers(tuple(_of_axes(result, y, plot, most=greatest)), plot)

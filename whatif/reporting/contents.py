@@ -11,8 +11,9 @@ import numpy as np
 
 from whatif.axes import Axis, Grid
 from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.grid_run import run
 from whatif.core.iteration_timeline import Timeline, timeline
-from whatif.core.result import Result, result_of, run
+from whatif.core.result import Result, result_of
 from whatif.core.scenario import Scenario
 from whatif.core.session import CURVE_POINTS, FAMILY_POINTS, SIMULATED_POINTS
 from whatif.core.term import Program

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
 from whatif.errors import InfeasiblePointError, InvalidFileError, MovedError, Problem, UsageError, did_you_mean

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.evaluate import evaluate
-from whatif.core.result import CHUNK_POINTS
+from whatif.core.grid_run import CHUNK_POINTS
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError

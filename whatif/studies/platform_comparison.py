@@ -10,7 +10,8 @@ import numpy as np
 
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
-from whatif.core.result import array_of, has_column, result_of, run_whole
+from whatif.core.grid_run import run_whole
+from whatif.core.result import array_of, has_column, result_of
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import swept_parameter
 from whatif.errors import WhatifError

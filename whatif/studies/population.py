@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.core.evaluate import Evaluation, evaluate
-from whatif.core.result import CHUNK_POINTS
+from whatif.core.grid_run import CHUNK_POINTS
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray
 from whatif.studies.search_space import Span, every_point, is_simulated, term_named

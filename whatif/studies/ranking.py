@@ -16,7 +16,8 @@ import numpy as np
 
 from whatif.axes import Grid
 from whatif.core.answer_words import gain
-from whatif.core.result import array_of, run_whole
+from whatif.core.grid_run import run_whole
+from whatif.core.result import array_of
 from whatif.core.result_summary import UNCORRECTED
 from whatif.core.scenario import Scenario
 from whatif.core.term import common_dimension

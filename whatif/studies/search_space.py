@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from whatif.core.evaluate import Evaluation
-from whatif.core.result import unfit
+from whatif.core.grid_run import unfit
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import RANGE, is_machine, parameter_points, swept_parameter
 from whatif.core.term import Program, common_dimension

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
+from whatif.core.grid_run import CHUNK_POINTS, run, run_whole
 from whatif.core.iteration_timeline import timeline
 from whatif.core.request_notes import request_notes
-from whatif.core.result import CHUNK_POINTS, Result, run, run_whole
+from whatif.core.result import Result
 from whatif.core.result_summary import Tally
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.sweep_figure import Y_COLUMN

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.session import SessionInputs
 from whatif.core.uncertainty import Bands, Sampling, bands_of, sampled_program, uncertain
 from whatif.tui.state import View

@@ -13,7 +13,7 @@ from tests.driver import GPUS, MODEL, RANKS, drive
 from tests.page_harness import few_machines
 from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
-from whatif.core.result import run_whole
+from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.core.sweep import parse_option
