@@ -71,7 +71,6 @@ def test_sockets_whose_cores_all_draw_less_have_what_they_draw():
     [
         ([(4, 40.0)], "all runs have 4 active cores: measure with 1 core and with all 36"),
         ([(1, 10.0), (72, 200.0)], "72 active cores, but 2 sockets of 18 cores; state --sockets"),
-        ([(1, 0.0), (36, 100.0)], "bandwidths greater than 0"),
     ],
 )
 def test_measurements_that_show_nothing_are_refused(rows, message):

@@ -29,6 +29,12 @@ def test_exact_times_give_their_postal_parameters_and_limits_back():
     assert fit.recommended == "postal"
 
 
+@pytest.mark.parametrize(("unit", "doubted"), [(1.0, False), (1e-3, True), (1e3, True), (1e6, True)])
+def test_times_in_another_unit_are_doubted(unit, doubted):
+    warnings = fit_network(table(SIZES, unit * postal_times(SIZES))).warnings
+    assert any("is the unit of the times right?" in text for text in warnings) == doubted
+
+
 @pytest.mark.parametrize(("model", "ratio"), [("max_rate", 0.3), ("injection", 2.5)])
 def test_exact_times_of_sharing_give_their_parameters_back_and_are_recommended(model, ratio):
     size, count, times = shared(model)

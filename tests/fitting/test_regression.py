@@ -285,6 +285,14 @@ def test_shares_that_sum_to_one_are_diagnosed_like_one_share_and_a_constant():
     assert_allclose(both.heteroscedasticity, one.heteroscedasticity, rtol=1e-9, atol=0)
 
 
+@pytest.mark.parametrize(("term", "value"), [("log(x1)", "-5 GB"), ("log(x1)", "0 GB"), ("I(1 / x1)", "0 GB")])
+def test_a_point_where_a_term_has_no_value_is_refused(whatif_main, file, term, value):
+    words = ("fit", "regression", file, "--formula", f"time ~ {term}", "--at", f"x1={value}")
+    code, out, err = whatif_main(*words)
+    assert (code, out) == (2, "")
+    assert f"x1 = {value.removesuffix(' GB')}: `{term}` has no value there" in err
+
+
 def test_from_a_csv_of_runs_to_a_prediction_with_an_interval_in_two_commands(whatif_main, file, tmp_path):
     code, out, err = whatif_main(
         "fit", "regression", file, "--formula", FULL, "--level", "90%", "--at", "x1=40 GB,x2=2048",

@@ -58,6 +58,15 @@ def test_other_texts_are_refused(text, message):
     assert str(refused.value).startswith("host.txt")
 
 
+@pytest.mark.parametrize("cell", ["inf", "nan", "", "0", "-3", "1e300", "1e-320"])
+def test_rows_without_a_bandwidth_are_left_out_with_a_warning(cell):
+    table = parse_host(f"cores,bandwidth [GB/s]\n1,10\n2,{cell}\n4,40\n", "host.csv")
+    assert columns(table) == [["", ""], [1, 4], [10e9, 40e9]]
+    assert "host.csv: 1 row left out, row 2 is the first: 2 cores and " in table.notes["warnings"]
+    with pytest.raises(InvalidFileError, match=r"host.csv: no row has a number of cores and a bandwidth from 1 kB/s"):
+        parse_host(f"cores,bandwidth [GB/s]\n2,{cell}\n", "host.csv")
+
+
 def test_an_edited_bandwidth_is_told():
     table = parse_host(STREAM.read_text().replace("10690.0", "20690.0"))
     assert "do not agree for triad; was the file edited?" in table.notes["warnings"]

@@ -83,6 +83,18 @@ def test_wrong_results_and_impossible_times_are_reported():
     assert "left out: zero, negative or no number" in table.notes["warnings"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("    39.61 ", "    39,61 "), ("    39.61 ", "      inf "), ("    39.61 ", " 39.61 7 "), ("   39.61  ", "  \n")],
+)
+def test_a_damaged_row_is_left_out_with_its_line(old, new):
+    text = (DATA.parents[1] / "docs" / "examples" / "nccl_all_reduce.txt").read_text(encoding="utf-8")
+    line = text[: text.index(old)].count("\n") + 1
+    damaged = parse_nccl_tests(text.replace(old, new, 1), "nccl.txt")
+    assert f"nccl.txt:{line}: 1 row left out" in damaged.notes["warnings"]
+    assert len(damaged) == len(parse_nccl_tests(text)) - 2
+
+
 def test_a_text_without_rows_is_refused():
     with pytest.raises(InvalidFileError, match="no rows of results"):
         parse_nccl_tests(TEXT[: TEXT.index("           8  ")])

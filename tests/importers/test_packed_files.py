@@ -56,6 +56,12 @@ def test_a_packed_file_that_is_cut_off_is_refused(tmp_path):
         read_network(path)
 
 
+def test_a_pointer_of_git_lfs_is_not_the_file(tmp_path):
+    (tmp_path / "runs.csv").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n")
+    with pytest.raises(InvalidFileError, match="a pointer of Git LFS, not the file itself"):
+        read_runs([tmp_path / "runs.csv"])
+
+
 def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(b"\n" * (2 * MOST_TEXT)))

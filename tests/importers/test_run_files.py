@@ -167,6 +167,7 @@ def test_rows_are_chosen_by_the_values_of_a_column():
         ("", "it is empty"),
         ("n,t\n", "no rows"),
         ("1,2\n", "a line of headings is missing"),
+        ("1 0.97\n2 1.95\n4 3.91\n", "a line of headings is missing"),
         ("n,t\n1,2,3\n4,5\n", r"f.csv:2:1: 3 cells where the heading has 2"),
         ("n,t\n1,2\n2,4x\n3,4\n", r"f.csv:3:1: t: `4x` is not a number"),
         ('n,t\n1,2\n2,"1,234.5"\n', r"f.csv:3:1: t: `1,234.5` has a thousands separator"),
@@ -455,7 +456,9 @@ def test_columns_of_texts_cause_no_warning():
 
 
 def test_infinite_numbers_of_a_sheet_are_a_warning():
-    assert "`t [s]` holds infinite" in parse_runs_csv("n,t [s]\n1,inf\n2,3\n").notes["warnings"]
+    table = parse_runs_csv("n,t [s]\n1,inf\n2,3\n")
+    assert "`t [s]` holds infinite numbers, which are taken as missing" in table.notes["warnings"]
+    assert_array_equal(table.columns["t"].values, [np.nan, 3])
 
 
 @pytest.mark.parametrize(

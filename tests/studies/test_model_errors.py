@@ -122,6 +122,34 @@ def test_wrong_runs_are_refused_with_their_place(nap, tmp_path, text, message):
         whatif.validate(nap, runs=runs(tmp_path, text))
 
 
+def test_overrides_of_what_the_runs_state_have_no_effect(whatif_main, nap, tmp_path):
+    runs(tmp_path, "rank_count,iteration_time [ms]\n6,9\n12,9\n24,9\n")
+    for verb in ("validate", "calibrate"):
+        words = (verb, "nap.toml", "--runs", "runs.csv", "--set")
+        code, _, err = whatif_main(*words, "application.rank_count=96")
+        assert (code, "warning: application.rank_count: the override has no effect" in err) == (0, True)
+        assert "no effect" not in whatif_main(*words, "application.iteration_count=5")[2]
+
+
+@pytest.mark.parametrize("word", ["TIMEOUT", "abc"])
+def test_failed_runs_are_counted(whatif_main, nap, tmp_path, word):
+    lost = f"runs.csv: `iteration_time [ms]`: 1 row has `{word}` for a number, taken as missing"
+    for rows, code in (("6,9\n12,9\n", 0), ("6,9\n", 2)):
+        runs(tmp_path, f"rank_count,iteration_time [ms]\n{rows}24,{word}\n")
+        assert f"warning: {lost}" in whatif_main("validate", "nap.toml", "--runs", "runs.csv")[2]
+        found, _, err = whatif_main("calibrate", "nap.toml", "--runs", "runs.csv")
+        assert (found, lost in err) == (code, True)
+    runs(tmp_path, f"rank_count,iteration_time [ms]\n6,9\n12,9\n{word},9\n")
+    code, _, err = whatif_main("validate", "nap.toml", "--runs", "runs.csv")
+    assert (code, "runs.csv:4:1: rank_count: no number: every run needs a value" in err) == (3, True)
+
+
+@pytest.mark.parametrize(("runs", "message"), [(".", "a folder, not a file of runs"), ("no.csv", "no such file")])
+def test_a_folder_is_no_file_of_runs(whatif_main, nap, runs, message):
+    code, _, err = whatif_main("validate", "nap.toml", "--runs", runs)
+    assert (code, message in err) == (3, True)
+
+
 def test_unknown_units_have_the_exit_code_of_a_file(whatif_main, nap, tmp_path):
     runs(tmp_path, "rank_count,sleep [fortnight]\n6,1\n")
     code, _, err = whatif_main("validate", "nap.toml", "--runs", "runs.csv")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from whatif.api.measurements import ImportedTable
 from whatif.core.protocol_limits import parse_limits
@@ -105,6 +106,9 @@ def with_limits(found: FittedPlatform[NetworkFit], limits: tuple[float, float]) 
     )
 
 
+_ASSUMED_MPI: Final = "the library is not stated: times as those of MPI; --library nccl for NCCL and RCCL"
+
+
 def fit_collectives(
     files: Files | ImportedTable,
     *,
@@ -133,7 +137,8 @@ def fit_collectives(
     """
     times = _message_times(files, columns, where)
     points = collective_points(times.values, operation, ranks)
-    used = library or ("nccl" if times.values.notes.get("tool") == "nccl-tests" else "mpi")
+    tool = times.values.notes.get("tool", "")
+    used = library or ("nccl" if tool == "nccl-tests" else "mpi")
     require_choice("library", used, LIBRARIES)
     sheet = None
     if used == "nccl" and not tables:
@@ -142,7 +147,9 @@ def fit_collectives(
             raise UsageError(f"the links and ports of the machine are not known; {remedy}")
         sheet = library_sheet(platform)
     fit = fit_points(points, sheet, used, ranks_per_node)
-    return fitted_collectives(fit, times.files, times.values, times.warnings)
+    unsure = not library and not tool and "device" in times.values.columns["buffers"].values
+    assumed = (_ASSUMED_MPI,) if unsure else ()
+    return fitted_collectives(fit, times.files, times.values, (*times.warnings, *assumed))
 
 
 def fit_gpu(files: Files, *, platform: str | PlatformSpec | None = None) -> FittedPlatform[GpuFit]:

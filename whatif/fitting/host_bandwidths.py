@@ -140,8 +140,6 @@ def _triads(tables: Sequence[Table]) -> tuple[FloatArray, FloatArray]:
     used = np.array([not name or str(name).lower().startswith(TRIADS) for name in names])
     if not used.any():
         raise UsageError(f"no triad was measured, only {', '.join(dict.fromkeys(map(str, names)))}")
-    if not ((cores[used] >= 1) & (bandwidths[used] > 0)).all():
-        raise UsageError("active cores must be at least 1 and bandwidths greater than 0")
     order = np.argsort(cores[used], kind="stable")
     return cores[used][order], bandwidths[used][order]
 

@@ -20,12 +20,16 @@ from whatif.fitting.protocols import ProtocolLimits, Segmentation, find_limits, 
 from whatif.fitting.same_node import on_one_node
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
-from whatif.units import BYTE, format_quantity
+from whatif.units import BYTE, SECOND, format_quantity
 from whatif.vocabulary import POINT_WEIGHTINGS, PROTOCOLS, PointWeighting
 
 Model = Literal["postal", "max_rate", "injection"]
 FEWEST_SIZES_OF_PROTOCOL: Final = 2
 """Different sizes that the parameters of a protocol need."""
+_SMALL: Final = 65536.0
+"""Largest message in B whose time is mostly latency."""
+_SHORTEST, _LONGEST = 1e-8, 1e-3
+"""Times in s of a small message between which its unit is not doubted."""
 OUTLIER: Final = 8.0
 """Times the median residual: a point farther from its line is reported, if it also lies"""
 LEAST_OUTLIER: Final = 0.25
@@ -229,6 +233,7 @@ def _warnings(fit: NetworkFit) -> Iterator[str]:
         yield f"{fit.why_unshared}: only the postal model can be fitted"
     if fit.limits.found and not fit.segmentations[0].limits:
         yield "no change of protocol was found: all sizes share one set of parameters"
+    yield from _doubt_of_unit(fit.points)
     for part in fit.fits:
         yield from part.warnings
     residuals = np.abs(fit.residuals("postal"))
@@ -236,6 +241,14 @@ def _warnings(fit: NetworkFit) -> Iterator[str]:
     if outlier_count:
         yield f"{outlier_count} of {len(residuals)} points lie far outside the fitted postal lines"
     yield from _scatter(fit)
+
+
+def _doubt_of_unit(points: MessagePoints) -> Iterator[str]:
+    """Remark on times of small messages that no network has: their unit may be another one."""
+    small = points.time[points.message_size <= _SMALL]
+    if small.size and not _SHORTEST < small.min() < _LONGEST:
+        shortest = format_quantity(float(small.min()), SECOND, 3)
+        yield f"a message takes at least {shortest}: is the unit of the times right?"
 
 
 def _scatter(fit: NetworkFit) -> Iterator[str]:

@@ -79,6 +79,7 @@ def _predicted(
 
     Raise `UsageError` for points far beyond the runs where the model of a search is below 0.
     """
+    _refuse_undefined(fit, columns)
     found = fit.predict(columns, level, interval)
     count = int((found.lower < 0).sum())
     if fit.measured.min() <= 0 or not count:
@@ -90,6 +91,17 @@ def _predicted(
     remedy = f"`--formula 'log({fit.formula.response}) ~ ..'` gives none"
     remark = f"note: {count} intervals reach below 0, unlike all runs{' (cut at 0)' if searched else ''}: {remedy}"
     return replace(found, lower=np.maximum(found.lower, 0.0)) if searched else found, [remark]
+
+
+def _refuse_undefined(fit: RunsFit, columns: Mapping[str, FloatArray]) -> None:
+    """Raise `UsageError` for a point where a term has no value, such as a logarithm of 0."""
+    undefined = ~np.isfinite(fit.formula.design(columns))
+    if not undefined.any():
+        return
+    at, number = np.argwhere(undefined)[0]
+    term = fit.formula.terms[number]
+    point = ", ".join(f"{name} = {columns[name][at]:g}" for name in term.expression.names())
+    raise UsageError(f"{point}: `{term.name}` has no value there")
 
 
 def _point_columns(runs: Table, variables: Sequence[str], at: Sequence[Mapping[str, str]]) -> dict[str, FloatArray]:

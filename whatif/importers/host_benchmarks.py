@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,11 +22,13 @@ from whatif.importers.runs_csv import parse_runs_csv
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
-from whatif.units import BYTE_PER_SECOND, ONE, Dimension
+from whatif.units import BYTE_PER_SECOND, ONE, Dimension, counted, format_quantity
 
 COLUMNS: Final[Mapping[str, Dimension | None]] = {"function": None, "cores": ONE, "bandwidth": BYTE_PER_SECOND}
 """Columns of the table; `function` is `triad`, `copy`, .. and empty in a CSV file without that column."""
 
+_LOWEST, _HIGHEST = 1e3, 1e18
+"""Limits of a bandwidth in B/s."""
 _STREAM: Final = re.compile(r"(?=^STREAM version )", re.MULTILINE)
 _THREADS: Final = re.compile(r"^Number of Threads counted *= *(\d+)", re.MULTILINE)
 _LIKWID: Final = re.compile(r"(?=^LIKWID MICRO BENCHMARK)", re.MULTILINE)
@@ -46,13 +49,30 @@ def read_host(path: Path) -> Table:
 def parse_host(text: str, file: str = "<text>") -> Table:
     """Bandwidths by active cores, with `COLUMNS`; the note `tool` names STREAM or likwid-bench.
 
-    Raise `InvalidFileError` for a run without its number of threads, and for other texts.
+    Rows without a number of cores or a bandwidth are left out, with a warning. Raise `InvalidFileError` for a run
+    without its number of threads, for rows without any valid ones, and for other texts.
     """
     if _STREAM.search(text):
-        return _stream(text, file)
+        return _valid(_stream(text, file), file)
     if _LIKWID.search(text):
-        return row_table(list(_likwid_rows(text, file)), COLUMNS, {"tool": "likwid-bench", "file": file})
-    return _csv(text, file)
+        rows = row_table(list(_likwid_rows(text, file)), COLUMNS, {"tool": "likwid-bench", "file": file})
+        return _valid(rows, file)
+    return _valid(_csv(text, file), file)
+
+
+def _valid(table: Table, file: str) -> Table:
+    """Rows with a positive number of cores and a bandwidth that memory may have."""
+    cores, bandwidth = (table.columns[name].values for name in ("cores", "bandwidth"))
+    good = (cores >= 1) & (bandwidth > _LOWEST) & (bandwidth < _HIGHEST)
+    if good.all():
+        return table
+    count, first = int((~good).sum()), int(np.argmin(good))
+    why = f"{cores[first]:g} cores and {format_quantity(float(bandwidth[first]), BYTE_PER_SECOND)}"
+    if not good.any():
+        raise refuse(file, f"no row has a number of cores and a bandwidth from 1 kB/s to 1 EB/s: {why}")
+    warned = f"{file}: {counted(count, 'row')} left out, row {first + 1} is the first: {why}"
+    warnings = [*table.notes.get("warnings", "").splitlines(), warned]
+    return replace(table.at(good), notes={**table.notes, "warnings": "\n".join(warnings)})
 
 
 def _stream(text: str, file: str) -> Table:

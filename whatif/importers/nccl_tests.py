@@ -29,6 +29,7 @@ _RANK: Final = re.compile(r"#\s+Rank\s+\d+\b.*?\bon\s+\S+\s+device\s+\d+\s+\[\S+
 _NUMBER: Final = r"\s+(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _PLACE: Final = _NUMBER * 3 + r"\s+(\d+|N/A)"
 _ROW: Final = re.compile(r"\s*(\d+)\s+(\d+)\s+[a-z]\w*(?:\s+[a-z]\w*)?(?:\s+-?\d+)?" + _PLACE + _PLACE + r"\s*")
+_DAMAGED: Final = re.compile(r"\s*\d+\s+\d+\s+[a-z]")
 _TABLE: Final = re.compile(r"#\s+size\s+count\s+type")
 _NAMES: Final = {"all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reduce_scatter"}
 _UNSURE: Final = 1.05
@@ -54,7 +55,7 @@ def parse_nccl_tests(text: str, file: str = "<text>") -> Table:
     warning. Raise `InvalidFileError` for a text without rows.
     """
     warnings: list[str] = []
-    runs = [_named(run, file, warnings) for run in _runs(text) if run.rows]
+    runs = [_named(run, file, warnings) for run in _runs(text, file, warnings) if run.rows]
     if not runs:
         raise refuse(file, "nccl-tests: no rows of results")
     rows = [row for run in runs for row in run.rows]
@@ -73,14 +74,17 @@ def read_nccl_tests(path: Path) -> Table:
     return parse_nccl_tests(read_text(path), shown_path(path))
 
 
-def _runs(text: str) -> Iterator[_Run]:
+def _runs(text: str, file: str, warnings: list[str]) -> Iterator[_Run]:
     run = _Run()
+    damaged: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
         plain = _PREFIX.sub("", line)
         if found := _ROW.fullmatch(plain):
             cells = (float(cell) if cell != "N/A" else 0.0 for cell in found.groups()[2:])
             run.rows.append((float(found[1]), *cells, number))
             continue
+        if _DAMAGED.match(plain):
+            damaged.append(number)
         if run.rows and (_TABLE.match(plain) or "test starting" in plain):
             yield run
             run = _Run()
@@ -89,6 +93,9 @@ def _runs(text: str) -> Iterator[_Run]:
         if rank := _RANK.match(plain):
             run.ranks += 1
             run.device = rank[1].strip()
+    if damaged:
+        what = f"{counted(len(damaged), 'row')} left out: a cell is missing or is not a number"
+        warnings.append(f"{file}:{damaged[0]}: {what}")
     yield run
 
 

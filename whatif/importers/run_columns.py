@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -63,6 +64,7 @@ def run_table(
     """
     columns: dict[str, Column] = {}
     headings: dict[str, str] = {}
+    infinite: list[str] = []
     file = notes.get("file", "")
     split = {text: split_unit(text) if units is None else _known(text, units) for text in found}
     for heading, values in found.items():
@@ -71,14 +73,11 @@ def run_table(
         if name in columns:
             raise _two_of_one_name(name, headings[name], heading, split[headings[name]][1] == unit, file, units is None)
         headings[name] = heading
-        columns[name] = _column(values, name, heading, unit, file)
+        columns[name], some_infinite = _finite(_column(values, name, heading, unit, file))
+        infinite += [heading] if some_infinite else []
     renamed = [f"{name} is `{text}`" for name, text in headings.items() if split[text][0] != name]
-    infinite = [
-        f"{file}: `{text[:80]}` holds infinite numbers, which are taken as missing"
-        for name, text in headings.items()
-        if columns[name].dimension is not None and np.isinf(columns[name].values).any()
-    ]
-    filled = {**notes, "columns": ", ".join(renamed), "warnings": "\n".join(dict.fromkeys([*warnings, *infinite]))}
+    missing = [f"{file}: `{text[:80]}` holds infinite numbers, which are taken as missing" for text in infinite]
+    filled = {**notes, "columns": ", ".join(renamed), "warnings": "\n".join(dict.fromkeys([*warnings, *missing]))}
     return Table(columns, {key: value for key, value in filled.items() if value})
 
 
@@ -104,6 +103,14 @@ def _column(values: NDArray[Any], name: str, heading: str, unit: str, file: str)
     dimension, scale, written = unit_of(unit, name, heading, file) if unit else (ONE, 1.0, "")
     with np.errstate(over="ignore"):
         return Column(values * scale if scale != 1.0 else values, dimension, written)
+
+
+def _finite(column: Column) -> tuple[Column, bool]:
+    """Column with infinite numbers as missing ones, and whether there are any."""
+    infinite = np.isinf(column.values) if column.dimension is not None else np.False_
+    if not infinite.any():
+        return column, False
+    return replace(column, values=np.where(infinite, np.nan, column.values)), True
 
 
 def unit_of(unit: str, name: str, heading: str, file: str) -> tuple[Dimension, float, str]:

@@ -76,6 +76,8 @@ class RunSheet:
     values: Values
     lines: NDArray[np.int64]
     """Line of each row in the file."""
+    warnings: tuple[str, ...] = ()
+    """Words in the place of numbers, taken as missing, and how other cells were read."""
 
 
 def read_run_sheet(path: Path) -> RunSheet:
@@ -93,7 +95,8 @@ def _run_sheet(texts: Iterator[str], file: str) -> RunSheet:
     if not rows.count or rows.warnings:
         cut = (f"line {text.removeprefix(f'{file}:').removesuffix(', left out')}" for text in rows.warnings)
         raise refuse(file, "; ".join(cut) or "no runs: only a line of headings")
-    return RunSheet(file, {_heading(rows, at): _joined(rows, at) for at in wanted}, np.concatenate(rows.lines))
+    values = {_heading(rows, at): _joined(rows, at) for at in wanted}
+    return RunSheet(file, values, np.concatenate(rows.lines), tuple(rows.remarks))
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def _blank_separated(heading: str, rows: Sequence[str], line: int, file: str) ->
 
 
 def _is_data(line: str) -> bool:
-    cells = [cell for cell in re.split(r"[\t,;|]", line) if cell.strip()]
+    cells = [cell for cell in re.split(r"[\s,;|]", line) if cell]
     return all(is_number(cell) for cell in cells)
 
 

@@ -107,6 +107,8 @@ def _refuse_other(name: str, head: bytes) -> None:
     start = head[:1024].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html")):
         raise refuse(name, "this is a web page (HTML), perhaps an error page that was saved under this name", 1)
+    if start.startswith(b"version https://git-lfs"):
+        raise refuse(name, "this is a pointer of Git LFS, not the file itself: fetch it with `git lfs pull`", 1)
     if b"\0" in head:
         raise refuse(name, "this is a binary file, not text")
 

@@ -100,7 +100,7 @@ def parse_distribution(text: str, quantity: Callable[[str], Quantity]) -> tuple[
         kind, words = match[1], [word.strip() for word in match[2].split(",")]
     if len(words) != _COUNTS.get(kind, len(words)) or not all(words) or len(words) > MOST_VALUES:
         wanted = _COUNTS.get(kind, f"1 to {MOST_VALUES}")
-        raise ValueError(f"`{text[:80]}`: a {kind} distribution has {wanted} numbers, separated by commas")
+        raise ValueError(f"`{text[:80]}`: {kind}(..) has {wanted} numbers, separated by commas")
     first, numbers = _READERS.get(kind, _read_all)(words, quantity)
     _refuse(kind, numbers, text)
     distribution = Distribution(kind, tuple(numbers), text.strip())  # type: ignore[arg-type]

@@ -198,8 +198,7 @@ def calibrate(
     candidates, problem = correction_problem(plain, runs, kinds, of_application=of_application)
     fit = _fit(runs, candidates, problem, by_choice=not kinds)
     chosen = tuple(candidates[at] for at in fit.chosen)
-    remarks = (f"measured runs: {runs.file}",)
-    found = Calibration(plain, runs, chosen, fit, problem, before, remarks=remarks)
+    found = Calibration(plain, runs, chosen, fit, problem, before, remarks=runs.remarks(scenario))
     _refuse_curved(found)
     return found
 
@@ -215,7 +214,8 @@ def _fit(
         return fitted(problem, range(len(candidates)))
     if not problem.folds():
         message = "corrections are chosen by runs that are held out, which needs at least 2 with different parameters"
-        raise UsageError(f"{runs.file}: {message}; --correct KIND fits without a choice")
+        lost = "".join(f" ({text})" for text in runs.warnings)
+        raise UsageError(f"{runs.file}: {message}; --correct KIND fits without a choice{lost}")
     return fit_corrections(problem, list(stages(runs, problem, candidates)))
 
 

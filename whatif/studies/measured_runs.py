@@ -60,6 +60,8 @@ class MeasuredRuns:
     axis: Axis
     results: tuple[MeasuredResult, ...]
     lines: NDArray[np.int64]
+    warnings: tuple[str, ...] = ()
+    """How cells were read that are not numbers, such as failed runs."""
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -128,6 +130,12 @@ class MeasuredRuns:
                 found[result.name][runs] = sum(evaluation.masked(evaluation.values[term]) for term in terms)
         return found
 
+    def remarks(self, scenario: Scenario) -> tuple[str, ...]:
+        """Their file, its warnings, and overrides without effect, as every run states the parameter."""
+        paths = [path for path in scenario.overrides if path in self.axis.parameters]
+        without_effect = (f"{path}: the override has no effect, as the runs state it" for path in paths)
+        return (f"measured runs: {self.file}", *(f"warning: {text}" for text in (*self.warnings, *without_effect)))
+
     def refused(self, run: int, message: str) -> InvalidFileError:
         """Error about one run, with its line."""
         return refuse(self.file, message, int(self.lines[run]))
@@ -164,7 +172,7 @@ def measured_runs(scenario: Scenario, path: str | Path | None = None) -> Measure
         name = Path(scenario.document.name).stem
         raise UsageError(f'{name}: no measured runs; give a CSV file with --runs, or state `runs = "FILE.csv"`')
     if not found.is_file():
-        raise refuse(shown_path(found), "no such file")
+        raise refuse(shown_path(found), "a folder, not a file of runs" if found.is_dir() else "no such file")
     runs = _Reader(scenario.program, read_run_sheet(found)).runs()
     platforms = runs.axis.parameters.get(PLATFORM_PARAMETER)
     if scenario.platform is None or platforms is None:
@@ -205,7 +213,8 @@ class _Reader:
             raise refuse(self.sheet.file, f"results in {units}: a file holds results of one unit")
         if not parameters:
             raise refuse(self.sheet.file, "no parameter among the columns, such as `platform` or `rank_count`")
-        return MeasuredRuns(self.sheet.file, Axis("runs", parameters), tuple(results.values()), self.sheet.lines)
+        axis, sheet = Axis("runs", parameters), self.sheet
+        return MeasuredRuns(sheet.file, axis, tuple(results.values()), sheet.lines, sheet.warnings)
 
     def _path(self, name: str) -> str | None:
         """Path of a parameter: as written, or the only path that ends with the name; None for a result."""
@@ -255,6 +264,8 @@ class _Reader:
         if column.dimension != parameter.dimension:
             expected = f"in {parameter.dimension}" if parameter.dimension != ONE else "a number without a unit"
             raise self._refused(heading, f"is {_unit(column)}; {parameter.path} is {expected}")
+        for run in np.flatnonzero(np.isnan(column.values)):
+            raise self._refused(heading, "no number: every run needs a value", int(run))
         for run in np.flatnonzero(~parameter.field.domain.accepts(column.values)):
             allowed = parameter.field.domain.describe(parameter.dimension)
             raise self._refused(heading, f"{values[run]:g} is not allowed; it must be {allowed}", int(run))

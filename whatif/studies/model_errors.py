@@ -190,7 +190,7 @@ class ModelErrors(StudyResult):
 def model_errors(scenario: Scenario, path: str | Path | None = None) -> ModelErrors:
     """Errors of the predictions for the runs of a file, by default the one that the scenario names."""
     found = ModelErrors.of(scenario, measured_runs(scenario, path))
-    remarks = (f"measured runs: {found.runs.file}", *calibration_notes(scenario.program))
+    remarks = (*found.runs.remarks(scenario), *calibration_notes(scenario.program))
     return replace(found, remarks=(*remarks, *((_IN_SAMPLE,) if found.calibrated else ())))
 
 
