@@ -19,8 +19,9 @@ from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.schema.toml import parse_document
+from whatif.studies import required_nodes as required
 from whatif.studies.ranking import ranking
-from whatif.studies.required_nodes import required_nodes
+from whatif.studies.required_nodes import RequiredNodes, required_nodes
 from whatif.studies.scaling import Planner
 
 
@@ -184,7 +185,7 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
     counts = np.arange(1.0, 80.0)
     swept = Axis("ranks", {"application.rank_count": 6 * counts})
     times = run_whole(asked, Grid((swept,))).columns["iteration_time"]
-    found = required_nodes(asked, "iteration_time <= 1.5 ms")
+    found = required_nodes(asked, "iteration_time <= 1.5 ms").count
     assert found == counts[(times <= 1.5e-3).argmax()] > 1
     out = whatif_main("compare", "jacobi2d_strong", "--platform", "summit", "--platform", "lassen",
                       "--within", "jacobi2d_strong=iteration_time <= 1.5 ms", "--format", "json")[1]  # fmt: skip
@@ -192,7 +193,26 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
     assert needed["summit"] == found < needed["lassen"]
     # 64 ranks have 4 GB each; the whole grid has room on 3 nodes or more.
     roomy = Scenario.open("jacobi2d_strong", overrides={"application.memory_size": "4 GB"})
-    assert required_nodes(roomy, "iteration_time <= 1 s") == Planner(roomy).least_nodes() == 3
+    assert required_nodes(roomy, "iteration_time <= 1 s").count == Planner(roomy).least_nodes() == 3
+
+
+def test_fewer_nodes_than_a_number_that_misses_the_target_may_meet_it(whatif_main, monkeypatch):
+    """Jacobi2D has less communication on 121 nodes of Lassen than on 129."""
+    asked = Scenario.open("jacobi2d_strong", platform="lassen")
+    counts = np.arange(1.0, 160.0)
+    swept = Axis("ranks", {"application.rank_count": 4 * counts})
+    times = run_whole(asked, Grid((swept,))).columns["iteration_time"]
+    met = times <= 1.0704e-3
+    first = met.argmax()
+    assert not met[first:].all()
+    assert required_nodes(asked, "iteration_time <= 1.0704 ms") == RequiredNodes(counts[first], fewest=True)
+    monkeypatch.setattr(required, "_TRIED_RANKS", 40)
+    found = required_nodes(asked, "iteration_time <= 1.0704 ms")
+    at = int(found.count) - 1
+    assert (found.fewest, at > first, met[at], met[at - 1]) == (False, True, True, False)
+    words = ("--platform", "lassen", "--within", "jacobi2d_strong=iteration_time <= 1.0704 ms")
+    err = whatif_main("compare", "jacobi2d_strong", *words)[2]
+    assert f"not all smaller numbers than {found.count:.0f} nodes were tried" in err
 
 
 def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):

@@ -228,7 +228,7 @@ def test_without_a_grid_the_memory_of_a_rank_stays_that_of_the_file():
     scenario = Scenario.open("llama_training", overrides={"application.memory_size": "10 GB"})
     assert Planner(scenario).modes() == ("strong",)
     np.testing.assert_array_equal(Planner(scenario).scaling("strong", [8, 16]).memory, [1e10, 1e10])
-    assert required_nodes(scenario, "iteration_time <= 11 s") == 16
+    assert required_nodes(scenario, "iteration_time <= 11 s").count == 16
 
 
 def test_the_memory_of_a_node_of_sockets_is_shared_by_its_ranks():

@@ -113,8 +113,12 @@ def _required(
     nodes: dict[str, float] = {}
     for platform in platforms:
         try:
-            nodes[platform] = required_nodes(scenario.changed(scenario.overrides, platform), target)
+            found = required_nodes(scenario.changed(scenario.overrides, platform), target)
         except (InfeasiblePointError, InvalidFileError) as problem:
             nodes[platform] = math.nan
             remarks.append(f"{name} on {platform}: {problem}")
+            continue
+        nodes[platform] = found.count
+        if not found.fewest:
+            remarks.append(f"{name} on {platform}: not all smaller numbers than {found.count:,.0f} nodes were tried")
     return nodes

@@ -141,7 +141,7 @@ class Study(StudyResult):
 
     def _searched(self, scenario: Scenario, application: str, target: str, correction: float) -> float | str:
         try:
-            return required_nodes(scenario, target, correction if math.isfinite(correction) else 1.0)
+            return required_nodes(scenario, target, correction if math.isfinite(correction) else 1.0).count
         except (InfeasiblePointError, InvalidFileError) as problem:
             return str(problem).removeprefix("infeasible: ")
         except UsageError as problem:
