@@ -62,6 +62,14 @@ def test_machines_that_a_scenario_does_not_fit_have_no_notes(whatif_main):
     assert "EPYC 9755 has no GPUs" in err
 
 
+@pytest.mark.parametrize(("routing", "noted"), [("adaptive", True), ("static", False)])
+def test_simulated_links_have_static_routes(whatif_main, routing, noted):
+    sets = ("platform.network.topology.routing=" + routing, "application.communication=shared_links")
+    words = (word for text in sets for word in ("--set", text))
+    err = whatif_main("run", "minimd", "--point", "--set", "application.rank_count=8", *words)[2]
+    assert ("links are simulated with static routes; those of the platform are adaptive" in err) == noted
+
+
 @pytest.mark.parametrize(("scenario", "phases"), [("triton", "step.computation, step.communication"), ("minife", "")])
 def test_phases_that_no_machine_changes_are_named(whatif_main, scenario, phases):
     """Measured kernels, unlike rooflines; an overhead is stated and needs no remark."""

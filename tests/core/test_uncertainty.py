@@ -112,19 +112,19 @@ def test_without_samples_a_value_is_at_its_centre(text, centre):
         ("unifrm(1 s, 2 s)", "`unifrm`: no such distribution; did you mean `uniform`?"),
         ("3 s +- x", "`x` is not a number with a unit"),
         ("uniform(3 s, 3 s)", "the numbers must not all be equal"),
-        ("uniform(3 s)", "a uniform distribution has 2 numbers"),
-        ("triangular(1 s, 2 s)", "a triangular distribution has 3 numbers"),
+        ("uniform(3 s)", "uniform(..) has 2 numbers"),
+        ("triangular(1 s, 2 s)", "triangular(..) has 3 numbers"),
         ("lognormal(3 s, 0.5)", "its geometric standard deviation at least 1"),
         ("lognormal(3 s, 0.5 s)", "is a factor without a unit"),
         ("uniform(-1 s, 1 s)", "it must be of at least 0 s"),
-        ("empirical()", "an empirical distribution has 1 to 1000 numbers"),
+        ("empirical()", "empirical(..) has 1 to 1000 numbers"),
         ("3 GB +- 1 GB", "write a quantity in s"),
     ],
 )  # fmt: skip
 def test_malformed_distributions_are_refused(text, reason):
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         TIME.parse(text)
-    assert reason in str(caught.value).replace("a empirical", "an empirical")
+    assert reason in str(caught.value)
 
 
 def test_the_band_of_a_sum_of_normals_is_that_of_a_normal():

@@ -200,6 +200,13 @@ def test_too_many_combinations_are_refused_before_a_simulation(hpl):
     assert "6 combinations, more than --max-points 5" in error
 
 
+def test_calibrated_kernels_have_a_core_for_each_rank(hpl):
+    code, out, error = hpl("--ranks-per-node", "33", P="1", Q="33", N="2000")
+    assert (code, out) == (3, "")
+    assert "more ranks than cores of a node, on which no kernel was calibrated" in error
+    assert hpl("--ranks-per-node", "32", P="1", Q="32", N="2000")[0] == 0
+
+
 def test_a_platform_without_required_parameters_is_refused(hpl, tmp_path):
     (tmp_path / "bare.toml").write_text(
         'name = "Bare"\nnode_count = 4\n[node]\nsocket_count = 2\n'

@@ -42,5 +42,5 @@ def test_operations_and_bytes():
 
 @pytest.mark.parametrize(("bandwidth", "expected"), [(1e12, 1e-3), (1e9, 1.0)])
 def test_time_is_that_of_the_slower_roof_plus_launches(bandwidth, expected):
-    times = gemm_time(*arrays(1e9, 1e9, 2e12, 0.5, bandwidth, 3, 1e-5))
+    times = gemm_time(*arrays(1e9, 1e9, 2e12, 0.5, bandwidth, 1, 3, 1e-5))
     assert_allclose(times, 3 * (expected + 1e-5), rtol=1e-12, atol=0)

@@ -48,7 +48,9 @@ def test_blocks_grow_with_the_work_and_are_whole():
 
 
 def test_launches_take_their_time_or_the_interval_of_the_host():
-    times = launched_time(np.array([0, 1e-6, 1e-3]), np.float64(2), np.float64(10), np.float64(2e-6), np.float64(3e-6))
+    times = launched_time(
+        np.array([0, 1e-6, 1e-3]), np.float64(1), np.float64(2), np.float64(10), np.float64(2e-6), np.float64(3e-6)
+    )
     assert_allclose(times, [30e-6, 30e-6, 2e-3 + 20e-6], rtol=1e-14, atol=0)
 
 

@@ -31,6 +31,7 @@ from whatif.models.ranks import (
     pair_count,
     placed_count,
     placed_members,
+    ranks_on_gpu,
     ranks_per_domain,
     ranks_per_node,
     ranks_per_socket,
@@ -49,6 +50,7 @@ DIMENSIONS: Final[Mapping[str, Callable[..., object]]] = {
     "bisection": bisection_dimensions,
 }
 """Function that gives the ranks along each dimension, by the decomposition."""
+GPU_COUNT: Final = "platform.node.gpu_count"
 DOMAIN_GPUS: Final = "platform.node.domain_gpu_count"
 
 
@@ -113,6 +115,13 @@ class Context:
         return self.scenario.on_gpus
 
     @property
+    def ranks_on_gpu(self) -> str:
+        """Ranks that share a GPU."""
+        inputs: dict[str, Reference] = {"ranks_per_gpu": "application.ranks_per_gpu", "gpu_count": GPU_COUNT}
+        ranks: dict[str, Reference] = {"rank_count": self.rank_count, "ranks_per_node": self.ranks_per_node}
+        return self.once("placement.ranks_on_gpu", ranks_on_gpu, **inputs, **ranks)
+
+    @property
     def ranks_per_node(self) -> str:
         """Ranks on a full node: as stated by the application, else one for each GPU, or on sockets for each core."""
         stated = "application.ranks_per_node"
@@ -120,7 +129,7 @@ class Context:
             return stated
         node = self.scenario.platform.node
         if self.on_gpus and node.gpu is not None:
-            inputs = {"gpu_count": "platform.node.gpu_count", "ranks_per_gpu": "application.ranks_per_gpu"}
+            inputs = {"gpu_count": GPU_COUNT, "ranks_per_gpu": "application.ranks_per_gpu"}
             return self.once("placement.ranks_per_node", ranks_per_node, **inputs)
         if node.cpu is None:
             name, remedy = self.scenario.platform.name, "such as the cores of a node: 32 or 64"
@@ -192,7 +201,7 @@ class Context:
 
     @property
     def _gpus(self) -> dict[str, str]:
-        return {"domain_gpu_count": DOMAIN_GPUS, "gpu_count": "platform.node.gpu_count"}
+        return {"domain_gpu_count": DOMAIN_GPUS, "gpu_count": GPU_COUNT}
 
     @property
     def domains(self) -> dict[str, Reference]:

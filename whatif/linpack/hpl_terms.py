@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from whatif.models.quantities import Bytes, Core, Count, FloatArray, Seconds, mo
 from whatif.models.ranks import memory_fits
 
 SOURCE = "every message of every step simulated; Cornebize et al. 2019"
+_CORES: Final = "platform.node.cpu.core_count"
 Parts = Annotated[FloatArray, units.SECOND, Core("part")]
 Values = Annotated[FloatArray, units.ONE, Core("parameter")]
 
@@ -118,6 +119,12 @@ def rest_part(times: Parts) -> Seconds:
     return times[..., 1]
 
 
+@model("p ≤ sockets · c", "definition: calibrated kernels ran with a core or more for each rank")
+def ranks_fit_cores(ranks_per_node: Count, socket_count: Count, core_count: Count) -> Count:
+    """1 where a node has a core for each of its ranks, else 0."""
+    return np.asarray(ranks_per_node <= socket_count * core_count, dtype=np.float64)
+
+
 def wire_hpl(context: Context) -> list[PhaseTerm]:
     """Phases of HPL, with their terms wired."""
     wiring = context.wiring
@@ -146,6 +153,10 @@ def wire_hpl(context: Context) -> list[PhaseTerm]:
         "ranks_per_node": context.ranks_per_node,
         "socket_count": "platform.node.socket_count",
     }
+    if "dgemm" not in plan.uncalibrated and plan.host is None and _CORES in numeric:
+        reason = "more ranks than cores of a node, on which no kernel was calibrated (application.ranks_per_node)"
+        cores = {"ranks_per_node": context.ranks_per_node, "socket_count": inputs["socket_count"], "core_count": _CORES}
+        wiring.require("hpl.ranks fit", reason, ranks_fit_cores, cores)
     note = "; ".join(plan.datasheet.in_words(plan.uncalibrated))
     times = wiring.add("hpl.times", hpl_times, inputs, options={"plan": plan}, note=note)
     update = wiring.add("hpl.update", update_part, {"times": times})

@@ -74,22 +74,25 @@ def gemm_efficiency(matrix_efficiency: Fraction, tile_efficiency: Fraction) -> F
     return matrix_efficiency * tile_efficiency
 
 
-@model("T = n (max(W / (P e), Q / BW) + t_l)", "roofline with the efficiency of tiles and waves")
+@model("T = n (r max(W / (P e), Q / BW) + t_l)", "roofline with the efficiency of tiles and waves")
 def gemm_time(
     operations: Operations,
     operand_size: Bytes,
     peak_rate: OperationsPerSecond,
     efficiency: Fraction,
     dram_bandwidth: BytesPerSecond,
+    ranks_per_gpu: Count,
     launch_count: Count,
     launch_time: Seconds,
 ) -> Seconds:
-    """Time of all launches of a product of matrices.
+    """Time of all launches of a product of matrices on a device that `ranks_per_gpu` (r) ranks share.
 
     `operations` is W and `operand_size` Q, of one launch; `peak_rate` is P of the precision, `efficiency` e,
     `launch_count` n, `launch_time` t_l. Elementwise over any broadcastable shapes; valid for `peak_rate` > 0,
     `dram_bandwidth` > 0, `efficiency` > 0.
     """
     compute_time = operations / (peak_rate * efficiency)
-    time: Seconds = launch_count * (np.maximum(compute_time, operand_size / dram_bandwidth) + launch_time)
+    time: Seconds = launch_count * (
+        ranks_per_gpu * np.maximum(compute_time, operand_size / dram_bandwidth) + launch_time
+    )
     return time

@@ -216,9 +216,12 @@ def achieved_rate(operations: Operations, roofline_time: Seconds) -> OperationsP
     return np.where(roofline_time > 0, operations / np.where(roofline_time > 0, roofline_time, 1.0), 0.0)
 
 
-@model("T = max(f T_roof + n t_l, n t_h)", "definition: measured time in the ratio of the binding roofs, and launches")
+@model(
+    "T = max(f r T_roof + n t_l, n t_h)", "definition: measured time in the ratio of the binding roofs, and launches"
+)
 def launched_time(
     roofline_time: Seconds,
+    ranks_per_gpu: Count,
     measured_factor: Count,
     launch_count: Count,
     launch_time: Seconds,
@@ -226,9 +229,10 @@ def launched_time(
 ) -> Seconds:
     """Time of all launches of a kernel from their roofline, measured / predicted on the profiled device, and launching.
 
-    `roofline_time` is T_roof of all launches, `measured_factor` f, `launch_count` n, `launch_time` t_l, the time of a
+    `roofline_time` is T_roof of all launches on a device of its own, `ranks_per_gpu` r, the ranks that run it at the
+    same time on one device and share its rates, `measured_factor` f, `launch_count` n, `launch_time` t_l, the time of a
     launch that does nothing, and `launch_interval` t_h, the least time between launches of one program. Elementwise;
-    valid for f > 0, n ≥ 0, t_l ≥ 0, t_h ≥ 0. Measured on an H100: docs/devices.md.
+    valid for f > 0, r ≥ 1, n ≥ 0, t_l ≥ 0, t_h ≥ 0. Measured on an H100: docs/devices.md.
     """
-    time = roofline_time * measured_factor + launch_count * launch_time
+    time = roofline_time * ranks_per_gpu * measured_factor + launch_count * launch_time
     return np.maximum(time, launch_count * launch_interval)

@@ -94,18 +94,20 @@ def mix_fits(compute_fraction: Fraction, load_store_fraction: Fraction) -> Count
     return np.asarray(compute_fraction + load_store_fraction <= 1 + 1e-12, dtype=np.float64)
 
 
-@model("T = t_e + (T' - t_e) R' / R,  t_e = min(T', t_l)", "definition: a kernel limited by one rate of the device")
+@model("T = t_e + (T' - t_e) r R' / R,  t_e = min(T', t_l)", "definition: a kernel limited by one rate of the device")
 def rescaled_time(
-    kernel_time: Seconds, launch_time: Seconds, profiled_metric: FloatArray, present_metric: FloatArray
-) -> Seconds:
+    kernel_time: Seconds, launch_time: Seconds, profiled_metric: FloatArray, present_metric: FloatArray,
+    ranks_per_gpu: Count,
+) -> Seconds:  # fmt: skip
     """Time of a kernel on this device, rescaled from the profiled one by the rate that limits it.
 
     `kernel_time` is T', of which `launch_time` (t_l) is that of a kernel that does nothing, the same on both devices;
-    `profiled_metric` and `present_metric` are that rate of the two devices, in the same unit. Elementwise over any
-    broadcastable shapes; valid for rates > 0. A bound, not a prediction: no kernel is limited by one rate alone.
+    `profiled_metric` and `present_metric` are that rate of the two devices, in the same unit, and `ranks_per_gpu` (r)
+    the ranks that share this device. Elementwise over any broadcastable shapes; valid for rates > 0. A bound, not a
+    prediction: no kernel is limited by one rate alone.
     """
     fixed = np.minimum(kernel_time, launch_time)
-    return fixed + (kernel_time - fixed) * profiled_metric / present_metric
+    return fixed + (kernel_time - fixed) * ranks_per_gpu * profiled_metric / present_metric
 
 
 @model("m · e", "definition")

@@ -28,6 +28,8 @@ Key = Annotated[str, Field(pattern=KEY_PATTERN)]
 """Name of a phase, a parameter, a dimension, ..: a part of a dotted path."""
 _COUNT_OF: Final = re.compile(r"\s*[0-9.]+\s*[A-Za-z]+\s*")
 """Number with a word behind it, `8 nodes`."""
+_SHARE: Final = re.compile(rf"\s*({units.UNSIGNED})\s*%\s*")
+"""Percentage without a sign: of a plain number it is the value, `10 %` is 0.1."""
 LINK_END_PATTERN: Final = r"^(cpu|gpu|switch)[0-9]+$"
 
 _EXAMPLES = {
@@ -150,6 +152,9 @@ class QuantityField:
         return units.Quantity(float(raw), self.dimension or units.ONE)
 
     def _convert(self, text: str) -> units.Quantity:
+        share = _SHARE.fullmatch(text) if self.dimension == units.ONE and not self.domain.whole else None
+        if share is not None:
+            return units.Quantity(float(share[1]) / 100, units.ONE)
         try:
             quantity = parse_quantity(text)
         except UnitError as error:

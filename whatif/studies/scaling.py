@@ -106,9 +106,9 @@ class Planner:
             lines.append(f"a given decomposition holds for one number of ranks: `{self._kind}` here")
         if self.grid.mapping == "file":
             lines.append("the mapping of the file holds for one number of ranks: `block` here")
-        cells = {f"{GRID}.cells.{key}" for key in self.grid.cells}
+        scaled = {RANKS, *(f"{GRID}.cells.{key}" for key in self.grid.cells)}
         program = self.scenario.program
-        fixed = [item.phase for item in program.phases if cells.isdisjoint(program.inputs_of(item.term))]
+        fixed = [item.phase for item in program.phases if scaled.isdisjoint(program.inputs_of(item.term))]
         return (
             *lines,
             *([f"the same at all numbers of ranks: {', '.join(fixed)}"] * bool(fixed)),

@@ -44,6 +44,26 @@ def test_the_price_at_which_another_bid_leads_is_that_of_equal_throughput(path):
     assert turning["prices of four"].leader == "six"
 
 
+def test_prices_of_a_bid_include_its_fixed_price(path):
+    prices = {"bids.four.node_price": "20 USD", "bids.four.fixed_price": "2 MUSD"}
+    turning = {its.name: its for its in turns(whatif.study(path, overrides=prices))}["prices of four"]
+    leaders = []
+    for factor in (0.999 * turning.at, 1.001 * turning.at):
+        scaled = {"bids.four.node_price": f"{20 * factor} USD", "bids.four.fixed_price": f"{2 * factor} MUSD"}
+        leaders.append(whatif.study(path, overrides=scaled).winner)
+    assert leaders == ["four", turning.leader] == ["four", "six"]
+
+
+def test_a_turn_within_a_few_per_mille_is_the_nearest():
+    """A step of whole nodes: below 1.213 MW, superchips lead for a moment."""
+    power = {its.name: its for its in turns(whatif.study("successor"))}["limits.power"]
+    assert power.leader == "superchips"
+    near = np.geomspace(power.at, 3e6, 12)[1:-1]
+    winners = {whatif.study("successor", overrides={"limits.power": f"{value} W"}).winner for value in near}
+    assert winners == {"accelerators"}
+    assert whatif.study("successor", overrides={"limits.power": f"{0.9999 * power.at} W"}).winner == "superchips"
+
+
 def test_the_weight_at_which_another_bid_leads_is_that_of_equal_throughput(path):
     """Per money, `six` takes 12/12 x 50/40 as long for `a`, and 20/45 x 50/40 for `b`."""
     found = whatif.study(path, overrides={"bids.six.node_price": "60 USD"})

@@ -133,6 +133,7 @@ def test_money_for_exactly_n_nodes_buys_n(tmp_path):
         ('node_prices = { 1 = "50 kUSD", 80 = "70 kUSD" }', 79, 79 * 50e3),
         ('node_price = "50 kUSD"\nfixed_price = "1.02 MUSD"', 79, 79 * 50e3 + 1.02e6),
         ('node_price = "50 kUSD"\ndiscount = 0.2', 125, 5e6),
+        ('node_price = "50 kUSD"\ndiscount = "20 %"', 125, 5e6),
         ('node_price = "45 kEUR"', 100, 100 * 45e3 / 0.9),
         ('node_count = 80\nprice = "3 MUSD"', 80, 3e6),
         ('node_count = 200\nprice = "6 MUSD"', 166, 166 * 30e3),

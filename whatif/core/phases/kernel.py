@@ -143,6 +143,7 @@ def _launched(context: Context, name: str, phase: KernelPhase, roofline: str) ->
     path = f"application.phases.{name}"
     inputs: dict[str, Reference] = {
         "roofline_time": roofline,
+        "ranks_per_gpu": context.ranks_on_gpu,
         "measured_factor": Quantity(1.0, ONE) if phase.measured_factor is None else f"{path}.measured_factor",
         "launch_count": f"{path}.launch_count",
         "launch_time": f"{GPU}.empty_kernel_time" if phase.launch_time is None else f"{path}.launch_time",
@@ -161,6 +162,7 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
         rates: dict[str, Reference] = {
             "profiled_metric": f"{path}.{profiled}",
             "present_metric": _present_rate(context, phase.bound),
+            "ranks_per_gpu": context.ranks_on_gpu if context.on_gpus else Quantity(1.0, ONE),
         }
         fixed: Reference = f"{GPU}.empty_kernel_time" if context.on_gpus else Quantity(0.0, SECOND)
         once = wiring.add(f"{name}.launch_time", rescaled_time, {"kernel_time": once, "launch_time": fixed, **rates})

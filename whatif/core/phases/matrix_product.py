@@ -35,6 +35,7 @@ def wire_gemm(context: Context, name: str, phase: GemmPhase) -> list[PhaseTerm]:
         "peak_rate": gpu_rate(context, key),
         "efficiency": _efficiency(context, name, phase),
         "dram_bandwidth": f"{GPU}.dram_bandwidth",
+        "ranks_per_gpu": context.ranks_on_gpu,
         "launch_count": f"{path}.launch_count",
         "launch_time": f"{path}.launch_time",
     }

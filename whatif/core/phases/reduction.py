@@ -44,7 +44,10 @@ def reducing_bandwidth(collective: CollectiveWiring) -> str | None:
     if not reduces(phase) or phase.arithmetic == "none" or missing_of_arithmetic(context, parameters):
         return None
     if context.buffers != "host":
-        shared = {"dram_bandwidth": f"{GPU}.dram_bandwidth", "ranks_per_gpu": "application.ranks_per_gpu"}
+        shared: dict[str, Reference] = {
+            "dram_bandwidth": f"{GPU}.dram_bandwidth",
+            "ranks_per_gpu": context.ranks_on_gpu,
+        }
         return context.once("node.device_reducing_bandwidth", device_bandwidth, **shared)
     return bandwidth_of_reduction(context, collective.phase_name, collective.size)
 

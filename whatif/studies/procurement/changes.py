@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _POINTS: Final = 65
 _PASSES: Final = 3
+_FINE: Final = 20_001
+"""Values among which the nearest turning point is sought: bids gain whole nodes, so leads may change twice within a few
+per mille."""
 """Times that a value is sought, each time between two of the last."""
 MOST_CHANGE: Final = 10.0
 """Largest factor that is tried."""
@@ -135,7 +138,7 @@ def _weights(point: _Point) -> Iterator[tuple[str, float, FloatArray, _Lever, Di
             return replace(point, terms=replace(point.terms, weights=others))
 
         if 0 < weights[at] < 1:
-            yield f"mix.{name}.weight", float(weights[at]), np.linspace(0.0, 1.0, 2 * _POINTS), lever, ONE
+            yield f"mix.{name}.weight", float(weights[at]), np.linspace(0.0, 1.0, _FINE), lever, ONE
 
 
 def _conditions(point: _Point) -> Iterator[tuple[str, float, FloatArray, _Lever, Dimension]]:
@@ -165,14 +168,15 @@ def _prices(point: _Point) -> Iterator[tuple[str, float, FloatArray, _Lever, Dim
         its = point.prices[name]
 
         def lever(values: FloatArray, name: str = name, its: PriceList = its) -> _Point:
-            return replace(point, prices={**point.prices, name: _times(its, values)})
+            priced = replace(_times(its, values), fixed=its.fixed * values)
+            return replace(point, prices={**point.prices, name: priced})
 
         if its.is_known:
             yield f"prices of {name}", 1.0, _factors(), lever, ONE
 
 
 def _factors() -> FloatArray:
-    return np.geomspace(1 / MOST_CHANGE, MOST_CHANGE, 4 * _POINTS)
+    return np.geomspace(1 / MOST_CHANGE, MOST_CHANGE, _FINE)
 
 
 def _turn(point: _Point, name: str, present: float, values: FloatArray, lever: _Lever, dimension: Dimension) -> Turn:
