@@ -234,7 +234,7 @@ def test_the_path_of_messages_is_reported(whatif_main, tmp_path) -> None:
     assert "through main memory between domains" in found
     assert "(assumed:" not in found
     found = whatif_main("run", path, "--set", "application.buffers=host")[2]
-    assert "Perlmutter has no intra_socket parameters: those of inter_node are applied" in found
+    assert "the platform has no intra_socket parameters: those of inter_node are applied" in found
 
 
 def test_a_trace_and_a_simulation_take_the_links_of_a_domain_that_spans_nodes(tmp_path: Path) -> None:

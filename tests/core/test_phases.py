@@ -113,14 +113,14 @@ def test_models_that_the_platform_has_no_parameters_for():
         point(NINE + halo("loggp"))
     tree = lines(explain(evaluate(scenario(head("lassen", 16) + halo("max_rate")).program), "halo"))
     assert any(
-        "Lassen has no max_rate parameters for intra_socket messages: the postal model is applied" in x for x in tree
+        "the platform has no max_rate parameters for intra_socket messages: the postal model is applied" in x for x in tree
     )
 
 
 def test_a_distance_without_parameters_takes_those_of_the_next_farther_one():
     four = head("bridges", 16) + "[platform.node]\ngpu_count = 4\n"
     tree = "\n".join(lines(explain(evaluate(scenario(four + halo("postal")).program), "halo")))
-    assert "Bridges has no intra_socket parameters: those of inter_socket are applied" in tree
+    assert "the platform has no intra_socket parameters: those of inter_socket are applied" in tree
 
 
 def test_loggp():

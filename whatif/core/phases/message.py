@@ -122,7 +122,7 @@ def pieces_at(context: Context, phase: str, distance: str) -> tuple[str, str]:
         problem = f"`pieces`: {platform} has none for inter_node messages (`[network.inter_node.pieces]`)"
         context.wiring.problem(f"application.phases.{phase}.model", problem)
         context.wiring.raise_problems()
-    note = "" if used == distance else f"{platform} has no {distance} pieces: those of {used} are applied"
+    note = "" if used == distance else f"the platform has no {distance} pieces: those of {used} are applied"
     return used, note
 
 
@@ -139,12 +139,12 @@ def parameters_at(context: Context, phase: str, model: str, distance: str) -> tu
     used = next(item for item in farther if getattr(network, item) is not None)
     notes = []
     if used != distance:
-        notes.append(f"{platform} has no {distance} parameters: those of {used} are applied{_peer_link(context)}")
+        notes.append(f"the platform has no {distance} parameters: those of {used} are applied{_peer_link(context)}")
     parameters: Distance = getattr(network, used)
     table = PARAMETER_TABLES[model]
     if getattr(parameters, table) is None:
         # Choi et al. 2020, Tables 3 and 4: "N/A (Apply postal model)".
-        notes.append(f"{platform} has no {table} parameters for {used} messages: the postal model is applied")
+        notes.append(f"the platform has no {table} parameters for {used} messages: the postal model is applied")
         missing = distance == "inter_node" or parameters.postal is None
         table = "postal"
         if missing:
