@@ -101,7 +101,7 @@ def sensitivity(
     >>> import whatif
     >>> first = whatif.sensitivity("jacobi2d")[0]
     >>> first.path, round(first.elasticity, 2)
-    ('application.grid.cells.y', 0.84)
+    ('application.ranks_per_gpu', 0.98)
     >>> whatif.sensitivity("jacobi2d", show="ladder").rungs[0].part
     'platform.node.gpu.dram_bandwidth'
     """
