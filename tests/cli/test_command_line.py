@@ -328,7 +328,7 @@ def test_explain_reports_where_the_postal_model_is_used(good):
     out = good(*arguments, "--set", "application.rank_count=64")
     notes = [line for line in out.splitlines() if "postal model is applied" in line]
     assert notes
-    assert all("Lassen has no max_rate parameters for intra_socket messages" in note for note in notes)
+    assert all("the platform has no max_rate parameters for intra_socket messages" in note for note in notes)
 
 
 def test_small_fractions_are_shown(good):
