@@ -113,7 +113,8 @@ def test_models_that_the_platform_has_no_parameters_for():
         point(NINE + halo("loggp"))
     tree = lines(explain(evaluate(scenario(head("lassen", 16) + halo("max_rate")).program), "halo"))
     assert any(
-        "the platform has no max_rate parameters for intra_socket messages: the postal model is applied" in x for x in tree
+        "the platform has no max_rate parameters for intra_socket messages: the postal model is applied" in x
+        for x in tree
     )
 
 

@@ -35,6 +35,7 @@ def time_of(phase, platform="perlmutter", **application):
         ({"ranks_per_node": 8}, 2),
         ({"ranks_per_node": 6}, 2),
         ({"ranks_per_node": 8, "ranks_per_gpu": 4}, 4),
+        ({"ranks_per_node": 1, "ranks_per_gpu": 4}, 1),
         ({"rank_count": 1, "ranks_per_gpu": 4}, 1),
         ({"rank_count": 2, "ranks_per_gpu": 4}, 2),
     ],
@@ -49,6 +50,15 @@ def test_kernels_take_as_many_times_as_long_as_ranks_share_a_gpu(phase, placed, 
             .value
         )
     assert_allclose(time_of(phase, **placed) - fixed, share * (time_of(phase) - fixed), rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize(("per_node", "fits"), [(4, True), (8, False)])
+def test_ranks_that_share_a_gpu_share_its_memory(per_node, fits):
+    """A GPU of 40 GB holds one rank of 30 GB, not two."""
+    sets = {"application.memory_size": "30 GB", "application.ranks_per_node": str(per_node)}
+    found = whatif.run("jacobi2d", platform="perlmutter", overrides=sets | {"application.rank_count": "64"})
+    assert (found.reasons == ()) == fits
+    assert fits or "does not fit the device" in found.reasons[0]
 
 
 def test_ranks_on_cores_have_no_gpu_to_share():

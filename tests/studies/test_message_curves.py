@@ -292,7 +292,9 @@ def test_messages_name_the_source_of_their_parameters():
     (lassen,) = curves_of("jacobi2d", "lassen").phases
     inside, *outside = lassen.messages
     assert (inside.distance, inside.model, inside.parameters) == ("intra_socket", "postal", "intra_socket")
-    assert inside.note == "the platform has no max_rate parameters for intra_socket messages: the postal model is applied"
+    assert (
+        inside.note == "the platform has no max_rate parameters for intra_socket messages: the postal model is applied"
+    )
     assert {(item.model, item.note) for item in outside} == {("k_model", "")}
     four = {"application.rank_count": "16", "platform.node.gpu_count": "4"}
     (bridges,) = curves_of("jacobi2d", "bridges", four).phases

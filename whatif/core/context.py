@@ -116,10 +116,15 @@ class Context:
 
     @property
     def ranks_on_gpu(self) -> str:
-        """Ranks that share a GPU."""
-        inputs: dict[str, Reference] = {"ranks_per_gpu": "application.ranks_per_gpu", "gpu_count": GPU_COUNT}
-        ranks: dict[str, Reference] = {"rank_count": self.rank_count, "ranks_per_node": self.ranks_per_node}
-        return self.once("placement.ranks_on_gpu", ranks_on_gpu, **inputs, **ranks)
+        """Ranks that share a GPU at the same time: those of a full node, at most all."""
+        counts: dict[str, Reference] = {"rank_count": self.rank_count, "available_count": self.ranks_on_full_gpu}
+        return self.once("placement.ranks_on_gpu", sharing_count, **counts)
+
+    @property
+    def ranks_on_full_gpu(self) -> str:
+        """Ranks that share a GPU of a full node."""
+        stated: dict[str, Reference] = {"ranks_per_gpu": "application.ranks_per_gpu", "gpu_count": GPU_COUNT}
+        return self.once("placement.ranks_on_full_gpu", ranks_on_gpu, **stated, ranks_per_node=self.ranks_per_node)
 
     @property
     def ranks_per_node(self) -> str:
@@ -352,17 +357,11 @@ class Context:
             fits,
             {"needed_count": self.nodes_needed, "available_count": "platform.node_count"},
         )
-        sharing, room = self._room
+        room = f"platform.node.{'gpu' if self.on_gpus else 'host'}.memory_size"
         if room in self.wiring.parameters:
+            sharing = self.ranks_on_full_gpu if self.on_gpus else self.ranks_per_node
             inputs = {"memory_size": "application.memory_size", "ranks_per_device": sharing}
             needed = self.wiring.add("placement.memory_size", device_memory, inputs)
             sizes: dict[str, Reference] = {"needed_size": needed, "available_size": room}
             reason = f"application.memory_size does not fit the {'device' if self.on_gpus else 'node'} ({room})"
             self.wiring.require("placement.memory_size fits", reason, memory_fits, sizes)
-
-    @property
-    def _room(self) -> tuple[str, str]:
-        """Ranks that share a memory, and its size."""
-        if self.on_gpus:
-            return "application.ranks_per_gpu", "platform.node.gpu.memory_size"
-        return self.ranks_per_node, "platform.node.host.memory_size"

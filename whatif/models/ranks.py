@@ -15,10 +15,10 @@ def ranks_per_node(gpu_count: Count, ranks_per_gpu: Count) -> Count:
     return gpu_count * ranks_per_gpu
 
 
-@model("min(P, max(r, ⌈p / g⌉))", "definition")
-def ranks_on_gpu(rank_count: Count, ranks_per_gpu: Count, ranks_per_node: Count, gpu_count: Count) -> Count:
-    """Ranks that share a GPU: as many as stated or, if a node has more, its ranks divided evenly; at most all ranks."""
-    return np.minimum(rank_count, np.maximum(ranks_per_gpu, np.ceil(ranks_per_node / gpu_count)))
+@model("min(p, max(r, ⌈p / g⌉))", "definition")
+def ranks_on_gpu(ranks_per_gpu: Count, ranks_per_node: Count, gpu_count: Count) -> Count:
+    """Ranks that share a GPU of a full node: as many as stated or, if the node has more, its ranks divided evenly."""
+    return np.minimum(ranks_per_node, np.maximum(ranks_per_gpu, np.ceil(ranks_per_node / gpu_count)))
 
 
 @model("⌈p / sockets⌉", "Choi et al. 2020, sec. 6.1: GPUs on a node are divided evenly")

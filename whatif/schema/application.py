@@ -264,7 +264,7 @@ class Application(StrictTable):
     rank_count: Count
     """MPI processes, one per GPU unless `ranks_per_gpu` is stated; on sockets one per core."""
     ranks_per_gpu: Count = 1.0
-    """MPI processes that share one GPU."""
+    """MPI processes that share one GPU, each with an equal share of its rates."""
     ranks_per_node: Count | None = None
     """MPI processes on one node; by default `gpu_count` times `ranks_per_gpu`, on sockets one for each core or for each
     `threads_per_rank` cores."""
