@@ -34,6 +34,16 @@ def polaris(tmp_path_factory):
     return folder, fit
 
 
+def test_an_unknown_library_is_said_to_be_assumed(whatif_main, tmp_path):
+    """CSV of message times in device memory does not state its program; the output of nccl-tests does."""
+    assert whatif_main("import", "network", ALPS, "-o", tmp_path / "times.csv")[0] == 0
+    unsure = "the library is not stated: times as those of MPI"
+    for files, library, said in ((tmp_path / "times.csv", None, True), (tmp_path / "times.csv", "mpi", False),
+                                 (tmp_path / "times.csv", "nccl", False), (ALPS, None, False)):  # fmt: skip
+        notes = " ".join(whatif.fit_collectives(files, platform="alps", library=library).notes)
+        assert (unsure in notes) == said
+
+
 def outside(result):
     """Notes on inputs outside of fitted ranges."""
     return [note.removeprefix("warning: ") for note in result.notes if "outside" in note]

@@ -62,7 +62,7 @@ def test_other_texts_are_refused(text, message):
 def test_rows_without_a_bandwidth_are_left_out_with_a_warning(cell):
     table = parse_host(f"cores,bandwidth [GB/s]\n1,10\n2,{cell}\n4,40\n", "host.csv")
     assert columns(table) == [["", ""], [1, 4], [10e9, 40e9]]
-    assert "host.csv: 1 row left out, row 2 is the first: 2 cores and " in table.notes["warnings"]
+    assert "host.csv: 1 row left out, row 2 is the first: 2 cores, " in table.notes["warnings"]
     with pytest.raises(InvalidFileError, match=r"host.csv: no row has a number of cores and a bandwidth from 1 kB/s"):
         parse_host(f"cores,bandwidth [GB/s]\n2,{cell}\n", "host.csv")
 

@@ -118,7 +118,7 @@ def test_the_tables_have_the_numbers_of_the_views(found, page):
     assert [row[1] for row in page.rows["equal"][1:]] == [f"{row['equal nodes']:.4g}" for row in equal]
     turns = {row["value"]: row["turns at"] or "none" for row in rows(found, "turns")}
     assert {row[0]: row[2] for row in page.rows["sensitivity"] if row[0] in turns} == turns
-    assert {row[2] for row in page.rows["targets"][1:]} == {f"{nodes:g}" for nodes in found.required.values()}
+    assert {row[2] for row in page.rows["targets"][1:]} == {f"{its.count:g}" for its in found.required.values()}
 
 
 def test_what_the_study_states_is_on_the_page(page):

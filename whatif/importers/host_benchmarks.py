@@ -67,7 +67,8 @@ def _valid(table: Table, file: str) -> Table:
     if good.all():
         return table
     count, first = int((~good).sum()), int(np.argmin(good))
-    why = f"{cores[first]:g} cores and {format_quantity(float(bandwidth[first]), BYTE_PER_SECOND)}"
+    rate = float(bandwidth[first])
+    why = f"{cores[first]:g} cores, {'no number' if np.isnan(rate) else format_quantity(rate, BYTE_PER_SECOND)}"
     if not good.any():
         raise refuse(file, f"no row has a number of cores and a bandwidth from 1 kB/s to 1 EB/s: {why}")
     warned = f"{file}: {counted(count, 'row')} left out, row {first + 1} is the first: {why}"

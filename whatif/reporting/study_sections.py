@@ -151,7 +151,7 @@ def targets(found: Study) -> Section:
     """Section on targets: the fewest nodes with which each machine meets them; empty without targets."""
     rows = [
         (f"{application}: {found.file.spec.mix[application].target}", machine,
-         nodes if isinstance(nodes, str) else number(nodes))
+         nodes if isinstance(nodes, str) else "; ".join(filter(None, (number(nodes.count), nodes.doubt))))
         for (machine, application), nodes in found.required.items()
     ]  # fmt: skip
     heads = ("target of one job", "machine", "fewest nodes")

@@ -119,6 +119,6 @@ def _required(
             remarks.append(f"{name} on {platform}: {problem}")
             continue
         nodes[platform] = found.count
-        if not found.fewest:
-            remarks.append(f"{name} on {platform}: not all smaller numbers than {found.count:,.0f} nodes were tried")
+        if found.doubt:
+            remarks.append(f"{name} on {platform}: {found.doubt}")
     return nodes

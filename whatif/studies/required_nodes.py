@@ -38,6 +38,11 @@ class RequiredNodes:
     fewest: bool
     """Whether all smaller numbers were tried."""
 
+    @property
+    def doubt(self) -> str:
+        """Remark if smaller numbers may meet the target; empty if all were tried."""
+        return "" if self.fewest else f"not all smaller numbers than {self.count:,.0f} nodes were tried"
+
 
 def required_nodes(scenario: Scenario, target: str, correction: float = 1.0) -> RequiredNodes:
     """Fewest nodes that meet a target, such as `total_time <= 60 s`, with the whole problem of a scenario.

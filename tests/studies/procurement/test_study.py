@@ -266,7 +266,7 @@ def test_a_target_counts_the_correction_of_the_times(tmp_path):
     for factor in (1.0, 2.0):
         lines = [f"{ranks},{factor * float(time)}" for ranks, time in times.items()]
         (tmp_path / "runs.csv").write_text("\n".join(["rank_count,iteration_time [s]", *lines, ""]))
-        nodes.append(whatif.study(path).required["it", "e"])
+        nodes.append(whatif.study(path).required["it", "e"].count)
     assert nodes[1] > 1.5 * nodes[0]
 
 
@@ -337,11 +337,11 @@ def test_targets_are_sought_up_to_the_nodes_that_are_bought(tmp_path):
     part = '[mix.e]\nscenario = "minife"\ntarget = "iteration_time <= 3.2 ms"'
     bids = '[bids.six]\nplatform = "summit"\nnode_price = "50 kUSD"'
     path = study_file(tmp_path, bids=bids, limits='capital = "20 MUSD"', more=part)
-    needed = whatif.study(path).required["six", "e"]
+    needed = whatif.study(path).required["six", "e"].count
     assert needed > 44
     few = whatif.study(path, overrides={"bids.six.overrides.node_count": int(needed) - 1})
     assert few.bids["six"].node_count[0] > needed
-    assert few.required["six", "e"] == needed
+    assert few.required["six", "e"].count == needed
 
 
 def test_a_node_that_a_job_fills_in_part_is_a_warning(tmp_path):

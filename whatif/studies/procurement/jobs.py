@@ -25,6 +25,7 @@ from whatif.schema.load import load_platform
 from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT
 from whatif.studies.procurement.placing import RANKS, Adjustment, adjustments, located, placed
+from whatif.studies.required_nodes import RequiredNodes
 
 AVAILABLE: Final = "platform.node_count"
 _PLACES: Final = "placement.ranks_per_node"
@@ -88,7 +89,7 @@ class JobCache:
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     adjusted: dict[str, dict[str, Adjustment]] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
-    required: dict[str, float | str] = field(default_factory=dict)
+    required: dict[str, RequiredNodes | str] = field(default_factory=dict)
     """Fewest nodes that meet a target, or the reason why none do."""
 
 

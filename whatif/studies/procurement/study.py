@@ -31,7 +31,7 @@ from whatif.studies.procurement.prices import (
     without_conditions,
     without_price,
 )
-from whatif.studies.required_nodes import required_nodes
+from whatif.studies.required_nodes import RequiredNodes, required_nodes
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.vocabulary import STUDY_VIEWS, StudyView
@@ -120,15 +120,15 @@ class Study(StudyResult):
         return float(low), float(high)
 
     @cached_property
-    def required(self) -> dict[tuple[str, str], float | str]:
+    def required(self) -> dict[tuple[str, str], RequiredNodes | str]:
         """Fewest nodes with which a machine meets the target of an application, or the reason why none do."""
-        found: dict[tuple[str, str], float | str] = {}
+        found: dict[tuple[str, str], RequiredNodes | str] = {}
         for application, part in self.file.spec.mix.items():
             for machine in self.outcomes if part.target is not None else ():
                 found[machine, application] = self._required(machine, application, str(part.target))
         return found
 
-    def _required(self, machine: str, application: str, target: str) -> float | str:
+    def _required(self, machine: str, application: str, target: str) -> RequiredNodes | str:
         scenario, known = self.jobs.scenarios[machine][application], self.cache.required
         bought = self.outcomes[machine].node_count[0]
         if bought > scenario.program.parameters[AVAILABLE].value:
@@ -139,9 +139,9 @@ class Study(StudyResult):
             known[key] = self._searched(scenario, application, target, correction)
         return known[key]
 
-    def _searched(self, scenario: Scenario, application: str, target: str, correction: float) -> float | str:
+    def _searched(self, scenario: Scenario, application: str, target: str, correction: float) -> RequiredNodes | str:
         try:
-            return required_nodes(scenario, target, correction if math.isfinite(correction) else 1.0).count
+            return required_nodes(scenario, target, correction if math.isfinite(correction) else 1.0)
         except (InfeasiblePointError, InvalidFileError) as problem:
             return str(problem).removeprefix("infeasible: ")
         except UsageError as problem:
