@@ -65,6 +65,18 @@ def test_ranks_on_cores_have_no_gpu_to_share():
     assert time_of(KERNEL, "turin", ranks_per_gpu=4) == time_of(KERNEL, "turin")
 
 
+@pytest.mark.parametrize("scenario", ["llama_training", "llama_serving"])
+@pytest.mark.parametrize(
+    "placed",
+    [{"application.ranks_per_gpu": "2"}, {"application.ranks_per_node": "16"}],
+    ids=lambda placed: next(iter(placed)),
+)
+def test_ranks_of_transformers_share_no_gpu(scenario, placed):
+    assert not whatif.run(scenario).reasons
+    (reason,) = whatif.run(scenario, overrides=placed).reasons
+    assert "share no GPU" in reason
+
+
 def test_sharing_gpus_does_not_save_their_energy():
     one, eight = (
         float(whatif.run("jacobi2d", overrides={"application.ranks_per_gpu": str(share)})["total_energy"])

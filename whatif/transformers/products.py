@@ -9,6 +9,7 @@ from whatif.core.term import Reference
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
 from whatif.models.gemm import gemm_efficiency, tile_efficiency
+from whatif.models.ranks import fits
 from whatif.transformers.model_parts import MODEL, NO_BYTES, ONCE, PLAN, ModelParts, number
 from whatif.vocabulary import PRODUCT_PRECISIONS, Precision, ProductPrecision
 
@@ -17,7 +18,8 @@ TENSOR: Final = f"{PLAN}.tensor_size"
 
 
 def check_platform(parts: ModelParts, what: str, precision: ProductPrecision) -> None:
-    """Raise `InvalidFileError` for a platform without what transformers need, and for what they do not take."""
+    """Raise `InvalidFileError` for a platform without what transformers need, and for what they do not take; require a
+    GPU for each rank."""
     context = parts.context
     wiring, gpu, name = context.wiring, context.scenario.platform.node.gpu, context.scenario.platform.name
     if gpu is None or not context.on_gpus:
@@ -35,6 +37,9 @@ def check_platform(parts: ModelParts, what: str, precision: ProductPrecision) ->
             device = "" if gpu is None else gpu.name
             wiring.problem("application.plan.precision", f"{device} states no `{key}`, which {needed} needs")
     wiring.raise_problems()
+    alone: dict[str, Reference] = {"needed_count": context.ranks_on_gpu, "available_count": ONCE}
+    reason = f"ranks of {what} share no GPU (application.ranks_per_gpu, application.ranks_per_node)"
+    wiring.require("placement.ranks_on_gpu fits", reason, fits, alone)
 
 
 class Products:
