@@ -54,14 +54,21 @@ def test_prices_of_a_bid_include_its_fixed_price(path):
     assert leaders == ["four", turning.leader] == ["four", "six"]
 
 
-def test_a_turn_within_a_few_per_mille_is_the_nearest():
-    """A step of whole nodes: below 1.213 MW, superchips lead for a moment."""
-    power = {its.name: its for its in turns(whatif.study("successor"))}["limits.power"]
+def test_a_turn_that_the_next_whole_node_turns_back_is_found():
+    """Just below the power of 131 accelerators, which are then 130, superchips lead; with more power for these not."""
+    study = whatif.study("successor")
+    power = {its.name: its for its in turns(study)}["limits.power"]
+    known = study.bids["accelerators"]
+    node_power = float(known.power[0] / known.node_count[0])
     assert power.leader == "superchips"
-    near = np.geomspace(power.at, 3e6, 12)[1:-1]
-    winners = {whatif.study("successor", overrides={"limits.power": f"{value} W"}).winner for value in near}
-    assert winners == {"accelerators"}
-    assert whatif.study("successor", overrides={"limits.power": f"{0.9999 * power.at} W"}).winner == "superchips"
+    assert_allclose(power.at, round(power.at / node_power) * node_power, rtol=1e-3, atol=0)
+
+    def winner(limit):
+        return whatif.study("successor", overrides={"limits.power": f"{limit} W"}).winner
+
+    steps = np.arange(129, 135) * node_power
+    assert {winner(0.9999 * step) for step in steps[steps > 1.001 * power.at]} == {"accelerators"}
+    assert winner(0.9999 * power.at) == "superchips"
 
 
 def test_the_weight_at_which_another_bid_leads_is_that_of_equal_throughput(path):
