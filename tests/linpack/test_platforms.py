@@ -148,6 +148,15 @@ def test_messages_of_dahu_above_6_mb_are_those_of_the_later_calibration(machine,
     assert 7 < pieces[0, PieceColumn.PER_BYTE] / small < 10
 
 
+def test_a_message_of_exactly_the_limit_takes_the_parameters_below_it(machine):
+    network = load_platform("lassen")[0].network.inter_node
+    pieces = machine("lassen", 2, 2, 4).pieces[1]
+    limits = (0, network.short_limit + 1, network.eager_limit + 1)
+    assert_allclose(pieces[:, PieceColumn.SMALLEST_SIZE], limits, rtol=0, atol=0)
+    expected = [getattr(network.postal, protocol).latency for protocol in ("short", "eager", "rendezvous")]
+    assert_allclose(pieces[:, PieceColumn.LATENCY], expected, rtol=1e-12, atol=0)
+
+
 @pytest.mark.parametrize(
     ("distance", "latency", "bandwidth"), [(1, 2 * 0.1e-6, 12.5e9), (0, 0.0, 18.348422228142724e9)]
 )

@@ -216,8 +216,8 @@ class Plan:
         cells = self.pieces[side]
         table = np.zeros((1 + max(piece for _, piece, _ in cells), self._width))
         for path, piece, column in cells:
-            per_byte = path.endswith("bandwidth")
-            table[piece, column] = 1 / values[path] if per_byte else values[path]
+            value = values[path]
+            table[piece, column] = 1 / value if path.endswith("bandwidth") else value + path.endswith("_limit")
         start = PieceColumn.SMALLEST_SIZE
         shares = table[:, PieceColumn.MODES :: 2]
         shares[...] = shares.cumsum(axis=1) / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
