@@ -1,9 +1,11 @@
 // Small applications for one GPU, whose times whatif predicts from metrics of their kernels.
 //
 //   nvcc -O3 -arch=native -o gpu_programs gpu_programs.cu
-//   ./gpu_programs PROGRAM SIZE ITERATIONS [THREADS]
+//   ./gpu_programs PROGRAM SIZE ITERATIONS [THREADS [RANKS]]
 //
 // prints `program,size,iterations,iteration_time [us]`: wall-clock time of one iteration, the median of five runs.
+// With RANKS, so many processes run the program on the same GPU, each at the full SIZE, and the line goes on with
+// `ranks,synchronised_iteration_time [us]`: they wait for each other after all iterations, and after each one.
 //
 //   cg       conjugate gradients, 27 points, ELLPACK, double precision; SIZE^3 rows: one product, two dot products
 //            whose sums the host reads, three vector updates
@@ -24,7 +26,13 @@
 //   empty    a kernel that does nothing; SIZE blocks
 //   graph    the same 100 times in a graph that is replayed
 //   wait     an empty kernel, and a copy of 8 B to the host, which waits for it
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -399,24 +407,58 @@ static Iterations made(const std::string &program, int n, unsigned threads) {
     exit(2);
 }
 
-int main(int argc, char **argv) {
-    int size = argc > 3 ? atoi(argv[2]) : 0, iterations = argc > 3 ? atoi(argv[3]) : 0;
-    int threads = argc > 4 ? atoi(argv[4]) : 256;
-    if (size < 1 || iterations < 1 || threads < 32 || threads > 1024 || threads % 32) {
-        fprintf(stderr, "usage: gpu_programs PROGRAM SIZE ITERATIONS [THREADS]\n");
-        return 2;
+// Processes that wait for each other; in memory that they share.
+struct Meeting {
+    std::atomic<int> arrived, round;
+
+    void wait(int ranks) {
+        int now = round;
+        if (++arrived == ranks) {
+            arrived = 0;
+            round = now + 1;
+        }
+        while (round == now) sched_yield();
     }
-    Iterations run = made(argv[1], size, threads);
+};
+
+// Median time of an iteration of `runs` runs in a row, all ranks together.
+static double iteration_time(const Iterations &run, int iterations, int runs, Meeting *meeting, int ranks) {
     std::vector<double> times;
     for (int k = 0; k < 6; k++) {
-        check(cudaDeviceSynchronize());
+        meeting->wait(ranks);
         auto begin = std::chrono::steady_clock::now();
-        run(iterations);
-        check(cudaDeviceSynchronize());
+        for (int number = 0; number < runs; number++) {
+            run(iterations);
+            check(cudaDeviceSynchronize());
+            meeting->wait(ranks);
+        }
         std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
-        if (k) times.push_back(taken.count() / iterations);
+        if (k) times.push_back(taken.count() / iterations / runs);
     }
     check(cudaGetLastError());
     std::sort(times.begin(), times.end());
-    printf("%s,%d,%d,%.3f\n", argv[1], size, iterations, times[2]);
+    return times[2];
+}
+
+int main(int argc, char **argv) {
+    int size = argc > 3 ? atoi(argv[2]) : 0, iterations = argc > 3 ? atoi(argv[3]) : 0;
+    int threads = argc > 4 ? atoi(argv[4]) : 256, ranks = argc > 5 ? atoi(argv[5]) : 1;
+    if (size < 1 || iterations < 1 || threads < 32 || threads > 1024 || threads % 32 || ranks < 1) {
+        fprintf(stderr, "usage: gpu_programs PROGRAM SIZE ITERATIONS [THREADS [RANKS]]\n");
+        return 2;
+    }
+    auto *meeting = static_cast<Meeting *>(
+        mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    int rank = 0;
+    // Before the first call of CUDA, whose state no child could use.
+    for (int child = 1; child < ranks && rank == 0; child++) rank = fork() ? 0 : child;
+    Iterations run = made(argv[1], size, threads);
+    check(cudaDeviceSynchronize());
+    double time = iteration_time(run, iterations, 1, meeting, ranks);
+    double synchronised = argc > 5 ? iteration_time(run, 1, iterations, meeting, ranks) : 0;
+    if (rank) return 0;
+    while (wait(nullptr) > 0) continue;
+    printf("%s,%d,%d,%.3f", argv[1], size, iterations, time);
+    if (argc > 5) printf(",%d,%.3f", ranks, synchronised);
+    printf("\n");
 }

@@ -20,8 +20,7 @@ PAGES: Final = (".html", ".pdf")
 """File extensions of the page of a study."""
 VALIDATION_TOPICS: Final = (
     "schedules", "links", "counts", "transfers", "hpl", "top500", "power", "power_caps", "kernels", "programs",
-    "gemm", "collectives", "training", "serving", "first_tokens",
-    "decoding",
+    "shared_gpus", "gemm", "collectives", "training", "serving", "first_tokens", "decoding",
 )  # fmt: skip
 """Comparisons with measurements and other simulators."""
 TOPIC_GROUPS: Final = {"transformers": ("training", "serving", "first_tokens", "decoding")}

@@ -1,4 +1,4 @@
-"""Ranks that share a GPU: each has an equal share of its rates."""
+"""Ranks that share a GPU: at the same time, each with an equal share of its rates, or in time slices."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
+from whatif.core.request_notes import request_notes
+from whatif.core.scenario import EvaluationRequest
+from whatif.core.sweep import grid_of
 
 KERNEL = {
     "kind": "kernel",
@@ -16,6 +19,7 @@ KERNEL = {
     "dram_size": "9 GB",
 }
 GEMM = {"kind": "gemm", "precision": "fp64", "m": 8192, "n": 8192, "k": 8192, "launch_time": "0 s"}
+LARGE = GEMM | {"efficiency": 0.7}
 MEASURED = {"kind": "measured_kernel", "kernel_time": "5 ms", "bound": "dram_bandwidth", "profiled_bandwidth": "2 TB/s"}
 
 
@@ -40,10 +44,10 @@ def time_of(phase, platform="perlmutter", **application):
         ({"rank_count": 2, "ranks_per_gpu": 4}, 2),
     ],
 )
-@pytest.mark.parametrize("phase", [KERNEL, GEMM, MEASURED], ids=lambda phase: phase["kind"])
+@pytest.mark.parametrize("phase", [KERNEL, LARGE, MEASURED], ids=lambda phase: phase["kind"])
 def test_kernels_take_as_many_times_as_long_as_ranks_share_a_gpu(phase, placed, share):
     fixed = 0.0
-    if phase is not GEMM:
+    if phase is not LARGE:
         fixed = (
             whatif.load("jacobi2d", platform="perlmutter")
             .program.parameters["platform.node.gpu.empty_kernel_time"]
@@ -61,8 +65,89 @@ def test_ranks_that_share_a_gpu_share_its_memory(per_node, fits):
     assert fits or "does not fit the device" in found.reasons[0]
 
 
-def test_ranks_on_cores_have_no_gpu_to_share():
-    assert time_of(KERNEL, "turin", ranks_per_gpu=4) == time_of(KERNEL, "turin")
+@pytest.mark.parametrize("sharing", ["mps", "time_slices"])
+def test_ranks_on_cores_have_no_gpu_to_share(sharing):
+    assert time_of(KERNEL, "turin", ranks_per_gpu=4, gpu_sharing=sharing) == time_of(KERNEL, "turin")
+
+
+FEW_BLOCKS = KERNEL | {"dram_size": "1 MB", "block_count": 20, "block_size": 256}
+"""Fewer blocks than the 108 multiprocessors of an A100, each of which has two thirds of the threads that fill it."""
+LAUNCH = 2e-6
+
+
+@pytest.mark.parametrize(
+    ("share", "filled"), [(1, 20 / 108 * 2 / 3), (4, 80 / 108 * 2 / 3), (8, 160 / 216), (16, 320 / 324)]
+)
+def test_blocks_of_ranks_at_the_same_time_fill_the_gpu_together(share, filled):
+    time = time_of(FEW_BLOCKS, ranks_per_gpu=share)
+    assert_allclose(time - LAUNCH, share * 1e9 / (9.7e12 * filled), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("phase", [FEW_BLOCKS, GEMM | {"m": 512, "n": 512, "launch_time": "5 us"}])
+def test_kernels_of_ranks_in_time_slices_follow_one_another(phase):
+    one, four = (time_of(phase, ranks_per_gpu=count, gpu_sharing="time_slices") for count in (1, 4))
+    assert_allclose(four, 4 * one, rtol=1e-12, atol=0)
+
+
+def test_products_of_ranks_at_the_same_time_fill_the_gpu_together():
+    """One rank has 64 tiles of 64 x 64 on 108 multiprocessors; six have 384 in four waves."""
+    one, six = (time_of(GEMM | {"m": 512, "n": 512}, ranks_per_gpu=count) for count in (1, 6))
+    assert_allclose(six / one, 6 * (64 / 108) / (384 / 432), rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize(("share", "resident"), [(1, True), (2, True), (3, False)])
+def test_data_of_ranks_at_the_same_time_share_the_cache(share, resident):
+    """20 MB of a rank in a cache of 50 MB."""
+    phase = KERNEL | {"operations": "0 flop", "dram_size": "20 MB", "working_set": "20 MB"}
+    gpu = whatif.load("jacobi2d", platform="dgx_h100").program.parameters
+    bandwidth = gpu[f"platform.node.gpu.{'l2' if resident else 'dram'}_bandwidth"].value
+    time = time_of(phase, "dgx_h100", ranks_per_gpu=share)
+    assert_allclose(
+        time - gpu["platform.node.gpu.empty_kernel_time"].value, share * 20e6 / bandwidth, rtol=1e-9, atol=0
+    )
+
+
+ALLREDUCE = {"kind": "collective", "model": "postal", "algorithm": "ring", "message_size": "1 MB", "operation_count": 3}
+COPY = {"kind": "transfer", "direction": "device_to_host", "transfer_size": "8 B", "transfer_count": 2}
+
+
+@pytest.mark.parametrize(
+    ("share", "phases", "waits"),
+    [
+        (1, {"work": KERNEL, "sum": COPY | {"blocking": True}}, 0),
+        (4, {"work": FEW_BLOCKS, "sum": COPY | {"blocking": True}}, 4 * 2),
+        (4, {"work": FEW_BLOCKS, "sum": COPY}, 4 * 837.05e-6 / 1.2e-3),
+        (4, {"work": FEW_BLOCKS, "sum": COPY | {"blocking": True}, "all": ALLREDUCE}, 4 * (2 + 3)),
+    ],
+    ids=["one rank", "copies", "no wait", "copies and collectives"],
+)
+def test_gpus_in_time_slices_switch_where_a_rank_waits_and_after_a_slice(share, phases, waits):
+    about = {"name": "one", "rank_count": 64, "iteration_count": 1, "phases": phases, "ranks_per_gpu": share}
+    built = whatif.Scenario.of(application=about | {"gpu_sharing": "time_slices"}, name="one", platform="perlmutter")
+    assert_allclose(float(whatif.run(built)["terms.gpu_switches"]), waits * 135e-6, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("sets", "note"),
+    [
+        ({}, None),
+        ({"application.ranks_per_gpu": "2"}, "as under MPS (assumed: application.gpu_sharing is not stated)"),
+        ({"application.ranks_per_gpu": "2", "application.gpu_sharing": "mps"}, "as under MPS"),
+        ({"application.ranks_per_gpu": "2", "application.gpu_sharing": "time_slices"}, "in time slices"),
+    ],
+)
+def test_notes_state_how_ranks_share_a_gpu(sets, note):
+    request = EvaluationRequest(whatif.load("jacobi2d", overrides=sets), grid_of([], 1), None)
+    found = [text for text in request_notes(request) if "share a GPU" in text]
+    assert len(found) == (note is not None)
+    assert note is None or note in found[0]
+    assert ("assumed" in "".join(found)) == ("assumed" in (note or ""))
+
+
+def test_ways_to_share_a_gpu_are_swept():
+    values = {"application.gpu_sharing": "mps,time_slices"}
+    together, sliced = whatif.sweep("jacobi2d", values, overrides={"application.ranks_per_gpu": "4"})["total_time"]
+    assert 1.05 * together < sliced < 1.5 * together
 
 
 @pytest.mark.parametrize("scenario", ["llama_training", "llama_serving"])

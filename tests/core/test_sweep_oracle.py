@@ -105,10 +105,11 @@ def differ(swept, value):
 def differences(swept: Result, index, single: Result):
     """The names of columns and phases that are not the same at one point of a sweep."""
     assert [name for name in swept.columns if name in single.columns] == list(single.columns)
-    assert list(swept.terms) == list(single.terms)
+    assert [name for name in swept.terms if name in single.terms] == list(single.terms)
+    absent = 0.0 * single.columns["total_time"]
     # A machine that states no power has no energy among others that have.
     pairs = [(name, array, single.columns.get(name, np.nan)) for name, array in swept.columns.items()]
-    pairs += [(f"terms.{name}", swept.terms[name], single.terms[name]) for name in single.terms]
+    pairs += [(f"terms.{name}", array, single.terms.get(name, absent)) for name, array in swept.terms.items()]
     return [
         f"{name}: swept {swept.grid.spread(array)[index]!r}, alone {float(value)!r}"
         for name, array, value in pairs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections import Counter
 from functools import cache
@@ -13,6 +12,7 @@ import pytest
 import tomli
 from numpy.testing import assert_allclose
 
+from tests.page_tables import assert_shown
 from tests.paths import ROOT
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
@@ -40,7 +40,6 @@ TABLES = {
 }
 ASSUMED = re.compile(r"rule ([a-z ]+): |as |derived from |vendor figure, page not retrieved|256 B, usual for this chip")
 PAGE = ROOT / "docs" / "machines.md"
-WRITE = os.environ.get("WHATIF_WRITE_MACHINES") == "1"
 
 
 @cache
@@ -373,10 +372,4 @@ def row(name):
 
 
 def test_the_tables_of_the_page_are_those_of_the_files():
-    page = PAGE.read_text(encoding="utf-8")
-    before, start, rest = page.partition("<!-- machines -->\n")
-    _, end, after = rest.partition("<!-- end of machines -->")
-    written = f"{before}{start}\n{table_of_machines()}\nThe parts:\n\n{list_of_parts()}\n{end}{after}"
-    if WRITE:
-        PAGE.write_text(written, encoding="utf-8")
-    assert page == written or WRITE
+    assert_shown(PAGE, "machines", f"{table_of_machines()}\nThe parts:\n\n{list_of_parts()}")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
 import whatif
+from tests.page_tables import assert_shown
 from tests.paths import ROOT
 
 PAGE = ROOT / "docs" / "devices.md"
-WRITE = os.environ.get("WHATIF_WRITE_MACHINES") == "1"
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +39,4 @@ def test_the_table_of_the_page_is_that_of_the_program(table):
         f"| {use} | `{gpu}` | {precision} | {shapes:.0f} | {error:.1%} | {bias:+.1%} |\n"
         for use, gpu, precision, shapes, error, bias in table.rows()
     )
-    before, start, rest = PAGE.read_text(encoding="utf-8").partition("<!-- gemm -->\n")
-    _, end, after = rest.partition("<!-- end of gemm -->")
-    written = f"{before}{start}\n{head}{rows}\n{end}{after}"
-    if WRITE:
-        PAGE.write_text(written, encoding="utf-8")
-    assert written == PAGE.read_text(encoding="utf-8")
+    assert_shown(PAGE, "gemm", f"{head}{rows}")

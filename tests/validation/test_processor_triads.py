@@ -1,23 +1,22 @@
 """Triads by number of active cores: one core and the full node are fitted, the others predicted (docs/processors.md).
 
-`WHATIF_WRITE_PROCESSORS=1 pytest tests/validation/test_processor_triads.py` writes the table of the page.
+`WHATIF_WRITE_MACHINES=1 pytest tests/validation/test_processor_triads.py` writes the table of the page.
 """
 
 from __future__ import annotations
 
 import csv
-import os
 
 import numpy as np
 import pytest
 
+from tests.page_tables import assert_shown
 from tests.paths import DATA, ROOT
 from whatif.fitting.host_bandwidths import MeasuredSockets, node_bandwidth
 from whatif.models.quantities import FloatArray
 from whatif.schema.platform_spec import CPU
 
 PAGE = ROOT / "docs" / "processors.md"
-WRITE = os.environ.get("WHATIF_WRITE_PROCESSORS") == "1"
 # 176 GB/s on 32 cores exceed the 153.6 GB/s of the eight channels of the node: the arrays were in its caches.
 IMPOSSIBLE = {("Xeon E5-2695 v4 (CTS-1)", 32.0)}
 
@@ -86,10 +85,4 @@ def test_a_smooth_bend_is_better_than_a_sharp_one(name):
 
 
 def test_the_table_of_the_page_is_that_of_the_data():
-    page = PAGE.read_text(encoding="utf-8")
-    before, start, rest = page.partition("<!-- triads -->\n")
-    _, end, after = rest.partition("<!-- end of triads -->")
-    written = f"{before}{start}\n{table()}\n{end}{after}"
-    if WRITE:
-        PAGE.write_text(written, encoding="utf-8")
-    assert page == written or WRITE
+    assert_shown(PAGE, "triads", table())

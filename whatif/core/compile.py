@@ -11,6 +11,7 @@ from whatif.core.energy import wire_energy
 from whatif.core.phases.collective import wire_collective
 from whatif.core.phases.correction import with_corrections
 from whatif.core.phases.fixed import wire_overhead, wire_structured_grid
+from whatif.core.phases.gpu_sharing import with_switches
 from whatif.core.phases.halo import wire_halo
 from whatif.core.phases.host_transfer import wire_transfer
 from whatif.core.phases.kernel import wire_kernel, wire_measured_kernel
@@ -58,7 +59,7 @@ def compile_scenario(loaded: Loaded) -> Program:
     # First, so that the reason of an infeasible point is the cause and not a consequence.
     context.machine_constraints()
     # Corrections count the messages of one repetition.
-    phases = _with_repeats(context, with_corrections(context, _phases(context)))
+    phases = _with_repeats(context, with_corrections(context, with_switches(context, _phases(context))))
     times = _columns(context, phases)
     worth, missing = wire_energy(context, phases, times)
     worth |= _results(context, times | worth)

@@ -121,6 +121,16 @@ class Context:
         return self.once("placement.ranks_on_gpu", sharing_count, **counts)
 
     @property
+    def in_time_slices(self) -> bool:
+        """Whether one of the ranks that share a GPU has it at a time."""
+        return self.on_gpus and self.scenario.application.gpu_sharing == "time_slices"
+
+    @property
+    def ranks_at_once(self) -> Reference:
+        """Ranks whose kernels run at the same time on a GPU."""
+        return Quantity(1.0, ONE) if self.in_time_slices else self.ranks_on_gpu
+
+    @property
     def ranks_on_full_gpu(self) -> str:
         """Ranks that share a GPU of a full node."""
         stated: dict[str, Reference] = {"ranks_per_gpu": "application.ranks_per_gpu", "gpu_count": GPU_COUNT}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from graphlib import TopologicalSorter
 from itertools import pairwise, product
@@ -19,6 +19,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER, is_machine, machine_name
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling, joined_bands
 from whatif.errors import InvalidFileError, UsageError
+from whatif.models.quantities import FloatArray
 from whatif.units import Dimension
 
 # Points evaluated at a time: large enough to amortise Python, small enough to stay in a core's cache.
@@ -90,7 +91,7 @@ def _joined(
     scenario: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts,
     sampling: Sampling | None,
 ) -> Result:  # fmt: skip
-    """Result of joined parts of a grid; NaN where a part has no such column."""
+    """Result of joined parts of a grid; NaN where a part has no such column, no time where it has no such phase."""
     known = scenario.programs
     names = _column_names(known)
     parts = [(where, _named(result, names)) for where, result in parts]
@@ -99,7 +100,7 @@ def _joined(
     columns = dict.fromkeys(ordered, nowhere)
     terms = {phase.phase: nowhere for item in known for phase in item.phases}
     columns |= grid.join((where, result.grid, result.columns) for where, result in parts)
-    terms |= grid.join((where, result.grid, result.terms) for where, result in parts)
+    terms |= grid.join((where, result.grid, _with_absent(terms, result)) for where, result in parts)
     grades = np.full(grid.shape, "", dtype=object)
     extrapolated: dict[str, Points] = {}
     for where, result in parts:
@@ -114,6 +115,12 @@ def _joined(
     others = {column: whole[name] for (name, _), column in names.items() if name in whole}
     remarks = (grades, reason, extrapolated, bands, others, whole[""])
     return Result(program, grid, columns, terms, dimensions, *remarks)
+
+
+def _with_absent(phases: Iterable[str], result: Result) -> dict[str, FloatArray]:
+    """Times of all phases; those that a result does not have take no time at feasible points."""
+    none = 0.0 * result.columns["total_time"]
+    return {**dict.fromkeys(phases, none), **result.terms}
 
 
 def _in_order(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:

@@ -1,18 +1,21 @@
-"""Remarks on kernels that run on sockets: parts of the GPU profile that are not used, and assumptions."""
+"""Remarks on ranks that share a GPU, and on kernels on sockets: unused parts of a GPU profile, and assumptions."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
 
 import numpy as np
 
 from whatif.core.evaluate import evaluate
 from whatif.core.socket_share import CACHE, CORE_REUSE, PRECISIONS, THREADS, has_cache
 from whatif.core.term import Program
+from whatif.models.quantities import FloatArray
 from whatif.schema.application import TransferPhase
 from whatif.schema.kernel_phase import KernelPhase
 from whatif.units import counted
 
+_SHARED: Final = "placement.ranks_on_gpu"
 _RANKS, _RANK_COUNT = "placement.ranks_per_node", "application.rank_count"
 
 
@@ -40,6 +43,19 @@ def kernel_notes(program: Program) -> Iterator[str]:
     again = [name for name, phase in kernels.items() if phase.load_store_size is not None]
     if again and CORE_REUSE not in program.parameters:
         yield f"the load_store_size of {', '.join(again)} has no effect: the platform does not state {CORE_REUSE}"
+
+
+def sharing_notes(program: Program, arrays: Mapping[str, FloatArray]) -> Iterator[str]:
+    """Remark on ranks that share a GPU at some point of a grid; empty if none do."""
+    if _SHARED not in program.terms or np.all(evaluate(program.part([_SHARED]), arrays).values[_SHARED] <= 1):
+        return
+    application = program.loaded.scenario.application
+    if application.gpu_sharing == "time_slices":
+        yield "ranks share a GPU in time slices: it switches to the next one where a rank waits (docs/devices.md)"
+    else:
+        stated = "gpu_sharing" in application.model_fields_set
+        assumed = "" if stated else " (assumed: application.gpu_sharing is not stated)"
+        yield f"kernels of ranks that share a GPU run at the same time, as under MPS{assumed}"
 
 
 def _partly_filled(program: Program) -> Iterator[str]:

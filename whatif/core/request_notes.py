@@ -8,7 +8,7 @@ from whatif.axes import Grid
 from whatif.core.calibration_notes import model_notes
 from whatif.core.context import Context
 from whatif.core.evaluate import evaluate
-from whatif.core.kernel_notes import kernel_notes
+from whatif.core.kernel_notes import kernel_notes, sharing_notes
 from whatif.core.machine_notes import constant_notes, notes_by_machine, size_notes
 from whatif.core.phases.collective_choice import taken_algorithm
 from whatif.core.phases.reduction import missing_of_arithmetic, reduces
@@ -59,6 +59,7 @@ def _program_notes(program: Program, grid: Grid) -> tuple[str, ...]:
     return (
         *model_notes(program),
         *kernel_notes(program),
+        *sharing_notes(program, grid.arrays()),
         *_message_notes(program),
         *_algorithm_notes(program),
         *_reduction_notes(program),

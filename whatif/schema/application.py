@@ -265,6 +265,9 @@ class Application(StrictTable):
     """MPI processes, one per GPU unless `ranks_per_gpu` is stated; on sockets one per core."""
     ranks_per_gpu: Count = 1.0
     """MPI processes that share one GPU, each with an equal share of its rates."""
+    gpu_sharing: Literal["mps", "time_slices"] = "mps"
+    """How ranks share a GPU. mps: their kernels run at the same time, as under NVIDIA's MPS; time_slices: one rank has
+    the GPU at a time, as without MPS."""
     ranks_per_node: Count | None = None
     """MPI processes on one node; by default `gpu_count` times `ranks_per_gpu`, on sockets one for each core or for each
     `threads_per_rank` cores."""

@@ -146,6 +146,11 @@ class GPU(StrictTable):
     synchronisation_time: Seconds = 10e-6
     """Time lost where the host waits for the device: until it knows, and until the next kernel starts; by default as
     measured on an H100."""
+    switch_time: Seconds = 135e-6
+    """Time of a switch from one rank to another of `gpu_sharing = "time_slices"`; by default as measured on an H200."""
+    time_slice: PositiveSeconds = 1.2e-3
+    """Time after which the device switches although the rank that has it does not wait; by default as measured on an
+    H200."""
     tile_extent: Count = 128.0
     """Rows and columns of the largest part of a product of matrices that one multiprocessor computes at a time."""
 

@@ -138,13 +138,18 @@ def predictions(rows: Rows, anchored: bool = True) -> FloatArray:
     for program, gpu in dict.fromkeys((row["program"], row["gpu"]) for row in rows):
         chosen = [index for index, row in enumerate(rows) if (row["program"], row["gpu"]) == (program, gpu)]
         sizes = np.array([float(rows[index]["size"]) for index in chosen])
-        cells = {f"application.grid.cells.{axis}": sizes for axis in _PROGRAMS[program].axes}
-        found[chosen] = evaluate(program_scenario(program, gpu, anchored).program, cells).values["iteration.time"]
+        scenario = program_scenario(program, gpu, anchored)
+        found[chosen] = evaluate(scenario.program, work_of(program, sizes)).values["iteration.time"]
     return found
 
 
-def program_scenario(name: str, gpu: str, anchored: bool = True) -> Scenario:
-    """Scenario of a program on a GPU, with the kernels of its profile."""
+def work_of(program: str, sizes: FloatArray) -> dict[str, FloatArray]:
+    """Parameters of the work of a program at its sizes."""
+    return {f"application.grid.cells.{axis}": sizes for axis in _PROGRAMS[program].axes}
+
+
+def program_scenario(name: str, gpu: str, anchored: bool = True, more: str = "") -> Scenario:
+    """Scenario of a program on a GPU, with the kernels of its profile; `more` are further phases."""
     program = _PROGRAMS[name]
     table = read_kernels(shipped_folder("validation") / "gpu_programs" / f"{name}.csv.gz")
     cells = f"{{ {', '.join(f'{axis} = {program.size}' for axis in program.axes)} }}"
@@ -158,6 +163,7 @@ scaling = "weak"
 cells = {cells}
 {kernels_toml(with_anchors(table) if anchored else table)}
 {program.more}
+{more}
 """
     overrides: dict[str, Any] = {"platform.node.gpu.extends": gpu}
     for kernel, count in program.launches.items():

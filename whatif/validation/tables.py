@@ -38,6 +38,7 @@ from whatif.validation.library_collectives import library_collectives
 from whatif.validation.matrix_products import matrix_products
 from whatif.validation.power_models import machine_power, power_caps
 from whatif.validation.serving_runs import decoding_steps, first_tokens, serving_runs
+from whatif.validation.shared_gpus import shared_gpus
 from whatif.validation.shared_links import simulated_time
 from whatif.validation.training_steps import training_steps
 from whatif.validation.whole_machines import whole_machines
@@ -281,6 +282,7 @@ TABLES: Final[Mapping[str, Callable[..., Table]]] = {
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
     "kernels": lambda: anchored_kernels(rows_of("rajaperf_kernels.csv")),
     "programs": lambda: gpu_programs(rows_of("gpu_programs/times.csv")),
+    "shared_gpus": lambda: shared_gpus(rows_of("gpu_programs/shared.csv")),
     "gemm": lambda: matrix_products(rows_of("gemm.csv")),
     "training": lambda: training_steps(rows_of("training_steps.csv")),
     "serving": lambda: serving_runs(rows_of("serving_runs.csv")),

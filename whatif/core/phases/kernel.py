@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from whatif.core.context import Context
 from whatif.core.energy import GPU, gpu_rate
+from whatif.core.phases.gpu_sharing import launch_time_of_ranks
 from whatif.core.socket_share import PRECISIONS, bandwidth_of_kernel, bandwidth_of_rank, cores_of_rank, rate_of_core
 from whatif.core.term import PhaseTerm, Reference
+from whatif.models.gpu_sharing import joint_blocks, joint_working_set
 from whatif.models.occupancy import filled_bandwidth, filled_rate, grown_blocks
 from whatif.models.roofline import (
     DOMINANT_RATES,
@@ -112,9 +114,11 @@ def _of_data(context: Context, name: str, phase: KernelPhase, what: str) -> str:
     if phase.working_set is None or capacity not in context.wiring.parameters:
         return memory
     function = resident_bandwidth if what == "bandwidth" else resident_latency
-    data: dict[str, Reference] = {"working_set": f"application.phases.{name}.working_set", "l2_capacity": capacity}
+    own: dict[str, Reference] = {"working_set": f"application.phases.{name}.working_set"}
+    own["ranks_at_once"] = context.ranks_at_once
+    data: dict[str, Reference] = {"working_set": context.once(f"{name}.working_set", joint_working_set, **own)}
     levels: dict[str, Reference] = {f"l2_{what}": f"{GPU}.l2_{what}", f"dram_{what}": memory}
-    return context.wiring.add(f"{name}.{what}", function, data | levels)
+    return context.wiring.add(f"{name}.{what}", function, {**data, "l2_capacity": capacity, **levels})
 
 
 def _filled(context: Context, name: str, phase: KernelPhase, limits: Mapping[str, Reference]) -> dict[str, Reference]:
@@ -124,6 +128,8 @@ def _filled(context: Context, name: str, phase: KernelPhase, limits: Mapping[str
     if phase.blocks_follow == "work" and phase.metrics_per in ("profile", "launch"):
         inputs = {"block_count": blocks, "growth_factor": _growth(context, name, phase)}
         blocks = wiring.add(f"{name}.block_count", grown_blocks, inputs)
+    together: dict[str, Reference] = {"block_count": blocks, "ranks_at_once": context.ranks_at_once}
+    blocks = wiring.add(f"{name}.joint_blocks", joint_blocks, together)
     shape: dict[str, Reference] = {"block_count": blocks, "block_size": f"{path}.block_size"}
     device: dict[str, Reference] = {key: f"{GPU}.{key}" for key in ("multiprocessor_count", "full_threads")}
     rate: dict[str, Reference] = {"rate": limits["attainable_rate"]}
@@ -141,12 +147,13 @@ def _filled(context: Context, name: str, phase: KernelPhase, limits: Mapping[str
 def _launched(context: Context, name: str, phase: KernelPhase, roofline: str) -> str:
     """Time of all launches of a phase from its roofline, the measured factor and the time of a launch."""
     path = f"application.phases.{name}"
+    launch = f"{GPU}.empty_kernel_time" if phase.launch_time is None else f"{path}.launch_time"
     inputs: dict[str, Reference] = {
         "roofline_time": roofline,
         "ranks_per_gpu": context.ranks_on_gpu,
         "measured_factor": Quantity(1.0, ONE) if phase.measured_factor is None else f"{path}.measured_factor",
         "launch_count": f"{path}.launch_count",
-        "launch_time": f"{GPU}.empty_kernel_time" if phase.launch_time is None else f"{path}.launch_time",
+        "launch_time": launch_time_of_ranks(context, name, launch),
         "launch_interval": f"{GPU}.launch_interval",
     }
     return context.wiring.add(name, launched_time, inputs)
