@@ -95,6 +95,19 @@ def test_two_nodes_share_a_link_by_hand() -> None:
     assert_allclose(time(question, congestion="none"), 2 * (8.81e-6 + 1e6 * 0.0718e-9), rtol=1e-12, atol=0)
 
 
+@pytest.mark.parametrize("periodic", ["true", "false"])
+@pytest.mark.parametrize("ranks", [(16, 16, 1), (16, 1, 16), (1, 16, 16)])
+def test_dimensions_of_one_rank_take_no_part_of_the_time(ranks: tuple[int, ...], periodic: str) -> None:
+    """A grid of 16 x 16 ranks with one rank along any axis, whose messages all have the same size, is the same grid."""
+    shape = {f"grid.ranks.{axis}": str(count) for axis, count in zip("xyz", ranks, strict=True)}
+    question = scenario("tree", 256, 4, halo("3d", "1 MiB"))
+    given = {"grid.decomposition": "given", "grid.periodic": periodic}
+    found = solved(question, **given, **shape).columns["communication_time"]
+    plane = scenario("tree", 256, 4, halo("corners", "1 MiB").replace('"all"', '"faces"'))
+    expected = solved(plane, **given, **{"grid.ranks.x": "16", "grid.ranks.y": "16"}).columns["communication_time"]
+    assert_allclose(found, expected, rtol=1e-9, atol=0)
+
+
 def test_congestion_is_a_term_that_follows_the_taper() -> None:
     question = scenario("tree", 64, 1, halo("3d", "1 MiB"))
     axis = parse_option("platform.network.topology.up_count = 1, 2, 4", question.program, 10)

@@ -11,13 +11,14 @@ from numpy.testing import assert_allclose
 
 from tests.one_phase import one_phase
 from whatif.axes import Grid
+from whatif.core.evaluate import evaluate
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import parse_option
 from whatif.errors import UsageError
 from whatif.schema.toml import parse_document
 from whatif.studies.break_even import break_even
-from whatif.studies.search_space import parse_varied
+from whatif.studies.search_space import Varied, parse_varied
 
 X, Y = "parameters.x", "parameters.y"
 
@@ -60,6 +61,21 @@ def test_a_change_across_values_without_a_result_is_found_beyond_them():
     assert [(one.at[path], one.less_below, one.less_above) for one in found.crossings] == [(256.0, "as is", "10")]
     assert found.crossings[0].second < found.crossings[0].first
     assert found.obstacle() == ""
+
+
+def test_whole_numbers_are_all_compared_if_they_are_few_and_else_it_is_stated():
+    one, other = (Scenario.open("jacobi2d").on_platform(name) for name in ("summit", "lassen"))
+    ranks = np.arange(1500, 1701.0)
+    times = [evaluate(it.program, {"application.rank_count": ranks}).numbers("iteration.time") for it in (one, other)]
+    sign = np.sign(times[0] - times[1])
+    sign = sign[np.isfinite(sign)]
+    few = break_even(one, other, ("summit", "lassen"), [Varied("application.rank_count", 1500, 1700)])
+    assert len(few.crossings) == np.count_nonzero(np.diff(sign)) > 5
+    assert not any("at most one is found" in text for text in few.summary())
+    one, other = (Scenario.open("llama_training").on_platform(name) for name in ("dgx_h100", "gb200_nvl72"))
+    many = break_even(one, other, ("DGX H100", "GB200"), [Varied("application.rank_count")])
+    assert any("of 64,000 whole numbers were tried" in text for text in many.summary())
+    assert many.obstacle().endswith("GB200 has the smaller one at the 4 points with both")
 
 
 def test_with_a_second_parameter_it_is_a_curve():

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from tests.one_phase import one_phase
 from whatif.axes import Grid
+from whatif.core.evaluate import evaluate
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, UsageError
@@ -57,6 +58,43 @@ def test_whole_numbers_stay_whole_and_the_last_that_misses_is_next_to_the_first_
 
     assert found.value % 1 == 0
     assert time(found.value) == found.then <= 4e-3 < time(found.value + 1)
+
+
+@pytest.mark.parametrize(
+    ("target", "low", "high"),
+    [
+        ("iteration_time <= 11.73 ms", 1, 3168),
+        ("iteration_time <= 11.745 ms", 1400, 2000),
+        ("iteration_time >= 11.84 ms", 1500, 2400),
+        ("iteration_time <= 1 ms", 1500, 1600),
+    ],
+)
+def test_of_whole_numbers_the_nearest_is_found(target, low, high):
+    """Every number of ranks of jacobi2d on Summit; those that do not divide the grid well are slower."""
+    program = Scenario.open("jacobi2d").program
+    ranks, wanted = np.arange(low, high + 1.0), parse_target(target, program)
+    times = evaluate(program, {"application.rank_count": ranks}).numbers("iteration.time")
+    nearest = np.abs(np.log(ranks / 1536))
+    met = wanted.met(times)
+    found = seek(program, "application.rank_count", wanted, float(low), float(high))
+    assert found.is_met == met.any()
+    assert found.tried_all
+    assert found.then == (times[np.where(met, nearest, np.inf).argmin()] if met.any() else np.nanmin(times))
+    assert not met.any() or found.value == ranks[np.where(met, nearest, np.inf).argmin()]
+
+
+@pytest.mark.parametrize(("target", "expected"), [("3 s", 512), ("1.6 s", 1024)])
+def test_whole_numbers_of_which_few_have_a_result_are_found(target, expected):
+    program = Scenario.open("llama_training").program
+    found = seek(program, "application.rank_count", parse_target(f"iteration_time <= {target}", program))
+    assert (found.value, found.is_met) == (expected, True)
+
+
+def test_numbers_that_were_not_tried_are_a_doubt():
+    program = Scenario.open("llama_training").program
+    found = seek(program, "application.rank_count", parse_target("iteration_time <= 1 ms", program))
+    assert not found.tried_all
+    assert found.obstacle().endswith("; not all whole numbers were tried")
 
 
 def test_the_result_equals_that_of_a_run_with_the_value():

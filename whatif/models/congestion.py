@@ -7,8 +7,9 @@ not counted. Valid for one phase at a time and links that serve their messages w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import Annotated
+from typing import Annotated, Final
 
 import numpy as np
 
@@ -25,6 +26,8 @@ RoundTimes = Annotated[FloatArray, units.SECOND, Core("round")]
 NEAR, FAR, HOPS, SHARE, REPEATS, WAITS = range(6)
 """Rows of counts: messages over a link, messages over a link between groups, links of the longest route; of rounds also
 the size of a message as a share of the buffer, how often the round occurs, and whether it starts for all at once."""
+TAKEN: Final = 3
+"""Row of the steps of an exchange: 1 if any rank sends a message in it, also inside a node."""
 _SOURCE = "whatif; agrees with the link simulation (docs/congestion.md)"
 
 
@@ -45,14 +48,16 @@ def exchange_congestion(
 
     Ranks send step after step: messages of step i start at s_i, the share of T that belongs to the steps before (0 with
     `at_once`). From α_i after the start, a link carries what is sent from step i on.
-    `message_counts` [..., row, link, step] are m of the links and h, those of the longest route; `link_bandwidths`
+    `message_counts` [..., row, link, step] are m of the links, h, those of the longest route, and 1 for steps with
+    messages: dimensions of one rank have none, and take no part of T. `link_bandwidths`
     [..., link] B of a link and, if it is stated, of one between groups; `link_latency` [...] λ; `message_size`,
     `message_time`, `latency` [..., kind] n, T and α of one message between nodes; `step_kinds` the kind of each step.
     0 where no message leaves a node, NaN for NaN counts.
     """
     counts = np.asarray(message_counts)
     sizes, times, starts = (_each_kind(item, max(step_kinds) + 1) for item in (message_size, message_time, latency))
-    begins = _starts(times, exchange_time, step_kinds, at_once)
+    taken = [counts[..., TAKEN, 0, step] * times[..., kind] for step, kind in enumerate(step_kinds)]
+    begins = [np.zeros(())] * len(taken) if at_once else _starts(taken, exchange_time)
     entries = [begin + starts[..., kind] for begin, kind in zip(begins, step_kinds, strict=True)]
     points = tuple(range(counts.ndim - 3))
     some, every = ((counts != 0).any(axis=points).tolist(), (counts != 0).all(axis=points).tolist())
@@ -72,13 +77,9 @@ def _each_kind(values: FloatArray, kind_count: int) -> FloatArray:
     return np.broadcast_to(values, (*np.shape(values)[:-1], kind_count))
 
 
-def _starts(
-    times: FloatArray, exchange_time: FloatArray, step_kinds: tuple[int, ...], at_once: bool
-) -> list[FloatArray]:
-    """Start of each step."""
-    if at_once:
-        return [np.zeros(())] * len(step_kinds)
-    sums = list(accumulate((times[..., kind] for kind in step_kinds), initial=np.zeros(())))
+def _starts(taken: Sequence[FloatArray], exchange_time: FloatArray) -> list[FloatArray]:
+    """Start of each step, from the times of one message of each."""
+    sums = list(accumulate(taken, initial=np.zeros(())))
     scale = exchange_time / np.where(sums[-1] > 0, sums[-1], 1.0)
     return [before * scale for before in sums[:-1]]
 

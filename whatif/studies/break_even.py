@@ -1,7 +1,8 @@
 """Break-even: values of a parameter at which two platforms, or two values of another parameter, have equal results.
 
 Both results are compared on a grid over the whole range; between neighbouring points at which the smaller one changes,
-the bracket is narrowed. Two crossings between the same neighbours are missed.
+the bracket is narrowed. Two crossings between the same neighbours are missed, which whole numbers may have: all of them
+are compared if there are few.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import Dimension
 
-_POINTS, _SIMULATED_POINTS, _CURVE_POINTS = 2049, 17, 17
+_POINTS, _SIMULATED_POINTS, _CURVE_POINTS, _WHOLE_POINTS = 2049, 17, 17, 4096
 _PARTS, _ROUNDS = 32, 11
 """Parts of a bracket in each round, and the rounds: to the precision of float64."""
 _SIMULATED_PARTS, _SIMULATED_ROUNDS = 2, 20
@@ -99,12 +100,14 @@ class BreakEven(StudyResult):
         return break_even_picture(self)
 
     def summary(self) -> tuple[str, ...]:
-        """Number of points without a result, by scenario."""
+        """Number of points without a result, by scenario, and whether whole numbers were left out."""
         missing = {name: int((~np.isfinite(array)).sum()) for name, array in zip(self.names, self.numbers, strict=True)}
         total = self.first.size
-        return tuple(
-            f"{name}: {count:,} of {total:,} points have no result" for name, count in missing.items() if count
-        )
+        words = [f"{name}: {count:,} of {total:,} points have no result" for name, count in missing.items() if count]
+        if self.span.whole and len(self.grid) < self.span.count:
+            tried = f"{len(self.grid):,} of {self.span.count:,.0f} whole numbers were tried"
+            words.append(f"{tried}: of several crossings between two of them, at most one is found")
+        return tuple(words)
 
     def obstacle(self) -> str:
         """Reason why there is no crossing: the scenario that has the smaller result everywhere."""
@@ -129,7 +132,8 @@ def break_even(
     along = span_of(first, varied[1]) if len(varied) == 2 else None
     pair = _Pair((first, second), span, along, result, same_platform, progress)
     pair.refuse_idle()
-    grid = span.grid(_SIMULATED_POINTS if pair.is_simulated else _POINTS)
+    count = _WHOLE_POINTS if span.whole and along is None else _POINTS
+    grid = span.grid(_SIMULATED_POINTS if pair.is_simulated else count)
     seconds = np.array([np.nan]) if along is None else along.grid(_CURVE_POINTS)
     places, others = np.meshgrid(grid, seconds)
     results = [array.reshape(places.shape) for array in pair(places.ravel(), others.ravel())]

@@ -10,7 +10,7 @@ from whatif.core.sweep_figure import suiting
 from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
 from whatif.studies.search_space import Span, tails
 from whatif.table import Table
-from whatif.units import Dimension, format_quantity
+from whatif.units import Dimension, counted, format_quantity
 
 if TYPE_CHECKING:
     from whatif.studies.break_even import BreakEven
@@ -67,7 +67,9 @@ def never_equal(found: BreakEven) -> str:
         case ["both"]:
             why = "they are equal over the whole range"
         case [leader]:
-            why = f"{leader} has the smaller one over the whole range"
+            both = int(np.isfinite(found.first + found.second).sum())
+            where = "over the whole range" if both == found.first.size else f"at the {counted(both, 'point')} with both"
+            why = f"{leader} has the smaller one {where}"
         case _:
             why = "the smaller one depends on the second parameter only"
     return f"no break-even of {found.result} for {span.path} between {low} and {high}: {why}"

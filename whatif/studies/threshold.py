@@ -1,7 +1,8 @@
 """Targets of results, and the value of one parameter that meets one: the nearest to the present value, on either side.
 
 A result need not increase or decrease steadily with the parameter, so that a grid over the whole range is evaluated
-first; then the bracket between the last value that misses the target and the first that meets it is narrowed.
+first; then the bracket between the last value that misses the target and the first that meets it is narrowed. Of whole
+numbers all that are nearer are tried, too, as far as that takes seconds.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -32,6 +33,7 @@ from whatif.studies.search_space import (
     term_named,
 )
 from whatif.studies.study_result import StudyResult
+from whatif.studies.whole_numbers import distance, near_numbers, spread_numbers
 from whatif.table import Table
 from whatif.units import ONE, SECOND, Dimension, UnitError, format_quantity, parse_quantity, parse_share
 
@@ -75,6 +77,8 @@ class SeekResult(StudyResult):
     is_met: bool
     phases: Mapping[str, float]
     """Times of the phases at `value`, the longest first: for a target that is not met, the obstacles."""
+    tried_all: bool = True
+    """Whether all whole numbers were tried that could be nearer, or could meet a target that is not met."""
 
     @property
     def values(self) -> Mapping[str, float]:
@@ -96,9 +100,12 @@ class SeekResult(StudyResult):
         return Table.of_rows(columns, [[self.parameter.path, present, self.value, factor, self.now, self.then]])
 
     def summary(self) -> tuple[str, ...]:
-        """Remark on a target that the present value meets."""
-        unchanged = self.is_met and self.value == float(self.parameter.value)
-        return (f"{self.target} is already met",) if unchanged else ()
+        """Remark on a target that the present value meets, or on whole numbers that were not tried."""
+        if not self.is_met:
+            return ()
+        unchanged = self.value == float(self.parameter.value)
+        doubt = () if self.tried_all else (f"not all nearer values of {self.parameter.path} were tried",)
+        return (f"{self.target} is already met",) if unchanged else doubt
 
     def obstacle(self) -> str:
         """Closest result to a target that is not met, and the longest phases there."""
@@ -106,9 +113,10 @@ class SeekResult(StudyResult):
             return ""
         then = format_quantity(self.then, self.target.dimension, 4)
         value = format_quantity(self.value, self.parameter.dimension, 4)
+        doubt = "" if self.tried_all else "; not all whole numbers were tried"
         return (
             f"no value of {self.parameter.path} in this range meets {self.target}: "
-            f"at best it is {then}, at {value}; longest phases: {longest(self.phases)}"
+            f"at best it is {then}, at {value}; longest phases: {longest(self.phases)}{doubt}"
         )
 
 
@@ -163,11 +171,32 @@ def seek(
     grid = _grid(parameter, first, last)
     evaluation = evaluate(program, {path: grid})
     met = target.met(evaluation.numbers(term))
-    if not met.any():
-        return _sought(program, target, parameter, _closest(grid, evaluation, target, parameter), now)
-    at = _nearest(grid, met, present)
-    value = _narrowed(program, target, parameter, _before(grid, at, present), float(grid[at]))
-    return _sought(program, target, parameter, value, now)
+    value = _closest(grid, evaluation, target, parameter) if not met.any() else None
+    if value is None:
+        at = int(np.where(met, distance(grid, present), np.inf).argmin())
+        value = _narrowed(program, target, parameter, _before(grid, at, present), float(grid[at]))
+    assert parameter.field is not None
+    if not parameter.field.domain.whole:
+        return _sought(program, target, parameter, value, now)
+    return _among_whole(program, target, parameter, (first, last), _sought(program, target, parameter, value, now))
+
+
+def _among_whole(
+    program: Program, target: Target, parameter: Parameter, ends: tuple[float, float], found: SeekResult
+) -> SeekResult:
+    """Nearest whole number that meets a target, or the one with the best result, if it is better than the one found."""
+    present, (first, last) = float(parameter.value), ends
+    if found.is_met:
+        far = distance(np.array([found.value, first]), present)[0]
+        by_factor = min(first, present) > 0
+        low, high = (present / np.exp(far), present * np.exp(far)) if by_factor else (present - far, present + far)
+        first, last = max(first, low), min(last, high)
+    near = near_numbers(present, first, last)
+    candidates = np.append(near.numbers, found.value)
+    numbers = evaluate(program, {parameter.path: candidates}).numbers(term_named(target.result, program))
+    worth = np.where(np.isfinite(numbers), numbers if target.at_most else -numbers, np.inf)
+    value = float(candidates[np.where(target.met(numbers), -np.inf, worth).argmin()])
+    return replace(_sought(program, target, parameter, value, found.now), tried_all=near.is_all)
 
 
 def _parameter(program: Program, path: str, target: Target) -> Parameter:
@@ -184,14 +213,10 @@ def _grid(parameter: Parameter, first: float, last: float) -> FloatArray:
     assert parameter.field is not None
     domain = parameter.field.domain
     grid = np.geomspace(first, last, _POINTS) if first > 0 else np.linspace(first, last, _POINTS)
-    grid = np.unique(np.append(np.round(grid) if domain.whole else grid, np.clip(float(parameter.value), first, last)))
+    if domain.whole:
+        grid = np.append(np.round(grid), spread_numbers(first, last))
+    grid = np.unique(np.append(grid, np.clip(float(parameter.value), first, last)))
     return np.array(grid[domain.accepts(grid)])
-
-
-def _nearest(grid: FloatArray, met: Choices, present: float) -> int:
-    """Index of the value that meets the target nearest to the present value."""
-    far = np.log(grid / present) if min(grid[0], present) > 0 else grid - present
-    return int(np.where(met, np.abs(far), np.inf).argmin())
 
 
 def _before(grid: FloatArray, at: int, present: float) -> float:

@@ -164,7 +164,7 @@ def _exchange_counts(
         pattern = pattern_at(row, pattern_of)
         return None if pattern is None else _exchange_loads(pattern, (topology, spread, sizes), slots)
 
-    return _at_points(points, link_counts, counts, (3, 1, len(slots)))
+    return _at_points(points, link_counts, counts, (4, 1, len(slots)))
 
 
 def _at_points(
@@ -201,13 +201,14 @@ def _exchange_loads(pattern: Pattern, network: Network, slots: tuple[int, ...]) 
 
     node = pattern.nodes()
     batches: list[Any] = [(node[:0], node[:0], None)] * len(slots)
-    used = np.zeros(max(slots) + 1, dtype=int)
+    used, taken = np.zeros(max(slots) + 1, dtype=int), np.zeros(len(slots))
     for kind, sender, receiver in pattern.messages():
         away = _leaves(node[sender], node[receiver], pattern.nodes_per_domain)
-        batches[slots.index(kind) + used[kind]] = node[sender][away], node[receiver][away], None
+        step = slots.index(kind) + used[kind]
+        batches[step], taken[step] = (node[sender][away], node[receiver][away], None), np.any(sender != receiver)
         used[kind] += 1
     loads = link_loads(_topology(network, int(node.max()) + 1), batches, network[1])
-    return _joined((fullest(loads.near), fullest(loads.far), loads.longest[np.newaxis]))
+    return _joined((fullest(loads.near), fullest(loads.far), loads.longest[np.newaxis], taken[np.newaxis]))
 
 
 @lru_cache(maxsize=1024)
