@@ -44,6 +44,46 @@ def simulated(rate, limit, prompt_time, step_time, count=6000, seed=5):
     return flying / (end - begin), np.mean(first[count // 5 :])
 
 
+def replaced_at_once(places, output, prompt_time, step_time, steps=4000):
+    """Mean times to the first token and of a request in an engine whose requests are replaced when they end.
+
+    Places are as far with their outputs as evenly spread random numbers say.
+    """
+    left = np.random.default_rng(1).integers(1, output + 1, places)
+    now, begun, first, whole = 0.0, np.full(places, np.nan), [], []
+    for step in range(steps):
+        for place in np.flatnonzero(left == 0):
+            now += prompt_time
+            left[place] = output
+            if step > steps // 2:
+                first.append(now - begun[place])
+        now += step_time
+        left -= 1
+        ended = left == 0
+        if step > steps // 2:
+            whole += (now - begun[ended]).tolist()
+        begun[ended] = now
+    return np.nanmean(first), np.nanmean(whole)
+
+
+@pytest.mark.parametrize("output", [8, 20, 50, 400])
+def test_prompts_of_one_step_wait_for_each_other(output):
+    found = served_terms(input_length=500, output_length=output, largest_batch=128)
+    prompt, step = (float(found[f"serving.{name}_time"]) for name in ("prompt", "decoding"))
+    first, whole = replaced_at_once(128, output, prompt, step)
+    waited = (
+        float(found["serving.first_token_time"]) - float(found["first.step_wait"]) - float(found["first.pass_time"])
+    )
+    assert_allclose(waited + prompt, first, rtol=0.25, atol=0)
+    assert_allclose(float(found["serving.request_time"]), whole, rtol=0.1, atol=0)
+
+
+def test_the_only_token_of_a_request_is_its_first():
+    """Without steps of decoding every prompt waits for all others, as long as a request takes by Little's law."""
+    found = served_terms(input_length=500, output_length=1, largest_batch=128)
+    assert_allclose(found["serving.first_token_time"], found["serving.request_time"], rtol=0.02, atol=0)
+
+
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.85])
 def test_requests_in_flight_and_first_tokens_agree_with_a_simulated_engine(share):
     offline = served_terms(**SHAPE, largest_batch=64)

@@ -346,6 +346,18 @@ def prompt_wait(
     return np.where(able, load * prompt_time * (1 + length_variation**2) / (2 * rest), np.inf)
 
 
+@model("W = S max(n E / o - 1, 0) / 2; for o = 1 twice that", "requests are evenly spread over their outputs")
+def step_prompts_wait(batch: Count, step_tokens: Count, output_length: Count, prompt_time: Seconds) -> Seconds:
+    """Mean time that a prompt waits for others of the same step, where each request that ends is replaced at once.
+
+    In a step n E / o requests end (`batch` n, `step_tokens` E, `output_length` o), whose places are taken by as many
+    prompts of `prompt_time` S. Without steps of decoding, o = 1, each place is taken as soon as a prompt ends, behind
+    all others. Elementwise; valid for o ≥ 1.
+    """
+    before = np.maximum(batch * step_tokens / output_length - 1, 0.0)
+    return prompt_time * before * np.where(output_length > 1, 0.5, 1.0)
+
+
 @model("λ S ≤ 1", _DEFINITION)
 def prompts_fit(request_rate: PerSecond, replica_count: Count, prompt_time: Seconds) -> Count:
     """1 where D replicas prefill as many prompts as arrive, else 0. Elementwise; valid for D > 0."""
@@ -374,7 +386,8 @@ def rank_rate(token_rate: PerSecond, rank_count: Count) -> PerSecond:
 def request_time(first_token_time: Seconds, output_length: Count, token_time: Seconds, prompt_time: Seconds) -> Seconds:
     """Time from the arrival of a request to its last token. Elementwise.
 
-    `prompt_time` S is that of the pass of its prompt on the ranks that decode, 0 where others prefill.
+    `prompt_time` S is that of the pass of its prompt, and of others that it waits for in its first step, on the ranks
+    that decode; 0 where others prefill.
     """
     return first_token_time + np.maximum(output_length * token_time - prompt_time, 0.0)
 

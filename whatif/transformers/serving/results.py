@@ -12,8 +12,7 @@ from whatif.models import transformer_serving as serving
 from whatif.transformers.memory_kinds import memory_words
 from whatif.transformers.model_parts import PLAN
 from whatif.transformers.serving.parts import MEMORY, ServingParts
-from whatif.transformers.serving.terms import BATCH, BUSY, CACHE, FIRST_PASS, FLYING, first_token
-from whatif.units import SECOND, Quantity
+from whatif.transformers.serving.terms import BATCH, BUSY, CACHE, FLYING, first_token, prompt_terms
 
 MEMORY_TERMS: Final = {"weights": "serving.weights_size", "cache": CACHE, "buffers": f"{PLAN}.buffer_size"}
 """Terms of the memory of a rank by kind."""
@@ -27,7 +26,7 @@ def serving_results(context: Context, times: Mapping[str, str]) -> dict[str, str
     token = parts.add("serving.token_time", serving.token_time, busy_time=BUSY, batch=BATCH,
                       replica_count=parts.replicas, **output)  # fmt: skip
     first = first_token(parts)
-    prompt: Reference = Quantity(0.0, SECOND) if parts.separate else FIRST_PASS
+    prompt = context.wiring.sum("serving.own_prompt_time", prompt_terms(parts))
     rate = parts.add("serving.token_rate", serving.served_tokens, **whole, **output)
     found = {
         "token_rate": rate,

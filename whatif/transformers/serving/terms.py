@@ -30,6 +30,7 @@ BUSY: Final = "serving.busy_time"
 DECODING: Final = "serving.decoding_time"
 PROMPT: Final = "serving.prompt_time"
 FIRST_PASS: Final = "first.pass_time"  # noqa: S105 - the name of a term
+STEP_PROMPTS: Final = "first.step_prompts_wait"
 NO_TIME: Final = Quantity(0.0, SECOND)
 _INPUT: Final = f"{PLAN}.input_length"
 RATE: Final = f"{PLAN}.request_rate"
@@ -226,7 +227,17 @@ def first_token(parts: ServingParts) -> str:
         times.append(parts.add("first.step_wait", steps.counted_time, once_time=DECODING, pass_count=number(0.5)))
     if parts.plan.request_rate is not None:
         times += _queues(parts)
+    elif not parts.separate:
+        times.append(parts.add(STEP_PROMPTS, serving.step_prompts_wait, batch=BATCH, prompt_time=PROMPT,
+                               **_requests(parts)))  # fmt: skip
     return parts.context.wiring.sum("serving.first_token_time", times)
+
+
+def prompt_terms(parts: ServingParts) -> list[str]:
+    """Times of a request before its first token that the ranks which decode spend on prompts."""
+    if parts.separate:
+        return []
+    return [FIRST_PASS] if parts.plan.request_rate is not None else [FIRST_PASS, STEP_PROMPTS]
 
 
 def _cache_transfer(parts: ServingParts) -> str:
