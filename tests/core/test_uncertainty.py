@@ -22,6 +22,7 @@ from whatif.errors import InfeasiblePointError, InvalidFileError, UsageError
 from whatif.schema.distributions import Uncertain
 from whatif.schema.fields import Domain, QuantityField
 from whatif.schema.toml import parse_document
+from whatif.studies import sobol
 from whatif.studies.sobol import sobol_indices, variance_of
 from whatif.tui.commands import Adopt, Show
 from whatif.tui.labels import duration
@@ -295,13 +296,29 @@ def test_values_of_one_fit_are_one_factor():
     assert_allclose([only.first, only.total], [1, 1], rtol=0.03, atol=0)
 
 
+def test_few_samples_without_an_answer_are_left_out_and_stated():
+    """Of a normal value 2.5 standard deviations above 0, 0.6 % are below, where a time cannot be."""
+    program = scenario("a + b", a="2.5 +- 1", b="uniform(0, 0.001)").program
+    found = sobol_indices(program, Sampling(1024))
+    assert 0 < found.missing < 24
+    assert f"of which {found.missing} have no answer" in found.summary()[0]
+    assert found.indices[0].paths == ("parameters.a",)
+    assert_allclose(found.indices[0].total, 1, rtol=0.01, atol=0)
+
+
+def test_values_that_fits_correlate_by_way_of_others_are_one_factor(monkeypatch):
+    related = np.array([[1, 0.5, 0, 0], [0.5, 1, 0, 0.5], [0, 0, 1, 0], [0, 0.5, 0, 1]])
+    monkeypatch.setattr(sobol, "correlations", lambda program, paths: related)
+    assert sobol.factors(None, ["a", "b", "c", "d"]) == [("a", "b", "d"), ("c",)]
+
+
 def test_without_variance_there_is_nothing_to_explain():
     with pytest.raises(UsageError, match="is uncertain"):
         sobol_indices(scenario("a", a="1").program, Sampling(64))
     with pytest.raises(InfeasiblePointError, match="the same result"):
         sobol_indices(scenario("max(a, 9)", a="uniform(0, 1)").program, Sampling(64))
     inputs = scenario("a", a="1 +- 0.1").changed({"application.rank_count": "uniform(27001, 28301)"})
-    with pytest.raises(InfeasiblePointError, match="of the samples have no answer: the ranks need more nodes"):
+    with pytest.raises(InfeasiblePointError, match="256 of 256 samples have no answer: the ranks need more nodes"):
         sobol_indices(inputs.program, Sampling(256))
 
 

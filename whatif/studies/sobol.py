@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.evaluate import evaluate
 from whatif.core.term import Program
 from whatif.core.uncertainty import (
     Sampling,
@@ -30,6 +31,9 @@ from whatif.studies.cause_tables import variance_table
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import ONE, Dimension, format_quantity
+
+_MOST_MISSING: Final = 0.01
+"""Share of samples without an answer that changes indices by less than their errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class Variance(StudyResult):
     sampling: Sampling
     result: str = ""
     dimension: Dimension = ONE
+    missing: int = 0
+    """Samples that have no answer and are left out."""
     everything: bool = False
     """Whether the table includes values that explain nothing."""
 
@@ -80,7 +86,8 @@ class Variance(StudyResult):
         """Mean and standard deviation, with the number of samples."""
         mean, deviation = (format_quantity(value, self.dimension) for value in (self.mean, self.deviation))
         spread = f"{self.result}: {mean} on average, standard deviation {deviation}"
-        return (f"{spread}; errors at {self.sampling.level:.0%}, {self.sampling.count:,} samples",)
+        missing = f", of which {self.missing:,} have no answer and are left out" if self.missing else ""
+        return (f"{spread}; errors at {self.sampling.level:.0%}, {self.sampling.count:,} samples{missing}",)
 
 
 def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration_time") -> Variance:
@@ -99,29 +106,33 @@ def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration
     numbers = uniform_numbers(2 * len(known), sampling.count, sampling.seed)
     first, second = (parameter_samples(program, known, part) for part in np.hsplit(numbers, 2))
     at_first = evaluate(program, first)
-    base, other = _numbers(at_first, term), _numbers(evaluate(program, second, at_first), term)
-    mixed = {
-        group: _numbers(evaluate(program, first | {path: second[path] for path in group}, at_first), term)
-        for group in factors(program, list(known))
-    }
-    found = variance_of(base, other, mixed, sampling)
-    return replace(found, result=result, dimension=program.dimension_of(result))
+    groups = factors(program, list(known))
+    points = [second, *(first | {path: second[path] for path in group} for group in groups)]
+    arrays = [at_first.numbers(term), *(evaluate(program, point, at_first).numbers(term) for point in points)]
+    base, other, *mixed = _answered(np.stack(arrays), at_first.reasons())
+    found = variance_of(base, other, dict(zip(groups, mixed, strict=True)), sampling)
+    missing = sampling.count - base.size
+    return replace(found, result=result, dimension=program.dimension_of(result), missing=missing)
 
 
 def factors(program: Program, paths: Sequence[str]) -> list[tuple[str, ...]]:
-    """Values that vary independently of all others: single ones, or all that a fit correlates."""
-    related = correlations(program, paths) != 0
-    groups = {tuple(path for path, with_it in zip(paths, row, strict=True) if with_it) for row in related}
-    return sorted(groups, key=lambda group: paths.index(group[0]))
+    """Values that vary independently of all others: single ones, or all that a fit correlates, if by others."""
+    from scipy.sparse.csgraph import connected_components
+
+    _, numbers = connected_components(correlations(program, paths) != 0, directed=False)
+    groups: dict[int, list[str]] = {}
+    for number, path in zip(numbers.tolist(), paths, strict=True):
+        groups.setdefault(number, []).append(path)
+    return [tuple(group) for group in groups.values()]
 
 
-def _numbers(evaluation: Evaluation, term: str) -> FloatArray:
-    numbers = evaluation.numbers(term)
-    known = np.isfinite(numbers)
-    if not known.all():
-        why = "; ".join(evaluation.reasons())
-        raise InfeasiblePointError(f"infeasible: {1 - known.mean():.1%} of the samples have no answer: {why}")
-    return numbers
+def _answered(numbers: FloatArray, reasons: Sequence[str]) -> FloatArray:
+    """Samples [array, sample] with a number in all arrays; raise `InfeasiblePointError` if many have none."""
+    known = np.isfinite(numbers).all(axis=0)
+    if 1 - known.mean() > _MOST_MISSING:
+        lacking = f"{np.count_nonzero(~known):,} of {known.size:,} samples have no answer"
+        raise InfeasiblePointError(f"infeasible: {lacking}: {'; '.join(reasons)}")
+    return numbers[:, known]
 
 
 def variance_of(
