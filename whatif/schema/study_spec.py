@@ -56,7 +56,8 @@ class Machine(StrictTable):
     node_count: NodeCount | None = None
     """Number of nodes of the machine, or nodes offered; by default as many as the limits allow."""
     price: Money | None = None
-    """Price of the whole offer: `node_count` nodes, or those of the platform, and what comes with them."""
+    """Price of the whole offer: `node_count` nodes, or those that the platform's own file states, and what comes with
+    them."""
     node_price: Money | None = None
     """Price of one node."""
     node_prices: Annotated[dict[str, Money], Field(min_length=1)] | None = None

@@ -72,17 +72,33 @@ def test_a_turn_that_the_next_whole_node_turns_back_is_found():
 
 
 def test_the_weight_at_which_another_bid_leads_is_that_of_equal_throughput(path):
-    """Per money, `six` takes 12/12 x 50/40 as long for `a`, and 20/45 x 50/40 for `b`."""
+    """Per money, `six` takes 12/12 x 50/40 as long for `a`, and 20/45 x 50/40 for `b`, whose weight stays 1."""
     found = whatif.study(path, overrides={"bids.six.node_price": "60 USD"})
     a, b = 1 * 60 / 40, 20 / 45 * 60 / 40
-    weight = (1 - b) / (a - b)
+    weight = (1 - b) / (a - 1)
     turning = next(its for its in turns(found) if its.name == "mix.a.weight")
     assert found.winner == "four"
-    assert_allclose(turning.at, weight, rtol=2e-5, atol=0)
-    before, after = (whatif.study(path, overrides={"bids.six.node_price": "60 USD", "mix.a.weight": at,
-                                                   "mix.b.weight": 1 - at}).winner
+    assert_allclose(turning.at, weight, rtol=5e-5, atol=0)
+    before, after = (whatif.study(path, overrides={"bids.six.node_price": "60 USD", "mix.a.weight": at}).winner
                      for at in (1.01 * weight, 0.99 * weight))  # fmt: skip
     assert (before, after) == ("four", "six")
+
+
+def test_nodes_for_the_same_money_are_those_with_which_an_offer_is_level(path):
+    """The offer of 50,000 nodes of `six` limits it; a lower price of a node buys no more of them."""
+    offer = {"bids.six.node_price": "none", "bids.six.price": "2.5 MUSD", "bids.six.node_count": "50000"}
+    found = whatif.study(path, overrides=offer)
+    assert found.winner == "four"
+    change = {its.name: its for its in changes(found)}
+    nodes = change["nodes for the same money"]
+    leaders = [
+        whatif.study(path, overrides=offer | {"bids.six.node_count": f"{factor * nodes.needed:.0f}"}).winner
+        for factor in (0.999, 1.001)
+    ]
+    assert leaders == ["four", "six"]
+    assert np.isnan(change["price of a node"].factor)
+    shown = next(row for row in rows(found, "changes") if row["change"] == "price of a node")
+    assert shown["remark"].endswith("no more nodes are offered")
 
 
 def test_no_limit_of_money_changes_the_order_of_bids_that_money_alone_limits(path):

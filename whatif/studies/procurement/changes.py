@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 
 _POINTS: Final = 65
 _PASSES: Final = 3
+"""Times that a value is sought, each time between two of the last."""
 _FINE: Final = 20_001
 """Values among which the nearest turning point is sought: bids gain whole nodes, so leads may change twice within a few
 per mille."""
-"""Times that a value is sought, each time between two of the last."""
+_MOST_SHARE: Final = 0.9999
+"""Largest share of an application in the mix that is tried: a weight of 1 would leave no other application."""
+PRICE: Final = "price of a node"
 MOST_CHANGE: Final = 10.0
 """Largest factor that is tried."""
 
@@ -128,17 +131,18 @@ def turns(study: Study) -> list[Turn]:
 
 
 def _weights(point: _Point) -> Iterator[tuple[str, float, FloatArray, _Lever, Dimension]]:
-    """Weight of each application, while the others keep their proportions."""
-    weights = point.terms.weights[:, 0]
+    """Weight of each application as the file states it, from a share of 0 to nearly 1, while the others stay."""
+    weights = np.array([part.weight for part in point.study.file.spec.mix.values()])
+    shares = np.linspace(0.0, _MOST_SHARE, _FINE)
     for at, name in enumerate(point.study.file.spec.mix):
 
-        def lever(shares: FloatArray, at: int = at) -> _Point:
-            others = weights[:, None] * (1 - shares) / (1 - weights[at])
-            others[at] = shares
-            return replace(point, terms=replace(point.terms, weights=others))
+        def lever(values: FloatArray, at: int = at) -> _Point:
+            changed = np.repeat(weights[:, None], len(values), axis=1)
+            changed[at] = values
+            return replace(point, terms=replace(point.terms, weights=changed / changed.sum(axis=0)))
 
-        if 0 < weights[at] < 1:
-            yield f"mix.{name}.weight", float(weights[at]), np.linspace(0.0, 1.0, _FINE), lever, ONE
+        if (others := weights.sum() - weights[at]) and weights[at]:
+            yield f"mix.{name}.weight", float(weights[at]), others * shares / (1 - shares), lever, ONE
 
 
 def _conditions(point: _Point) -> Iterator[tuple[str, float, FloatArray, _Lever, Dimension]]:
@@ -213,15 +217,19 @@ def _of_bid(point: _Point, bid: str, target: float) -> Iterator[Change]:
     def cheaper(factors: FloatArray) -> _Point:
         return replace(point, prices={**point.prices, bid: _times(own, 1 / factors)})
 
+    def larger(factors: FloatArray) -> _Point:
+        more = replace(_times(own, 1 / factors), offered=np.floor(own.offered * factors))
+        return replace(point, prices={**point.prices, bid: more})
+
     def frugal(factors: FloatArray) -> _Point:
         less = replace(mix, power=mix.power / factors, energy=mix.energy / factors)
         return replace(point, mixes={**point.mixes, bid: less})
 
     if own.is_known:
-        factor = _least(cheaper, bid, target)
-        more = float(cheaper(np.array([factor])).outcome(bid).node_count[0]) if factor < np.inf else math.nan
+        factor, growth = _least(cheaper, bid, target), _least(larger, bid, target)
+        more = float(larger(np.array([growth])).outcome(bid).node_count[0]) if growth < np.inf else math.nan
         each = float(known.node_price[0]) / own.kept if own.node_prices else math.nan
-        yield Change(bid, "price of a node", 1 / factor, each, each / factor, money)
+        yield Change(bid, PRICE, 1 / factor, each, each / factor, money)
         yield Change(bid, "nodes for the same money", more / nodes, nodes, more, ONE)
     if np.isfinite(mix.power).all():
         yield Change(bid, "power", 1 / _least(frugal, bid, target), math.nan, math.nan, ONE)

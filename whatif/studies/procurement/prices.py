@@ -15,11 +15,12 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.distributions import Uncertain
 from whatif.schema.fields import Domain
 from whatif.schema.load import load_platform_document, open_document
+from whatif.schema.parameters import provenance
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.price import currencies
 from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT, Machine
-from whatif.schema.toml import Document
+from whatif.schema.toml import Document, Layers
 from whatif.units import MONEY, ONE, Dimension, Quantity, format_quantity
 
 _SEED: Final = 1
@@ -36,7 +37,7 @@ class PriceList:
     """Price that does not depend on the number of nodes."""
     rate: FloatArray | None = None
     """Rent of one node in money/s."""
-    offered: float = np.inf
+    offered: FloatArray | float = np.inf
     """Number of nodes offered."""
     kept: float = 1.0
     """Share of the stated prices that remains after the discount."""
@@ -115,7 +116,7 @@ class _Converter:
         if machine.node_rate is not None:
             return PriceList(rate=self._amount(f"{at}.node_rate", machine.node_rate))
         if machine.price is not None:
-            nodes = machine.node_count or _number(self._platform(at, machine)[1].node_count)
+            nodes = machine.node_count or self._own_nodes(at, machine)
             return PriceList(_one(self._amount(f"{at}.price", machine.price) / nodes), offered=nodes)
         if machine.node_price is not None:
             return PriceList(_one(self._amount(f"{at}.node_price", machine.node_price)))
@@ -124,9 +125,20 @@ class _Converter:
             tuple((float(count), self._amount(f"{at}.node_prices.{count}", price)) for count, price in steps)
         )
 
+    def _own_nodes(self, at: str, machine: Machine) -> float:
+        """Nodes that the platform's own file states; raise `InvalidFileError` for others: a price is not for them."""
+        document, platform, layers = self._platform(at, machine)
+        inherited = "node_count" not in document.data
+        if inherited or provenance(("node_count",), layers)[1] == "assumed":
+            how = "inherited from another machine" if inherited else "assumed"
+            count = f"the {_number(platform.node_count):,.0f} nodes of {platform.name}"
+            message = f"for how many nodes? State `node_count`: {count} are {how}"
+            raise self.study.refused(f"{at}.price", message)
+        return _number(platform.node_count)
+
     def _of_platform(self, at: str, machine: Machine) -> PriceList:
         """Price that the platform's own file states: an inherited one is that of another machine."""
-        document, platform = self._platform(at, machine)
+        document, platform, _ = self._platform(at, machine)
         stated, where, origin = platform.price, f"{at}.platform", f"price of {document.name}"
         if "price" not in document.data or stated is None:
             return PriceList()
@@ -139,13 +151,13 @@ class _Converter:
             return PriceList(_one(self._amount(where, stated.node_price)), origin=origin)
         return PriceList()
 
-    def _platform(self, at: str, machine: Machine) -> tuple[Document, PlatformSpec]:
+    def _platform(self, at: str, machine: Machine) -> tuple[Document, PlatformSpec, Layers]:
         folders = (self.study.folder,)
         try:
             document = open_document(self.study.source(machine.platform), "platforms", folders)
         except InvalidFileError as problem:
             raise self.study.refused(f"{at}.platform", problem.problems[0].message) from None
-        return document, load_platform_document(document, folders)[0]
+        return document, *load_platform_document(document, folders)
 
     def _amount(self, path: str, amount: Quantity) -> FloatArray:
         """Amount in the currency of the study at every draw."""

@@ -33,6 +33,7 @@ from whatif.studies.procurement.prices import (
 )
 from whatif.studies.required_nodes import RequiredNodes, required_nodes
 from whatif.studies.study_result import StudyResult
+from whatif.studies.threshold import parse_target
 from whatif.table import Table
 from whatif.vocabulary import STUDY_VIEWS, StudyView
 
@@ -233,12 +234,25 @@ def _check(file: StudyFile, jobs: Jobs, prices: Prices) -> None:
         if job.reason and file.spec.mix[name].weight:
             raise file.refused(f"mix.{name}", f"the present machine cannot run it: {job.reason}")
     problems = [
+        *_unknown_targets(file, jobs),
         *(item for error in without_price(file, prices) for item in error.problems),
         *_without_power(file, jobs, prices),
         *without_conditions(file, prices),
     ]
     if problems:
         raise InvalidFileError(problems)
+
+
+def _unknown_targets(file: StudyFile, jobs: Jobs) -> Iterator[Problem]:
+    """Problems of targets that are none, or whose result the application does not have."""
+    for name, part in file.spec.mix.items():
+        try:
+            if part.target is not None:
+                parse_target(part.target, jobs.scenarios[PRESENT][name].program)
+        except UsageError as problem:
+            yield file.problem(f"mix.{name}.target", str(problem))
+        except (InfeasiblePointError, InvalidFileError):
+            continue  # Reasons of the present machine, which others need not have.
 
 
 def _without_power(file: StudyFile, jobs: Jobs, prices: Prices) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
 from whatif.schema.study_spec import MIX, PRESENT
-from whatif.studies.procurement.changes import MOST_CHANGE, changes, turns
+from whatif.studies.procurement.changes import MOST_CHANGE, PRICE, changes, turns
 from whatif.studies.procurement.options import options
 from whatif.studies.procurement.questions import assumptions, other_questions
 from whatif.table import Table
@@ -154,6 +154,8 @@ def changes_table(found: Study) -> Table:
     rows = []
     for its in changes(found):
         remark = "" if math.isfinite(its.factor) else f"no factor up to {MOST_CHANGE:g} is enough"
+        if remark and its.name == PRICE and found.outcomes[its.bid].limit == "offer":
+            remark += ": no more nodes are offered"
         values = shown(its.present, its.dimension), shown(its.needed, its.dimension)
         rows.append([its.bid, its.name, its.factor, *values, remark])
     return worth_showing(Table.of_rows(columns | {"remark": None}, rows))
