@@ -123,6 +123,10 @@ _QUANTITY = re.compile(rf"\s*({NUMBER})\s*(.*?)\s*", re.DOTALL)
 _POWER = re.compile(rf"(1|{UNIT_WORD})(?:\^(-?\d))?")
 
 
+_COMMA = re.compile(r"\s*[-+]?\d[\d.]*,\d")
+"""Beginning of a number with a decimal comma or with marked thousands."""
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """Number in base units with its dimension."""
@@ -154,8 +158,6 @@ def parse_unit(text: str) -> tuple[Dimension, float]:
 def _unknown_unit(word: str, text: str) -> str:
     if not word:
         return "missing unit next to `/` or `*`"
-    if re.match(r",\d", word):
-        return "a decimal mark is a point, not a comma"
     if (money := word.removeprefix("million ")) != word:
         return f"unknown unit `{word}`; did you mean M{money}?"
     if word not in _MEANT and (same := _in_other_case(word)):
@@ -184,6 +186,8 @@ def _in_case(text: str, unit: str) -> str:
 def parse_quantity(text: str) -> Quantity:
     """Quantity of a text: `"12.5 GB/s"` is 1.25e10 B/s; a text without a unit is a plain number. Raise `UnitError`."""
     match = _QUANTITY.fullmatch(text) if len(text) <= MAXIMUM_LENGTH else None
+    if _COMMA.match(text):
+        raise UnitError(f"`{text[:60]}`: no comma in numbers: the decimal mark is a point, and thousands have no mark")
     if match is None:
         raise UnitError(f"`{text[:60]}` is not a number with a unit, such as `12.5 GB/s` or `3 us`")
     dimension, size = parse_unit(match[2]) if match[2] else (ONE, 1.0)

@@ -390,11 +390,35 @@ def test_files_that_are_no_scenario(whatif_main, tmp_path, name):
         assert len(err) < 5000
 
 
-@pytest.mark.parametrize(
-    "name", ["nothing", "nothing.toml", "folder", ".", "..", "", "a" * 300, "a\nb", "-", "/dev/null"]
-)
-def test_files_that_are_not_there(whatif_main, tmp_path, name):
-    (tmp_path / "folder").mkdir()
+@pytest.mark.parametrize("name", ["folder.toml", ".", ".."])
+def test_a_folder_is_no_file(whatif_main, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.toml").mkdir()
+    for verb in (("run", name), ("check", name), ("study", name)):
+        code, out, err = whatif_main(*verb)
+        assert (code, out, err) == (3, "", f"whatif: {name}: is a folder, not a file\n")
+    assert "`folder.toml`: platform is a folder" in whatif_main("run", "jacobi2d", "--platform", "folder.toml")[2]
+
+
+def test_a_folder_does_not_hide_a_shipped_name(whatif_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jacobi2d").mkdir()
+    assert whatif_main("check", "jacobi2d")[0] == 0
+
+
+def test_a_platform_file_in_the_present_folder_is_a_hint(whatif_main, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ours.toml").write_text('extends = "summit"\n')
+    assert "did you mean the file `ours.toml`?" in whatif_main("run", "jacobi2d", "--platform", "ours")[2]
+
+
+def test_a_table_as_text_names_its_keys(whatif_main):
+    err = whatif_main("run", "jacobi2d", "--set", "application.grid.cells={x=100, y=100}")[2]
+    assert "is a text, not a table; set its keys, such as application.grid.cells.x" in err
+
+
+@pytest.mark.parametrize("name", ["nothing", "nothing.toml", "", "a" * 300, "a\nb", "-", "/dev/null"])
+def test_files_that_are_not_there(whatif_main, name):
     code, out, err = whatif_main("run", "--", name)
     assert (code, out) == (3, "")
     assert "no such file" in err

@@ -17,7 +17,7 @@ from whatif.core.result import Result, result_of
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session, SessionInputs
 from whatif.core.sweep import grid_of, parse_axis
-from whatif.errors import WhatifError
+from whatif.errors import UsageError, WhatifError
 from whatif.schema.shipped import shipped_names
 from whatif.units import BYTE, ONE
 
@@ -358,3 +358,14 @@ def test_axis_of_numbers_keeps_the_written_order():
     axis = parse_axis("r", {"application.rank_count": "64 .. 4 log 5"}, QUESTIONS["jacobi2d"].program, LIMIT)
     assert isinstance(axis, Axis)
     assert axis.parameters["application.rank_count"].tolist() == [64, 32, 16, 8, 4]
+
+
+def test_values_relative_to_the_present_one_are_swept_as_what_they_are():
+    scenario = Scenario.open("jacobi2d")
+    path = "platform.node.gpu.dram_bandwidth"
+    present = scenario.program.parameters[path].value
+    axis = parse_axis(path, {path: "x0.5, +10 %, 200 %, 1 TB/s"}, scenario.program, LIMIT)
+    (values,) = axis.parameters.values()
+    np.testing.assert_allclose(values, [0.5 * present, 1.1 * present, 2 * present, 1e12], rtol=1e-9, atol=0)
+    with pytest.raises(UsageError, match="must be"):
+        parse_axis(path, {path: "x0"}, scenario.program, LIMIT)

@@ -84,7 +84,11 @@ def row_of(table: Table, **chosen: object) -> dict[str, object]:
     return next(row for row in rows if chosen.items() <= row.items())
 
 
-@pytest.mark.parametrize("text", [long_form(), raw_page(), summary()], ids=["long", "raw", "summary"])
+@pytest.mark.parametrize(
+    "text",
+    [long_form(), raw_page(), summary(), raw_page().replace("\n", "  \n")],
+    ids=["long", "raw", "summary", "trailing blanks"],
+)
 def test_all_forms_of_nsight_compute_give_the_same_metrics(text: str):
     """By hand: 8e6 multiplications and 8e6 fused multiply-adds are 24e6 operations in 16e6 of 32 * 5.25e6 lanes."""
     table = kernel_metrics(parse_nsight_compute(text))

@@ -14,8 +14,10 @@ from whatif.axes import Axis, Grid
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, Problem, UsageError, did_you_mean
 from whatif.schema.explain_errors import known_keys
+from whatif.schema.expressions import Expression
 from whatif.schema.fields import QuantityField
 from whatif.schema.parameters import Parameter
+from whatif.schema.relative import absolute
 from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.shipped import KINDS
 
@@ -88,7 +90,8 @@ def swept_values(text: SweepText) -> list[Any]:
 
 def numeric_points(path: str, text: SweepText, parameter: Parameter, limit: int) -> NDArray[np.float64]:
     """Values of a numeric parameter: those of a list or a range. Raise `UsageError` for a value that is not allowed."""
-    words = swept_values(text)
+    computed = isinstance(parameter.value, Expression)
+    words = [word if computed else absolute(parameter, word) for word in swept_values(text)]
     found = RANGE.fullmatch(text.strip()) if isinstance(text, str) else None
     try:
         if found is None and ".." in str(text):

@@ -115,4 +115,4 @@ def _has_own_names(head: str) -> bool:
 
 def _unknown() -> str:
     known = ", ".join(known.name for known in FORMATS)
-    return f"no known format ({known}); for a CSV file, name its columns: `{EXAMPLE}`"
+    return f"no known format ({known}); for a CSV file, name its columns: --columns '{EXAMPLE}'"

@@ -105,7 +105,7 @@ def parse_nsight_compute(text: str, file: str = "<text>") -> Table:
 
 def _cells(file: str, number: int, line: str) -> list[str]:
     try:
-        return next(csv.reader([line]))
+        return next(csv.reader([line.rstrip()]))
     except csv.Error as error:
         raise refuse(file, f"not CSV: {error}", number) from None
 

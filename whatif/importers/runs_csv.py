@@ -93,7 +93,7 @@ def _run_sheet(texts: Iterator[str], file: str) -> RunSheet:
     rows = read_rows(chain((first,), texts), sheet, wanted, {}, file)
     rows.refuse_wrong(wanted)
     if not rows.count or rows.warnings:
-        cut = (f"line {text.removeprefix(f'{file}:').removesuffix(', left out')}" for text in rows.warnings)
+        cut = (f"line {text.removeprefix(f'{file}:').replace(', left out', '')}" for text in rows.warnings)
         raise refuse(file, "; ".join(cut) or "no runs: only a line of headings")
     values = {_heading(rows, at): _joined(rows, at) for at in wanted}
     return RunSheet(file, values, np.concatenate(rows.lines), tuple(rows.remarks))

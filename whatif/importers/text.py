@@ -119,7 +119,7 @@ def whole_lines(text: str) -> tuple[str, str]:
     return whole + end, rest
 
 
-CUT_OFF: Final = "a last row without a line end may be cut off, left out"
+CUT_OFF: Final = "a last row without a line end may be cut off, left out; add a line end if it is complete"
 """Warning about such a row, whose last number may have lost digits."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -65,11 +66,20 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
         return _missing_message("missing key", _choices(model, document, path))
     if kind == "union_tag_not_found":
         return _missing_message("missing key `kind`", _tags(model, document, path)) + _other_tables(document, path)
-    if kind in _TABLE_ERRORS and isinstance(error["input"], str) and path[-1] in KINDS:
-        line = f'{path[-1]}.extends = "{_short(error["input"])}"'
-        return f"must be a table, or a part (`whatif list parts`): `{line}`"
+    if kind in _TABLE_ERRORS and (table := _table_message(error["input"], path)):
+        return table
     rule = _PATTERNS.get(context["pattern"]) if kind == "string_pattern_mismatch" else _PLAIN.get(kind)
     return f"`{_short(error['input'])}` {rule}" if rule else str(error["msg"])
+
+
+def _table_message(text: object, path: KeyPath) -> str:
+    """Message of a text in the place of a table; empty for other values, and texts that resemble none."""
+    if not isinstance(text, str):
+        return ""
+    if path[-1] in KINDS:
+        return f'must be a table, or a part (`whatif list parts`): `{path[-1]}.extends = "{_short(text)}"`'
+    key = re.match(r"\s*\{\s*([\w-]+)\s*=", text)
+    return f"`{_short(text)}` is a text, not a table; set its keys, such as {'.'.join(path)}.{key[1]}" if key else ""
 
 
 def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> str:

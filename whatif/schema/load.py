@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from whatif.errors import InvalidFileError, Problem, did_you_mean
-from whatif.paths import is_file
+from whatif.paths import is_file, is_folder
 from whatif.schema.explain_errors import message_of, path_of
 from whatif.schema.parts import extended_tables, part_layer, part_model, without_extends
 from whatif.schema.phase_text import PHASES
@@ -191,6 +191,8 @@ def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -
         return document
     name = str(source)
     found = find(name, kind, folders) if is_name(name) else None
+    if found is None and name and is_folder(path):
+        raise InvalidFileError([Problem(name, 0, 0, "", "is a folder, not a file")])
     if found is None:
         known = names_in(folders, kind)
         near = [str(item) for item in islice(path.parent.glob("*.toml"), _MOST_NEAR)] if is_name(path.name) else []
@@ -238,7 +240,10 @@ def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: 
         return document
     known = names_in(folders, kind)
     reason = "not found" if is_name(name) else "not a plain name"
-    hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
+    reason = "is a folder, not a file" if is_folder(Path(name)) else reason
+    file = f"{name}.toml"
+    hint = f"; did you mean the file `{file}`?" if is_file(Path(file)) else did_you_mean(name, known)
+    hint = hint or f"; known: {', '.join(known)}"
     message = f"`{name}`: {kind.removesuffix('s')} {reason}{hint}"
     raise InvalidFileError([asking.problem(at, message)])
 

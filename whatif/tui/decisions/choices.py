@@ -164,7 +164,7 @@ def budget(request: DecisionRequest) -> Decision:
         {_JOB: inputs}, request.platforms(), capital=limits.get("capital"), power=limits.get("power")
     )
     known = Offers(tuple(row for row in found if not row.reason.startswith("not stated")))
-    said = [f"{text} is the {name} of all nodes of the present machine; jobs run one after the other."]
+    said = [f"{text} is the {name} of all nodes of the present machine; as many jobs as fit run side by side."]
     said += _of_machines(request, f"this {name}")
     if len(known) < len(found):
         said.append(f"{len(found) - len(known)} machines do not state the values that it needs.")

@@ -24,7 +24,7 @@ from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.elasticity_bars import ElasticityBars
 from whatif.tui.widgets.why_tree import WhyTree, details
 
-_MEANING = "Elasticity -0.58: 1 % more of a parameter is 0.58 % less {}."
+_MEANING = "Elasticities: with -0.5, 1 % more of a parameter is 0.5 % less {}."
 
 _WIDE, _TALL = 100, 26
 
