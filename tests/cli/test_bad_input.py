@@ -417,6 +417,27 @@ def test_a_table_as_text_names_its_keys(whatif_main):
     assert "is a text, not a table; set its keys, such as application.grid.cells.x" in err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("sensitivity", "jacobi2d", "--result", "halo"), "`halo`: no such result or phase; did you mean `terms.halo`?"),
+        (("run", "jacobi2d", "--sweep", "platform.price.lifetime=1 year, 2 years"),
+         "`platform.price.lifetime` is not stated in this scenario; give it a value first with --set"),
+        (("run", "jacobi2d", "--set", "platform.price.node_price=50 kUSD", "--sweep",
+          "platform.price.node_price=50 kUSD, 60 kUSD"),
+         "has no effect on any result of this scenario; total_cost needs platform.price.lifetime and"),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_what_to_do(whatif_main, words, message):
+    code, out, err = whatif_main(*words)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_explain_takes_the_names_of_phases_that_results_have(whatif_main):
+    assert whatif_main("explain", "jacobi2d", "terms.halo") == whatif_main("explain", "jacobi2d", "halo")
+
+
 @pytest.mark.parametrize("name", ["nothing", "nothing.toml", "", "a" * 300, "a\nb", "-", "/dev/null"])
 def test_files_that_are_not_there(whatif_main, name):
     code, out, err = whatif_main("run", "--", name)

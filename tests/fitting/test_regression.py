@@ -110,7 +110,10 @@ def test_polynomials_are_orthogonal_and_of_length_one_as_those_of_r(degree):
         ("time ~ I ()", "`I`: the runs have no column `I`"),
         ("time ~ " + "1" * 100 + " $", "a formula holds no `$`"),
         ("time ~ X1", "`X1`: the runs have no such column; did you mean `x1`"),
-        ("time ~ device", "`device` holds texts: keep the runs of one of them with --where device=VALUE"),
+        (
+            "time ~ device",
+            "or keep the runs of one text with --where device=TEXT",
+        ),
         ("time ~ open(x1)", "`open(..)`: no such function; allowed: I, poly, min"),
         ("time ~ x1.__class__", "a formula holds no `.__class__`"),
         ("time ~ __import__('os')", "a formula holds no `'os')`"),

@@ -94,7 +94,9 @@ def test_pieces_are_taken_in_the_order_of_their_sizes_and_split_at_the_eager_lim
 
 def test_a_platform_without_pieces_is_refused(tmp_path):
     (tmp_path / "trace.txt").write_text("0 init\n0 finalize\n")
-    with pytest.raises(whatif.WhatifError, match="Lassen has none for inter_node messages"):
+    with pytest.raises(
+        whatif.WhatifError, match="model `pieces`: Lassen has no parameters of it .* it has those of postal"
+    ):
         whatif.simulate(tmp_path / "trace.txt", platform="lassen", model="pieces")
 
 

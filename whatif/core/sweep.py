@@ -129,17 +129,33 @@ def swept_parameter(path: str, program: Program) -> Parameter | None:
     if parameter.structural and not parameter.choices and parameter.path != "application.grid.mapping_file":
         raise UsageError(f"`{path}`: no result depends on this text")
     if not parameter.structural and path not in program.reached:
-        raise UsageError(f"`{path}` has no effect on any result of this scenario")
+        raise UsageError(f"`{path}` has no effect on any result of this scenario{_lacking_with(path, program)}")
     return parameter
+
+
+def _lacking_with(path: str, program: Program) -> str:
+    """Results without an answer for lack of values in the same table as a parameter, in words."""
+    table = path.rpartition(".")[0]
+    lacking = {result: [it for it in unstated if it.rpartition(".")[0] == table]
+               for result, unstated in program.missing.items()}  # fmt: skip
+    found = next(((result, names) for result, names in lacking.items() if names), None)
+    return "" if found is None else f"; {found[0]} needs {' and '.join(found[1])}, which are not stated, too"
 
 
 def may_be_stated(path: str, program: Program) -> bool:
     """Whether a parameter could be stated: its table exists and allows such a key."""
-    table, _, key = path.rpartition(".")
     if any(parameter.startswith(f"{path}.") for parameter in program.parameters):
         return False
-    inside = any(parameter.startswith(f"{table}.") for parameter in program.parameters)
-    return inside and key in known_keys(ScenarioSpec, program.loaded.layers.merged, tuple(table.split(".")))
+    table, _, key = path.rpartition(".")
+    merged = program.loaded.layers.merged
+
+    def knows(inner: str, word: str) -> bool:
+        return word in known_keys(ScenarioSpec, merged, tuple(inner.split(".")))
+
+    # A table that is not stated may be, in a table that is.
+    outer, _, name = table.rpartition(".")
+    inside = [any(parameter.startswith(f"{it}.") for parameter in program.parameters) for it in (table, outer)]
+    return (inside[0] or (bool(outer) and inside[1] and knows(outer, name))) and knows(table, key)
 
 
 def _choice(path: str, parameter: Parameter | None, word: Any) -> str:

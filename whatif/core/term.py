@@ -161,7 +161,9 @@ class Program:
         if result in self.missing:
             raise UsageError(self.lack(result))
         if result not in self.results:
-            raise UsageError(f"`{result}`: no such result or phase{did_you_mean(result, self.results)}")
+            phase = f"terms.{result}"
+            hint = f"; did you mean `{phase}`?" if phase in self.results else did_you_mean(result, self.results)
+            raise UsageError(f"`{result}`: no such result or phase{hint}")
         return self.results[result]
 
     def lack(self, result: str) -> str:

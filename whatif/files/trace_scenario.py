@@ -13,7 +13,7 @@ from whatif.schema.network import Distance
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, parse_document, shown_path
 from whatif.schema.toml_text import file_text, toml_text
-from whatif.vocabulary import MESSAGE_MODELS
+from whatif.vocabulary import MESSAGE_MODELS, PARAMETER_TABLES
 
 _PREFERRED: Final = tuple(dict.fromkeys(("max_rate", "injection", "postal", *MESSAGE_MODELS)))
 """Tables of a platform by the accuracy of their models."""
@@ -25,10 +25,12 @@ def trace_scenario(path: Path, platform: Platform, model: str = "") -> Document:
     """Scenario that replays a trace, named after the free file name next to it under which it would be saved.
 
     Without a `model`, the messages are charged by the most accurate one that the platform has parameters for. Raise
-    `InvalidFileError` for a file that is not a trace.
+    `InvalidFileError` for a file that is not a trace, `UsageError` for a model without parameters.
     """
     path = path.resolve()
     machine = platform.spec
+    if model:
+        _refuse_unstated(model, machine)
     tables = {
         "platform": {"extends": platform.name},
         "application": _application(path, machine, model),
@@ -36,6 +38,15 @@ def trace_scenario(path: Path, platform: Platform, model: str = "") -> Document:
     }
     text = f"# Run time of the trace {path.name} on {machine.name}.\n{file_text(tables)}"
     return parse_document(text, shown_path(free_name(path)), path.parent)
+
+
+def _refuse_unstated(model: str, machine: PlatformSpec) -> None:
+    """Raise `UsageError` for a model of messages that the machine has no parameters for."""
+    distance = machine.network.inter_node
+    stated = [name for name in MESSAGE_MODELS if getattr(distance, PARAMETER_TABLES[name])]
+    if not getattr(distance, PARAMETER_TABLES.get(model, model), True):
+        has = f"; it has those of {', '.join(stated)}" if stated else ""
+        raise UsageError(f"model `{model}`: {machine.name} has no parameters of it (`network.inter_node`){has}")
 
 
 def _application(path: Path, machine: PlatformSpec, model: str) -> dict[str, Any]:

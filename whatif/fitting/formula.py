@@ -118,7 +118,10 @@ def _check_names(text: str, names: Sequence[str], columns: Mapping[str, FloatArr
             hint = did_you_mean(name, columns) or f"; the columns are {', '.join(columns)}"
             raise UsageError(f"`{name}`: the runs have no such column{hint}")
         if columns[name] is None:
-            raise UsageError(f"`{name}` holds texts: keep the runs of one of them with --where {name}=VALUE")
+            raise UsageError(
+                f"`{name}` holds texts: correct cells that should be numbers, or keep the runs of one text with "
+                f"--where {name}=TEXT"
+            )
         if re.search(rf"\b{name}\s*(\*\*|\^)", bare):
             raise UsageError(f"`{name}**` in a formula is `{name}` itself: write `I({name}**2)` for its square")
 
