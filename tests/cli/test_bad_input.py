@@ -420,7 +420,9 @@ def test_a_table_as_text_names_its_keys(whatif_main):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("sensitivity", "jacobi2d", "--result", "halo"), "`halo`: no such result or phase; did you mean `terms.halo`?"),
+        (("sensitivity", "jacobi2d", "--result", "halo"), "`halo`: no such result or phase; did you mean `terms.halo`"),
+        (("compare", "jacobi2d", "--platform", "summit,frontier"),
+         "--platform summit,frontier: one name each time: --platform summit --platform frontier"),
         (("run", "jacobi2d", "--sweep", "platform.price.lifetime=1 year, 2 years"),
          "`platform.price.lifetime` is not stated in this scenario; give it a value first with --set"),
         (("run", "jacobi2d", "--set", "platform.price.node_price=50 kUSD", "--sweep",

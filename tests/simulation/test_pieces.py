@@ -94,9 +94,7 @@ def test_pieces_are_taken_in_the_order_of_their_sizes_and_split_at_the_eager_lim
 
 def test_a_platform_without_pieces_is_refused(tmp_path):
     (tmp_path / "trace.txt").write_text("0 init\n0 finalize\n")
-    with pytest.raises(
-        whatif.WhatifError, match="model `pieces`: Lassen has no parameters of it .* it has those of postal"
-    ):
+    with pytest.raises(whatif.WhatifError, match="Lassen has no parameters of it"):
         whatif.simulate(tmp_path / "trace.txt", platform="lassen", model="pieces")
 
 

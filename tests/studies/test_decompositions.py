@@ -91,7 +91,7 @@ def test_the_verb_keeps_the_whole_grid_and_writes_the_best_with_its_comments(wha
         (["jacobi2d", "--set", f"{RANKS}=30000"], 4, "the ranks need more nodes than the platform has"),
         (["jacobi2d", "--set", f"{RANKS}=6", "--save", "no/folder/x.toml"], 2, "cannot be written"),
         (["jacobi2d", "--set", f"{RANKS}=6", "--result", "terms.hallo"], 2, "did you mean `terms.halo`"),
-        (["jacobi2d", "--set", f"{RANKS}=1", "--result", "terms.halo"], 0, "terms.halo: 0 s at present, 0 s at best"),
+        (["jacobi2d", "--set", f"{RANKS}=1", "--result", "terms.halo"], 0, "terms.halo: 0 s at present, 0 s at best; "),
         (["jacobi2d", "--result", f"{GRID}.cells.x"], 2, f"whatif: `{GRID}.cells.x`: no such result"),
         (["plain.toml"], 2, "no `[application.grid]`"),
         (["plain.toml", "--whole-grid"], 2, "no whole grid to keep"),

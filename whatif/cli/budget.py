@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from whatif.cli.options import parse_sets, platforms_option, set_option
+from whatif.cli.options import one_each, parse_sets, platforms_option, set_option
 from whatif.cli.output import Output, output_options
 
 
 @click.command("budget")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO..")
-@click.option("--platform", "platforms", multiple=True, metavar="NAME",
+@click.option("--platform", "platforms", multiple=True, callback=one_each("--platform"), metavar="NAME",
               help="A platform, once for each; by default those of the scenarios.")  # fmt: skip
 @click.option("--capital", metavar="MONEY", help="Most that the nodes may cost, e.g. '20 MUSD'.")
 @click.option("--cost", metavar="MONEY", help="Most that the nodes and their energy may cost over the lifetime.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whatif.arguments import pairs
-from whatif.cli.options import parse_sets, platforms_option, set_option, uncertainty_options
+from whatif.cli.options import one_each, parse_sets, platforms_option, set_option, uncertainty_options
 from whatif.cli.output import Output, output_options
 from whatif.vocabulary import RANKING_VIEWS
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("compare")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO..")
-@click.option("--platform", "platforms", multiple=True, required=True, metavar="NAME",
+@click.option("--platform", "platforms", multiple=True, callback=one_each("--platform"), required=True, metavar="NAME",
               help="A platform, once for each; the first one gives the reference times.")  # fmt: skip
 @click.option(
     "--weight", "weights", multiple=True, metavar="SCENARIO=NUMBER", help="Weight of an application; 1 by default."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import parse_sets, platforms_option, set_option
+from whatif.cli.options import one_each, parse_sets, platforms_option, set_option
 from whatif.cli.output import Output, output_options
 from whatif.vocabulary import GROUPINGS
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("diff")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", required=False)
-@click.option("--platform", "platforms", multiple=True, metavar="NAME",
+@click.option("--platform", "platforms", multiple=True, callback=one_each("--platform"), metavar="NAME",
               help="Twice: the platforms of A and of B. Once: the platform of B, or of both scenarios.")  # fmt: skip
 @platforms_option
 @set_option

@@ -6,14 +6,21 @@ from pathlib import Path
 
 import click
 
-from whatif.cli.options import parse_sets, platforms_option, set_option
+from whatif.cli.options import one_each, parse_sets, platforms_option, set_option
 from whatif.cli.output import Output, output_options
 
 
 @click.command("differences")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO..")
 @click.option("--name", "names", multiple=True, metavar="TEXT", help="Heading of a scenario, once for each.")
-@click.option("--platform", "platforms", multiple=True, metavar="NAME", help="Platform of a scenario, once for each.")
+@click.option(
+    "--platform",
+    "platforms",
+    multiple=True,
+    callback=one_each("--platform"),
+    metavar="NAME",
+    help="Platform of a scenario, once for each.",
+)
 @platforms_option
 @set_option
 @output_options()

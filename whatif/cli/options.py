@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from whatif.arguments import pairs
 from whatif.cli.echo import echo
+from whatif.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -115,6 +116,19 @@ _SAMPLING: Final = (
 def overrides_of(texts: Iterable[str]) -> dict[str, str]:
     """Overrides by path, of `PATH=VALUE` texts."""
     return pairs("--set", texts, "PATH=VALUE")
+
+
+def one_each(option: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], tuple[str, ...]]:
+    """Callback of an option that takes one name each time: refuses lists with commas."""
+
+    def check(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if "," in name and not Path(name).exists():
+                repeated = " ".join(f"{option} {part.strip()}" for part in name.split(","))
+                raise UsageError(f"{option} {name}: one name each time: {repeated}")
+        return names
+
+    return check
 
 
 def show_notes(notes: Iterable[str]) -> None:

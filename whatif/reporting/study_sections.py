@@ -218,14 +218,13 @@ def stated(found: Study) -> Section:
 
 def calibration(found: Study) -> Section:
     """Section on the measured runs of each application, and predictions outside their ranges."""
-    rows = list(_named(remarks(found.jobs.adjustments)))
-    rows += [("outside measured ranges", note.removeprefix(_WARNING))
-             for note in found.remarks if note.startswith(_WARNING)]  # fmt: skip
+    warnings = (note for note in found.remarks if note.startswith(_WARNING))
+    rows = list(_named(dict.fromkeys([*remarks(found.jobs.adjustments), *warnings])))
     heads = ("application", "what its runs on the present machine determine")
     return (ReportItem(sheet=sheet(heads, rows, heads)),)
 
 
 def _named(notes: Iterable[str]) -> Iterator[tuple[str, str]]:
     for note in notes:
-        name, _, text = note.partition(": ")
-        yield name, text
+        name, _, text = note.removeprefix(_WARNING).partition(": ")
+        yield name, f"outside measured ranges: {text}" if note.startswith(_WARNING) else text

@@ -26,6 +26,8 @@ from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import Dimension, format_quantity
 
+_EQUAL: Final = 1e-9
+"""Relative difference up to which results are equal."""
 _CHUNK: Final = 16
 """Decompositions evaluated at a time, between two reports of the progress."""
 
@@ -101,7 +103,9 @@ class Layouts(StudyResult):
         if np.isfinite(present.result) and np.isfinite(best.result):
             now, then = (format_quantity(item.result, self.dimension, 4) for item in (present, best))
             change = f" ({self.change(best):+.2%})" if np.isfinite(self.change(best)) else ""
-            lines.append(f"{self.result}: {now} at present, {then} at best{change}")
+            equal = sum(abs(item.result - best.result) <= _EQUAL * abs(best.result) for item in self.ranked)
+            ties = f"; {equal} layouts are equally good" if equal > 1 else ""
+            lines.append(f"{self.result}: {now} at present, {then} at best{change}{ties}")
         return tuple(lines)
 
     def obstacle(self) -> str:
