@@ -83,7 +83,7 @@ def test_the_numbers_on_the_screen_are_those_of_the_command_line(scenario):
             label = program.term_of(f"terms.{phase}").rpartition(".")[2]
             assert f"{time / row['iteration_time']:.1%}" in page.line(f" {label} ", "%")
 
-    on_page(WhyPage, check, scenario, (140, 60))
+    on_page(WhyPage, check, scenario, (140, 68))
 
 
 def test_terms_fold_and_unfold_and_the_cursor_goes_up_and_down_the_tree():
@@ -283,7 +283,7 @@ def test_the_sentence_says_what_the_elasticity_under_the_cursor_means():
         faster = 1 - predicted(f"{MEMORY}=787.205 GB/s")["iteration_time"] / predicted()["iteration_time"]
         assert abs(faster - 0.0071) < 0.00015
         assert f"1 % more of {MEMORY}, now 779.411 GB/s, makes the iteration time 0.71 % shorter." in page.text
-        assert "Elasticity -0.58: 1 % more of a parameter is 0.58 % less time." in page.text
+        assert "Elasticities: with -0.5, 1 % more of a parameter is 0.5 % less time." in page.text
 
     on_page(WhyPage, check, size=(70, 28))
 
