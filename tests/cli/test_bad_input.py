@@ -779,6 +779,7 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
         (["sweep", "s.toml"], "no verb `sweep`; write `whatif run SCENARIO --sweep PATH=RANGE`"),
         (["roofline", "s.toml"], "write `whatif show roofline SCENARIO`"),
         (["import", "s.toml"], "a command comes first, then `s.toml`: "),
+        (["tune", "llama_training"], "a command comes first, then `llama_training`: grid, hpl, transformer"),
         (["import", "netwrok", "s.toml"], "no command `netwrok`; did you mean `network`?"),
         (["list", "nonsense"], "is not one of"),
         (["schema", "nonsense"], "is not one of"),

@@ -31,7 +31,7 @@ async def export_plot(app: App[Any], page: Page[Any], state: ExplorerState) -> N
     if description is None:
         return
     name = await app.push_screen_wait(
-        TextPrompt("Export to (.svg .png .pdf .csv .json .md .html .sh)", f"{page.NAME}.svg")
+        TextPrompt("Export to (.svg .png .pdf .csv .json .md .html .sh .txt)", f"{page.NAME}.svg")
     )
     path = user_path(name)
     if not name or not await may_write(app, path):

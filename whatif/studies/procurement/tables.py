@@ -238,7 +238,8 @@ def recommendation(found: Study) -> Iterator[str]:
     best, chance = found.winner, found.chances[found.winner]
     its = found.bids[best]
     text = f"best by {WORDS[found.criterion]}: {best}, probability {chance:.0%}"
-    yield f"{text}; {its.node_count[0]:,.0f} nodes, limited by {its.limit}, {its.throughput[0]:.3g} times {PRESENT}"
+    size = f"{its.node_count[0]:,.0f} nodes, limited by {its.limit}"
+    yield f"{text}; {size}, throughput {its.throughput[0]:.3g} times that of {PRESENT}"
     for other in found.able[1:]:
         ratio = found.scores[best][0] / found.scores[other][0] - 1
         yield f"{best} is {ratio:.1%} ahead of {other}"
