@@ -54,10 +54,10 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def _unknown(self, ctx: click.Context, name: str) -> str:
-        from whatif.schema.shipped import shipped_names
+        from whatif.api.scenarios import names_of_shipped
 
         known, words = self.list_commands(ctx), self.title.removesuffix("s").lower()
-        if Path(name).suffix or is_file(Path(name)) or name in shipped_names("scenarios"):
+        if Path(name).suffix or is_file(Path(name)) or name in names_of_shipped("scenarios"):
             return f"a {words} comes first, then `{name}`: {', '.join(known)}"
         hint = self.hints.get(name) or did_you_mean(name, known) or f"; known: {', '.join(known)}"
         return f"no {words} `{name}`{hint}"
