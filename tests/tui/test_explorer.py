@@ -60,6 +60,17 @@ def test_an_invalid_value_shows_what_is_allowed_and_keeps_everything():
     drive(check)
 
 
+def test_the_error_of_a_value_goes_when_another_parameter_is_selected():
+    async def check(driver):
+        await driver.edit(GPUS, "8 GB/s")
+        await driver.press("escape")
+        assert driver.status.full.startswith(GPUS)
+        await driver.press("down")
+        assert not driver.status.has_message
+
+    drive(check)
+
+
 def test_a_long_message_can_be_read_in_full():
     async def check(driver):
         await driver.edit("application.phases.halo.kind", "kernel")

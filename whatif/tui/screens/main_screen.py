@@ -92,7 +92,7 @@ class MainScreen(BackgroundScreen):
         super().__init__(jobs)
         self.state = state
         self.busy = False
-        self._error = ""
+        self._error = self._notice = self._selected_path = ""
         self._had_text = False
         self.activity = ""
         """Activity of the program itself, such as replaying a journal."""
@@ -151,7 +151,7 @@ class MainScreen(BackgroundScreen):
         A notice is what stays wrong, whatever is asked.
         """
         new = state is not self.state
-        self.state, self._error, self.busy = state, error or notice, busy
+        self.state, self._error, self._notice, self.busy = state, error or notice, notice, busy
         if not self.is_ready:
             return
         if not busy:
@@ -270,6 +270,9 @@ class MainScreen(BackgroundScreen):
     @on(ParameterSelected)
     def _selected(self, event: ParameterSelected) -> None:
         self.query_one(ParameterHelp).show(self.state, event.path)
+        if event.path != self._selected_path and self._error != self._notice:
+            self._failed(self._notice)
+        self._selected_path = event.path
 
     def action_go(self, name: str) -> None:
         """Go to another page."""
