@@ -340,7 +340,7 @@ def test_wrong_runs_are_refused_by_name(text, message, tmp_path):
         ({"predict": ["nodes=4 GB"]}, "--predict nodes=4 GB: expected a whole number from 1 to 2**53"),
         ({"predict": ["nodes"]}, "--predict nodes: expected NAME=VALUE, such as nodes=64"),
         ({"predict": ["nodes=4.5"]}, "--predict nodes=4.5: expected a whole number from 1 to 2**53"),
-        ({"predict": ["nodes=4,8"]}, "a decimal mark is a point, not a comma; state each point with its own --predict"),
+        ({"predict": ["nodes=4,8"]}, "thousands have no mark; state each point with its own --predict"),
         ({"predict": ["total_time=4"]}, "--predict total_time: expected a column of counts, such as nodes=64"),
         ({"predict": ["cells=4"]}, "--predict cells: no such column"),
         ({"predict": ["iterations=4"]}, "--predict : expected one count"),

@@ -167,7 +167,7 @@ def tune_grid(
     >>> import whatif
     >>> found = whatif.tune_grid("jacobi2d", overrides={"application.rank_count": 24})
     >>> len(found.ranked), found.ranked[0].ranks
-    (48, (24, 1))
+    (48, (1, 24))
     """
     opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
     require_least("show", count, 1)

@@ -46,14 +46,17 @@ class StudyResult(Presentable):
 def input_remarks(*scenarios: Scenario) -> tuple[str, ...]:
     """Platforms whose results rest on assumed values, and inputs outside the range of their fits."""
     found: list[str] = []
-    for program in (scenario.program for scenario in scenarios):
+    programs = [scenario.program for scenario in scenarios]
+    several = len({program.loaded.name for program in programs}) > 1
+    for program in programs:
         platform = program.loaded.scenario.platform.name
+        where = f"{program.loaded.name} on {platform}" if several else platform
         if program.grade == "assumed":
             found.append(f"{platform}: rests on assumed values")
-        found += [note_on(platform, note) for note in model_notes(program)]
+        found += [note_on(where, note) for note in model_notes(program)]
         # A simulation costs too much for a remark.
         outside = () if program.loaded.scenario.application.costly_points else extrapolations(evaluate(program))
-        found += [f"warning: {platform}: {text}" for text in outside]
+        found += [f"warning: {where}: {text}" for text in outside]
     return tuple(dict.fromkeys(found))
 
 
