@@ -270,7 +270,7 @@ class MainScreen(BackgroundScreen):
     @on(ParameterSelected)
     def _selected(self, event: ParameterSelected) -> None:
         self.query_one(ParameterHelp).show(self.state, event.path)
-        if event.path != self._selected_path and self._error != self._notice:
+        if self._selected_path not in ("", event.path) and self._error != self._notice:
             self._failed(self._notice)
         self._selected_path = event.path
 
