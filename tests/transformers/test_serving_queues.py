@@ -13,7 +13,8 @@ import whatif
 from tests.transformers.steps_at_hand import served, served_terms
 from whatif.axes import Grid
 from whatif.core.grid_run import run_whole
-from whatif.models.transformer_serving import prompt_wait, slot_wait, steady_batch
+from whatif.models.serving_waits import prompt_wait, slot_wait
+from whatif.models.transformer_serving import steady_batch
 
 SHAPE = {"input_length": 500, "output_length": 200}
 

@@ -10,27 +10,15 @@ from operator import add
 
 import numpy as np
 
-from whatif.models.quantities import Bytes, Count, Seconds, model
+from whatif.models.quantities import Count, FloatArray, Seconds, model
 
 _SOURCE = "whatif, from programs with 1 to 8 ranks on an H200"
 
 
-@model("n_r = r n_b", "definition: the blocks of all ranks fill the device together")
-def joint_blocks(block_count: Count, ranks_at_once: Count) -> Count:
-    """Blocks, or products of a batch, of all ranks whose kernels run at the same time on a device. Elementwise."""
-    return block_count * ranks_at_once
-
-
-@model("S_r = r S", "definition: the data of all ranks share the cache")
-def joint_working_set(working_set: Bytes, ranks_at_once: Count) -> Bytes:
-    """Data that all ranks at the same time on a device use again. Elementwise."""
-    return working_set * ranks_at_once
-
-
-@model("t_r = r t_l", "definition: nothing else runs on the device")
-def sliced_launch_time(launch_time: Seconds, ranks_per_gpu: Count) -> Seconds:
-    """Time of a launch of each of r ranks whose launches follow one another. Elementwise."""
-    return launch_time * ranks_per_gpu
+@model("X_r = r X", "definition")
+def of_all_ranks(quantity: FloatArray, rank_count: Count) -> FloatArray:
+    """Blocks, data in a cache, or times of the ranks that use a device together; X is that of one. Elementwise."""
+    return quantity * rank_count
 
 
 @model("t = t_s max(r Σ w, T_k / τ_s) if r > 1, else 0", _SOURCE)

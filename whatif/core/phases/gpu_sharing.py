@@ -8,7 +8,7 @@ from typing import Final
 from whatif.core.context import Context
 from whatif.core.energy import GPU
 from whatif.core.term import PhaseTerm, Reference
-from whatif.models.gpu_sharing import sliced_launch_time, switching_time
+from whatif.models.gpu_sharing import of_all_ranks, switching_time
 from whatif.schema.application import HaloPhase, TransferPhase
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.gemm_phase import GemmPhase
@@ -22,8 +22,8 @@ def launch_time_of_ranks(context: Context, phase: str, launch_time: str) -> str:
     """Time that a launch takes from the ranks of a GPU: one for all at once, in time slices one for each."""
     if not context.in_time_slices:
         return launch_time
-    inputs: dict[str, Reference] = {"launch_time": launch_time, "ranks_per_gpu": context.ranks_on_gpu}
-    return context.wiring.add(f"{phase}.launch_time", sliced_launch_time, inputs)
+    inputs: dict[str, Reference] = {"quantity": launch_time, "rank_count": context.ranks_on_gpu}
+    return context.wiring.add(f"{phase}.launch_time", of_all_ranks, inputs)
 
 
 def with_switches(context: Context, phases: Sequence[PhaseTerm]) -> list[PhaseTerm]:

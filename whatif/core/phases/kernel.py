@@ -9,7 +9,7 @@ from whatif.core.energy import GPU, gpu_rate
 from whatif.core.phases.gpu_sharing import launch_time_of_ranks
 from whatif.core.socket_share import PRECISIONS, bandwidth_of_kernel, bandwidth_of_rank, cores_of_rank, rate_of_core
 from whatif.core.term import PhaseTerm, Reference
-from whatif.models.gpu_sharing import joint_blocks, joint_working_set
+from whatif.models.gpu_sharing import of_all_ranks
 from whatif.models.occupancy import filled_bandwidth, filled_rate, grown_blocks
 from whatif.models.roofline import (
     DOMINANT_RATES,
@@ -114,9 +114,9 @@ def _of_data(context: Context, name: str, phase: KernelPhase, what: str) -> str:
     if phase.working_set is None or capacity not in context.wiring.parameters:
         return memory
     function = resident_bandwidth if what == "bandwidth" else resident_latency
-    own: dict[str, Reference] = {"working_set": f"application.phases.{name}.working_set"}
-    own["ranks_at_once"] = context.ranks_at_once
-    data: dict[str, Reference] = {"working_set": context.once(f"{name}.working_set", joint_working_set, **own)}
+    own: dict[str, Reference] = {"quantity": f"application.phases.{name}.working_set"}
+    own["rank_count"] = context.ranks_at_once
+    data: dict[str, Reference] = {"working_set": context.once(f"{name}.working_set", of_all_ranks, **own)}
     levels: dict[str, Reference] = {f"l2_{what}": f"{GPU}.l2_{what}", f"dram_{what}": memory}
     return context.wiring.add(f"{name}.{what}", function, {**data, "l2_capacity": capacity, **levels})
 
@@ -128,8 +128,8 @@ def _filled(context: Context, name: str, phase: KernelPhase, limits: Mapping[str
     if phase.blocks_follow == "work" and phase.metrics_per in ("profile", "launch"):
         inputs = {"block_count": blocks, "growth_factor": _growth(context, name, phase)}
         blocks = wiring.add(f"{name}.block_count", grown_blocks, inputs)
-    together: dict[str, Reference] = {"block_count": blocks, "ranks_at_once": context.ranks_at_once}
-    blocks = wiring.add(f"{name}.joint_blocks", joint_blocks, together)
+    together: dict[str, Reference] = {"quantity": blocks, "rank_count": context.ranks_at_once}
+    blocks = wiring.add(f"{name}.joint_blocks", of_all_ranks, together)
     shape: dict[str, Reference] = {"block_count": blocks, "block_size": f"{path}.block_size"}
     device: dict[str, Reference] = {key: f"{GPU}.{key}" for key in ("multiprocessor_count", "full_threads")}
     rate: dict[str, Reference] = {"rate": limits["attainable_rate"]}

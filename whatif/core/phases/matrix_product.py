@@ -9,7 +9,7 @@ from whatif.core.energy import GPU, gpu_rate
 from whatif.core.phases.gpu_sharing import launch_time_of_ranks
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models.gemm import gemm_efficiency, gemm_operations, gemm_size, gemm_time, tile_efficiency
-from whatif.models.gpu_sharing import joint_blocks
+from whatif.models.gpu_sharing import of_all_ranks
 from whatif.schema.gemm_phase import GemmPhase
 from whatif.units import BYTE, Quantity
 from whatif.vocabulary import PRECISIONS, Precision
@@ -77,9 +77,9 @@ def _efficiency(context: Context, name: str, phase: GemmPhase) -> Reference:
     path, wiring = f"application.phases.{name}", context.wiring
     if phase.efficiency is not None:
         return f"{path}.efficiency"
-    batch: dict[str, Reference] = {"block_count": f"{path}.batch_count", "ranks_at_once": context.ranks_at_once}
+    batch: dict[str, Reference] = {"quantity": f"{path}.batch_count", "rank_count": context.ranks_at_once}
     inputs: dict[str, Reference] = {item: f"{path}.{item}" for item in ("m", "n")}
-    inputs["batch_count"] = wiring.add(f"{name}.joint_batch", joint_blocks, batch)
+    inputs["batch_count"] = wiring.add(f"{name}.joint_batch", of_all_ranks, batch)
     inputs |= {item: f"{GPU}.{item}" for item in ("tile_extent", "multiprocessor_count")}
     shares: dict[str, Reference] = {
         "matrix_efficiency": f"{GPU}.matrix_efficiency",

@@ -8,6 +8,7 @@ from whatif.core.context import Context
 from whatif.core.energy import GPU
 from whatif.core.phases.gpu_library import library_operation
 from whatif.core.term import PhaseTerm, Reference
+from whatif.models import serving_waits as waits
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps
 from whatif.transformers.model_parts import ONCE, PLAN, number
@@ -228,7 +229,7 @@ def first_token(parts: ServingParts) -> str:
     if parts.plan.request_rate is not None:
         times += _queues(parts)
     elif not parts.separate:
-        times.append(parts.add(STEP_PROMPTS, serving.step_prompts_wait, batch=BATCH, prompt_time=PROMPT,
+        times.append(parts.add(STEP_PROMPTS, waits.step_prompts_wait, batch=BATCH, prompt_time=PROMPT,
                                **_requests(parts)))  # fmt: skip
     return parts.context.wiring.sum("serving.first_token_time", times)
 
@@ -252,7 +253,7 @@ def _queues(parts: ServingParts) -> list[str]:
     variation = f"{PLAN}.length_variation"
     serves = parts.prefill_replicas if parts.separate else parts.replicas
     return [
-        parts.add("first.slot_wait", serving.slot_wait, length_variation=variation, **_arrivals(parts)),
-        parts.add("first.prompt_wait", serving.prompt_wait, request_rate=RATE, replica_count=serves,
+        parts.add("first.slot_wait", waits.slot_wait, length_variation=variation, **_arrivals(parts)),
+        parts.add("first.prompt_wait", waits.prompt_wait, request_rate=RATE, replica_count=serves,
                   prompt_time=PROMPT, length_variation=variation),
     ]  # fmt: skip
