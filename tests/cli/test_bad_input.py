@@ -379,6 +379,29 @@ RAW = {
 }
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("platform = perlmutter", '; write `platform = "perlmutter"`'),
+        ("a = 12 GB/s  # of a port", '; write `a = "12 GB/s"`'),
+        ("a.b = True", "; write `a.b = true`"),
+        ("a = off", "; write `a = false`"),
+        ("a: 3.5", "; write `a = 3.5`"),
+        ("a = 1,5", ""),
+        ("a b = 3", ""),
+        ('a = "x" y', ""),
+        ("a =", ""),
+        ("a = 3\na = 4", ""),
+    ],
+)
+def test_a_value_without_quotes_is_told_with_them(whatif_main, tmp_path, text, meant):
+    (tmp_path / "s.toml").write_text(text + "\n")
+    code, out, err = whatif_main("run", "s.toml")
+    assert (code, out) == (3, "")
+    _, sign, told = err.removesuffix("\n").partition("; write")
+    assert sign + told == meant
+
+
 @pytest.mark.parametrize("name", RAW)
 def test_files_that_are_no_scenario(whatif_main, tmp_path, name):
     content, text = RAW[name]

@@ -20,6 +20,9 @@ FORMAT: Final = 1
 """Format of the files that this version reads; a file without `format` has the first."""
 FORMAT_LINE: Final = f"format = {FORMAT}"
 KeyPath = tuple[str, ...]
+_UNQUOTED: Final = re.compile(r"\s*([\w.-]{1,80})\s*[=:]\s*([^\s\x22'#\[\]{}=,\\][^\x22'#\[\]{}=,\\]{0,79}?)\s*(?:#.*)?")
+"""Key and value of a line whose value has no quotes."""
+_TRUTH: Final = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 _OF_PARTS = ("part", "sources", "fits", "data")
 
 
@@ -111,10 +114,8 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
     except tomli.TOMLDecodeError as error:
         place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
         message = str(error)[: place.start()] if place else str(error)
-        if "overwrite" in message and re.search(r"^platform\s*=", text, re.MULTILINE):
-            # The usual cause: `platform = "summit"` followed by a table `[platform]`.
-            message += '; to change values of a platform, write `[platform]` with `extends = "NAME"`'
         line, column = (place[1], place[2]) if place and place[1] else (text.count("\n") + 1, 1)
+        message += _advice(message, text, int(line))
         raise InvalidFileError([Problem(name, int(line), int(column), "", f"not TOML: {message}")]) from None
     except (RecursionError, ValueError) as error:
         raise InvalidFileError([Problem(name, 1, 1, "", f"not TOML: {error}")]) from None
@@ -126,6 +127,22 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
     if wrong:
         raise InvalidFileError([document.problem(("format",), wrong)])
     return document
+
+
+def _advice(message: str, text: str, line: int) -> str:
+    """What was probably meant by a line that is not TOML; empty if unknown."""
+    if "overwrite" in message:
+        # The usual cause: `platform = "summit"` followed by a table `[platform]`.
+        twice = re.search(r"^platform\s*=", text, re.MULTILINE)
+        return '; to change values of a platform, write `[platform]` with `extends = "NAME"`' if twice else ""
+    rows = text.splitlines()
+    stated = _UNQUOTED.fullmatch(rows[line - 1]) if line <= len(rows) else None
+    if stated is None:
+        return ""
+    key, value = stated.groups()
+    is_number = re.fullmatch(r"[+-]?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?", value)
+    meant = value if is_number else _TRUTH.get(value.lower(), f'"{value}"')
+    return f"; write `{key} = {meant}`"
 
 
 _kept_document = lru_cache(maxsize=256)(parse_document)
