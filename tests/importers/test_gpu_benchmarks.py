@@ -292,7 +292,7 @@ def test_files_of_something_else_are_refused(read, content: bytes, message: str,
 
 
 def test_a_kernel_file_given_for_a_gpu_is_recognised():
-    with pytest.raises(InvalidFileError, match="it looks like gpuroofperf kernel parameters"):
+    with pytest.raises(InvalidFileError, match="neither gpuroofperf GPU parameters nor mixbench"):
         read_gpu(MINIFE)
     with pytest.raises(UsageError, match="not a table of profiled kernels"):
         kernels_toml(read_gpu_rates(V100))

@@ -3,25 +3,69 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
+from whatif.api.file_kinds import import_verb
+from whatif.cli.echo import echo
 from whatif.cli.fit_options import columns_option, files_argument, long_option, where_option
 from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.options import platforms_option
 from whatif.cli.output import Output, output_options
-from whatif.errors import UsageError
+from whatif.errors import UsageError, WhatifError
 from whatif.limits import TABLE_FORMATS
+from whatif.paths import is_file
 from whatif.plugins import registered_verbs
+
+_ARGUMENTS: Final = "whatif.import"
+_ALSO: Final = {"transfer": "profile"}
+"""Verbs that read the files of another."""
+
+
+class ImportGroup(LazyGroup):
+    """Verbs by kind of file, which its content chooses where none is given; errors of a wrong verb name the right one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Command that the first argument names, or the content of the file that it names."""
+        if self.get_command(ctx, args[0]) is None and (verb := import_verb(args[0])):
+            echo(f"{args[0]}: read by `whatif import {verb}`", err=True)
+            args = [verb, *args]
+        ctx.meta[_ARGUMENTS] = args
+        return super().resolve_command(ctx, args)
+
+    def unknown(self, ctx: click.Context, name: str) -> str:
+        """Message for a word that is no verb, or a file that is not recognised."""
+        if is_file(Path(name)):
+            return (
+                f"{name}: not recognised by its content; `runs`, `network` and `transfer` read CSV: write one before it"
+            )
+        return super().unknown(ctx, name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb; a file that it refuses may be one of another verb."""
+        try:
+            return super().invoke(ctx)
+        except WhatifError as error:
+            verb, *words = ctx.meta.get(_ARGUMENTS, [""])
+            other = next(filter(None, map(import_verb, words)), verb)
+            if other in (verb, _ALSO.get(verb)):
+                raise
+            raise UsageError(f"{error}; `whatif import {other}` reads it") from None
 
 
 @click.group(
     "import",
-    cls=LazyGroup,
+    cls=ImportGroup,
     verbs=registered_verbs("import"),
 )
 def command() -> None:
-    """Read files of other programs and print their tables, with one name for each quantity and units."""
+    """Read files of other programs and print their tables, with one name for each quantity and units.
+
+    `whatif import FILE` chooses the command by the content of the file.
+    """
 
 
 @command.command("network", short_help="Message times: OSU, IMB, Netgauge, nccl-tests, SimGrid, CSV.")

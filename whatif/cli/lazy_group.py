@@ -50,10 +50,11 @@ class LazyGroup(click.Group):
         """Command that the first argument names; raise `UsageError` for another word, with what may be meant."""
         name = args[0]
         if self.get_command(ctx, name) is None and not ctx.resilient_parsing and not name.startswith("-"):
-            raise UsageError(self._unknown(ctx, name))
+            raise UsageError(self.unknown(ctx, name))
         return super().resolve_command(ctx, args)
 
-    def _unknown(self, ctx: click.Context, name: str) -> str:
+    def unknown(self, ctx: click.Context, name: str) -> str:
+        """Message for a word that is no command."""
         from whatif.api.scenarios import names_of_shipped
 
         known, words = self.list_commands(ctx), self.title.removesuffix("s").lower()

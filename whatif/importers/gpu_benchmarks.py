@@ -48,7 +48,7 @@ def read_gpu(path: Path) -> Table:
 
     Columns are those of the format's own reader. Raise `InvalidFileError` for an unknown format, with the known ones.
     """
-    return _read(path, GPU_FORMATS, KERNEL_FORMATS)
+    return _read(path, GPU_FORMATS)
 
 
 def read_kernels(path: Path) -> Table:
@@ -56,7 +56,12 @@ def read_kernels(path: Path) -> Table:
 
     Raise `InvalidFileError` for an unknown format, with the known ones.
     """
-    return _read(path, KERNEL_FORMATS, GPU_FORMATS)
+    return _read(path, KERNEL_FORMATS)
+
+
+def is_gpu(path: Path) -> bool:
+    """Whether a file holds measured rates of a known format."""
+    return path.is_file() and _recognised(read_text(path), GPU_FORMATS) is not None
 
 
 def is_kernels(path: Path) -> bool:
@@ -72,13 +77,11 @@ def is_kernels(path: Path) -> bool:
 Formats = Mapping[str, tuple[re.Pattern[str], Parser]]
 
 
-def _read(path: Path, formats: Formats, others: Formats) -> Table:
+def _read(path: Path, formats: Formats) -> Table:
     text, file = read_text(path), shown_path(path)
     name = _recognised(text, formats)
     if name is None:
-        other = _recognised(text, others)
-        meant = f"; it looks like {other}, which another verb reads" if other else ""
-        raise refuse(file, f"neither {' nor '.join(formats)}{meant}" if text.strip() else "the file is empty")
+        raise refuse(file, f"neither {' nor '.join(formats)}" if text.strip() else "the file is empty")
     with reading(path, name):
         table = formats[name][1](text, file)
     return replace(table, notes={"format": name, **table.notes})

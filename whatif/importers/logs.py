@@ -215,6 +215,11 @@ def read_logs(paths: Sequence[Path], pattern: str | None = None) -> Table:
     return _table([path for path, _ in found], found[0][1], warnings)
 
 
+def is_log(path: Path) -> bool:
+    """Whether a file is the output of an application with a shipped pattern."""
+    return path.is_file() and _recognised(path, [pattern_of(name) for name in shipped_patterns()]) is not None
+
+
 def _recognised(path: Path, patterns: Sequence[Pattern]) -> Pattern | None:
     for line in _lines(path):
         for pattern in patterns:

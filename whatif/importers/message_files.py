@@ -60,7 +60,7 @@ def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Ma
     Raise `InvalidFileError` for a file of no known format.
     """
     head = _head(path)
-    found = next((known for known in FORMATS if known.mark.search(head)), None)
+    found = _recognised(head)
     if found is not None:
         if where:
             raise UsageError(f"{shown_path(path)}: rows can be chosen by column in CSV files only")
@@ -99,8 +99,17 @@ def read_networks(
     return tables[0] if len(tables) == 1 and not warnings else joined(tables, warnings)
 
 
+def is_network(path: Path) -> bool:
+    """Whether a file has a format that is detected by content, or is a platform of SimGrid."""
+    return path.is_file() and (is_platform(path) or _recognised(_head(path)) is not None)
+
+
 def _head(path: Path) -> str:
     return next(chunks(path, HEAD_SIZE), "")
+
+
+def _recognised(head: str) -> Format | None:
+    return next((known for known in FORMATS if known.mark.search(head)), None)
 
 
 def _reader(found: Format) -> Callable[[Path], Table]:

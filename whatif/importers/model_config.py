@@ -50,6 +50,11 @@ def read_model_config(path: Path) -> dict[str, Any]:
         return _read(path, shown_path(path))
 
 
+def is_model_config(path: Path) -> bool:
+    """Whether a file is a configuration with the shape of a transformer."""
+    return path.suffix == ".json" and bool(read_model_config(path))
+
+
 def _read(path: Path, file: str) -> dict[str, Any]:
     config = shaped(parse_json(read_text(path, _LARGEST), file), dict[str, Any], file)
     text = config.get("text_config")

@@ -69,6 +69,12 @@ def _read(
     return read_runs_csv(path, columns, where, long)
 
 
+def is_run_profile(path: Path) -> bool:
+    """Whether a file of runs has a format that is detected by content: any but a sheet."""
+    head = next(chunks(path), "") if path.is_file() else ""
+    return is_nvidia_smi(head) or _profile(path, head) is not None
+
+
 def _profile(path: Path, head: str) -> Table | None:
     """Table of a profile; None for a sheet."""
     start = head.lstrip()

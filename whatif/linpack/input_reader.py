@@ -24,7 +24,7 @@ from typing import Final, TypeVar
 from whatif.errors import InvalidFileError, Problem
 from whatif.importers.numbers import is_number
 from whatif.importers.reading import reading
-from whatif.importers.text import read_text
+from whatif.importers.text import read_text, refuse
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, Mapping, RowSwap
 from whatif.schema.toml import shown_path
 
@@ -35,6 +35,8 @@ MOST_VALUES: Final = 20
 LARGEST_INTEGER: Final = 2**31 - 1
 """Largest value of an `int` of HPL."""
 
+_OUTPUT: Final = re.compile(r"^T/V[ \t]+N[ \t]+NB\b", re.MULTILINE)
+"""Heading of results, which an output of HPL has."""
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 
 Code = TypeVar("Code", bound=IntEnum)
@@ -119,6 +121,9 @@ def parse_hpl_input(text: str, file: str = "HPL.dat") -> HPLInput:
     Raise `InvalidFileError` with every wrong value, its line and what was expected. A missing line or a wrong count
     ends the reading, since the meaning of the lines after it is unknown.
     """
+    if _OUTPUT.search(text):
+        message = "an output of HPL: `whatif hpl HPL.dat --measured` compares it, `whatif import logs` prints its runs"
+        raise refuse(file, message)
     lines = _Lines(text, file)
     for what in ("a heading", "a second line of heading"):
         lines.skip(what)

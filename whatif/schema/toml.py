@@ -20,7 +20,9 @@ FORMAT: Final = 1
 """Format of the files that this version reads; a file without `format` has the first."""
 FORMAT_LINE: Final = f"format = {FORMAT}"
 KeyPath = tuple[str, ...]
-_UNQUOTED: Final = re.compile(r"\s*([\w.-]{1,80})\s*[=:]\s*([^\s\x22'#\[\]{}=,\\][^\x22'#\[\]{}=,\\]{0,79}?)\s*(?:#.*)?")
+_UNQUOTED: Final = re.compile(
+    r"\s*([\w.-]{1,80})\s*[=:]\s*([^\s\x22'#\[\]{}=,\\][^\x22'#\[\]{}=,\\]{0,79}?)\s*(?:#.*)?"
+)
 """Key and value of a line whose value has no quotes."""
 _TRUTH: Final = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 _OF_PARTS = ("part", "sources", "fits", "data")
@@ -130,7 +132,7 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
 
 
 def _advice(message: str, text: str, line: int) -> str:
-    """What was probably meant by a line that is not TOML; empty if unknown."""
+    """Hint at the likely correction of a line that is not TOML; empty if unknown."""
     if "overwrite" in message:
         # The usual cause: `platform = "summit"` followed by a table `[platform]`.
         twice = re.search(r"^platform\s*=", text, re.MULTILINE)

@@ -1,0 +1,65 @@
+"""`whatif import`: the content of a file chooses the verb, and corrects a wrong one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.paths import ROOT
+
+DATA = ROOT / "tests" / "data"
+FILES = {
+    "traces/goal/binary_tree_32.goal": "trace",
+    "traces/simgrid/actions_gather.txt": "trace",
+    "traces/dumpi/testtrace.meta": "trace",
+    "profiles/ahead/lammps_summit.nvvp": "profile",
+    "profiles/kineto/a100_trace.json.gz": "profile",
+    "gpuroofperf/kernel_params/jacobi2d/jacobi2d.json": "kernels",
+    "gpuroofperf/gpu_params/b.csv": "gpu",
+    "importers/host/stream_e5_2695v4.txt": "gpu",
+    "importers/models/minimind_qwen3.json": "model",
+    "runs/caliper/27_cores.cali": "runs",
+    "hpl/hpccoutf.txt": "logs",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_content_of_a_file_chooses_the_verb(whatif_main, name):
+    path = str(DATA / name)
+    code, out, err = whatif_main("import", path, "--format", "json")
+    assert code == 0, err
+    assert err.startswith(f"{path}: read by `whatif import {FILES[name]}`\n")
+    assert out == whatif_main("import", FILES[name], path, "--format", "json")[1]
+
+
+@pytest.mark.parametrize("verb", ["trace", "profile", "kernels", "gpu", "network", "model", "runs"])
+@pytest.mark.parametrize("name", FILES)
+def test_the_verb_that_reads_a_refused_file_is_told(whatif_main, name, verb):
+    path, right = str(DATA / name), FILES[name]
+    code, out, err = whatif_main("import", verb, path)
+    if verb == right:
+        assert code == 0
+    elif code:
+        assert (code, out) == (2, "")
+        assert err.endswith(f"; `whatif import {right}` reads it\n")
+
+
+def test_a_sheet_is_told_which_verbs_read_it(whatif_main, tmp_path):
+    (tmp_path / "s.csv").write_text("ranks,time\n1,2\n")
+    code, out, err = whatif_main("import", "s.csv")
+    assert (code, out) == (2, "")
+    assert err == (
+        "whatif: s.csv: not recognised by its content; `runs`, `network` and `transfer` read CSV: write one before it\n"
+    )
+
+
+def test_an_error_of_the_right_verb_stays(whatif_main, tmp_path):
+    (tmp_path / "s.goal").write_text("num_ranks 2\nrank 0 {\n")
+    code, _, err = whatif_main("import", "trace", "s.goal")
+    assert code == 3
+    assert "reads it" not in err
+
+
+def test_an_output_of_hpl_is_no_input_of_it(whatif_main):
+    code, _, err = whatif_main("hpl", str(DATA / "hpl" / "hpccoutf.txt"), "--platform", "dahu")
+    assert code == 3
+    assert "an output of HPL: `whatif hpl HPL.dat --measured` compares it" in err

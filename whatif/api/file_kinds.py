@@ -1,0 +1,41 @@
+"""Verbs of `whatif import` by the content of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from whatif.errors import InvalidFileError
+from whatif.plugins import resolve
+
+_VERBS: Final[Mapping[str, str]] = {
+    "trace": "whatif.importers.trace_formats:is_trace",
+    "profile": "whatif.profiles.formats:is_profile",
+    "kernels": "whatif.importers.gpu_benchmarks:is_kernels",
+    # Before those of benchmarks: an output of HPCC has a part of STREAM.
+    "logs": "whatif.importers.logs:is_log",
+    "gpu": "whatif.importers.gpu_benchmarks:is_gpu",
+    "network": "whatif.importers.message_files:is_network",
+    "model": "whatif.importers.model_config:is_model_config",
+    "runs": "whatif.importers.run_files:is_run_profile",
+}
+"""Verbs, each with the function that recognises its files; the first that does is taken."""
+
+
+def import_verb(path: str | Path) -> str:
+    """Verb after `whatif import` that reads a file or folder, by its content; empty for one of no known format.
+
+    A CSV file has no known format: its columns may be those of runs, messages or copies.
+
+    >>> import_verb("tests/data/gpuroofperf/kernel_params/jacobi2d/jacobi2d.json")
+    'kernels'
+    """
+    return next((verb for verb, function in _VERBS.items() if _recognises(function, Path(path))), "")
+
+
+def _recognises(function: str, path: Path) -> bool:
+    try:
+        return bool(resolve(function)(path))
+    except (InvalidFileError, OSError):
+        return False
