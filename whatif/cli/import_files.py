@@ -24,7 +24,7 @@ _ALSO: Final = {"transfer": "profile"}
 
 
 class ImportGroup(LazyGroup):
-    """Verbs by kind of file, which its content chooses where none is given; errors of a wrong verb name the right one."""
+    """Verbs by kind of file, which its content chooses where none is given; a wrong verb is answered with the right."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
