@@ -15,6 +15,7 @@ from whatif.tui.labels import duration
 from whatif.tui.page_registry import screens
 from whatif.tui.parameter_rows import outline
 from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog
+from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.parameter_help import ParameterHelp
@@ -377,6 +378,26 @@ def test_a_parameter_that_is_not_there_any_more_is_told_to_be_no_longer_swept():
         assert driver.status.full == f"{parameter} does not exist on this platform; removed from the sweep"
 
     drive(check)
+
+
+@pytest.mark.parametrize("size", [(120, 36), (30, 12)])
+def test_the_widgets_are_styled_once_at_the_start(monkeypatch, size):
+    styled, style = [], MainScreen.update_node_styles
+
+    def update(screen, animate=True):
+        if screen.is_mounted:
+            styled.append(screen)
+        style(screen, animate)
+
+    monkeypatch.setattr(MainScreen, "update_node_styles", update)
+
+    async def check(driver):
+        await driver.calm()
+        assert styled == [driver.main_screen]
+        await driver.pilot.resize_terminal(70, 20)
+        assert styled == [driver.main_screen] * 2
+
+    drive(check, size=size)
 
 
 def test_the_keys_below_are_made_anew_only_where_they_change():

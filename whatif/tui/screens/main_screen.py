@@ -91,9 +91,8 @@ class MainScreen(BackgroundScreen):
     def __init__(self, state: ExplorerState, jobs: BackgroundJobs) -> None:
         super().__init__(jobs)
         self.state = state
-        self.busy = False
+        self.busy = self._had_text = False
         self._error = self._notice = self._selected_path = ""
-        self._had_text = False
         self.activity = ""
         """Activity of the program itself, such as replaying a journal."""
         self._tree: bool | None = None
@@ -101,6 +100,9 @@ class MainScreen(BackgroundScreen):
         self._seen: dict[str, str] = {}
         self.latest = LatestOnly(self._taken, self._failed)
         self._screen_bindings = self._bindings
+        # Its widgets are styled once: Textual sets the same classes only when the screen gets its size.
+        sides = zip((self.HORIZONTAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS), self.app.size, strict=True)
+        self.set_classes([max(known for known in breakpoints if known[0] <= cells)[1] for breakpoints, cells in sides])
         self._bind_keys(ExplorePage)
 
     def compose(self) -> ComposeResult:
