@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
+import pickle
 import sqlite3
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+import whatif
 import whatif.cli.main
 import whatif.defects
 from tests.paths import ROOT
@@ -115,6 +117,28 @@ def _loops_are_compiled_once(request, tmp_path_factory):
                 held.clear()
 
     Dispatcher.compile = compile_alone
+
+
+@pytest.fixture(scope="session")
+def once(request, tmp_path_factory):
+    """`once(name, compute)`: a result that takes seconds, computed by one worker and read by the others."""
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if hasattr(request.config, "workerinput") else folder
+
+    def result(name, compute):
+        file = shared / f"{name}.pickle"
+        with only_one(file.with_suffix(".lock")):
+            if not file.exists():
+                file.write_bytes(pickle.dumps(compute()))
+        return pickle.loads(file.read_bytes())  # noqa: S301 - written by these tests
+
+    return result
+
+
+@pytest.fixture(scope="session")
+def compared(once):
+    """`compared(topic)`: the table of `whatif validate TOPIC`, computed once for all tests."""
+    return lambda topic: once(f"comparison_{topic}", whatif.comparisons(topic).table)
 
 
 @pytest.fixture

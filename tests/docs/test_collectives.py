@@ -35,8 +35,8 @@ def test_tables_of_the_page_load(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def rows():
-    return whatif.comparisons("collectives").table().to_pandas()
+def rows(compared):
+    return compared("collectives").to_pandas()
 
 
 def test_errors_are_those_of_the_comparison(rows):

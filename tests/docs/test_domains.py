@@ -7,15 +7,14 @@ import re
 import numpy as np
 import pytest
 
-import whatif
 from tests.paths import ROOT
 
 PAGE = (ROOT / "docs" / "domains.md").read_text(encoding="utf-8")
 OTHER_NETWORKS = ("Polaris", "Alps", "AWS p4de", "AWS p5")
 
 
-def test_errors_are_those_of_the_comparison():
-    rows = whatif.comparisons("collectives").table().to_pandas()
+def test_errors_are_those_of_the_comparison(compared):
+    rows = compared("collectives").to_pandas()
     assert rows[["from 1 MiB", "below"]].to_numpy().sum() == 456
     other = rows["machine"].isin(OTHER_NETWORKS)
     usual, others = r"error is ([\d.]+) % and the bias (-[\d.]+) %", r"it is ([\d.]+) % and (-[\d.]+) %"

@@ -30,8 +30,8 @@ def test_the_scenario_is_the_shipped_one(page):
     [("transformers", "training", "training_steps.csv", training_steps),
      ("serving", "serving", "serving_runs.csv", serving_runs)],
 )  # fmt: skip
-def test_errors_are_those_of_the_comparison(page, topic, file, module):
-    errors = whatif.comparisons(topic).table().columns["error"].values
+def test_errors_are_those_of_the_comparison(page, topic, file, module, compared):
+    errors = compared(topic).columns["error"].values
     model = (ROOT / "docs" / "models" / f"transformer_{topic}.md").read_text(encoding="utf-8").replace("\n", " ")
     assert f"{len(errors)} measured " in model
     for kind, mask in module.kinds(rows_of(file)).items():

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
 
-import whatif
 from whatif.fitting.collective_steps import fit_library, held_out_errors, relative_errors
 from whatif.fitting.library_points import CollectivePoints, LibrarySheet
 from whatif.models.library_steps import library_steps_time, short_tree_time
@@ -110,14 +107,13 @@ def test_what_was_not_measured_follows_from_the_data_sheet():
     np.testing.assert_array_equal(fit.time(other), SHEET.time(other))
 
 
-@cache
-def comparison():
-    return whatif.comparisons("collectives").table().to_pandas()
+@pytest.fixture(scope="module")
+def rows(compared):
+    return compared("collectives").to_pandas()
 
 
-def test_held_out_scales_of_the_measured_collectives_are_predicted():
+def test_held_out_scales_of_the_measured_collectives_are_predicted(rows):
     """Largest numbers of ranks of eight pairs of machine and operation; the bar is 15 % from 1 MiB on, 25 % below."""
-    rows = comparison()
     for part, size, bar, mean, points in (
         ("", "from 1 MiB", 0.15, 0.0771, 43), (" below", "below", 0.25, 0.1205, 32),
     ):  # fmt: skip
@@ -128,7 +124,6 @@ def test_held_out_scales_of_the_measured_collectives_are_predicted():
         assert held[f"held out{part}"].max() < bar
 
 
-def test_fits_are_better_than_data_sheets():
-    rows = comparison()
+def test_fits_are_better_than_data_sheets(rows):
     assert np.average(rows["fitted"], weights=rows["from 1 MiB"]) == pytest.approx(0.0594, abs=1e-3)
     assert np.average(rows["error"], weights=rows["from 1 MiB"]) > 0.33

@@ -183,9 +183,9 @@ def test_a_platform_without_the_precision_is_refused():
         served(precision="nvfp4").program  # noqa: B018
 
 
-def test_measured_throughput_is_met_within_the_bounds():
+def test_measured_throughput_is_met_within_the_bounds(compared):
     rows = rows_of("serving_runs.csv")
-    table = whatif.comparisons("serving").table()
+    table = compared("serving")
     errors = table.columns["predicted"].values / measured(rows) - 1
     for kind, mask in kinds(rows).items():
         assert np.abs(errors[mask]).mean() <= BOUNDS[kind], kind

@@ -23,12 +23,12 @@ from whatif.validation.tables import rows_of
 
 
 @pytest.fixture(scope="module")
-def table():
-    return whatif.comparisons("programs").table().to_pandas()
+def table(compared):
+    return compared("programs").to_pandas()
 
 
-def test_errors_of_filled_gpus_are_small_on_the_profiled_one_and_on_another(table):
-    whatif.comparisons("programs").raise_if_beyond()
+def test_errors_of_filled_gpus_are_small_on_the_profiled_one_and_on_another(table, compared):
+    assert "beyond" not in compared("programs").notes
     errors = table.groupby("kind")["error"]
     assert errors.size().to_dict() == {"H100": 51, "H200": 51, "partly filled": 54, "short": 32}
 
@@ -142,13 +142,13 @@ def test_numbers_of_the_page_are_those_of_the_comparisons(table):
         assert f"| {shown} | {target.upper()} | {100 * there:.1f} % | {100 * back:.1f} % |" in page
 
 
-def test_numbers_of_transformers_on_one_gpu_are_those_of_the_comparisons():
+def test_numbers_of_transformers_on_one_gpu_are_those_of_the_comparisons(compared):
     serving, training = ((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("serving", "transformers"))
     steps = whatif.comparisons("decoding").table().to_pandas()["error"]
     assert f"| decoding | {len(steps)} | {steps.abs().mean():.1%} | {steps.mean():+.1%} |" in serving
     tokens = whatif.comparisons("first_tokens").table().to_pandas()
     own = tokens[tokens["software"] == "torch 2.11"]["error"]
     assert f"with a mean error of {own.abs().mean():.1%}" in serving
-    found = whatif.comparisons("training").table().to_pandas()
+    found = compared("training").to_pandas()
     errors = found[found["study"] == "torch"]["error"]
     assert f"{100 * errors.min():.0f} to +{100 * errors.max():.0f} %" in training

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-import whatif
 from tests.page_tables import assert_shown
 from tests.paths import ROOT
 from whatif.schema.load import load_part
@@ -17,12 +16,12 @@ PAGE = ROOT / "docs" / "devices.md"
 
 
 @pytest.fixture(scope="module")
-def table():
-    return whatif.comparisons("shared_gpus").table().to_pandas()
+def table(compared):
+    return compared("shared_gpus").to_pandas()
 
 
-def test_errors_with_several_ranks_are_those_of_one_rank(table):
-    whatif.comparisons("shared_gpus").raise_if_beyond()
+def test_errors_with_several_ranks_are_those_of_one_rank(table, compared):
+    assert "beyond" not in compared("shared_gpus").notes
     errors = table["error"].abs().groupby(table["kind"]).mean()
     assert set(errors.index) == {"one rank", *(f"{gpu}, {how}" for gpu in ("H100", "H200") for how in HOW)}
     assert (errors < errors["one rank"] + 0.01).all()
