@@ -69,7 +69,7 @@ class InvalidFileError(WhatifError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         shown = [str(problem) for problem in problems[:SHOWN_PROBLEMS]]
         more = len(problems) - len(shown)
-        super().__init__("\n".join([*shown, f"and {more} more problems"] if more else shown))
+        super().__init__("\n".join([*shown, f"and {more} more problem{'s' * (more > 1)}"] if more else shown))
         self.problems = tuple(problems)
 
     def __reduce__(self) -> tuple[type[InvalidFileError], tuple[Sequence[Problem]]]:
@@ -82,10 +82,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     there are none."""
     known = list(known)
     same = [name for name in known if name.casefold() == word.casefold()]
-    near = same or difflib.get_close_matches(word, known, n=2, cutoff=0.65)
+    # `b200` of `b200-sxm` and `gb200`, `b200-sxm-180gb` of `b200-sxm`.
+    whole = [name for name in known if _is_part(word, name) or _is_part(name, word)][:2]
+    near = same or whole or list(dict.fromkeys(difflib.get_close_matches(word, known, n=2, cutoff=0.65)))
     if not near and len(word) >= _BEGINNING:
         near = [name for name in known if name.casefold().startswith(word.casefold())][:2]
     return f"; did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
+
+
+def _is_part(start: str, name: str) -> bool:
+    """Whether a name begins with another one and a hyphen."""
+    return name.casefold().startswith(f"{start.casefold()}-")
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:

@@ -110,6 +110,11 @@ UNITS: dict[str, tuple[Dimension, float]] = {
 _MEANT = {
     "Gb": "Gbit or GB", "Mb": "Mbit or MB", "kb": "kbit or kB", "Tb": "Tbit or TB", "b": "bit or B",
     "K": "k", "KB": "kB or KiB", "sec": "s", "byte": "B", "bytes": "B", "bits": "bit", "mB": "MB",
+    "second": "s", "seconds": "s", "minute": "min", "minutes": "min", "hour": "h", "hours": "h",
+    "micros": "us", "microsecond": "us", "microseconds": "us", "msec": "ms", "usec": "us", "nsec": "ns",
+    "millisecond": "ms", "milliseconds": "ms", "nanosecond": "ns", "nanoseconds": "ns", "joule": "J", "joules": "J",
+    "watt": "W", "watts": "W",
+    "euro": "EUR", "euros": "EUR", "dollar": "USD", "dollars": "USD",
     "Gbps": "Gbit/s", "Mbps": "Mbit/s", "GBps": "GB/s", "MBps": "MB/s", "FLOP": "flop", "flops": "flop/s",
     "FLOPS": "flop/s", "Gflops": "Gflop/s", "Tflops": "Tflop/s", "GFLOPS": "Gflop/s", "TFLOPS": "Tflop/s",
     "Gb/s": "Gbit/s or GB/s", "ops": "op", "MF": "Mflop", "GF": "Gflop", "TF": "Tflop", "PF": "Pflop", "EF": "Eflop",
@@ -162,7 +167,11 @@ def _unknown_unit(word: str, text: str) -> str:
         return f"unknown unit `{word}`; did you mean M{money}?"
     if word not in _MEANT and (same := _in_other_case(word)):
         return f"unknown unit `{word}`; did you mean {' or '.join(f'`{_in_case(text, unit)}`' for unit in same)}?"
-    meant = _MEANT.get(word) or " or ".join(difflib.get_close_matches(word, UNITS, n=2, cutoff=0.5))
+    meant = (
+        _MEANT.get(word)
+        or _MEANT.get(word.casefold())
+        or " or ".join(difflib.get_close_matches(word, UNITS, n=2, cutoff=0.5))
+    )
     return f"unknown unit `{word}`" + (f"; did you mean {meant}?" if meant else "")
 
 

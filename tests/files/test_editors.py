@@ -63,7 +63,7 @@ def mine(tmp_path):
     [
         ("application.rank_count", "mine.toml", 6),
         ("application.grid.cells.x", "mine.toml", 7),
-        ("application.grid.cells.y", "mine.toml", 4),
+        ("application.grid.cells.y", "mine.toml", 7),
         ("application.phases.stencil.dram_size", "mine.toml", 4),
         ("platform.node.gpu_count", "box.toml", 5),
         ("platform.node.gpu.extends", "box.toml", 8),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -19,11 +19,10 @@ _PLAIN = {
     "bool_type": "must be true or false",
     "int_type": "must be a number",
     "float_type": "must be a number",
-    "dict_type": "must be a table",
-    "model_type": "must be a table",
-    "model_attributes_type": "must be a table",
     "list_type": "must be a list",
 }
+_DEEPEST: Final = 4
+"""Keys of a path at which a misplaced key is sought."""
 _TABLE_ERRORS = ("dict_type", "model_type", "model_attributes_type")
 _OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "bandwidth": ("dram_bandwidth", "memory_bandwidth", "inter_node"),
@@ -66,20 +65,32 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
         return _missing_message("missing key", _choices(model, document, path))
     if kind == "union_tag_not_found":
         return _missing_message("missing key `kind`", _tags(model, document, path)) + _other_tables(document, path)
-    if kind in _TABLE_ERRORS and (table := _table_message(error["input"], path)):
-        return table
+    if kind in _TABLE_ERRORS:
+        named = any(get_origin(option) is dict for option in types_at(model, document, path[:-1]))
+        return _table_message(error["input"], path, named)
     rule = _PATTERNS.get(context["pattern"]) if kind == "string_pattern_mismatch" else _PLAIN.get(kind)
     return f"`{_short(error['input'])}` {rule}" if rule else str(error["msg"])
 
 
-def _table_message(text: object, path: KeyPath) -> str:
-    """Message of a text in the place of a table; empty for other values, and texts that resemble none."""
-    if not isinstance(text, str):
+def _table_message(value: object, path: KeyPath, named: bool) -> str:
+    """Message of another value in the place of a table, which has a name of the user's if `named`."""
+    if isinstance(value, str) and path[-1] in KINDS:
+        return f'must be a table, or a part (`whatif list parts`): `{path[-1]}.extends = "{_short(value)}"`'
+    if isinstance(value, str) and (key := re.match(r"\s*\{\s*([\w-]+)\s*=", value)):
+        return f"`{_short(value)}` is a text, not a table; set its keys, such as {dotted(path)}.{key[1]}"
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        return f"is a list of tables, `[[{dotted(path)}]]`; write `[{dotted(path)}.NAME]`, each with a name"
+    if named:
+        return f"must be a table with a name: write `[{dotted(path[:-1])}.NAME]`, and this key in it"
+    return f"`{_short(value)}` must be a table{_of_directions(value, path[-1])}"
+
+
+def _of_directions(value: object, key: str) -> str:
+    """Hint at the table of a list of up to three numbers, such as cells; empty for other values."""
+    if not isinstance(value, list) or not 0 < len(value) <= 3:
         return ""
-    if path[-1] in KINDS:
-        return f'must be a table, or a part (`whatif list parts`): `{path[-1]}.extends = "{_short(text)}"`'
-    key = re.match(r"\s*\{\s*([\w-]+)\s*=", text)
-    return f"`{_short(text)}` is a text, not a table; set its keys, such as {'.'.join(path)}.{key[1]}" if key else ""
+    cells = ", ".join(f"{name} = {item}" for name, item in zip("xyz", value, strict=False))
+    return f": `{key} = {{ {cells} }}`"
 
 
 def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> str:
@@ -87,7 +98,7 @@ def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
     word, known = path[-1], known_keys(model, document, path[:-1])
     other = word.casefold()
     meant = [key for key in (f"{other.removesuffix('s')}_count", *_OTHER_WORDS.get(other, ())) if key in known]
-    elsewhere = _whole_path(document, word) if len(path) == 1 else ""
+    elsewhere = _whole_path(document, word) or _in_schema(model, word) if len(path) == 1 else ""
     return did_you_mean(meant[0] if meant else word, known) or elsewhere or _listed(known)
 
 
@@ -96,6 +107,25 @@ def _whole_path(document: Mapping[str, Any], name: str) -> str:
     paths = (path for path, _ in walk(document) if len(path) > 1 and path[-1] == name and "fits" not in path)
     found = [dotted(path) for path in paths]
     return f"; did you mean {' or '.join(f'`{path}`' for path in found[:3])}?" if found else ""
+
+
+def _in_schema(model: type[BaseModel], name: str) -> str:
+    """Hint at the tables below that have a key of a name, those of the fewest keys; empty without any."""
+    level: list[tuple[KeyPath, Any]] = [((), model)]
+    for _ in range(_DEEPEST):
+        level = [((*path, key), child) for path, option in level for key, child in _tables_in(option)]
+        known = [(path, option) for path, option in level if _is_model(option) and name in option.model_fields]
+        if found := list(dict.fromkeys(dotted((*path, name)) for path, _ in known)):
+            return f"; did you mean {' or '.join(f'`{path}`' for path in found[:2])}?"
+    return ""
+
+
+def _tables_in(option: Any) -> Iterator[tuple[str, Any]]:
+    """Tables below a table, by key; those of any name have the key `NAME`."""
+    fields = option.model_fields.items() if _is_model(option) else ()
+    named = [("NAME", get_args(option)[1])] if get_origin(option) is dict else []
+    for key, annotation in (*((key, field.annotation) for key, field in fields), *named):
+        yield from ((key, child) for child in _unpacked(annotation))
 
 
 def _missing_message(words: str, choices: list[str]) -> str:

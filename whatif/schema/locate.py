@@ -13,10 +13,16 @@ _STRING = re.compile(r'"{3}.*?(?:"{3,5}|$)|\'{3}.*?(?:\'{3,5}|$)|"(?:[^"\\\n]|\\
 
 
 def positions(text: str) -> dict[Path, tuple[int, int]]:
-    """Line and column (1-based) of every table header and key of a TOML text; tolerates invalid TOML."""
+    """Line and column (1-based) of every table header and key of a TOML text; tolerates invalid TOML.
+
+    A table without a header of its own is at the first key or table within it.
+    """
     found: dict[Path, tuple[int, int]] = {}
     for path, offset in _Scanner(text).entries():
         found.setdefault(path, line_and_column(text, offset))
+    for path in list(found):
+        for length in range(1, len(path)):
+            found.setdefault(path[:length], found[path])
     return found
 
 

@@ -24,6 +24,8 @@ _UNQUOTED: Final = re.compile(
     r"\s*([\w.-]{1,80})\s*[=:]\s*([^\s\x22'#\[\]{}=,\\][^\x22'#\[\]{}=,\\]{0,79}?)\s*(?:#.*)?"
 )
 """Key and value of a line whose value has no quotes."""
+_TWICE: Final = re.compile(r"Cannot declare \((.+)\) twice")
+_WORDS: Final = re.compile(r"'([^']*)'")
 _TRUTH: Final = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 _OF_PARTS = ("part", "sources", "fits", "data")
 
@@ -117,6 +119,7 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
         place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
         message = str(error)[: place.start()] if place else str(error)
         line, column = (place[1], place[2]) if place and place[1] else (text.count("\n") + 1, 1)
+        message = _TWICE.sub(lambda found: f"`{dotted(tuple(_WORDS.findall(found[1])))}` is stated twice", message)
         message += _advice(message, text, int(line))
         raise InvalidFileError([Problem(name, int(line), int(column), "", f"not TOML: {message}")]) from None
     except (RecursionError, ValueError) as error:

@@ -87,8 +87,12 @@ class Elasticities(StudyResult):
         return (f"{self.result}: depends on {count} of {len(self.items)} parameters",)
 
 
+_ROUNDING: Final = 1e-9
+"""Elasticities up to this are rounding errors of the differences."""
+
+
 def _has_effect(item: Elasticity) -> bool:
-    return bool(item.elasticity) and not item.reason
+    return abs(item.elasticity) > _ROUNDING and not item.reason
 
 
 @dataclass(frozen=True, slots=True)
