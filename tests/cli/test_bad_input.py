@@ -402,7 +402,7 @@ def test_a_value_without_quotes_is_told_with_them(whatif_main, tmp_path, text, m
     assert sign + told == meant
 
 
-HEAD = 'platform = "summit"\n[application]\nname = "a"\nrank_count = 4\niteration_count = 1\n'
+BEFORE = 'platform = "summit"\n[application]\nname = "a"\nrank_count = 4\niteration_count = 1\n'
 
 
 @pytest.mark.parametrize(
@@ -410,14 +410,14 @@ HEAD = 'platform = "summit"\n[application]\nname = "a"\nrank_count = 4\niteratio
     [
         (
             '[phases.halo]\nkind = "halo"',
-            "s.toml:6:1: phases: `phases`: unknown key; did you mean `application.phases`?",
+            "s.toml:6:1: phases: `phases`: unknown key; did you mean `application.phases`",
         ),
         ("[grid]", "grid: `grid`: unknown key; did you mean `application.grid`?"),
         ("[cpu]", "cpu: `cpu`: unknown key; did you mean `platform.node.cpu`?"),
         ("[application.grid]\ncells = [8, 4]", "`[8, 4]` must be a table: `cells = { x = 8, y = 4 }`"),
         (
             '[[application.phases]]\nkind = "halo"',
-            "`[[application.phases]]`; write `[application.phases.NAME]`, each with",
+            "`[[application.phases]]`; write `[application.phases.NAME]`, each",
         ),
         ('[application.phases]\nkind = "halo"', "must be a table with a name: write `[application.phases.NAME]`, and"),
         ('[application.overlaps]\nphases = ["a", "b"]', "write `[application.overlaps.NAME]`, and this key in it"),
@@ -425,7 +425,7 @@ HEAD = 'platform = "summit"\n[application]\nname = "a"\nrank_count = 4\niteratio
     ],
 )
 def test_a_table_in_the_wrong_place_is_told_where_it_belongs(whatif_main, tmp_path, text, message):
-    (tmp_path / "s.toml").write_text(f"{HEAD}{text}\n")
+    (tmp_path / "s.toml").write_text(f"{BEFORE}{text}\n")
     code, _, err = whatif_main("run", "s.toml")
     assert code == 3
     assert message in err

@@ -266,11 +266,21 @@ class Layers:
 
     def problem(self, path: KeyPath, message: str) -> Problem:
         """`Problem` at the place that states a value of the merged document, or its nearest enclosing table."""
-        for length in range(len(path), 0, -1):
-            layer = self.origin(path[:length])
-            if layer is not None:
-                return layer.document.problem(path[len(layer.at) :], message, path)
-        return self.items[-1].document.problem(path, message)
+        layers = (self._stating(path[:length], length == len(path)) for length in range(len(path), 0, -1))
+        found = next((layer for layer in layers if layer is not None), (self._files or self.items)[-1])
+        return found.document.problem(path[len(found.at) :], message, path)
+
+    @property
+    def _files(self) -> list[Layer]:
+        """Layers that are no overrides."""
+        return [layer for layer in self.items if layer.document.folder is not None]
+
+    def _stating(self, path: KeyPath, exactly: bool) -> Layer | None:
+        """Last layer that states a value, or a table that lacks one: the file, unless an override changes its kind."""
+        layer = self.origin(path)
+        if exactly or layer is None or layer.stated((*path, "kind")) is not None:
+            return layer
+        return next((file for file in reversed(self._files) if file.defines(path)), layer)
 
 
 def _holds(data: Mapping[str, Any], path: KeyPath) -> bool:

@@ -8,7 +8,7 @@ import whatif
 from tests.studies.procurement.studies_at_hand import BIDS, STUDY, study_file
 from whatif.errors import InvalidFileError, UsageError
 
-ONE = '[bids.six]\nplatform = "summit"\nnode_price = "50 kUSD"'
+ONE = '[bids.six]\nplatform = "summit"\nnode_count = 60\nnode_price = "50 kUSD"'
 
 
 def problem_of(path, **options):
@@ -205,3 +205,27 @@ def test_usual_headings_of_runs_are_named_as_the_scenario_does(tmp_path, heading
     path = study_file(tmp_path, more='[mix.c]\nscenario = "minife"\nruns = "runs.csv"')
     (tmp_path / "runs.csv").write_text(f"{heading},halo [us]\n64,5\n")
     assert problem_of(path).message.endswith(f"; did you mean `{meant}`?")
+
+
+@pytest.mark.parametrize("verb", [("check",), ("study",)])
+def test_a_missing_table_is_missing_in_the_file(whatif_main, tmp_path, verb):
+    (tmp_path / "study.toml").write_text('[presents]\nplatform = "lassen"\n[bids.six]\nplatform = "summit"\n')
+    code, _, err = whatif_main(*verb, "study.toml")
+    assert code == 3
+    assert "study.toml:1:1: present: missing key" in err
+    assert "--set" not in err
+
+
+WITHOUT_MONEY = '[present]\nplatform = "lassen"\nnode_count = 9\n[mix.a]\nscenario = "minife"\n'
+
+
+@pytest.mark.parametrize(
+    ("platforms", "money"), [(("frontier",), "USD"), (("jupiter",), "EUR"), (("frontier", "jupiter"), "")]
+)
+def test_a_study_without_money_has_the_prices_of_its_platforms_in_one_currency(tmp_path, platforms, money):
+    path = tmp_path / "study.toml"
+    bids = (f'[bids.{name}]\nplatform = "{name}"\nnode_count = 100\n' for name in platforms)
+    path.write_text(WITHOUT_MONEY + "".join(bids))
+    prices = whatif.study(path).prices
+    assert prices.currency == money
+    assert all(prices.machines[name].is_known == bool(money) for name in platforms)

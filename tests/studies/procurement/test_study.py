@@ -307,9 +307,8 @@ def test_changed_values_are_those_of_a_changed_file(tmp_path):
 
 def test_limits_default_to_none(tmp_path):
     path = study_file(tmp_path, limits='lifetime = "1 year"', bids='[bids.six]\nplatform = "summit"')
-    found = whatif.study(path)
-    assert "no limit bounds the number of nodes" in found.bids["six"].reason
-    assert found.obstacle()
+    with pytest.raises(whatif.WhatifError, match="nothing bounds its number of nodes: state `node_count`"):
+        whatif.study(path)
     path = study_file(tmp_path, limits=LIMITS, bids='[bids.six]\nplatform = "summit"\nnode_price = "9 MUSD"')
     assert whatif.study(path).bids["six"].reason == "the limit of capital allows no node"
 

@@ -17,7 +17,7 @@ from whatif.schema.fields import Domain
 from whatif.schema.load import load_platform_document, open_document
 from whatif.schema.parameters import provenance
 from whatif.schema.platform_spec import PlatformSpec
-from whatif.schema.price import currencies
+from whatif.schema.price import Price, currencies
 from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT, Machine
 from whatif.schema.toml import Document, Layers
@@ -87,8 +87,16 @@ class _Converter:
         self.study = study
         self.draws = draws
         self.seed = seed + _SEED
-        self.currency = next(_currencies(study), "")
+        self.currency = next(_currencies(study), "") or self._of_platforms()
         self.uncertain: list[Uncertain] = []
+
+    def _of_platforms(self) -> str:
+        """Currency that the prices of all platforms have in a study without money; empty if they have several."""
+        machines = self.study.spec.machines.items()
+        stated = (self._own_price(_at(name), machine)[0] for name, machine in machines if not machine.stated_price)
+        amounts = (amount for price in stated if price is not None for amount in _amounts(price))
+        found = {currency for amount in amounts for currency in currencies([amount.dimension])}
+        return found.pop() if len(found) == 1 else ""
 
     def prices(self) -> Prices:
         spec = self.study.spec
@@ -103,7 +111,7 @@ class _Converter:
 
     def _of_machine(self, name: str, machine: Machine) -> PriceList:
         """Prices that the study states, else those of the platform's own file."""
-        at = name if name == PRESENT else f"bids.{name}"
+        at = _at(name)
         found = self._stated(at, machine) if machine.stated_price else self._of_platform(at, machine)
         kept = 1.0 - machine.discount
         fixed = 0.0 if machine.fixed_price is None else kept * self._amount(f"{at}.fixed_price", machine.fixed_price)
@@ -137,19 +145,25 @@ class _Converter:
         return _number(platform.node_count)
 
     def _of_platform(self, at: str, machine: Machine) -> PriceList:
-        """Price that the platform's own file states: an inherited one is that of another machine."""
-        document, platform, _ = self._platform(at, machine)
-        stated, where, origin = platform.price, f"{at}.platform", f"price of {document.name}"
-        if "price" not in document.data or stated is None:
+        """Price that the platform's own file states; none without a currency of the study."""
+        stated, name, count = self._own_price(at, machine)
+        where, origin = f"{at}.platform", f"price of {name}"
+        if stated is None or not self.currency:
             return PriceList()
         if isinstance(stated.node_rate, Quantity):
             return PriceList(rate=self._amount(where, stated.node_rate), origin=origin)
         if isinstance(stated.machine_price, Quantity):
-            each = self._amount(where, stated.machine_price) / _number(platform.node_count)
+            each = self._amount(where, stated.machine_price) / count
             return PriceList(_one(each), origin=f"{origin} for all its nodes")
         if isinstance(stated.node_price, Quantity):
             return PriceList(_one(self._amount(where, stated.node_price)), origin=origin)
         return PriceList()
+
+    def _own_price(self, at: str, machine: Machine) -> tuple[Price | None, str, float]:
+        """Price in the platform's own file, its name and nodes: an inherited price is that of another machine."""
+        document, platform, _ = self._platform(at, machine)
+        stated = platform.price if "price" in document.data else None
+        return stated, document.name, _number(platform.node_count)
 
     def _platform(self, at: str, machine: Machine) -> tuple[Document, PlatformSpec, Layers]:
         folders = (self.study.folder,)
@@ -183,6 +197,15 @@ class _Converter:
         place = len(self.uncertain)
         numbers = uniform_numbers(place, self.draws, self.seed)[:, place - 1]
         return np.concatenate([[float(value)], values_at(value.distribution, numbers, Domain())])
+
+
+def _at(name: str) -> str:
+    """Path of a machine in the file of a study."""
+    return name if name == PRESENT else f"bids.{name}"
+
+
+def _amounts(price: Price) -> Iterator[Quantity]:
+    yield from (each for each in (price.node_rate, price.machine_price, price.node_price) if isinstance(each, Quantity))
 
 
 def _number(value: object) -> float:
@@ -230,13 +253,23 @@ def without_price(study: StudyFile, prices: Prices) -> Iterator[InvalidFileError
             yield study.refused(f"bids.{name}", message)
 
 
+def without_bound(study: StudyFile, prices: Prices) -> Iterator[Problem]:
+    """Problems of bids whose number of nodes nothing bounds."""
+    limits = study.spec.limits
+    if (limits.capital, limits.cost, limits.power) == (None, None, None):
+        for name in study.spec.bids:
+            if np.isinf(prices.machines[name].offered).all():
+                message = "nothing bounds its number of nodes: state `node_count`, or a limit of capital, cost or power"
+                yield study.problem(f"bids.{name}", message)
+
+
 def without_conditions(study: StudyFile, prices: Prices) -> Iterator[Problem]:
     """Problems of a cost over the lifetime that is needed without a lifetime or a price of energy."""
     needed, at = money_need(study), "criterion" if study.spec.limits.cost is None else "limits.cost"
     if needed and study.spec.limits.lifetime is None:
         yield study.problem(at, f"{needed} needs `[limits] lifetime`")
     if needed and prices.energy is None and any(energy_is_paid(prices, name) for name in study.spec.bids):
-        yield study.problem(at, f"{needed} needs `[site] energy_price`: only rent may include energy")
+        yield study.problem(at, f"{needed} needs `[site] energy_price`; only rent (`node_rate`) may include it")
 
 
 def price_remarks(prices: Prices) -> Iterator[str]:

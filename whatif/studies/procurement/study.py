@@ -28,6 +28,7 @@ from whatif.studies.procurement.prices import (
     money_need,
     price_remarks,
     prices_of,
+    without_bound,
     without_conditions,
     without_price,
 )
@@ -237,6 +238,7 @@ def _check(file: StudyFile, jobs: Jobs, prices: Prices) -> None:
         *_unknown_targets(file, jobs),
         *(item for error in without_price(file, prices) for item in error.problems),
         *_without_power(file, jobs, prices),
+        *without_bound(file, prices),
         *without_conditions(file, prices),
     ]
     if problems:
