@@ -75,6 +75,16 @@ def test_regression_refuses_options_without_effect(options, message):
         whatif.fit_regression(GRID, formula=formula, **options)
 
 
+def test_kernel_fit_of_one_kernel_has_its_calls_only():
+    file = ROOT / "docs" / "examples" / "kernels.csv"
+    every, one = (whatif.fit_kernel(file, kernel=name).table().to_pandas() for name in (None, "dgemm"))
+    of_one = every["parameter"].str.startswith("kernels.dgemm.")
+    assert 0 < of_one.sum() < len(every) / 2
+    assert one.equals(every[of_one].reset_index(drop=True))
+    with pytest.raises(UsageError, match="no calls of dgemv; its kernels are dgemm"):
+        whatif.fit_kernel(DGEMM, kernel="dgemv")
+
+
 def test_kernel_fit_refuses_options_without_effect():
     with pytest.raises(UsageError, match="--seed: no effect without --synthetic"):
         whatif.fit_kernel(DGEMM, seed=3)

@@ -14,6 +14,7 @@ from whatif.core.result import Result
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError
+from whatif.schema.toml import parse_document
 from whatif.simulation.link_loads import link_loads
 from whatif.simulation.topology import dragonfly
 
@@ -75,6 +76,54 @@ def test_the_closed_form_agrees_with_the_link_simulation(topology: str) -> None:
     # The cases include phases that links make longer by half, and phases that they do not change by 2 %.
     assert max(growth) > 1.5
     assert min(growth) < 1.02
+
+
+PLACED = """platform = "{platform}"
+[application]
+name = "Placed"
+rank_count = {ranks}
+iteration_count = 1
+{more}
+[application.phases.c]
+kind = "collective"
+algorithm = "{algorithm}"
+model = "postal"
+message_size = "100 MB"
+"""
+
+
+def placed(
+    platform: str, ranks: int, algorithm: str, model: str = "postal", more: str = 'buffers = "host"'
+) -> Scenario:
+    text = PLACED.format(platform=platform, ranks=ranks, algorithm=algorithm, model=model, more=more)
+    return Scenario(parse_document(text, "placed.toml"))
+
+
+@pytest.mark.parametrize("algorithm", ["bruck_allgather", "pairwise", "ring", "recursive_doubling", "rabenseifner"])
+@pytest.mark.parametrize("platform", ["fugaku", "lassen", "frontier"])
+def test_rounds_of_several_ranks_a_node_take_the_longer_of_messages_and_links(platform: str, algorithm: str) -> None:
+    question = placed(platform, 64, algorithm).changed({"platform.network.topology.routing": "static"})
+    assert_allclose(time(question), time(question, communication="shared_links"), rtol=1e-3, atol=0)
+
+
+def test_links_that_are_no_bottleneck_do_not_add_to_slower_messages_in_nodes() -> None:
+    """Messages between the sockets of Summit are the slowest from 10 GB/s of the network on."""
+    question = placed("summit", 48, "bruck_allgather", more="ranks_per_gpu = 4")
+    path = "platform.network.inter_node.postal.rendezvous.bandwidth"
+    found = [time(question.changed({path: f"{rate} GB/s"})) for rate in (5, 10, 20, 100)]
+    assert found[0] > found[1] == found[2] == found[3]
+
+
+@pytest.mark.parametrize("channels", [1, 2, 4, 8])
+def test_channels_do_not_exceed_the_link_of_a_node(channels: int) -> None:
+    """In round r of six, min(2^r, 8) ranks of a node send 2^r blocks each over the 400 GB/s of its ports."""
+    question = placed("dgx_h100", 64, "bruck_allgather", more="").changed(
+        {"application.phases.c.channel_count": channels}
+    )
+    busy = sum(min(2**number, 8) * 2**number * 100e6 / 64 for number in range(6)) / 400e9
+    found = time(question)
+    assert busy < found < 1.11 * busy
+    assert channels == 1 or found < 1.05 * busy
 
 
 @pytest.mark.parametrize("unused", [False, True])

@@ -42,6 +42,15 @@ def compare_pictures(shown, drawn):
     assert WRITE or texts[0] == texts[1] != []
 
 
+def test_test_files_that_pages_name_exist():
+    pages = (*(ROOT / "docs").rglob("*.md"), ROOT / "README.md")
+    named = {
+        name for page in pages for name in re.findall(r"\b(?:tests|benchmarks)/[\w/]+\.py\b", page.read_text("utf-8"))
+    }
+    assert len(named) > 5
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
 def test_pictures_of_commands_are_shown():
     shown = {name for page in sessions() for name in re.findall(r"screenshots/(\w+)\.svg", page.read_text("utf-8"))}
     drawn = {name for page in sessions() for name in re.findall(r"-o (\w+)\.svg", page.read_text("utf-8"))}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,10 +20,11 @@ from whatif.core.phases.regression_model import wire_estimates, wire_regression
 from whatif.core.term import PhaseTerm, Program, Reference
 from whatif.core.wiring import Wiring
 from whatif.errors import did_you_mean
-from whatif.models.iteration import iteration_time, overlap_time, repeated_time, run_time
+from whatif.models.iteration import iteration_time, occasional_overlap_time, overlap_time, repeated_time, run_time
 from whatif.plugins import registered_applications, resolve
 from whatif.schema.load import Loaded
 from whatif.schema.parameters import parameter_table
+from whatif.units import ONE, Quantity
 from whatif.vocabulary import CATEGORIES
 
 
@@ -141,6 +142,18 @@ def _columns(context: Context, phases: list[PhaseTerm]) -> dict[str, str]:
     return {"total_time": total, "iteration_time": iteration, **sums, "setup_time": setup}
 
 
+def _intervals(context: Context, phases: Sequence[str]) -> dict[str, Reference]:
+    """Intervals of two phases of which any is in `[application.repeats]`, with the iterations; empty for others."""
+    repeats = getattr(context.scenario.application, "repeats", {})
+    names = [phase.partition(".")[0] for phase in phases]
+    if not any(name in repeats for name in names):
+        return {}
+    first, second = (
+        f"application.repeats.{name}.interval" if name in repeats else Quantity(1.0, ONE) for name in names
+    )
+    return {"iteration_count": "application.iteration_count", "first_interval": first, "second_interval": second}
+
+
 def _overlap(context: Context, phases: Mapping[str, str]) -> str:
     """Term of the time that all stated overlaps hide; `phases` are the terms of all phases by name."""
     saved: list[str] = []
@@ -157,6 +170,8 @@ def _overlap(context: Context, phases: Mapping[str, str]) -> str:
         hidden.update(overlap.phases)
         context.wiring.raise_problems()
         first, second = (phases[phase] for phase in overlap.phases)
-        inputs = {"fraction": f"{path}.fraction", "first_time": first, "second_time": second}
-        saved.append(context.wiring.add(f"overlap.{name}", overlap_time, inputs))
+        inputs: dict[str, Reference] = {"fraction": f"{path}.fraction", "first_time": first, "second_time": second}
+        intervals = _intervals(context, overlap.phases)
+        function = occasional_overlap_time if intervals else overlap_time
+        saved.append(context.wiring.add(f"overlap.{name}", function, inputs | intervals))
     return context.wiring.sum("iteration.overlap_time", saved)

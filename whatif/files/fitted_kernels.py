@@ -97,7 +97,7 @@ def _by_kernel(tables: Mapping[Path, Table], kernel: str | None) -> dict[str, Ta
 def _kernels_of(table: Table, kernel: str | None, path: Path) -> Iterator[tuple[str, Table]]:
     if table.notes["kind"] == "messages":
         yield "", table
-    elif kernel is not None or "kernel" not in table.columns:
+    elif "kernel" not in table.columns:
         name = kernel or next((known for known in sorted(KERNEL_NAMES, key=len) if known in path.stem.lower()), None)
         if name is None:
             raise UsageError(
@@ -106,8 +106,12 @@ def _kernels_of(table: Table, kernel: str | None, path: Path) -> Iterator[tuple[
         yield kernel_name(name), table
     else:
         names = table.columns["kernel"].values
-        for name in dict.fromkeys(names.tolist()):
-            yield kernel_name(name), table.at(names == name)
+        known = {name: kernel_name(name) for name in dict.fromkeys(names.tolist())}
+        if kernel is not None and kernel_name(kernel) not in known.values():
+            raise UsageError(f"{path}: no calls of {kernel}; its kernels are {', '.join(known.values())}")
+        for name, short in known.items():
+            if kernel is None or short == kernel_name(kernel):
+                yield short, table.at(names == name)
 
 
 def _fitted(name: str, table: Table, models: CalibrationModels) -> CalibrationFit:

@@ -96,22 +96,23 @@ def rounds_congestion(
     link_bandwidths: LinkBandwidths,
     link_latency: Seconds,
     message_sizes: RoundSizes,
-    message_times: RoundTimes,
+    round_times: RoundTimes,
     latencies: RoundTimes,
 ) -> Seconds:
     """Time by which the links prolong a collective, whose rounds follow one another.
 
     `round_loads` [..., row, round] give m_r, the messages over the fullest link, h_r, c_r, how often a round occurs,
-    and w_r, 0 where ranks drift apart and latencies overlap; `message_sizes`, `message_times`, `latencies` [..., round]
-    are n_r, T_r and α_r of one message. The rest is as in `exchange_congestion`.
+    and w_r, 0 where ranks drift apart and latencies overlap; `round_times` [..., round] are T_r, the times that the
+    rounds are charged with alone; `message_sizes` and `latencies` n_r and α_r of one message between nodes. Rounds that
+    stay in nodes have no congestion. The rest is as in `exchange_congestion`.
     """
     loads = np.asarray(round_loads)
     result = loads[..., HOPS, :] * np.asarray(link_latency)[..., np.newaxis]
-    alone, shared = latencies * 0.0, latencies * 0.0
+    alone, shared, crosses = latencies * 0.0, latencies * 0.0, (loads[..., (NEAR, FAR), :] != 0).any(axis=-2)
     for row in (NEAR, FAR):
         crossing, once = loads[..., row, :], message_sizes / link_bandwidths[..., -row, np.newaxis]
         shared = np.maximum(shared, crossing * once)
         alone = np.maximum(alone, np.minimum(crossing, 1.0) * once)
     busy = np.maximum(latencies + alone, loads[..., WAITS, :] * latencies + shared)
-    result = result + np.maximum(busy - message_times, 0.0)
+    result = result + np.where(crosses, np.maximum(busy - round_times, 0.0), 0.0)
     return np.asarray((loads[..., REPEATS, :] * result).sum(axis=-1))

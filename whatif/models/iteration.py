@@ -36,6 +36,30 @@ def overlap_time(fraction: Fraction, first_time: Seconds, second_time: Seconds) 
     return fraction * np.minimum(first_time, second_time)
 
 
+@model("f · p · min(t_1 / p_1, t_2 / p_2), p_i = floor(K / f_i) / K", "definition: hidden where both phases occur")
+def occasional_overlap_time(
+    fraction: Fraction,
+    first_time: Seconds,
+    second_time: Seconds,
+    iteration_count: Count,
+    first_interval: Count,
+    second_interval: Count,
+) -> Seconds:
+    """Time saved in the mean iteration by two phases that partly overlap and do not occur in every iteration.
+
+    `first_time` and `second_time` are their parts t_1, t_2 of the mean of K iterations. Phase i occurs in every
+    f_i-th iteration, a share p_i of them; both do in those of the least common multiple, a share p, and hide there
+    the `fraction` of the shorter occurrence. Elementwise; intervals are whole numbers.
+    """
+    intervals = [np.rint(np.asarray(interval)).astype(np.int64) for interval in (first_interval, second_interval)]
+    first, second, both = (
+        np.floor(iteration_count / interval) / iteration_count for interval in (*intervals, np.lcm(*intervals))
+    )
+    # Where a phase never occurs, both do not.
+    shorter = np.minimum(first_time / np.where(first > 0, first, 1), second_time / np.where(second > 0, second, 1))
+    return np.asarray(fraction * both * shorter)
+
+
 def expected_largest(count: FloatArray) -> FloatArray:
     """Mean of the largest of n = `count` standard normal deviates: `∫ z d(Φ(z)^n)`.
 

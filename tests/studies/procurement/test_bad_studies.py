@@ -216,7 +216,7 @@ def test_a_missing_table_is_missing_in_the_file(whatif_main, tmp_path, verb):
     assert "--set" not in err
 
 
-WITHOUT_MONEY = '[present]\nplatform = "lassen"\nnode_count = 9\n[mix.a]\nscenario = "minife"\n'
+WITHOUT_MONEY = '[present]\nplatform = "lassen"\nnode_count = 64\n[mix.a]\nscenario = "minife"\n'
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "fat_tree": ("level_count", "down_count", "up_count", "upper_up_count"),
     "dragonfly": ("group_count", "router_count", "nodes_per_router", "global_link_count"),
 }
+_MODELS_ALONE: Final = {"node_aware": "max_rate"}
+"""Model of one message, for models of whole exchanges."""
 _SOURCE: Final = "counted along the routes of the link simulation"
 
 
@@ -299,9 +301,19 @@ def wire_collective_congestion(collective: CollectiveWiring) -> str:
     loads = wiring.add(f"{name}.round_loads", collective_round_loads, inputs, options=options)
     sized: dict[str, Reference] = {"rounds": loads, "message_size": collective.size}
     sizes = wiring.add(f"{name}.routed_sizes", round_sizes, sized, options={"row": SHARE})
-    single = _single_message(context, f"{name}.routed", collective.phase.model, sizes)
-    times = {"message_sizes": sizes, "message_times": single["message_time"], "latencies": single["latency"]}
+    times = {"message_sizes": sizes, **_round_times(collective, sizes)}
     return wiring.add(f"{name}.operation_congestion", rounds_congestion, {"round_loads": loads, **shared, **times})
+
+
+def _round_times(collective: CollectiveWiring, sizes: str) -> dict[str, Reference]:
+    """Terms of the times of rounds that an operation is charged with, and of the latencies of their messages."""
+    context, name, model = collective.context, f"{collective.name}.routed", collective.phase.model
+    if collective.phase.distance:
+        single = _single_message(context, name, model, sizes)
+        return {"round_times": single["message_time"], "latencies": single["latency"]}
+    channel = f"{collective.name}.channel_sizes"
+    sent = channel if channel in context.wiring.terms else sizes
+    return {"round_times": f"{collective.name}.round_times", "latencies": _latency(context, name, model, sent)}
 
 
 def with_congestion(context: Context, name: str, once: str, congestion: str, repeats: str) -> str:
@@ -319,19 +331,21 @@ def _routing(context: Context) -> dict[str, Any]:
 
 def _single_message(context: Context, name: str, model: str, sizes: Reference) -> dict[str, Reference]:
     """Terms of the time and of the latency of a message between nodes, by the protocol of its size."""
-    model = {"node_aware": "max_rate"}.get(model, model)
-    sharing = context.sharing("inter_node")
     time = f"{name}.inter_node.message_time"
     if time not in context.wiring.terms:
-        message_time(context, name, model, "inter_node", sizes, sharing)
-    used, table, note = parameters_at(context, name, model, "inter_node")
+        sharing = context.sharing("inter_node")
+        message_time(context, name, _MODELS_ALONE.get(model, model), "inter_node", sizes, sharing)
+    return {"message_time": time, "latency": _latency(context, name, model, sizes)}
+
+
+def _latency(context: Context, name: str, model: str, sizes: Reference) -> str:
+    """Term of the latency of a message between nodes, by the protocol of its size."""
+    sharing = context.sharing("inter_node")
+    used, table, note = parameters_at(context, name, _MODELS_ALONE.get(model, model), "inter_node")
     empty: dict[str, Reference] = {
         protocol: protocol_time(
             context, f"{name}.{protocol}_latency", used, table, protocol, Quantity(0.0, BYTE), sharing, note
         )
         for protocol in PROTOCOLS
     }
-    return {
-        "message_time": time,
-        "latency": choose_protocol(context, f"{name}.message_latency", used, sizes, empty, note),
-    }
+    return choose_protocol(context, f"{name}.message_latency", used, sizes, empty, note)
