@@ -48,7 +48,8 @@ def test_a_sheet_is_told_which_verbs_read_it(whatif_main, tmp_path):
     code, out, err = whatif_main("import", "s.csv")
     assert (code, out) == (2, "")
     assert err == (
-        "whatif: s.csv: not recognised by its content; `runs`, `network` and `transfer` read CSV: write one before it\n"
+        "whatif: s.csv: a table may hold runs, messages or copies: `whatif import runs`, `import network` or "
+        "`import transfer` reads it\n"
     )
 
 

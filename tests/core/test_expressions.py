@@ -340,7 +340,7 @@ def test_expression_parameters(expression, parameters, seconds):
     got = float(evaluation.column("iteration_time"))
     if seconds is None:
         assert math.isnan(got)
-        assert "must be of at least 0 s" in evaluation.reasons()[0]
+        assert "must be at least 0 s" in evaluation.reasons()[0]
     else:
         assert got == seconds
 

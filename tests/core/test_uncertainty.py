@@ -117,7 +117,7 @@ def test_without_samples_a_value_is_at_its_centre(text, centre):
         ("triangular(1 s, 2 s)", "triangular(..) has 3 numbers"),
         ("lognormal(3 s, 0.5)", "its geometric standard deviation at least 1"),
         ("lognormal(3 s, 0.5 s)", "is a factor without a unit"),
-        ("uniform(-1 s, 1 s)", "it must be of at least 0 s"),
+        ("uniform(-1 s, 1 s)", "it must be at least 0 s"),
         ("empirical()", "empirical(..) has 1 to 1000 numbers"),
         ("3 GB +- 1 GB", "write a quantity in s"),
     ],

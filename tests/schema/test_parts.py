@@ -187,7 +187,11 @@ WORK = (
             CPU_SCENARIO.replace("ranks_per_node", 'runs_on = "gpu"\nranks_per_node') + WORK,
             'Cluster has no GPU for this kernel (`[platform.node.gpu]`), but application.runs_on = "gpu"',
         ),
-        (CPU_MACHINE, CPU_SCENARIO + WORK, "cpu.memory_bandwidth: missing: state it, or the peak of a socket as"),
+        (
+            CPU_MACHINE,
+            CPU_SCENARIO + WORK,
+            "cpu.memory_bandwidth: missing: the sustained bandwidth of a socket (STREAM)",
+        ),
     ],
 )
 def test_kernels_without_their_device_are_errors(tmp_path, machine, text, message):

@@ -74,7 +74,7 @@ def test_parts_of_any_kind_go_together(gpu, processor):
         ({"gpu": "epyc-9755"}, "no GPU of this name"),
         ({"gpus_per_node": 4}, "no effect without a gpu"),
         ({"node_count": 0}, "0 nodes: expected a whole number of at least 1"),
-        ({"platform": "summit", "gpu": "k20x"}, "either a platform or parts"),
+        ({"platform": "summit", "gpu": "k20x"}, "exclude each other"),
         ({"platform": "sumit"}, "did you mean `summit`"),
         ({"phases": ["stencle"]}, "no such motif, scenario or file; did you mean `stencil`"),
         ({"phases": ["2=stencil"]}, "a name must start with a letter"),

@@ -181,7 +181,7 @@ def test_an_infeasible_point_says_why_and_parameters_a_gap():
         driver.tree.select("platform.node_count")
         await driver.press("S")
         await driver.type("100, 200, 256, 300, 4608")
-        assert driver.status.full.startswith("2 of 5 points are infeasible")
+        assert driver.status.full.startswith("2 of 5 points infeasible")
         assert np.isnan(driver.plot.description.lines[0].y).tolist() == [True, True, False, False, False]
 
     drive(check)

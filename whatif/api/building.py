@@ -67,7 +67,8 @@ def new(
     stated = {"gpu": gpu, "processor": processor, "network": network, **counts}
     parts = {key: value for key, value in stated.items() if value is not None}
     if parts and platform is not None:
-        raise UsageError(f"platform {platform}: a machine is either a platform or parts ({', '.join(parts)})")
+        message = f"platform {platform} and the parts of a machine ({', '.join(parts)}) exclude each other"
+        raise UsageError(f"{message}; `--set` of `whatif run` changes values of a platform")
     if gpus_per_node is not None and gpu is None:
         raise UsageError("gpus_per_node: no effect without a gpu")
     if runs is not None and Path(runs).is_file() and not parts and platform is None:

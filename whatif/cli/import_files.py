@@ -19,6 +19,7 @@ from whatif.paths import is_file
 from whatif.plugins import registered_verbs
 
 _ARGUMENTS: Final = "whatif.import"
+_SHEETS: Final = {".csv", ".tsv"}
 _ALSO: Final = {"transfer": "profile"}
 """Verbs that read the files of another."""
 
@@ -38,11 +39,15 @@ class ImportGroup(LazyGroup):
 
     def unknown(self, ctx: click.Context, name: str) -> str:
         """Message for a word that is no verb, or a file that is not recognised."""
-        if is_file(Path(name)):
-            return (
-                f"{name}: not recognised by its content; `runs`, `network` and `transfer` read CSV: write one before it"
-            )
-        return super().unknown(ctx, name)
+        path = Path(name)
+        if is_file(path) and not path.stat().st_size:
+            return f"{name}: the file is empty"
+        if is_file(path) and not _SHEETS.isdisjoint(path.suffixes):
+            verbs = "`whatif import runs`, `import network` or `import transfer`"
+            return f"{name}: a table may hold runs, messages or copies: {verbs} reads it"
+        if is_file(path) or path.is_dir():
+            return f"{name}: not recognised by its content; name its kind: {', '.join(self.list_commands(ctx))}"
+        return f"{name}: no such file" if path.suffix or len(path.parts) > 1 else super().unknown(ctx, name)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a verb; a file that it refuses may be one of another verb."""

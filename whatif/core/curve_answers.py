@@ -138,7 +138,8 @@ def _where(space: ResultSpace, index: tuple[int, ...], ties: NDArray[np.intp]) -
     if ties.size > 2 and bool(np.all(np.diff(ties) == 1)):
         return f"from {amount(space.axes[0], ' to '.join(space.texts(ties[[0, -1]])))}"
     few = joined(space.texts(ties if ties.size <= 4 else ties[:3]))
-    return f"at {amount(space.axes[0], few if ties.size <= 4 else f'{few} and {ties.size - 3} more')}"
+    more = f" and {counted(ties.size - 3, 'other value')}" if ties.size > 4 else ""
+    return f"at {amount(space.axes[0], few)}{more}"
 
 
 def _at_end(space: ResultSpace, index: tuple[int, ...]) -> str:

@@ -12,6 +12,7 @@ from whatif.axes import Grid
 from whatif.core.phases.correction import CORRECTION
 from whatif.core.result import Result
 from whatif.schema.parameters import worst
+from whatif.units import counted
 
 _LARGE_SHARE: Final = 0.2
 """Least share of added time that is noted."""
@@ -67,7 +68,7 @@ class Tally:
         if any(axis.structural for axis in grid.axes):
             notes.append(f"lowest grade over all of them: {worst(self.grades)}")
         if 0 < self.infeasible < grid.size:
-            notes.append(f"{self.infeasible} of {grid.size} points are infeasible: {'; '.join(self.reasons)}")
+            notes.append(f"{self.infeasible} of {counted(grid.size, 'point')} infeasible: {'; '.join(self.reasons)}")
         return tuple(notes)
 
     def __add__(self, other: Tally) -> Tally:

@@ -211,7 +211,10 @@ def _memory_bandwidth(context: Context) -> str:
     if stated in context.wiring.parameters:
         return stated
     if HOST_BANDWIDTH not in context.wiring.parameters:
-        context.wiring.problem(stated, f"missing: state it, or the peak of a socket as {HOST_BANDWIDTH}")
+        peak = HOST_BANDWIDTH.removeprefix("platform.")
+        context.wiring.problem(
+            stated, f"missing: the sustained bandwidth of a socket (STREAM); or state its peak, {peak}"
+        )
         context.wiring.raise_problems()
     inputs = {"memory_bandwidth": HOST_BANDWIDTH, "sustained_fraction": f"{CPU}.sustained_fraction"}
     return context.once("node.memory_bandwidth", sustained_bandwidth, **inputs)

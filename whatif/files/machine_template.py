@@ -13,6 +13,7 @@ from whatif.schema.parts import parts_of
 from whatif.schema.shipped import is_name, shipped_names
 from whatif.schema.toml import FORMAT_LINE, Document, parse_document
 from whatif.schema.toml_text import toml_text, toml_value
+from whatif.units import counted
 
 BASE: Final = "generic_cpu"
 """Platform with the values that a machine of parts does not state."""
@@ -94,7 +95,7 @@ class MachineParts:
         """Description of the machine in one line."""
         gpus = f"{self.gpus_per_node} x {self.gpu}, " if self.gpu else ""
         sockets = f"{self.sockets_per_node} x {self.processor or 'generic processor'} a node"
-        return f"{gpus}{sockets}, {self.node_count} nodes, {self.network or 'generic network'}"
+        return f"{gpus}{sockets}, {counted(self.node_count, 'node')}, {self.network or 'generic network'}"
 
 
 class _Likeness(NamedTuple):

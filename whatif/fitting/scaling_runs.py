@@ -16,7 +16,7 @@ from whatif.fitting.scaling_average import Origins
 from whatif.fitting.scaling_fits import Problems
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
-from whatif.units import ONE, SECOND, Dimension
+from whatif.units import ONE, SECOND, Dimension, counted
 
 NODES: Final = "nodes"
 PROCESSES: Final = "processes"
@@ -194,10 +194,13 @@ def _repetitions(log_time: FloatArray, first: NDArray[np.intp]) -> tuple[FloatAr
     return middle, scatter, float(np.exp((log_time[last] - log_time[first]).max()))
 
 
+_MAPPING: Final = "'nodes=HEADING,total_time=HEADING'"
+
+
 def files_in_words(table: Table) -> str:
     """The file of a table, or the first of several and their number."""
     first, *others = table.notes.get("file", "the table").split("; ")
-    return f"{first} (and {len(others)} others)" if others else first
+    return f"{first} (and {counted(len(others), 'other')})" if others else first
 
 
 class _Sheet:
@@ -212,7 +215,7 @@ class _Sheet:
         if found := next((name for name in names if name in self.columns), ""):
             return found
         wanted, hint = "` or `".join(names), did_you_mean(names[0], self.columns)
-        known = f"the columns are {listed(tuple(self.columns))}; map one by --columns {names[0]}=HEADING,.."
+        known = f"the columns are {listed(tuple(self.columns))}; map all by --columns {_MAPPING}"
         raise UsageError(f"{self.file}: no column `{wanted}`{hint}; {known}")
 
     def counts(self, name: str) -> FloatArray:

@@ -31,6 +31,7 @@ from whatif.importers.operations import (
 from whatif.importers.text import CUT_OFF, chunks, pieces, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import ANY, Kind, Trace
+from whatif.units import counted
 
 DEFAULT_FLOP_RATE: Final = 1e9
 """Default flop/s of a rank: traces do not state a machine."""
@@ -258,7 +259,7 @@ class _Actions:
     def _peer(self, line: ActionLine, place: int) -> int:
         peer = line.whole(place)
         if peer >= len(self.ranks):
-            raise line.refuse(f"rank {peer} is not one of the {len(self.ranks)} ranks")
+            raise line.refuse(f"rank {peer} is not one of the {counted(len(self.ranks), 'rank')}")
         return peer
 
     def _size(self, rank: _Rank, line: ActionLine, count: float, place: int) -> float:
@@ -337,7 +338,7 @@ class _Actions:
     def _root(self, line: ActionLine, place: int) -> int:
         root = line.whole(place, 0)
         if not 0 <= root < len(self.ranks):
-            raise line.refuse(f"the root {root} is not one of the {len(self.ranks)} ranks")
+            raise line.refuse(f"the root {root} is not one of the {counted(len(self.ranks), 'rank')}")
         return root
 
     def _collective(self, rank: _Rank, line: ActionLine, size: float, root: int = 0) -> None:

@@ -74,7 +74,9 @@ class Domain:
         if self.maximum != math.inf:
             exclusive = f"greater than {low} and at most {high}"
             return number + (exclusive if self.above_minimum else f"between {low} and {high}")
-        return f"{number}greater than {low}" if self.above_minimum else f"{number}of at least {low}"
+        if self.above_minimum:
+            return f"{number}greater than {low}"
+        return f"{number}of at least {low}" if self.whole else f"at least {low}"
 
 
 def _no_base(text: str) -> str:

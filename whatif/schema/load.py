@@ -242,8 +242,8 @@ def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: 
     reason = "not found" if is_name(name) else "not a plain name"
     reason = "is a folder, not a file" if is_folder(Path(name)) else reason
     file = f"{name}.toml"
-    hint = f"; did you mean the file `{file}`?" if is_file(Path(file)) else did_you_mean(name, known)
-    hint = hint or f"; known: {', '.join(known)}"
+    own = f"; did you mean the file `{file}`?" if is_file(Path(file)) else ""
+    hint = own or did_you_mean(name.removesuffix(".toml"), known) or f"; known: {', '.join(known)}"
     message = f"`{name}`: {kind.removesuffix('s')} {reason}{hint}"
     raise InvalidFileError([asking.problem(at, message)])
 

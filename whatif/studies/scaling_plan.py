@@ -17,6 +17,7 @@ from whatif.studies.scaling import Mode, Planner, Scaling
 from whatif.studies.scaling_tables import places_in_words, places_table, scaling_picture, scaling_table
 from whatif.studies.study_result import StudyResult, input_remarks
 from whatif.table import Table
+from whatif.units import counted
 from whatif.vocabulary import SCALING_VIEWS, ScalingView
 
 _MOST_POINTS: Final = 10_000
@@ -49,7 +50,7 @@ class ScalingPlan(StudyResult):
         """Number of infeasible points with their reasons, and the answers in words unless they are the table."""
         reasons = [reason for plan in self.plans.values() for reason in plan.reasons]
         missing = [reason for reason in reasons if reason]
-        lines = [f"{len(missing)} of {len(reasons)} points are infeasible: {'; '.join(dict.fromkeys(missing))}"]
+        lines = [f"{len(missing)} of {counted(len(reasons), 'point')} infeasible: {'; '.join(dict.fromkeys(missing))}"]
         words = [] if self.show == "answers" else [*places_in_words(self.answers)]
         return (*(lines if missing else []), *words)
 

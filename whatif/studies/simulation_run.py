@@ -34,7 +34,7 @@ from whatif.simulation.trace_sequence import concatenated, repeated
 from whatif.studies.placement_layout import halo_pattern
 from whatif.studies.scenario_sources import ScenarioSource
 from whatif.table import Table
-from whatif.units import SECOND, Quantity, format_quantity
+from whatif.units import SECOND, Quantity, counted, format_quantity
 from whatif.vocabulary import SIMULATION_TABLES, SimulationTable
 
 MOST_SIMULATED: Final = 20_000_000
@@ -80,7 +80,7 @@ class Simulation(Presentable):
         """Run time, size of the run, and parts of the scenario that are not simulated."""
         count = int(self.node.max()) + 1
         time = format_quantity(self.activity.run_time, SECOND)
-        size = f"{len(self.node)} ranks on {count} node{'s' * (count != 1)}"
+        size = f"{counted(len(self.node), 'rank')} on {counted(count, 'node')}"
         return (f"{time} on {self.platform}: {size}, {len(self.activity.sent)} messages", *self.remarks)
 
     def picture(self) -> LaneChart:

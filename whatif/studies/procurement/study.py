@@ -265,7 +265,9 @@ def _without_power(file: StudyFile, jobs: Jobs, prices: Prices) -> Iterator[Prob
         needed = always or (money_need(file) if energy_is_paid(prices, name) else "")
         lacking = dict.fromkeys(path for job in jobs.of(name).values() for path in job.unknown)
         if needed and lacking:
-            message = f"no power, which {needed} needs: its platform does not state {', '.join(lacking)}"
+            unstated = ", ".join(path.removeprefix("platform.") for path in lacking)
+            where = f"in its platform or in `[bids.{name}.overrides]`"
+            message = f"no power, which {needed} needs: state {unstated} {where}"
             yield file.problem(f"bids.{name}.platform", message)
 
 

@@ -188,7 +188,7 @@ def _limits(request: DecisionRequest) -> tuple[dict[str, Quantity], str]:
     money = request.result.endswith("_cost") or BUSY_POWER not in program.terms
     name, each = ("capital", node_capital(program.terms)) if money else ("power", BUSY_POWER)
     if each not in values:
-        return {}, f"{each}, or what the power of a node follows from," if money else each
+        return {}, f"{each} or platform.node.host.power," if money else each
     parameter = program.parameters.get(each)
     dimension = program.terms[each].dimension if parameter is None else parameter.dimension
     return {name: Quantity(float(values[each]) * float(values["platform.node_count"]), dimension)}, ""

@@ -197,7 +197,9 @@ class ComparePage(SweepPage[CompareView]):
             for name, machine in zip(keys(self._machines), self._machines, strict=True)
             if not has_curve(machine) and (name in marked or (machine.curve_reason and not machine.reason))
         )
-        reasons = (f"{machine.label}: {brief(machine.curve_reason or machine.reason)}" for machine in absent)
+        # Advice about options of the command line is left out.
+        why = ((machine.label, (machine.curve_reason or machine.reason).partition("; ")[0]) for machine in absent)
+        reasons = (f"{label}: {brief(text)}" for label, text in why)
         panel.border_subtitle = Content(" · ".join((f"{len(machines)} of {len(self._machines)} drawn", *reasons)))
         plot.show(description)
         if tabular:

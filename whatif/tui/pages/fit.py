@@ -116,6 +116,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
     FitPage.-empty #fit-words { max-height: 100%; }
     FitPage.-short #fitted, FitPage.-short #fit-parameters { border: none; border-top: round $primary 40%; }
     FitPage.-short #fit-words { max-height: 2; }
+    FitPage.-short.-empty #fit-words { max-height: 100%; }
     FitPage.-slight #fit-parameters, FitPage.-slight #fit-words { display: none; }
     FitPage.-slight.-empty #fit-words { display: block; }
     FitPage.-slight #fitted { border: none; }

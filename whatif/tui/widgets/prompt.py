@@ -18,13 +18,17 @@ from whatif.tui.events import Purpose
 class PromptInput(Input):
     """Input whose enter key is shown in the footer."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "accept", key_display="⏎", id="line.accept")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "accept", tooltip="Accept the text", key_display="⏎", id="line.accept")
+    ]
 
 
 class Prompt(Horizontal):
     """Shown while the user types; reports the text, or that the user left."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", key_display="esc", id="line.leave")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave", tooltip="Leave the text as it was", key_display="esc", id="line.leave")
+    ]
 
     class Typed(Message):
         """The text changed, or was accepted with enter."""

@@ -52,7 +52,7 @@ def _warning(state: ExplorerState) -> str:
         return f"infeasible point: {'; '.join(session.at.reasons())}"
     count, size = session.result.infeasible, session.grid.size
     if count and session.grid.axes:
-        return f"{count} of {size} points are infeasible: {'; '.join(session.result.reasons)}"
+        return f"{count} of {counted(size, 'point')} infeasible: {'; '.join(session.result.reasons)}"
     flat = _without_effect(state)
     if flat:
         return f"{flat} has no effect here: the curve is flat"
