@@ -53,6 +53,22 @@ def test_a_sheet_is_told_which_verbs_read_it(whatif_main, tmp_path):
     )
 
 
+def test_a_missing_an_empty_and_an_unknown_file_are_told_apart(whatif_main, tmp_path):
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "words.txt").write_text("some words\n")
+    expected = {
+        "none.txt": "none.txt: no such file\n",
+        "empty.txt": "empty.txt: the file is empty\n",
+        "words.txt": "words.txt: not recognised by its content; name its kind: ",
+        str(tmp_path): f"{tmp_path}: not recognised by its content; name its kind: ",
+        "netwrok": "no command `netwrok`; did you mean `network`?",
+    }
+    for name, message in expected.items():
+        code, out, err = whatif_main("import", name)
+        assert (code, out) == (2, ""), name
+        assert err.startswith(f"whatif: {message}")
+
+
 def test_an_error_of_the_right_verb_stays(whatif_main, tmp_path):
     (tmp_path / "s.goal").write_text("num_ranks 2\nrank 0 {\n")
     code, _, err = whatif_main("import", "trace", "s.goal")

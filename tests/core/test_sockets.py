@@ -288,3 +288,16 @@ def test_loads_without_the_bandwidth_of_the_platform_are_reported():
         float(evaluate(scenario().program).column("kernel_time")), rtol=1e-15, atol=0,
     )  # fmt: skip
     assert any("the load_store_size of work has no effect" in note for note in kernel_notes(stated))
+
+
+@pytest.mark.parametrize(("ranks", "warned"), [(256, False), (257, True)])
+def test_more_ranks_than_cores_of_a_node_are_warned_of(whatif_main, tmp_path, ranks, warned):
+    (tmp_path / "s.toml").write_text(
+        f'platform = "turin"\n[application]\nname = "S"\nrank_count = {ranks}\nranks_per_node = {ranks}\n'
+        'iteration_count = 1\n[application.phases.wait]\nkind = "overhead"\noverhead_time = "1 us"\n'
+        '[application.phases.work]\nkind = "kernel"\nmodel = "roofline"\ndominant_operation = "fp_64"\n'
+        'metrics_per = "rank"\noperations = "1 Gflop"\ndram_size = "1 GB"\n'
+    )
+    code, _, err = whatif_main("run", "s.toml")
+    assert code == 0, err
+    assert ("warning: ranks take 257 cores of a node, which has 256: they share cores" in err) == warned

@@ -215,3 +215,13 @@ def test_a_scenario_with_the_name_of_a_shipped_platform_does_not_take_its_place(
     assert beside.program.loaded.scenario.platform.name == "Lassen"
     (tmp_path / "lassen.toml").write_text('extends = "lassen"\nname = "mine"\n', encoding="utf-8")
     assert Scenario.open(str(tmp_path / "given.toml")).program.loaded.scenario.platform.name == "mine"
+
+
+def test_all_unknown_parts_are_named_at_once(tmp_path):
+    (tmp_path / "m.toml").write_text(
+        'name = "M"\nnode_count = 2\n[node]\nsocket_count = 1\ngpu_count = 1\ngpu.extends = "b200"\n'
+        'peer_link.extends = "nvlink5"\n[network]\ninter_node.extends = "ib-xdr"\n'
+    )
+    with pytest.raises(InvalidFileError) as caught:
+        load_platform(str(tmp_path / "m.toml"))
+    assert [problem.line for problem in caught.value.problems] == [6, 7, 9]

@@ -427,3 +427,17 @@ def test_an_edit_without_effect_is_neither_better_nor_worse():
         assert "±0%" not in driver.tile("iteration")
 
     drive(check)
+
+
+def test_a_table_has_no_value_to_sweep_or_type():
+    async def check(driver):
+        await driver.press("home")
+        assert driver.tree.row.table
+        for key in ("s", "a", "T"):
+            await driver.press(key)
+            assert "this row has no value of its own" in driver.screen_text()
+            assert driver.state.edit_count == 0
+            await driver.press("escape")
+            assert "no value of its own" not in driver.screen_text()
+
+    drive(check)

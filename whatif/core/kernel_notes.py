@@ -8,13 +8,14 @@ from typing import Final
 import numpy as np
 
 from whatif.core.evaluate import evaluate
-from whatif.core.socket_share import CACHE, CORE_REUSE, PRECISIONS, THREADS, has_cache
+from whatif.core.socket_share import CACHE, CORE_REUSE, CORES, NODE, PRECISIONS, THREADS, has_cache
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import TransferPhase
 from whatif.schema.kernel_phase import KernelPhase
 from whatif.units import counted
 
+_SOCKETS: Final = f"{NODE}.socket_count"
 _SHARED: Final = "placement.ranks_on_gpu"
 _RANKS, _RANK_COUNT = "placement.ranks_per_node", "application.rank_count"
 
@@ -28,6 +29,7 @@ def kernel_notes(program: Program) -> Iterator[str]:
         share = "each core" if THREADS not in program.parameters else f"each `{THREADS}` cores"
         yield f"a rank for {share} of a node, as application.ranks_per_node is not stated"
         yield from _partly_filled(program)
+    yield from _shared_cores(program)
     if not scenario.kernels_on_sockets:
         return
     phases = scenario.application.phases
@@ -56,6 +58,18 @@ def sharing_notes(program: Program, arrays: Mapping[str, FloatArray]) -> Iterato
         stated = "gpu_sharing" in application.model_fields_set
         assumed = "" if stated else " (assumed: application.gpu_sharing is not stated)"
         yield f"kernels of ranks that share a GPU run at the same time, as under MPS{assumed}"
+
+
+def _shared_cores(program: Program) -> Iterator[str]:
+    """Warning of more ranks on a node than its cores can take; empty where the number of any of them is not stated."""
+    stated = {path: item.value for path, item in program.parameters.items() if isinstance(item.value, float)}
+    wanted = ("application.ranks_per_node", _RANK_COUNT, _SOCKETS, CORES)
+    if any(path not in stated for path in wanted):
+        return
+    ranks_per_node, rank_count, sockets, cores = (stated[path] for path in wanted)
+    taken = min(ranks_per_node, rank_count) * stated.get(THREADS, 1.0)
+    if taken > sockets * cores:
+        yield f"warning: ranks take {taken:,.0f} cores of a node, which has {sockets * cores:,.0f}: they share cores"
 
 
 def _partly_filled(program: Program) -> Iterator[str]:

@@ -163,13 +163,20 @@ def _kinds_around(layer: Layer, table: KeyPath) -> Iterator[Layer]:
 def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]:
     """Layers with the parts that their tables extend, each part before the layer that extends it."""
     whole: list[Layer] = []
+    problems: list[Problem] = []
     for layer in layers:
         tables = dict(extended_tables(layer))
         for table, name in tables.items():
-            part, model = part_layer(layer, table, name, (*_folder(layer.document), *folders))
-            validate(model, Layers.of([Layer(part.document)]))
-            whole += [*_kinds_around(layer, table), part]
+            try:
+                part, model = part_layer(layer, table, name, (*_folder(layer.document), *folders))
+                validate(model, Layers.of([Layer(part.document)]))
+            except InvalidFileError as error:
+                problems += error.problems
+            else:
+                whole += [*_kinds_around(layer, table), part]
         whole.append(without_extends(layer, list(tables)) if tables else layer)
+    if problems:
+        raise InvalidFileError(problems)
     return whole
 
 

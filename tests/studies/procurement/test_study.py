@@ -372,3 +372,9 @@ def test_rent_includes_energy_where_no_price_of_energy_is_stated(tmp_path):
     assert (its.node_count[0], its.limit, its.reason) == (100, "cost", "")
     assert_allclose(its.ownership[0], 1.2e6, rtol=1e-12, atol=0)
     assert_allclose(its.costs[0, 0], 2 * 6.0 * 2 / 3600, rtol=1e-12, atol=0)
+
+
+def test_a_study_without_options_says_so(tmp_path):
+    path = study_file(tmp_path)
+    assert "the study states no `[options]`" in whatif.study(path, show="options").summary()
+    assert "the study states no `[options]`" not in whatif.study(path).summary()

@@ -474,3 +474,11 @@ def test_export_has_times_and_residuals_also_where_the_screen_has_room_for_one(o
         assert "residual in %" in [text.get_text() for text in lower.texts]
 
     on_page(FitPage, check, size=size, changes=(Show("fit.files", osu),))
+
+
+def test_the_page_without_measurements_names_both_ways_to_read_some():
+    async def check(driver):
+        await driver.go("fit")
+        assert "--measured FILE" in " ".join(driver.screen_text().split())
+
+    drive(check, size=(80, 24))

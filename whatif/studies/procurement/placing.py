@@ -12,6 +12,7 @@ import numpy as np
 
 from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, InvalidFileError, Problem, UsageError, WhatifError
+from whatif.schema.shipped import looks_like_platform
 from whatif.schema.study_file import StudyFile
 from whatif.schema.study_spec import PRESENT, flattened
 from whatif.schema.toml import parse_document
@@ -61,6 +62,8 @@ def placed(study: StudyFile, application: str, machine: str, adjustment: Adjustm
         scenario = Scenario.open(study.source(part.scenario), folders=(study.folder,))
     except InvalidFileError as problem:
         raise _at(study, f"mix.{application}.scenario", problem) from None
+    if looks_like_platform(scenario.document.data):
+        raise study.refused(f"mix.{application}.scenario", f"`{part.scenario}` is a platform, not a scenario")
     overrides = {
         **dict(flattened(part.overrides)),
         **adjustment.corrections,
@@ -98,7 +101,8 @@ def _at(study: StudyFile, path: str, problem: InvalidFileError) -> InvalidFileEr
     """Problems of a file that the study names, after the place where it names it, unless they have places."""
     if all(item.line for item in problem.problems):
         return problem
-    return study.refused(path, problem.problems[0].message)
+    first = problem.problems[0]
+    return study.refused(path, f"`{first.file}`: {first.message}")
 
 
 def located(study: StudyFile, application: str, machine: str, problem: InvalidFileError) -> InvalidFileError:

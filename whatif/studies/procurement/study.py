@@ -172,7 +172,8 @@ class Study(StudyResult):
         """The recommendation with its probability."""
         from whatif.studies.procurement.tables import recommendation
 
-        return tuple(recommendation(self))
+        missing = ("the study states no `[options]`",) if self.show == "options" and not self.file.spec.options else ()
+        return (*missing, *recommendation(self))
 
     def obstacle(self) -> str:
         """Reason why no bid can be recommended."""

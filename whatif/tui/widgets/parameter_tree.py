@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from rich.segment import Segment
@@ -14,14 +15,16 @@ from whatif.core.session import NudgeSize, Session
 from whatif.plotting.description import shorten, text_cells
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
-from whatif.tui.commands import Also, Nudge, Revert, SweepParameter
-from whatif.tui.events import ChangeRequested, ParameterSelected, PromptAsked, Purpose
+from whatif.tui.commands import Also, Change, Nudge, Revert, SweepParameter
+from whatif.tui.events import ChangeRequested, ErrorReported, ParameterSelected, PromptAsked, Purpose
 from whatif.tui.page_registry import page_named
 from whatif.tui.parameter_rows import TreeRow, ancestors, idle_tables, matters, outline, with_parts
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.line_list import movement_keys
 from whatif.tui.widgets.phase_keys import PHASE_KEYS, PhaseKeys
 from whatif.units import format_quantity
+
+_TABLE: Final = "this row has no value of its own; select one below it"
 
 EDITED, SWEPT, COMPUTED = "●", "↔", "="
 _PARTS = ("table", "guide", "name", "value", "unit", "idle", "edited", "swept", "computed", "cursor")
@@ -249,13 +252,18 @@ class ParameterTree(PhaseKeys):
 
     def action_sweep(self) -> None:
         """Sweep the parameter over its default range."""
-        if self.parameter is not None:
-            self.post_message(ChangeRequested(SweepParameter(self.parameter.path)))
+        self._change(SweepParameter)
 
     def action_also(self) -> None:
         """Sweep the parameter as well, or no longer."""
-        if self.parameter is not None:
-            self.post_message(ChangeRequested(Also(self.parameter.path)))
+        self._change(Also)
+
+    def _change(self, change: Callable[[str], Change]) -> None:
+        """Ask for a change of the parameter under the cursor."""
+        if self.parameter is None:
+            self.post_message(ErrorReported(_TABLE))
+        else:
+            self.post_message(ChangeRequested(change(self.parameter.path)))
 
     def action_revert(self) -> None:
         """Give the parameter the file's value back."""
@@ -266,6 +274,8 @@ class ParameterTree(PhaseKeys):
         """Prompt for a line."""
         if self.parameter is not None or Purpose[purpose] is Purpose.FILTER:
             self.post_message(PromptAsked(Purpose[purpose]))
+        else:
+            self.post_message(ErrorReported(_TABLE))
 
     def row_segments(self, index: int, width: int) -> list[Segment]:
         """Segments of a table or a parameter."""
