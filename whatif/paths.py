@@ -11,6 +11,12 @@ def user_path(text: str | Path) -> Path:
     return Path(os.path.expanduser(text))  # noqa: PTH111
 
 
+def toml_path(name: str | Path) -> Path:
+    """Path of a TOML file that a typed name means: with `.toml` at its end."""
+    path = user_path(name)
+    return path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
+
+
 def exists(path: str | Path) -> bool:
     """Whether a path exists; False for a name that is too long, for which `Path.exists` raises."""
     return os.path.exists(path)  # noqa: PTH110

@@ -150,16 +150,25 @@ def test_a_file_in_the_way_is_asked_about(tmp_path):
         assert not told(driver, "ctrl+n: a scenario of your own")
         driver.app.screen.query_one("Input").value = "mine"
         await keys(driver, "enter")
+        # Asked at once: after all other questions their answers would be lost with it.
+        await driver.until(titled(driver, ChoicePrompt, "exists"))
+        await keys(driver, "escape")
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
+        assert (tmp_path / "mine.toml").read_text() == "# kept\n"
+        await keys(driver, "ctrl+n")
+        await driver.until(titled(driver, TextPrompt, "mine_2.toml"))
+        driver.app.screen.query_one("Input").value = "mine"
+        await keys(driver, "enter")
+        await driver.until(titled(driver, ChoicePrompt, "exists"))
+        await keys(driver, "o")
         await pick(driver, "2 of 3", "turin")
         await pick(driver, "first phase", "fixed")
         await driver.until(titled(driver, PickList, "fixed_time; next"))
         await keys(driver, "enter")
-        await driver.until(titled(driver, ChoicePrompt, "exists"))
-        await keys(driver, "escape")
-        await driver.until(lambda: driver.app.screen is driver.main_screen)
+        await driver.until(lambda: driver.state.session.scenario.document.name.endswith("mine.toml"))
 
     drive(check)
-    assert (tmp_path / "mine.toml").read_text() == "# kept\n"
+    assert "fixed_time" in (tmp_path / "mine.toml").read_text()
 
 
 def test_a_profile_is_added_to_an_open_scenario_and_taken_back(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from whatif.errors import UsageError
 from whatif.files.machine_template import MachineParts
-from whatif.paths import user_path
+from whatif.paths import toml_path
 from whatif.studies.machine_form import machine_form, machine_of, machine_problems
 from whatif.studies.new_scenario import NewScenario, named_phases, new_scenario
 from whatif.studies.scenario_sources import DEFAULT_PLATFORM
@@ -56,8 +56,7 @@ def new(
     >>> [path.name for path in made.files]
     ['mine_machine.toml', 'mine.toml']
     """
-    path = user_path(name)
-    path = path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
+    path = toml_path(name)
     counts = {
         "gpus_per_node": gpus_per_node,
         "sockets_per_node": sockets_per_node,

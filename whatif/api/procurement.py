@@ -11,6 +11,7 @@ from whatif.core.sweep import SweepText
 from whatif.errors import UsageError
 from whatif.files.study_edits import edited_study, put_study
 from whatif.files.study_template import write_study_template
+from whatif.paths import toml_path
 from whatif.schema.study_file import open_study
 from whatif.studies.procurement.placing import present_scenario
 from whatif.studies.procurement.study import Study, study_of
@@ -21,18 +22,20 @@ AnyStudy = str | Path
 """Name of a shipped study, or path of a file."""
 
 
-def new_study(new: str | Path) -> None:
-    """Write a commented study to begin with into a file. Raise `UsageError` for one that exists.
+def new_study(new: str | Path) -> Path:
+    """Path of a new file, NAME.toml, with a commented study to begin with. Raise `UsageError` for one that exists.
 
     >>> import whatif
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     whatif.new_study(Path(folder) / "ours.toml")
-    ...     print(whatif.study(Path(folder) / "ours.toml").winner)
-    north
+    ...     path = whatif.new_study(Path(folder) / "ours")
+    ...     print(path.name, whatif.study(path).winner)
+    ours.toml north
     """
-    write_study_template(Path(new))
+    path = toml_path(new)
+    write_study_template(path)
+    return path
 
 
 def study_page(source: AnyStudy | Study, output: str | Path, *, overrides: Overrides | None = None) -> Study:
@@ -43,7 +46,7 @@ def study_page(source: AnyStudy | Study, output: str | Path, *, overrides: Overr
 
     >>> import tempfile, whatif
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     whatif.new_study(f"{folder}/ours.toml")
+    ...     _ = whatif.new_study(f"{folder}/ours.toml")
     ...     found = whatif.study_page(f"{folder}/ours.toml", f"{folder}/page.html")
     >>> found.winner
     'north'

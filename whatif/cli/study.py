@@ -51,8 +51,7 @@ def command(
         }
         if ineffective := next((option for option, value in given.items() if value not in (None, (), Output())), ""):
             raise UsageError(f"{ineffective}: no effect with --new")
-        new_study(new)
-        echo(f"written: {new}", err=True)
+        echo(f"written: {new_study(new)}", err=True)
         return
     if source is None:
         raise UsageError("name a STUDY, or write one with --new FILE")

@@ -143,7 +143,7 @@ def _columns(context: Context, phases: list[PhaseTerm]) -> dict[str, str]:
 
 
 def _intervals(context: Context, phases: Sequence[str]) -> dict[str, Reference]:
-    """Intervals of two phases of which any is in `[application.repeats]`, with the iterations; empty for others."""
+    """Intervals of two phases, with the iterations, if one of them is in `[application.repeats]`; else empty."""
     repeats = getattr(context.scenario.application, "repeats", {})
     names = [phase.partition(".")[0] for phase in phases]
     if not any(name in repeats for name in names):

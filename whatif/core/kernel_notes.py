@@ -61,7 +61,7 @@ def sharing_notes(program: Program, arrays: Mapping[str, FloatArray]) -> Iterato
 
 
 def _shared_cores(program: Program) -> Iterator[str]:
-    """Warning of more ranks on a node than its cores can take; empty where the number of any of them is not stated."""
+    """Warning of more ranks on a node than its cores can take; none without stated numbers."""
     stated = {path: item.value for path, item in program.parameters.items() if isinstance(item.value, float)}
     wanted = ("application.ranks_per_node", _RANK_COUNT, _SOCKETS, CORES)
     if any(path not in stated for path in wanted):

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from whatif.errors import InvalidFileError, Problem, UsageError
+from whatif.errors import InvalidFileError, Problem, UsageError, listed
 from whatif.importers.mapped_csv import read_columns
 from whatif.importers.mapping import EXAMPLE
 from whatif.importers.numbers import MOST_ROWS
@@ -72,7 +72,7 @@ def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Ma
         message = "a SimGrid platform has parameters, no measurements; `whatif import network` alone shows them"
         raise refuse(shown_path(path), f"XML: {message}")
     if mapping is None and not _has_own_names(head):
-        raise refuse(shown_path(path), _unknown())
+        raise refuse(shown_path(path), _unknown(head))
     with reading(path, "CSV"):
         return read_columns(path, mapping, where)
 
@@ -122,6 +122,8 @@ def _has_own_names(head: str) -> bool:
     return "message_size" in head[:4096]
 
 
-def _unknown() -> str:
+def _unknown(head: str) -> str:
     known = ", ".join(known.name for known in FORMATS)
-    return f"no known format ({known}); for a CSV file, name its columns: --columns '{EXAMPLE}'"
+    cells = head.partition("\n")[0].split(",")
+    columns = f" ({listed((cell.strip() for cell in cells), 9)})" if len(cells) > 1 else ""
+    return f"no known format ({known}); for a CSV file, name its columns{columns}: --columns '{EXAMPLE}'"

@@ -14,7 +14,7 @@ from textual.worker import Worker, WorkerFailed
 from whatif.core.scenario import EvaluationRequest
 from whatif.defects import defect_message
 from whatif.errors import WhatifError
-from whatif.paths import exists, user_path
+from whatif.paths import exists, toml_path, user_path
 from whatif.tui.background import BackgroundJobs
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Revert
@@ -23,7 +23,7 @@ from whatif.tui.file_sync import FileSync
 from whatif.tui.keys_in_order import KeysInOrder
 from whatif.tui.labels import toast
 from whatif.tui.memory import return_memory
-from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write, toml_path
+from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState
 from whatif.tui.worker import run_once

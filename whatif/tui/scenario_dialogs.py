@@ -21,12 +21,12 @@ from whatif.api.building import (
 )
 from whatif.api.editing import motifs
 from whatif.errors import WhatifError
-from whatif.paths import user_path
+from whatif.paths import toml_path, user_path
 from whatif.studies.choice_lists import platform_choices
 from whatif.tui.keys_in_order import before_window
 from whatif.tui.pages.file_paths import catalogue_folders, free_file
 from whatif.tui.phase_dialogs import FILE_ROW, pick_file
-from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
+from whatif.tui.screens.dialogs import TextPrompt, may_write
 from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.pick_list import PickList, Row
 from whatif.tui.state import ExplorerState
@@ -75,13 +75,13 @@ async def make_scenario(app: App[Any], state: ExplorerState) -> Path | None:
     """
     folders = catalogue_folders(state.session.scenario)
     typed = await app.push_screen_wait(TextPrompt("1 of 3: name of the new scenario", free_file("mine")))
-    if not typed:
+    if not typed or not await may_write(app, path := toml_path(typed)):
         return None
     platforms = await before_window(app, platform_choices, replace(state.session.scenario, folders=folders))
-    started = _Answers(toml_path(typed), state.platform_name or DEFAULT_PLATFORM)
+    started = _Answers(path, state.platform_name or DEFAULT_PLATFORM)
     answers = await _machine(app, started, platforms, folders)
     made = None if answers is None else await _phases(app, answers, folders)
-    if made is None or not await _may_write(app, made.files):
+    if made is None or not await _may_write(app, (file for file in made.files if file != path)):
         return None
     made.write(overwrite=True)
     return made.path

@@ -377,7 +377,7 @@ def test_a_study_is_saved_with_its_comments_where_it_can_be_used(tmp_path):
     assert list(ours.bids) == list(theirs.bids)
     np.testing.assert_array_equal(ours.bids["six"].throughput, theirs.bids["six"].throughput)
     (tmp_path / "elsewhere").mkdir()
-    with pytest.raises(InvalidFileError, match=r"mix\.a\.scenario: no such file"):
+    with pytest.raises(InvalidFileError, match=r"mix\.a\.scenario: `a.toml`: no such file"):
         save_study(path, values, tmp_path / "elsewhere" / "study.toml")
     assert not (tmp_path / "elsewhere" / "study.toml").exists()
 

@@ -14,6 +14,7 @@ from textual.widgets import Static
 from whatif.api.editing import difference
 from whatif.atomic import atomic_file
 from whatif.errors import WhatifError
+from whatif.paths import toml_path
 from whatif.schema.catalogue import CatalogueEntry, catalogue
 from whatif.schema.phase_edits import on_disk
 from whatif.schema.rewriting import rewritten
@@ -22,7 +23,7 @@ from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported, FileAsked, JobRequested, NewScenarioAsked
 from whatif.tui.pages.file_paths import catalogue_folders, free_file
 from whatif.tui.pages.page import Job, Page, PageKey
-from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write, toml_path
+from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write
 from whatif.tui.state import ExplorerState
 from whatif.tui.study_values import study_changes
 from whatif.tui.view_entries import PageView

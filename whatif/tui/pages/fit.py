@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError, WhatifError
-from whatif.paths import is_file
+from whatif.paths import is_file, toml_path
 from whatif.schema.shipped import is_name
 from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.table import Column, Table
@@ -37,7 +37,7 @@ from whatif.tui.labels import percent, with_error
 from whatif.tui.pages.file_paths import own_folder, search_folders
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
-from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
+from whatif.tui.screens.dialogs import TextPrompt, may_write
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import entry
 from whatif.tui.widgets.column_layout import ColumnsView

@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from whatif.api.formulas import with_other_link, with_term, without_term
 from whatif.errors import WhatifError
+from whatif.paths import toml_path
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import FitRefusal, paths_of
@@ -23,7 +24,7 @@ from whatif.tui.pages.file_paths import own_folder, search_folders
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
-from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
+from whatif.tui.screens.dialogs import TextPrompt, may_write
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView

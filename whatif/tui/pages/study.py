@@ -14,12 +14,13 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.errors import UsageError, WhatifError
+from whatif.paths import toml_path
 from whatif.schema.shipped import shipped_folder
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.pages.file_paths import free_file
 from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.scenario_file import Stamp, stamp
-from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
+from whatif.tui.screens.dialogs import TextPrompt, may_write
 from whatif.tui.screens.pick_list import PickList
 from whatif.tui.state import ExplorerState
 from whatif.tui.study_job import VIEWS, StudyAnswer, StudyRefusal, StudyRequest, answered, saved

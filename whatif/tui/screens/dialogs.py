@@ -16,7 +16,7 @@ from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
-from whatif.paths import exists, user_path
+from whatif.paths import exists
 from whatif.tui.widgets.key_bar import KeyBar
 
 
@@ -131,9 +131,3 @@ async def may_write(app: App[Any], path: Path) -> bool:
         return True
     text = f"{path} exists; its content will be lost."
     return await app.push_screen_wait(ChoicePrompt(text, {"o": "overwrite it"})) == "o"
-
-
-def toml_path(name: str) -> Path:
-    """The file that a typed name means."""
-    path = user_path(name)
-    return path if path.suffix else path.with_suffix(".toml")
