@@ -75,6 +75,13 @@ def test_regression_refuses_options_without_effect(options, message):
         whatif.fit_regression(GRID, formula=formula, **options)
 
 
+@pytest.mark.parametrize("fit", [whatif.fit_host, whatif.fit_transfer])
+def test_fit_of_a_file_that_cannot_be_read_says_so_before_it_asks_for_a_platform(tmp_path, fit):
+    (tmp_path / "none.csv").touch()
+    with pytest.raises(whatif.WhatifError, match=r"none\.csv"):
+        fit(tmp_path / "none.csv")
+
+
 def test_kernel_fit_of_one_kernel_has_its_calls_only():
     file = ROOT / "docs" / "examples" / "kernels.csv"
     every, one = (whatif.fit_kernel(file, kernel=name).table().to_pandas() for name in (None, "dgemm"))

@@ -228,7 +228,7 @@ def test_the_path_of_messages_is_reported(whatif_main, tmp_path) -> None:
     path = tmp_path / "question.toml"
     path.write_text(HEAD.format(platform="perlmutter", ranks=4, more="") + halo())
     found = whatif_main("run", path)[2]
-    assert "messages between GPUs: GPU-aware MPI, over peer links in a link domain, without copies between" in found
+    assert "messages between GPUs: GPU-aware, over peer links in a link domain, without copies between" in found
     assert "(assumed: application.buffers is not stated)" in found
     found = whatif_main("run", path, "--set", "application.buffers=staged")[2]
     assert "through main memory between domains" in found

@@ -199,8 +199,8 @@ def fit_host(
     ['800.0', '56.0']
     """
     require_choice("binding", binding, CORE_BINDINGS)
-    measured = host_bandwidths.measured_sockets(_platform(platform), sockets, binding)
     tables = [read_host(path) for path in paths_in_folders(files)]
+    measured = host_bandwidths.measured_sockets(_platform(platform), sockets, binding)
     fit = host_bandwidths.fit_host(tables, measured)
     return FittedPlatform(
         fit,
@@ -226,13 +226,12 @@ def fit_transfer(
     >>> round(float(fit.to_pandas().set_index("parameter")["value"]["node.host_link.staging.read_bandwidth"]) / 1e9, 2)
     2.59
     """
-    spec = _platform(platform)
+    table, spec = read_transfer_files(files), _platform(platform)
     link = None if spec is None else spec.node.host_link
     if spec is None or link is None:
         remedy = "name a platform with `[node.host_link]` by --platform"
         raise UsageError(f"the link that was measured is not known; {remedy}")
     memory = spec.node.host.memory_bandwidth
-    table = read_transfer_files(files)
     fit = link_fit.fit_transfer(table, link, machine=machine, memory_bandwidth=memory)  # type: ignore[arg-type]
     return FittedPlatform(
         fit,

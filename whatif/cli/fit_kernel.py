@@ -12,11 +12,7 @@ from whatif.cli.fit_options import PlatformTarget, columns_option, distance_opti
 
 @click.command("kernel")
 @platform_options
-@click.option(
-    "--kernel",
-    metavar="NAME",
-    help="The kernel of files that do not name it, or the only one to fit.",
-)
+@click.option("--kernel", metavar="NAME", help="The kernel of files that do not name it, or the only one to fit.")
 @click.option("--model", metavar="MODEL", help="M-0, M-1, M-2 or M', or M_H-.. for each processor.  [default: by BIC]")
 @click.option("--noise", metavar="NOISE", help="N-0, N-1 or N-2 of a kernel, N-0 or N' of messages.  [default: by BIC]")
 @distance_option

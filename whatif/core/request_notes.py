@@ -75,7 +75,7 @@ def _message_notes(program: Program) -> Iterator[str]:
     if buffers != "host":
         between = "without copies" if buffers == "device" else "through main memory"
         assumed = "" if application.buffers else " (assumed: application.buffers is not stated)"
-        library = "GPU-aware MPI, " if buffers == "device" else ""
+        library = "GPU-aware, " if buffers == "device" else ""
         yield f"messages between GPUs: {library}over peer links in a link domain, {between} between domains{assumed}"
     topology = program.loaded.scenario.platform.network.topology
     if application.communication == "shared_links" and getattr(topology, "routing", "") == "adaptive":

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 Path = tuple[str, ...]
 
+_DEEPEST = 20
+"""Parts of a path up to which tables without a header are located."""
 _KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _KEYS = re.compile(rf"{_KEY}(?:\s*\.\s*{_KEY})*")
 _STRING = re.compile(r'"{3}.*?(?:"{3,5}|$)|\'{3}.*?(?:\'{3,5}|$)|"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?', re.DOTALL)
@@ -21,7 +23,7 @@ def positions(text: str) -> dict[Path, tuple[int, int]]:
     for path, offset in _Scanner(text).entries():
         found.setdefault(path, line_and_column(text, offset))
     for path in list(found):
-        for length in range(1, len(path)):
+        for length in range(1, min(len(path), _DEEPEST)):
             found.setdefault(path[:length], found[path])
     return found
 

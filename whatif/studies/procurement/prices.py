@@ -93,8 +93,8 @@ class _Converter:
     def _of_platforms(self) -> str:
         """Currency that the prices of all platforms have in a study without money; empty if they have several."""
         machines = self.study.spec.machines.items()
-        stated = (self._own_price(_at(name), machine)[0] for name, machine in machines if not machine.stated_price)
-        amounts = (amount for price in stated if price is not None for amount in _amounts(price))
+        platforms = (self._platform(_at(name), machine) for name, machine in machines if not machine.stated_price)
+        amounts = (amount for document, spec, _ in platforms for amount in _amounts(_own_price(document, spec)))
         found = {currency for amount in amounts for currency in currencies([amount.dimension])}
         return found.pop() if len(found) == 1 else ""
 
@@ -146,24 +146,18 @@ class _Converter:
 
     def _of_platform(self, at: str, machine: Machine) -> PriceList:
         """Price that the platform's own file states; none without a currency of the study."""
-        stated, name, count = self._own_price(at, machine)
-        where, origin = f"{at}.platform", f"price of {name}"
+        document, platform, _ = self._platform(at, machine)
+        stated, where, origin = _own_price(document, platform), f"{at}.platform", f"price of {document.name}"
         if stated is None or not self.currency:
             return PriceList()
         if isinstance(stated.node_rate, Quantity):
             return PriceList(rate=self._amount(where, stated.node_rate), origin=origin)
         if isinstance(stated.machine_price, Quantity):
-            each = self._amount(where, stated.machine_price) / count
+            each = self._amount(where, stated.machine_price) / _number(platform.node_count)
             return PriceList(_one(each), origin=f"{origin} for all its nodes")
         if isinstance(stated.node_price, Quantity):
             return PriceList(_one(self._amount(where, stated.node_price)), origin=origin)
         return PriceList()
-
-    def _own_price(self, at: str, machine: Machine) -> tuple[Price | None, str, float]:
-        """Price in the platform's own file, its name and nodes: an inherited price is that of another machine."""
-        document, platform, _ = self._platform(at, machine)
-        stated = platform.price if "price" in document.data else None
-        return stated, document.name, _number(platform.node_count)
 
     def _platform(self, at: str, machine: Machine) -> tuple[Document, PlatformSpec, Layers]:
         folders = (self.study.folder,)
@@ -204,8 +198,14 @@ def _at(name: str) -> str:
     return name if name == PRESENT else f"bids.{name}"
 
 
-def _amounts(price: Price) -> Iterator[Quantity]:
-    yield from (each for each in (price.node_rate, price.machine_price, price.node_price) if isinstance(each, Quantity))
+def _own_price(document: Document, platform: PlatformSpec) -> Price | None:
+    """Price in a platform's own file: an inherited one is that of another machine."""
+    return platform.price if "price" in document.data else None
+
+
+def _amounts(price: Price | None) -> Iterator[Quantity]:
+    stated = () if price is None else (price.node_rate, price.machine_price, price.node_price)
+    yield from (amount for amount in stated if isinstance(amount, Quantity))
 
 
 def _number(value: object) -> float:
