@@ -201,7 +201,7 @@ def read_logs(paths: Sequence[Path], pattern: str | None = None) -> Table:
     found: list[tuple[Path, Pattern]] = []
     candidates = [] if known else [pattern_of(name) for name in shipped_patterns()]
     for path in paths:
-        recognised = known or _recognised(path, candidates)
+        recognised = known or _recognised(_lines(path), candidates)
         if recognised is None:
             warnings.append(f"{shown_path(path)}: not the output of a known application, left out")
         else:
@@ -216,12 +216,14 @@ def read_logs(paths: Sequence[Path], pattern: str | None = None) -> Table:
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file is the output of an application with a shipped pattern."""
-    return path.is_file() and _recognised(path, [pattern_of(name) for name in shipped_patterns()]) is not None
+    """Whether the beginning of a file is the output of an application with a shipped pattern."""
+    head = next(chunks(path), "") if path.is_file() else ""
+    lines = (line[:LONGEST] for line in head.split("\n"))
+    return _recognised(lines, [pattern_of(name) for name in shipped_patterns()]) is not None
 
 
-def _recognised(path: Path, patterns: Sequence[Pattern]) -> Pattern | None:
-    for line in _lines(path):
+def _recognised(lines: Iterable[str], patterns: Sequence[Pattern]) -> Pattern | None:
+    for line in lines:
         for pattern in patterns:
             if pattern.expressions["recognise"].search(line):
                 return pattern
