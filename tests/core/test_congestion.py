@@ -9,6 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from benchmarks import congestion as tables
+from tests.page_tables import assert_shown
+from tests.paths import ROOT
 from whatif.core.grid_run import run_whole
 from whatif.core.result import Result
 from whatif.core.scenario import Scenario
@@ -88,22 +90,46 @@ iteration_count = 1
 kind = "collective"
 algorithm = "{algorithm}"
 model = "postal"
-message_size = "100 MB"
+message_size = "{size}"
 """
 
 
-def placed(
-    platform: str, ranks: int, algorithm: str, model: str = "postal", more: str = 'buffers = "host"'
-) -> Scenario:
-    text = PLACED.format(platform=platform, ranks=ranks, algorithm=algorithm, model=model, more=more)
+def placed(platform: str, ranks: int, algorithm: str, size: str = "100 MB", more: str = 'buffers = "host"') -> Scenario:
+    text = PLACED.format(platform=platform, ranks=ranks, algorithm=algorithm, size=size, more=more)
     return Scenario(parse_document(text, "placed.toml"))
 
 
-@pytest.mark.parametrize("algorithm", ["bruck_allgather", "pairwise", "ring", "recursive_doubling", "rabenseifner"])
-@pytest.mark.parametrize("platform", ["fugaku", "lassen", "frontier"])
+ALGORITHMS = ("bruck_allgather", "pairwise", "ring", "recursive_doubling", "rabenseifner")
+MACHINES = {"fugaku": 64, "lassen": 64, "frontier": 64, "dahu": 64, "summit": 48}
+
+
+def error(platform: str, algorithm: str, size: str) -> float:
+    """Error of the closed form against the simulation, with several ranks a node."""
+    question = placed(platform, MACHINES[platform], algorithm, size)
+    question = question.changed({"platform.network.topology.routing": "static"})
+    return time(question) / time(question, communication="shared_links") - 1
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("platform", ["fugaku", "lassen", "frontier", "dahu"])
 def test_rounds_of_several_ranks_a_node_take_the_longer_of_messages_and_links(platform: str, algorithm: str) -> None:
-    question = placed(platform, 64, algorithm).changed({"platform.network.topology.routing": "static"})
-    assert_allclose(time(question), time(question, communication="shared_links"), rtol=1e-3, atol=0)
+    assert abs(error(platform, algorithm, "100 MB")) < 1e-3
+
+
+@pytest.mark.parametrize("algorithm", ["bruck_allgather", "pairwise", "recursive_doubling"])
+def test_rounds_of_ranks_that_share_an_adapter_are_those_of_the_simulation(algorithm: str) -> None:
+    question = placed("fugaku", 64, algorithm).changed({"application.phases.c.model": "injection"})
+    assert_allclose(time(question), time(question, communication="shared_links"), rtol=1e-9, atol=0)
+
+
+def test_errors_with_several_ranks_a_node_are_those_of_the_page() -> None:
+    lines = ["| size | cases | mean error | largest | in |", "|---|---:|---:|---:|---|"]
+    for size in ("1 kB", "1 MB", "100 MB"):
+        errors = {case: error(*case, size) for case in product(MACHINES, ALGORITHMS)}
+        worst = max(errors, key=lambda case: abs(errors[case]))
+        mean = np.mean(np.abs(list(errors.values())))
+        lines.append(f"| {size} | {len(errors)} | {mean:.1%} | {errors[worst]:+.0%} | {' '.join(worst)} |")
+    assert_shown(ROOT / "docs" / "congestion.md", "placed", "".join(f"{line}\n" for line in lines))
 
 
 def test_links_that_are_no_bottleneck_do_not_add_to_slower_messages_in_nodes() -> None:

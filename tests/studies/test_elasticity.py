@@ -273,6 +273,39 @@ def _power(dimension, base):
     return dimension.powers[index] if index < len(dimension.powers) else 0
 
 
+HIDDEN = """
+iteration_count = 10
+[application.grid]
+scaling = "weak"
+cells = { x = 512, y = 512, z = 512 }
+[application.phases.halo]
+kind = "halo"
+model = "max_rate"
+neighbours = "faces"
+element_size = "8 B"
+[application.phases.update]
+kind = "kernel"
+model = "roofline"
+dominant_operation = "fp_64"
+metrics_per = "cell"
+operations = "8 flop"
+dram_size = "16 B"
+[application.overlaps.o]
+phases = ["halo", "update"]
+fraction = 1
+"""
+
+
+def test_a_rounding_error_is_no_effect(tmp_path):
+    """An exchange that is hidden whole: the sum of the phases less what is hidden is rounded."""
+    (tmp_path / "t.toml").write_text(f'platform = "perlmutter"\n[application]\nname = "t"\nrank_count = 256{HIDDEN}')
+    found = whatif.sensitivity(tmp_path / "t.toml")
+    rounded = {item.path for item in found.items if 0 < abs(item.elasticity) < 1e-9}
+    assert rounded
+    assert rounded.isdisjoint(item.path for item in found.effective)
+    assert "application.phases.update.dram_size" in {item.path for item in found.effective}
+
+
 def test_the_number_of_parameters_with_an_effect_is_that_of_the_shorter_table():
     few, everything = (whatif.sensitivity("jacobi2d", everything=both) for both in (False, True))
     assert everything.summary() == few.summary()

@@ -40,6 +40,12 @@ network.inter_node.extends = "infiniband-400"
 """
     (tmp_path / "mine.toml").write_text(platform)
     (tmp_path / "whole.toml").write_text('extends = "frontier"\nprice.node_price = "1 USD"\n')
+    (tmp_path / "cpu.toml").write_text(
+        'name = "C"\nnode_count = 4\nnode = { socket_count = 2, cpu.extends = "epyc-9755", host.power = "1 kW" }\n'
+        'network.inter_node.extends = "infiniband-400"\nprice.node_price = "1 USD"\n'
+    )
+    (note,) = whatif.check("cpu.toml").notes
+    assert note == "cpu.toml: not stated: node.host.memory_bandwidth (no kernels on processors)"
     absent = "node.host.power (no energy), node.peer_link (no links between GPUs), price (no costs)"
     assert whatif.check("mine.toml", "whole.toml", "dgx_h100").notes == (f"mine.toml: not stated: {absent}",)
 

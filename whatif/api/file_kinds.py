@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from whatif.errors import InvalidFileError
+from whatif.errors import WhatifError
 from whatif.plugins import resolve
 
 _VERBS: Final[Mapping[str, str]] = {
@@ -37,5 +37,5 @@ def import_verb(path: str | Path) -> str:
 def _recognises(function: str, path: Path) -> bool:
     try:
         return bool(resolve(function)(path))
-    except (InvalidFileError, OSError):
+    except (WhatifError, OSError):
         return False

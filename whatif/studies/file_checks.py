@@ -48,10 +48,9 @@ class CheckedFile:
         if self.platform is None:
             return ()
         node = self.platform.node
-        bandwidths = node.host.memory_bandwidth, None if node.cpu is None else node.cpu.memory_bandwidth
+        cpu_bandwidth = None if node.cpu is None else node.cpu.memory_bandwidth or node.host.memory_bandwidth
         absent = {
-            "node.host.memory_bandwidth (no kernels on processors)": node.cpu is not None
-            and bandwidths == (None, None),
+            "node.host.memory_bandwidth (no kernels on processors)": node.cpu is not None and cpu_bandwidth is None,
             "node.host.power (no energy)": node.host.power is None,
             "node.peer_link (no links between GPUs)": node.gpu_count not in (None, 0, 1) and node.peer_link is None,
             "price (no costs)": self.platform.price is None,

@@ -42,7 +42,7 @@ def problem_of(path, **options):
         ('[bids.six]\nplatform = "sumit"\nnode_price = "1 USD"', "", "", "bids.six.platform", "did you mean `summit`"),
         ('[bids.six]\nplatform = "summit"', 'capital = "1 MUSD"', "", "bids.six", "no price, which `[limits] capital`"),
         ('[bids.six]\nplatform = "summit"\nnode_price = "1 USD"\n[bids.six.overrides]\nnode.host.power = "none"',
-         'power = "1 MW"', "", "bids.six.platform", "no power, which `[limits] power` needs"),
+         'power = "1 MW"', "", "bids.six.platform", "state node.host.power in its platform or in `[bids.six"),
         (ONE, 'cost = "1 MUSD"', "", "limits.cost", "`[limits] cost` needs `[limits] lifetime`"),
         (ONE, 'power = "1 MUSD"', "", "limits.power", "write a quantity in W"),
         (ONE, 'pwr = "1 MW"', "", "limits.pwr", "did you mean `power`?"),
