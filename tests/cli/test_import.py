@@ -56,10 +56,12 @@ def test_a_sheet_is_told_which_verbs_read_it(whatif_main, tmp_path):
 def test_a_missing_an_empty_and_an_unknown_file_are_told_apart(whatif_main, tmp_path):
     (tmp_path / "empty.txt").touch()
     (tmp_path / "words.txt").write_text("some words\n")
+    (tmp_path / "own.toml").write_text('platform = "summit"\n')
     expected = {
         "none.txt": "none.txt: no such file\n",
         "empty.txt": "empty.txt: the file is empty\n",
         "words.txt": "words.txt: not recognised by its content; name its kind: ",
+        "own.toml": "own.toml: not a file of another program; `whatif check own.toml` reads it\n",
         str(tmp_path): f"{tmp_path}: not recognised by its content; name its kind: ",
         "netwrok": "no command `netwrok`; did you mean `network`?",
     }

@@ -40,6 +40,8 @@ class ImportGroup(LazyGroup):
     def unknown(self, ctx: click.Context, name: str) -> str:
         """Message for a word that is no verb, or a file that is not recognised."""
         path = Path(name)
+        if is_file(path) and path.suffix == ".toml":
+            return f"{name}: not a file of another program; `whatif check {name}` reads it"
         if is_file(path) and not path.stat().st_size:
             return f"{name}: the file is empty"
         if is_file(path) and not _SHEETS.isdisjoint(path.suffixes):
