@@ -13,8 +13,8 @@ import pytest
 from whatif.cli import patience
 
 WHATIF = [sys.executable, "-m", "whatif"]
-LONG = ["run", "jacobi2d", "--sweep", "platform.node.gpu.dram_bandwidth=1 TB/s .. 3 TB/s linear 3000", "--sweep",
-        "application.rank_count=1 .. 1500 step 1", "--max-points", "10000000", "-o", "long.csv"]  # fmt: skip
+LONG = ["run", "jacobi2d", "--sweep", "platform.node.gpu.dram_bandwidth=1 TB/s .. 3 TB/s linear 60000", "--sweep",
+        "application.rank_count=1 .. 1500 step 1", "--max-points", "100000000", "-o", "long.csv"]  # fmt: skip
 
 
 def run_in_shell(words):
