@@ -13,9 +13,10 @@ import numpy as np
 from whatif.axes import Grid
 from whatif.core.evaluate import Evaluation, Texts, evaluate
 from whatif.core.fit_range import Points
+from whatif.core.overrides import option_named
 from whatif.core.result import Result, result_of
 from whatif.core.scenario import Scenario, structural_places, worst_grades
-from whatif.core.sweep import PLATFORM_PARAMETER, is_machine, machine_name
+from whatif.core.sweep import PLATFORM_PARAMETER, machine_name, names_file
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling, joined_bands
 from whatif.errors import InvalidFileError, UsageError
@@ -38,7 +39,9 @@ class Evaluator:
         samples = 1 if self._sampling is None else self._sampling.count
         for part in grid.chunks(max(1, chunk_points // samples)):
             if any(axis.structural for axis in part.axes):
-                yield _run_structural(self._scenario, part, self._sampling)
+                with option_named("--sweep", [path for axis in part.axes for path in axis.parameters]):
+                    result = _run_structural(self._scenario, part, self._sampling)
+                yield result
             else:
                 self._latest = evaluate(self._scenario.program, part.arrays(), self._latest)
                 yield result_of(self._latest, part, self._sampling)
@@ -158,11 +161,15 @@ def _named(result: Result, names: Mapping[tuple[str, Dimension], str]) -> Result
 
 
 def unfit(scenario: Scenario, problem: InvalidFileError, structural: Mapping[str, str]) -> str:
-    """Reason why a scenario does not fit a platform of a sweep; an error for any other invalid choice."""
-    if not any(map(is_machine, structural)) or any(is_machine(item.key) for item in problem.problems):
+    """Reason why a scenario does not fit a structural choice, such as a precision that a GPU has no rate for.
+
+    Raise `InvalidFileError` where a choice names a file that does not exist or is invalid, whatever the scenario.
+    """
+    if any(item.key in structural and names_file(item.key) for item in problem.problems):
         raise problem
     scenario.check_platform(structural.get(PLATFORM_PARAMETER))
-    return problem.problems[0].message
+    first = problem.problems[0]
+    return f"{first.key}: {first.message}" if first.message.startswith("missing key") else first.message
 
 
 def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str]) -> None:

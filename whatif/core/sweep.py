@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from whatif.core.scenario import Scenario
 
 PLATFORM_PARAMETER: Final = "platform"
+_MAPPING_FILE: Final = "application.grid.mapping_file"
 
 RANGE: Final = re.compile(
     r"(?P<start>.+?)\s*\.\.\s*(?P<stop>.+?)(?:\s+|\s*:\s*)(?P<kind>linear|log|step)(?:\s+|\s*:\s*)(?P<last>.+)"
@@ -111,6 +112,11 @@ def is_machine(path: str) -> bool:
     return path == PLATFORM_PARAMETER or (keys[0] == PLATFORM_PARAMETER and keys[-1] == "extends" and keys[-2] in KINDS)
 
 
+def names_file(path: str) -> bool:
+    """Whether the value of a path is the name of a file: of a machine, a part of one, or a mapping of ranks."""
+    return path == _MAPPING_FILE or is_machine(path)
+
+
 def machine_name(structural: Mapping[str, str]) -> str:
     """Name of the machine among structural values: its platform and parts; empty if they select none."""
     return " ".join(value for path, value in structural.items() if is_machine(path))
@@ -126,7 +132,7 @@ def swept_parameter(path: str, program: Program) -> Parameter | None:
         raise UsageError(f"`{path}` is not stated in this scenario; give it a value first with --set {path}=VALUE")
     if parameter is None:
         raise program.no_parameter(path)
-    if parameter.structural and not parameter.choices and parameter.path != "application.grid.mapping_file":
+    if parameter.structural and not parameter.choices and path != _MAPPING_FILE:
         raise UsageError(f"`{path}`: no result depends on this text")
     if not parameter.structural and path not in program.reached:
         raise UsageError(f"`{path}` has no effect on any result of this scenario{_lacking_with(path, program)}")

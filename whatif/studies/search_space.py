@@ -13,7 +13,7 @@ import numpy as np
 from whatif.core.evaluate import Evaluation
 from whatif.core.grid_run import unfit
 from whatif.core.scenario import Scenario
-from whatif.core.sweep import RANGE, is_machine, parameter_points, swept_parameter
+from whatif.core.sweep import RANGE, parameter_points, swept_parameter
 from whatif.core.term import Program, common_dimension
 from whatif.errors import InvalidFileError, UsageError, did_you_mean
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
@@ -168,14 +168,7 @@ def combinations(scenario: Scenario, varied: Iterable[Varied]) -> Iterator[Combi
         try:
             yield Combination(choices, scenario.program_at(choices))
         except InvalidFileError as problem:
-            yield Combination(choices, None, _why_not(scenario, problem, choices))
-
-
-def _why_not(scenario: Scenario, problem: InvalidFileError, choices: Mapping[str, str]) -> str:
-    """Reason why a combination does not compile; raise `InvalidFileError` for an unknown platform."""
-    if any(is_machine(path) for path in choices):
-        return unfit(scenario, problem, choices)
-    return problem.problems[0].message
+            yield Combination(choices, None, unfit(scenario, problem, choices))
 
 
 def prepared(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from whatif.arguments import positive_share
+from whatif.core.overrides import option_named
 from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
-from whatif.errors import InvalidFileError, UsageError, require_least
+from whatif.errors import UsageError, require_least
 from whatif.studies.break_even import BreakEven, break_even
 from whatif.studies.pareto import Front, front
 from whatif.studies.population import Objective, SearchGoal
@@ -39,7 +39,7 @@ def seek_study(
     objective = _objective(scenario, minimise, maximise)
     if not wanted and objective is None:
         raise UsageError("state an aim: --target, --minimise, --maximise, --equal-to or --pareto")
-    with _blamed("--vary", [item.path for item in varied]):
+    with option_named("--vary", [item.path for item in varied]):
         if points is None and seed is None and has_root_finder(scenario, varied, wanted, objective):
             (item,), (target,) = varied, wanted
             return seek(scenario.program, item.path, target, item.low, item.high).about(scenario)
@@ -80,7 +80,7 @@ def break_even_study(
         raise UsageError(
             f"--equal-to {equal_to}: `{path}` is moved by --vary; set another parameter, or name a platform"
         )
-    with _blamed("--equal-to", [path]):
+    with option_named("--equal-to", [path]):
         other, names, same_platform = _opponent(scenario, equal_to)
         return break_even(
             scenario, other, names, varied, result, same_platform=same_platform, progress=_counted(progress)
@@ -118,7 +118,7 @@ def front_study(
     """Pareto front of at least two results over all points of a grid."""
     require_least("points", points, 1)
     varied, wanted, share = _varied(scenario, vary), _targets(scenario, targets), positive_share("--within", within)
-    with _blamed("--vary", [item.path for item in varied]):
+    with option_named("--vary", [item.path for item in varied]):
         aims = [_aim(text) for text in (objectives.split(",") if isinstance(objectives, str) else objectives)]
         for aim in aims:
             quantity_named(aim.name, scenario.program)  # Refuses an unknown name before the points are evaluated.
@@ -179,18 +179,3 @@ def _counted(progress: Report | None) -> Callable[[int], None]:
             progress(f"{count:,} points")
 
     return report
-
-
-@contextmanager
-def _blamed(option: str, paths: Iterable[str]) -> Iterator[None]:
-    """Errors of files that name the option of a study: those of --platform and --set were found before."""
-    own = ("--platform", *(f"--set {path}=" for path in paths))
-    try:
-        yield
-    except InvalidFileError as error:
-        problems = [
-            replace(item, file=f"{option}{item.file.removeprefix('--platform').removeprefix('--set')}")
-            if item.file.startswith(own) else item
-            for item in error.problems
-        ]  # fmt: skip
-        raise InvalidFileError(problems) from None
