@@ -18,7 +18,7 @@ from whatif.core.sweep import grid_of, parse_option
 from whatif.schema.load import stated_platform
 from whatif.schema.shipped import shipped_folder, shipped_names
 from whatif.schema.toml import parse_document
-from whatif.studies.platform_comparison import comparison, known_platforms
+from whatif.studies.platform_comparison import comparison
 
 PLATFORMS = ("bridges", "lassen", "summit")
 GPUS = "platform.node.gpu_count"
@@ -208,8 +208,8 @@ def test_another_gpu_costs_by_its_rates():
 
 def test_known_platforms_of_a_shipped_scenario_are_the_shipped_ones():
     # Beside it lie other scenarios, one of them (minife_devices) without an application of its own.
-    assert known_platforms(Scenario.open("jacobi2d")) == shipped_names("platforms")
-    assert known_platforms(Scenario(parse_document('platform = "summit"', "t.toml"))) == shipped_names("platforms")
+    assert Scenario.open("jacobi2d").known_platforms == shipped_names("platforms")
+    assert Scenario(parse_document('platform = "summit"', "t.toml")).known_platforms == shipped_names("platforms")
 
 
 def test_known_platforms_are_found_beside_the_scenario_and_in_its_folders(tmp_path):
@@ -232,7 +232,7 @@ def test_known_platforms_are_found_beside_the_scenario_and_in_its_folders(tmp_pa
     # A scenario that has the name of a shipped platform does not stand in its way.
     (more / "bridges.toml").write_text('platform = "summit"\n[parameters]\nx = 1\n')
     scenario = Scenario.open(scenario, folders=[more])
-    names = known_platforms(scenario)
+    names = scenario.known_platforms
     assert names == tuple(sorted({"copied", "extends_bridges", "fatter", "wrong", *shipped_names("platforms")}))
     some = [name for name in names if name in ("copied", "fatter", "lassen", "summit", "wrong")]
     found = {machine.name: machine for machine in comparison(scenario, some, Grid())}

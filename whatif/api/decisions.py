@@ -10,6 +10,7 @@ from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load, 
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.errors import UsageError, require_choice, require_least
+from whatif.schema.known_names import is_pattern, matching
 from whatif.studies.decompositions import Layouts, layout_study
 from whatif.studies.isoefficiency import Isoefficiency
 from whatif.studies.platform_ranking import ranking_study
@@ -42,12 +43,12 @@ def compare(
 ) -> Ranking:
     """Ranking of platforms by the weighted geometric mean of their speedups over several applications.
 
-    `weights` (1 by default), `references` (numbers in the base unit of the result, or texts such as `120 s`; by default
-    the results on the first platform), `measured` (measured results on the first platform, which scale the predictions
-    of all: the error of the model is no speedup) and `within` (targets such as `total_time <= 1 s`, for which the table
-    has the nodes required) are by scenario. `result` is a time, energy, cost or rate. With samples, platforms have a
-    band of the merit and the probability of being the best. `show="commitment"` has one row per platform and
-    application.
+    `platforms` may be patterns of known names, such as `dgx_*`. `weights` (1 by default), `references` (numbers in the
+    base unit of the result, or texts such as `120 s`; by default the results on the first platform), `measured`
+    (measured results on the first platform, which scale the predictions of all: the error of the model is no speedup)
+    and `within` (targets such as `total_time <= 1 s`, for which the table has the nodes required) are by scenario.
+    `result` is a time, energy, cost or rate. With samples, platforms have a band of the merit and the probability of
+    being the best. `show="commitment"` has one row per platform and application.
     Raise `UsageError` for unknown names, wrong units, and a first platform without a reference.
 
     >>> import whatif
@@ -192,12 +193,21 @@ def _opened(
     for name, item in named.items():
         scenario = load(item, platform_dirs=platform_dirs, overrides=overrides)
         present = scenario.platform
-        for platform in platforms or [_own_platform(scenario)]:
+        for platform in _expanded(platforms, scenario) or [_own_platform(scenario)]:
             scenario = scenario.on(platform)
             scenario.check_platform(scenario.platform)
             names[str(scenario.platform)] = None
         opened[name] = scenario.changed(scenario.overrides, present)
     return opened, list(names)
+
+
+def _expanded(platforms: Sequence[AnyPlatform], scenario: Scenario) -> list[AnyPlatform]:
+    """Platforms, with the known ones that patterns such as `dgx_*` match in place of these."""
+    found: list[AnyPlatform] = []
+    for platform in platforms:
+        pattern = isinstance(platform, str) and is_pattern(platform) and not Path(platform).is_file()
+        found += matching(str(platform), scenario.known_platforms) if pattern else [platform]
+    return found
 
 
 def _own_platform(scenario: Scenario) -> str:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 @click.command("compare")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO..")
-@click.option("--platform", "platforms", multiple=True, callback=one_each("--platform"), required=True, metavar="NAME",
-              help="A platform, once for each; the first one gives the reference times.")  # fmt: skip
+@click.option(
+    "--platform", "platforms", multiple=True, callback=one_each("--platform"), required=True, metavar="NAME",
+    help="A platform, once for each, or a pattern such as `dgx_*`; the first one gives the reference times.",
+)  # fmt: skip
 @click.option(
     "--weight", "weights", multiple=True, metavar="SCENARIO=NUMBER", help="Weight of an application; 1 by default."
 )

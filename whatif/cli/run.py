@@ -30,7 +30,7 @@ from whatif.vocabulary import RELATIONS, Relation
     multiple=True,
     metavar="PATH=SPEC",
     help="Sweep a parameter: `1, 2, 4`, `1 GB/s .. 64 GB/s log 7`, `.. linear N`, `.. step SIZE`; "
-    "`PATH=SPEC; PATH=SPEC` moves parameters together; `platform=a, b` compares platforms.",
+    "`PATH=SPEC; PATH=SPEC` moves parameters together; `platform=a, b` or `platform=dgx_*` compares platforms.",
 )
 @uncertainty_options
 @click.option("--point", is_flag=True, help="Ignore the scenario's own sweep.")

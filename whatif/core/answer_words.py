@@ -50,7 +50,11 @@ def amount(axis: AxisDescription, text: str) -> str:
 
 def place(axis: AxisDescription, value: float) -> str:
     """Place on an axis: `at 8 ranks`, `on summit`, `with model postal`."""
-    text = value_text(value, axis)
+    return placed(axis, value_text(value, axis))
+
+
+def placed(axis: AxisDescription, text: str) -> str:
+    """Values of an axis, such as `2 and 4` or `postal and loggp`, as a place: `at 2 and 4 ranks`."""
     if axis.ticks and axis.label in ("platform", "machine"):
         return f"on {text}"
     return f"{'with' if axis.ticks else 'at'} {amount(axis, text)}"

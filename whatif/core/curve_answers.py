@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.core.answer_words import amount, joined, lead_text, percent, place, places_in_words, superlative
+from whatif.core.answer_words import amount, joined, lead_text, percent, place, placed, places_in_words, superlative
 from whatif.core.curve_features import Lead, best, knee, leads, level_stretch, runner_up
 from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import axis_space, from_axis_space
@@ -139,7 +139,7 @@ def _where(space: ResultSpace, index: tuple[int, ...], ties: NDArray[np.intp]) -
         return f"from {amount(space.axes[0], ' to '.join(space.texts(ties[[0, -1]])))}"
     few = joined(space.texts(ties if ties.size <= 4 else ties[:3]))
     more = f" and {counted(ties.size - 3, 'other value')}" if ties.size > 4 else ""
-    return f"at {amount(space.axes[0], few)}{more}"
+    return f"{placed(space.axes[0], few)}{more}"
 
 
 def _at_end(space: ResultSpace, index: tuple[int, ...]) -> str:

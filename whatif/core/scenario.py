@@ -18,6 +18,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER, machine_name, structural_point
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InvalidFileError, WhatifError
+from whatif.schema.known_names import known_platforms
 from whatif.schema.load import Loaded, load_document, load_platform, open_document, stated_platform
 from whatif.schema.parameters import worst
 from whatif.schema.phase_edits import PhaseEdit, edited, on_disk, rebased
@@ -132,6 +133,11 @@ class Scenario:
     def search_folders(self) -> tuple[Path, ...]:
         """Folders to search for platforms and parts, without the shipped ones: that of the file is the first."""
         return (*filter(None, [self.document.folder]), *self.folders)
+
+    @property
+    def known_platforms(self) -> tuple[str, ...]:
+        """Names of the platforms next to the file, in the folders, and of the shipped ones."""
+        return known_platforms(self.search_folders)
 
     @property
     def program(self) -> Program:

@@ -16,6 +16,7 @@ from whatif.errors import InvalidFileError, Problem, UsageError, did_you_mean
 from whatif.schema.explain_errors import known_keys
 from whatif.schema.expressions import Expression
 from whatif.schema.fields import QuantityField
+from whatif.schema.known_names import is_pattern, known_machines, matching
 from whatif.schema.parameters import Parameter
 from whatif.schema.relative import absolute
 from whatif.schema.scenario_spec import ScenarioSpec
@@ -77,7 +78,8 @@ def parameter_points(path: str, text: SweepText, program: Program, limit: int) -
     """Values of one swept parameter, each checked by the parameter's own type."""
     parameter = swept_parameter(path, program)
     if parameter is None or parameter.structural:
-        return np.array([_choice(path, parameter, word) for word in swept_values(text)], dtype=object)
+        words = (str(word).lower() if isinstance(word, bool) else str(word) for word in swept_values(text))
+        return np.array([choice for word in words for choice in _choices(path, parameter, word, program)], dtype=object)
     return numeric_points(path, text, parameter, limit)
 
 
@@ -164,12 +166,17 @@ def may_be_stated(path: str, program: Program) -> bool:
     return (inside[0] or (bool(outer) and inside[1] and knows(outer, name))) and knows(table, key)
 
 
-def _choice(path: str, parameter: Parameter | None, word: Any) -> str:
-    text = str(word).lower() if isinstance(word, bool) else str(word)
-    if parameter is not None and parameter.choices and text not in parameter.choices:
-        allowed = ", ".join(parameter.choices)
-        raise UsageError(f"sweep `{path}`: `{text}` is not one of {allowed}{did_you_mean(text, parameter.choices)}")
-    return text
+def _choices(path: str, parameter: Parameter | None, word: str, program: Program) -> list[str]:
+    """Choices that a word stands for: itself, or those that a pattern such as `dgx_*` matches."""
+    known = () if parameter is None else parameter.choices
+    try:
+        if is_pattern(word):
+            return matching(word, known if parameter is not None else known_machines(path, program.loaded.search))
+    except UsageError as error:
+        raise UsageError(f"sweep `{path}`: {error}") from None
+    if known and word not in known:
+        raise UsageError(f"sweep `{path}`: `{word}` is not one of {', '.join(known)}{did_you_mean(word, known)}")
+    return [word]
 
 
 def _range_points(path: str, parameter: Parameter, found: _Range, limit: int) -> NDArray[np.float64]:

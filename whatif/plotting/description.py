@@ -51,8 +51,8 @@ class AxisDescription:
 
     @property
     def name(self) -> str:
-        """Short label: the last part of the path of a parameter."""
-        return self.label.rpartition(".")[2]
+        """Short label: the last part of the path of a parameter, `gpu` of `platform.node.gpu.extends`."""
+        return self.label.removesuffix(".extends").rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

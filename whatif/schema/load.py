@@ -36,6 +36,8 @@ class Loaded:
     layers: Layers
     name: str
     question: str
+    search: tuple[Path, ...]
+    """Folders to search for platforms and parts, without the shipped ones: that of the file is the first."""
 
 
 def load_scenario(
@@ -65,7 +67,9 @@ def load_document(
     layers = scenario_layers(document, platform=platform, overrides=overrides or {}, folders=folders, built=built or {})
     layers = without_removed(ScenarioSpec, layers)
     scenario = validate(ScenarioSpec, layers)
-    return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text))
+    return Loaded(
+        scenario, layers, Path(document.name).stem, question_of(document.text), (*_folder(document), *folders)
+    )
 
 
 def _refuse_other(document: Document) -> None:

@@ -15,7 +15,6 @@ from whatif.schema.parameters import KnownKey, Parameter
 from whatif.schema.parts import kind_of_part, parts_of
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.price import AMOUNTS
-from whatif.studies.platform_comparison import known_platforms
 from whatif.units import WATT, Quantity, counted, format_quantity
 from whatif.vocabulary import LIBRARY_ALGORITHMS, MESSAGE_ALGORITHMS
 
@@ -33,7 +32,7 @@ def platform_choices(scenario: Scenario) -> tuple[Choice, ...]:
 
     A platform that cannot be read has the reason.
     """
-    return tuple((name, _platform_words(name, scenario)) for name in known_platforms(scenario))
+    return tuple((name, _platform_words(name, scenario)) for name in scenario.known_platforms)
 
 
 def _platform_words(name: str, scenario: Scenario) -> str:

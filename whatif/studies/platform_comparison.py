@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep import swept_parameter
 from whatif.errors import WhatifError
 from whatif.models.quantities import FloatArray
-from whatif.schema.load import extend_chain
-from whatif.schema.shipped import find, is_name, kind_of, names_in
-from whatif.schema.toml import read_document
 from whatif.units import Dimension
 
 
@@ -104,24 +100,3 @@ def _curve(scenario: Scenario, grid: Grid, column: str) -> tuple[FloatArray | No
     if not has_column(result, column):
         return None, f"no {column.removeprefix('terms.')} on this platform", None
     return np.array(result.grid.spread(array_of(result, column))), "", result.dimensions[column]
-
-
-def known_platforms(scenario: Scenario) -> tuple[str, ...]:
-    """Names of the known platforms: next to the scenario, in its folders, and shipped ones.
-
-    Other files, and those that cannot be read, are left out.
-    """
-    names = names_in(scenario.search_folders, "platforms")
-    return tuple(name for name in names if is_name(name) and _is_platform(name, scenario.search_folders))
-
-
-def _is_platform(name: str, folders: Sequence[Path]) -> bool:
-    """Whether the file that a name finds, and all that it extends, are platforms."""
-    path = find(name, "platforms", folders)
-    if path is None:
-        return False
-    try:
-        chain = extend_chain(read_document(path), "platforms", folders)
-    except WhatifError:
-        return False
-    return all(kind_of(document.data) == "platform" for document in chain)

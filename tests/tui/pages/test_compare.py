@@ -17,7 +17,7 @@ from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.core.sweep import parse_option
-from whatif.studies.platform_comparison import PlatformRow, known_platforms
+from whatif.studies.platform_comparison import PlatformRow
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.export import plot_of
@@ -120,7 +120,7 @@ def row_of(main_screen, label):
 @pytest.mark.parametrize("name", FEW)
 def test_every_machine_has_the_times_of_the_command_line(name):
     async def check(main_screen, pilot):
-        for platform in known_platforms(main_screen.state.session.scenario):
+        for platform in main_screen.state.session.scenario.known_platforms:
             row = answer(name, platform)
             words = " ".join(row_of(main_screen, platform.capitalize()))
             if row.get("infeasible"):

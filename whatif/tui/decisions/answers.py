@@ -12,7 +12,6 @@ from whatif.core.term import Program
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
 from whatif.schema.phase_edits import edits_of
-from whatif.studies.platform_comparison import known_platforms
 from whatif.table import Table
 from whatif.tui.commands import Adopt, Edit, EditAll
 from whatif.tui.state import View
@@ -67,7 +66,7 @@ class DecisionRequest:
 
     def platforms(self) -> list[str]:
         """All platforms that are known, the present one first."""
-        names = dict.fromkeys([self.present, *known_platforms(self.scenario)])
+        names = dict.fromkeys([self.present, *self.scenario.known_platforms])
         return [name for name in names if name]
 
     def command(self, verb: str, *options: str, scenario: Scenario | None = None, machine: bool = True) -> str:

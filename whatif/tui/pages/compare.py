@@ -15,7 +15,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep_answers import curve_family_answers
 from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, plot_table
 from whatif.plotting.description import PlotDescription, series_style
-from whatif.studies.platform_comparison import PlatformRow, comparison, known_platforms
+from whatif.studies.platform_comparison import PlatformRow, comparison
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.labels import brief
@@ -47,7 +47,7 @@ ComparisonInputs = tuple[Scenario, Grid, str]
 
 def compared(scenario: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, ...]:
     """The question over the first axis of a sweep, on every platform that is known."""
-    return comparison(scenario, known_platforms(scenario), Grid(grid.axes[:1]), column)
+    return comparison(scenario, scenario.known_platforms, Grid(grid.axes[:1]), column)
 
 
 class ComparePage(SweepPage[CompareView]):

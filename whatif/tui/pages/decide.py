@@ -14,7 +14,6 @@ from textual.widgets import Static
 from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
-from whatif.studies.platform_comparison import known_platforms
 from whatif.tui.commands import Change
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
@@ -215,7 +214,7 @@ class DecidePage(DecisionPage[DecideView]):
                 ErrorReported("the values differ from the baseline: press b to set the baseline, then compare machines")
             )
         else:
-            names = ("", *known_platforms(state.session.scenario))
+            names = ("", *state.session.scenario.known_platforms)
             self.choose_shared("against", lambda view: stepped(names, view.against))
 
     def _parameter(self) -> str:

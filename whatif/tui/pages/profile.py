@@ -17,7 +17,6 @@ from whatif.errors import WhatifError
 from whatif.paths import is_file, user_path
 from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, ProjectionSummary, has_latencies, readable
 from whatif.profiles.stream_lanes import Window
-from whatif.studies.platform_comparison import known_platforms
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
@@ -244,7 +243,7 @@ class ProfilePage(Page[ProfileView]):
         """Take the latencies of the next platform that states some; after the last one, the present platform's own."""
         if self._state is not None:
             scenario, present = self._state.session.scenario, self._state.platform_name
-            names = ("", *(name for name in known_platforms(scenario) if name != present))
+            names = ("", *(name for name in scenario.known_platforms if name != present))
             self.choose("source", lambda view: _next_measured(names, view.source, scenario.search_folders))
 
     def action_zoom(self, factor: float) -> None:

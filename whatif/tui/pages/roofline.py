@@ -17,7 +17,6 @@ from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.schema.load import load_platform
 from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu, gpu_roofs, second_gpu
-from whatif.studies.platform_comparison import known_platforms
 from whatif.studies.roofline_study import LIMITS, OPERATIONS, Roofline, of_roof, roofline_at
 from whatif.tui.labels import brief, duration, percent
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
@@ -164,7 +163,7 @@ def _others(scenario: Scenario) -> list[str]:
     """Other platforms; the present one too if its GPU was edited."""
     present = scenario.platform_name
     edited = any(path.startswith("platform.node.gpu.") for path in scenario.overrides)
-    return [name for name in known_platforms(scenario) if edited or name != present]
+    return [name for name in scenario.known_platforms if edited or name != present]
 
 
 def _next_with_gpu(scenario: Scenario, choices: Sequence[str], present: str, steps: int) -> str:
