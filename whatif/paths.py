@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from whatif.errors import UsageError
+
 
 def user_path(text: str | Path) -> Path:
     """Path with `~` as the home folder; a `~name` of an unknown user stays, for which `Path.expanduser` raises."""
@@ -12,8 +14,10 @@ def user_path(text: str | Path) -> Path:
 
 
 def toml_path(name: str | Path) -> Path:
-    """Path of a TOML file that a typed name means: with `.toml` at its end."""
+    """Path of a TOML file that a typed name means: with `.toml` at its end; raise `UsageError` for no name."""
     path = user_path(name)
+    if not path.name or path.name == "..":
+        raise UsageError(f"`{name}`: expected the name of a file")
     return path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
 
 

@@ -204,7 +204,7 @@ def test_a_file_that_is_not_of_a_search_is_refused_and_unchanged(whatif_main, tm
         (["--grid", "2x2", "--ranks", "4"], "exclude each other"),
         (["--ranks", "32", "--matrix-sizes", "300000"], "80% of the memory of the nodes of 4 x 8 ranks; the largest"),
         (["--ranks", "32", "--memory-fraction", "1e-9"], "not even one block of 96"),
-        (["--memory-fraction", "nan"], "--memory-fraction is not a number"),
+        (["--memory-fraction", "nan"], "--memory-fraction nan: expected a share"),
         (["--memory-fraction", "2"], "not in the range"),
         (["--broadcasts", "rings"], "did you mean `ring`"),
         (["--swaps", "7"], "unknown `7`; expected 0 binary_exchange, 1 spread_roll, 2 mix"),

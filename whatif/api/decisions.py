@@ -183,12 +183,16 @@ def _opened(
 ) -> tuple[dict[str, Scenario], list[str]]:
     """Scenarios by name that know all platforms, and the names of the platforms, by default their own.
 
-    Raise `UsageError` for no scenarios.
+    Raise `UsageError` for no scenarios, and for two of the same name.
     """
     several = [scenarios] if isinstance(scenarios, str | Path | Scenario) else scenarios
     named = several if isinstance(several, Mapping) else {_name(item): item for item in several}
     if not named:
         raise UsageError("state at least one scenario")
+    if len(named) < len(several):
+        given = [_name(item) for item in several]
+        twice = next(name for name in given if given.count(name) > 1)
+        raise UsageError(f"scenario `{twice}` is given twice; a mapping gives scenarios names of their own")
     opened, names = {}, dict[str, None]()
     for name, item in named.items():
         scenario = load(item, platform_dirs=platform_dirs, overrides=overrides)

@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from whatif.api.common import AnyPlatform
 from whatif.api.measurements import ImportedTable
+from whatif.core.platform import Platform
 from whatif.core.protocol_limits import parse_limits
 from whatif.errors import UsageError, require_choice, require_least
 from whatif.files.fitted_collectives import FittedCollectives, fit_points, fitted_collectives
@@ -95,6 +97,7 @@ def with_limits(found: FittedPlatform[NetworkFit], limits: tuple[float, float]) 
     changed = {"short_limit": fit.short_limit, "eager_limit": fit.eager_limit}
     texts = {name: format_quantity(limit, BYTE, 6) for name, limit in changed.items()}
     notes = {**found.table_notes, **texts, "limits": "given"}
+    replaced = {*warned(found.detail.warnings), *limits_in_words(found.detail)}
     return replace(
         found,
         detail=fit,
@@ -102,7 +105,7 @@ def with_limits(found: FittedPlatform[NetworkFit], limits: tuple[float, float]) 
         point_tables=(point_table(fit),),
         change=partial(network_change, fit),
         table_notes=notes,
-        notes=warned(fit.warnings),
+        notes=(*(note for note in found.notes if note not in replaced), *warned(fit.warnings)),
     )
 
 
@@ -152,7 +155,7 @@ def fit_collectives(
     return fitted_collectives(fit, times.files, times.values, (*times.warnings, *assumed))
 
 
-def fit_gpu(files: Files, *, platform: str | PlatformSpec | None = None) -> FittedPlatform[GpuFit]:
+def fit_gpu(files: Files, *, platform: AnyPlatform | PlatformSpec | None = None) -> FittedPlatform[GpuFit]:
     """Peak rates and bandwidths of a GPU, from outputs of mixbench, BabelStream or gpuroofperf.
 
     `platform` is a name or a file; values above the data sheet of its GPU are reported in `notes`. Raise `UsageError`
@@ -165,7 +168,8 @@ def fit_gpu(files: Files, *, platform: str | PlatformSpec | None = None) -> Fitt
     """
     spec = _platform(platform)
     device = None if spec is None else spec.node.gpu
-    datasheet = None if device is None else {name: float(getattr(device, name)) for name in gpu_rates.DIMENSIONS}
+    stated = {} if device is None else {name: getattr(device, name) for name in gpu_rates.DIMENSIONS}
+    datasheet = {name: value for name, value in stated.items() if isinstance(value, float)}
     tables = [read_gpu(path) for path in paths_in_folders(files)]
     fit = gpu_rates.fit_gpu(tables, datasheet=datasheet, device="" if device is None else device.name)
     return FittedPlatform(
@@ -182,7 +186,7 @@ def fit_gpu(files: Files, *, platform: str | PlatformSpec | None = None) -> Fitt
 def fit_host(
     files: Files,
     *,
-    platform: str | PlatformSpec | None = None,
+    platform: AnyPlatform | PlatformSpec | None = None,
     sockets: int | None = None,
     binding: CoreBinding = "spread",
 ) -> FittedPlatform[HostFit]:
@@ -214,7 +218,7 @@ def fit_host(
 
 
 def fit_transfer(
-    files: Files, *, platform: str | PlatformSpec | None = None, machine: str | None = None
+    files: Files, *, platform: AnyPlatform | PlatformSpec | None = None, machine: str | None = None
 ) -> FittedPlatform[TransferFit]:
     """Latencies and staging bandwidths of a host-device link, from measured copies and the link's data sheet.
 
@@ -232,7 +236,8 @@ def fit_transfer(
         remedy = "name a platform with `[node.host_link]` by --platform"
         raise UsageError(f"the link that was measured is not known; {remedy}")
     memory = spec.node.host.memory_bandwidth
-    fit = link_fit.fit_transfer(table, link, machine=machine, memory_bandwidth=memory)  # type: ignore[arg-type]
+    known = memory if isinstance(memory, float) else None
+    fit = link_fit.fit_transfer(table, link, machine=machine, memory_bandwidth=known)
     return FittedPlatform(
         fit,
         fit.fits,
@@ -303,5 +308,7 @@ def _distance(distance: str) -> str:
     return found
 
 
-def _platform(platform: str | PlatformSpec | None) -> PlatformSpec | None:
-    return load_platform(platform)[0] if isinstance(platform, str) else platform
+def _platform(platform: AnyPlatform | PlatformSpec | None) -> PlatformSpec | None:
+    if isinstance(platform, Platform):
+        return platform.spec
+    return load_platform(platform)[0] if isinstance(platform, str | Path) else platform

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from whatif.api.common import AnyPlatform, Overrides
+from whatif.api.common import AnyPlatform, Overrides, checked_overrides
 from whatif.core.scenario import Scenario
 from whatif.errors import require_least
 from whatif.linpack.fleet import fleet_of, link_notes
@@ -185,7 +185,9 @@ def _runs(
     placement: HPLPlacement,
 ) -> tuple[Scenario, HPLRuns, tuple[str, ...]]:
     """Scenario of a configuration, runs on its machine, and the notes on what was assumed of that."""
-    scenario, ranks, fleet = hpl_scenario_of(example, platform, platform_dirs, overrides or {}, placement)
+    scenario, ranks, fleet = hpl_scenario_of(
+        example, platform, platform_dirs, checked_overrides(overrides or {}), placement
+    )
     runs = HPLRuns(scenario.program)
     assumed = [(ranks, "--ranks-per-node"), (runs.panel_place, "--panel-on")]
     assumed += [(text, "platform.kernels") for text in runs.plan.datasheet.in_words(runs.plan.uncalibrated)]

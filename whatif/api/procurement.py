@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import overload
 
@@ -84,14 +85,14 @@ def study(source: AnyStudy, *, overrides: Overrides | None = None, show: StudyVi
 
 
 @overload
-def study(source: AnyStudy, *, overrides: Overrides | None = None, sweep: dict[str, SweepText]) -> StudySweep: ...
+def study(source: AnyStudy, *, overrides: Overrides | None = None, sweep: Mapping[str, SweepText]) -> StudySweep: ...
 
 
 def study(
     source: AnyStudy,
     *,
     overrides: Overrides | None = None,
-    sweep: dict[str, SweepText] | None = None,
+    sweep: Mapping[str, SweepText] | None = None,
     show: StudyView = "bids",
 ) -> Study | StudySweep:
     """Bids of a study file within its limits, ranked over its mix of applications, with probabilities.

@@ -15,7 +15,7 @@ from whatif.cli.options import platforms_option
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError, WhatifError
 from whatif.limits import TABLE_FORMATS
-from whatif.paths import is_file
+from whatif.paths import is_file, is_folder
 from whatif.plugins import registered_verbs
 
 _ARGUMENTS: Final = "whatif.import"
@@ -47,7 +47,7 @@ class ImportGroup(LazyGroup):
         if is_file(path) and not _SHEETS.isdisjoint(path.suffixes):
             verbs = "`whatif import runs`, `import network` or `import transfer`"
             return f"{name}: a table may hold runs, messages or copies: {verbs} reads it"
-        if is_file(path) or path.is_dir():
+        if is_file(path) or is_folder(path):
             return f"{name}: not recognised by its content; name its kind: {', '.join(self.list_commands(ctx))}"
         return f"{name}: no such file" if path.suffix or len(path.parts) > 1 else super().unknown(ctx, name)
 

@@ -123,7 +123,8 @@ def main() -> None:
         sys.exit(0)
     except OSError as error:
         silence()
-        _fail(f"the output cannot be written: {error.strerror or error}", 2)
+        what = "the output cannot be written" if error.filename is None else str(error.filename)
+        _fail(f"{what}: {error.strerror or error}", EXIT_USAGE)
     except Exception as error:
         if os.environ.get("WHATIF_TRACEBACK"):
             raise

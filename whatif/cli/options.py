@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 from whatif.arguments import pairs
 from whatif.cli.echo import echo
 from whatif.errors import UsageError
+from whatif.paths import exists
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -123,7 +124,7 @@ def one_each(option: str) -> Callable[[click.Context, click.Parameter, tuple[str
 
     def check(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            if "," in name and not Path(name).exists():
+            if "," in name and not exists(name):
                 repeated = " ".join(f"{option} {part.strip()}" for part in name.split(","))
                 raise UsageError(f"{option} {name}: one name each time: {repeated}")
         return names

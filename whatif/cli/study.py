@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whatif.arguments import pairs
 from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of, set_option
 from whatif.cli.output import Output, output_options
@@ -66,7 +67,4 @@ def command(
         return
     if show is not None:
         raise UsageError(f"--show {show}: no effect with --sweep")
-    path, _, values = (part.strip() for part in sweep.partition("="))
-    if not values:
-        raise UsageError(f"--sweep {sweep}: expected PATH=SPEC")
-    output.write(study(source, overrides=stated, sweep={path: values}))
+    output.write(study(source, overrides=stated, sweep=pairs("--sweep", [sweep], "PATH=SPEC")))

@@ -74,9 +74,8 @@ class Scenario:
         """
         data = {**(tables or {}), **keywords}
         if isinstance(platform, Mapping):
-            data = {"platform": platform, **data}
+            data["platform"] = platform
             platform = None
-        # A table of the platform must come after the plain values.
         bare = cls(built_document(data, name), folders=tuple(map(Path, platform_dirs)))
         if platform is None:
             return bare

@@ -174,7 +174,7 @@ class Session:
         scenario = self.scenario.changed(sets if back else {**sets, path: text}, self.scenario.platform)
         # A number in place of a number changes no term: the compiled program is kept and only fed anew.
         if value is not None and not isinstance(parameter.value, Expression):
-            edited = replace(parameter, value=value, source=EDITED, grade=_edited_grade(parameter))
+            edited = replace(parameter, value=value, source=EDITED, grade=_edited_grade(parameter), fitted=None)
             parameters = {**self.program.parameters, path: original if original is not None and back else edited}
             return Session.of(SessionInputs(scenario, self.grid, replace(self.program, parameters=parameters)), self)
         return self.with_scenario(scenario)

@@ -111,7 +111,7 @@ def validated_text(scenario: Scenario, cards: Mapping[str, AccuracyCard], runs: 
 
 def write_scenario(scenario: Scenario, text: str, path: Path, runs: Path) -> None:
     """Write the text of a scenario that loads there, whole or not at all, and a copy of its runs next to it."""
-    load_document(parse_document(text, shown_path(path), path.parent), folders=scenario.folders, built=scenario.built)
+    load_document(parse_document(text, shown_path(path), path.parent), folders=scenario.folders)
     write_text(path, text)
     there = path.resolve().parent / runs.name
     if not there.exists():

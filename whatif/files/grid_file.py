@@ -93,5 +93,5 @@ def scenario_text(model: str, target: GridRuns, platform: str, defaults: Mapping
     }
     if np.isfinite(target.ranks_per_node[0]):
         application["ranks_per_node"] = int(target.ranks_per_node[0])
-    lead = f"# How long does {model} take on {counts['processes']} processes?\n"
-    return lead + file_text({"platform": platform, "application": application})
+    question = f"How long does {model} take on {counts['processes']} processes?"
+    return file_text({"platform": platform, "application": application}, question)

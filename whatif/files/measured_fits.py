@@ -12,7 +12,7 @@ import numpy as np
 from whatif.files.fitted_collectives import collectives_change, fit_points
 from whatif.files.fitted_kernels import CalibrationModels, ProcessorChoice, fit_calibrations
 from whatif.files.measured_gpus import gpu_changes, gpu_warnings
-from whatif.files.measured_source import source_of
+from whatif.files.measured_source import finite, source_of, value_change
 from whatif.files.platform_file import PlatformChange, change_of, network_change
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.host_bandwidths import MeasuredSockets, fit_host
@@ -104,23 +104,16 @@ def _reuse(found: Measurements, key: str, sample: Sample, triad: Sample, sockets
     value = (CONVOLUTION_BYTES - STREAMED_BYTES) / longer / sockets
     error = value * float(np.hypot(*errors)) / longer
     count = len(sample.values)
-    yield _change(found, key, BYTE_PER_SECOND, value, error, (f"{sample.name} less its stream", count, sample.scatter))
+    said = (f"{sample.name} less its stream", count, sample.scatter)
+    yield value_change(found, f"{_CPU}.{key}", BYTE_PER_SECOND, value, error, said)
 
 
 def _rate(found: Measurements, key: str, dimension: Dimension, sample: Sample, what: str) -> PlatformChange:
     sockets = found.machine.socket_count
     busy = f"{what}, {counted(len(found.machine.cores), 'core')} busy"
     said = (busy, len(sample.values), sample.scatter)
-    return _change(found, key, dimension, sample.median / sockets, sample.standard_error / sockets, said)
-
-
-def _change(
-    found: Measurements, key: str, dimension: Dimension, value: float, error: float, said: tuple[str, int, float]
-) -> PlatformChange:
-    """One value of the processor with its standard error; `said` is what was measured, how often, and its scatter."""
-    what, count, scatter = said
-    fit = Fit(_CPU, {key: dimension}, np.array([value]), np.array([[error**2]]), {}, count, _known(scatter))
-    return change_of([fit], source_of(found, what, count, scatter))
+    path, error = f"{_CPU}.{key}", sample.standard_error / sockets
+    return value_change(found, path, dimension, sample.median / sockets, error, said)
 
 
 def _memory(found: Measurements) -> Fitted:
@@ -150,7 +143,7 @@ def _with_errors(fit: Fit, found: Measurements) -> Fit:
     errors = {"core_bandwidth": found.memory[0].standard_error,
               "memory_bandwidth": found.memory[-1].standard_error / sockets}  # fmt: skip
     covariance = np.diag([errors[name] ** 2 for name in fit.dimensions])
-    return replace(fit, covariance=covariance, error=_known(fit.error))
+    return replace(fit, covariance=covariance, error=finite(fit.error))
 
 
 def _sockets(machine: Machine) -> MeasuredSockets:
@@ -178,7 +171,3 @@ def _collectives(found: Measurements, messages: Messages) -> PlatformChange:
     fit = fit_points(points, None, "mpi", messages.ranks_per_node)
     what = f"collectives of {counted(messages.rank_count, 'rank')} of {messages.library}"
     return collectives_change(fit, source_of(found, what, len(messages.collectives)))
-
-
-def _known(number: float) -> float:
-    return number if np.isfinite(number) else 0.0

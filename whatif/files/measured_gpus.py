@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.files.measured_source import source_of
-from whatif.files.platform_file import PlatformChange, change_of
-from whatif.fitting.fit_result import Fit
+from whatif.files.measured_source import source_of, value_change
+from whatif.files.platform_file import PlatformChange
 from whatif.measuring.gpu_arrays import PRODUCT, TRIAD
 from whatif.measuring.gpus import GPUs
 from whatif.measuring.repetition import Sample
@@ -159,8 +158,5 @@ def _efficiency(
 
 
 def _change(found: Measurements, key: str, dimension: Dimension, sample: Sample) -> PlatformChange:
-    count, table = len(sample.values), f"{_GPU}.{key}".rpartition(".")
-    error = float(np.nan_to_num(sample.standard_error))
-    values, covariance = np.array([sample.median]), np.array([[error**2]])
-    fit = Fit(table[0], {table[2]: dimension}, values, covariance, {}, count, float(np.nan_to_num(sample.scatter)))
-    return change_of([fit], source_of(found, sample.name, count, sample.scatter))
+    said = (sample.name, len(sample.values), sample.scatter)
+    return value_change(found, f"{_GPU}.{key}", dimension, sample.median, sample.standard_error, said)

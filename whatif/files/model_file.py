@@ -51,7 +51,7 @@ def model_text(fit: RunsFit, source: str) -> str:
         "fits": {"coefficients": _record(fit, units, values)},
         "data": _data(fit),
     }
-    return f"# {formula.text}, fitted to {len(fit.measured)} runs: a phase `extends` this file.\n{file_text(document)}"
+    return file_text(document, f"{formula.text}, fitted to {len(fit.measured)} runs: a phase `extends` this file.")
 
 
 def _unit(fit: RunsFit, name: str) -> str:
@@ -118,7 +118,7 @@ def scenario_text(fit: RunsFit, model: str, platform: str, counts: RunCounts) ->
         },
         "sweep": _sweep(fit, table, counts),
     }
-    return f"# Prediction of {response} beyond its measured runs.\n{file_text(tables)}"
+    return file_text(tables, f"Prediction of {response} beyond its measured runs.")
 
 
 def _sweep(fit: RunsFit, table: str, counts: RunCounts) -> dict[str, dict[str, str]]:

@@ -35,7 +35,7 @@ def machine_text(runs: str) -> str:
         "network": {"inter_node": {"short_limit": "512 B", "eager_limit": "8 KiB"}},
         "sources": {"*": {"grade": "assumed", "source": _UNKNOWN}},
     }
-    return f"# The machine of {runs}; the runs do not state power, price, device or network.\n{file_text(document)}"
+    return file_text(document, f"The machine of {runs}; the runs do not state power, price, device or network.")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from whatif.schema.phase_edits import EditedDocument, on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.shipped import is_name, shipped_folder
 from whatif.schema.toml import FORMAT_LINE, MAXIMUM_FILE_SIZE, Document, parse_document, read_document
-from whatif.schema.toml_text import toml_text, toml_value
+from whatif.schema.toml_text import comment_line, toml_text, toml_value
 
 
 class ChangedOnDiskError(UsageError):
@@ -90,7 +90,7 @@ def toml_patch(scenario: Scenario, axes: Sequence[Axis], base: tuple[str, Scenar
     document = _saved(scenario)
     name = extended_name(document) if base is None else base[0]
     known = {} if base is None else base[1].overrides
-    head = f"# Variant of {name}.\n\n{FORMAT_LINE}\nextends = {toml_value(name)}\n"
+    head = f"{comment_line(f'Variant of {name}.')}\n{FORMAT_LINE}\nextends = {toml_value(name)}\n"
     if scenario.platform is not None and base is None:
         head += f"platform = {toml_value(scenario.platform)}\n"
     sets = {path: text for path, text in scenario.overrides.items() if path not in known}

@@ -9,7 +9,6 @@ from typing import Any, Final
 from whatif.core.phases.traced_run import TraceFile
 from whatif.core.platform import Platform
 from whatif.errors import UsageError
-from whatif.schema.network import Distance
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, parse_document, shown_path
 from whatif.schema.toml_text import file_text, toml_text
@@ -36,7 +35,7 @@ def trace_scenario(path: Path, platform: Platform, model: str = "") -> Document:
         "application": _application(path, machine, model),
         "sweep": _SWEEP,
     }
-    text = f"# Run time of the trace {path.name} on {machine.name}.\n{file_text(tables)}"
+    text = file_text(tables, f"Run time of the trace {path.name} on {machine.name}.")
     return parse_document(text, shown_path(free_name(path)), path.parent)
 
 
@@ -50,7 +49,7 @@ def _refuse_unstated(model: str, machine: PlatformSpec) -> None:
 
 
 def _application(path: Path, machine: PlatformSpec, model: str) -> dict[str, Any]:
-    phase = {"kind": "trace", "file": path.name, "model": model or _best(machine.network.inter_node)}
+    phase = {"kind": "trace", "file": path.name, "model": model or _best(machine)}
     head = {"name": path.stem, "rank_count": TraceFile.at(path).facts.rank_count, **ranks_per_node(machine)}
     return {**head, "iteration_count": 1, "phases": {"trace": phase}}
 
@@ -70,9 +69,11 @@ def free_name(path: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def _best(distance: Distance) -> str:
+def _best(machine: PlatformSpec) -> str:
     """The most accurate model with parameters; the K-model uses those of the max-rate model."""
-    table = next(table for table in _PREFERRED if getattr(distance, table) is not None)
+    table = next((table for table in _PREFERRED if getattr(machine.network.inter_node, table) is not None), "")
+    if not table:
+        raise UsageError(f"{machine.name} has no parameters of messages between nodes (`network.inter_node`)")
     return "k_model" if table == "max_rate" else table
 
 

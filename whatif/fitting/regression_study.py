@@ -219,7 +219,7 @@ def _tabulated(
         table = diagnostic_table if name == "collinearity" else influence_table
         return table(fit, found), diagnostics_in_words(fit, found)
     if name == "folds":
-        folds, repeat, seed = options.folds or FOLDS, options.repeat or 1, options.seed or 0
+        folds, repeat, seed = FOLDS if options.folds is None else options.folds, options.repeat or 1, options.seed or 0
         validated = {it.formula.text: cross_validate(it, folds, repeat, seed) for it in fits}
         return cross_table(validated, fit.unit), [] if searched is None else [_SEARCHED]
     if name == "models" and searched is not None:

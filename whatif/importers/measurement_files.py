@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -132,9 +133,8 @@ def row_filter(where: RowFilter) -> dict[str, str] | None:
     """Values to keep by heading; None if nothing is stated. Raise `UsageError` for a heading given twice."""
     if isinstance(where, Mapping):
         return dict(where) or None
-    if isinstance(where, str):
-        return parse_mapping(where) if where else None
-    return pairs("--where", where, "HEADING=VALUE") or None
+    texts = re.split(r",(?=[^,=]+=)", where) if isinstance(where, str) else where
+    return pairs("--where", filter(None, texts), "HEADING=VALUE") or None
 
 
 def warnings_of(table: Table) -> list[str]:

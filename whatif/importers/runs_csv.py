@@ -269,8 +269,9 @@ def _pivoted(values: Values, metric: str, value: str, file: str, warnings: list[
     unit = split_unit(value)[1]
     keys = [name for name in values if name not in (metric, value)]
     frame = pd.DataFrame(values)
-    frame[REPETITION] = frame.groupby([*keys, metric], dropna=False, sort=False).cumcount() + 1.0
-    run = frame.groupby([*keys, REPETITION], dropna=False, sort=False).ngroup().to_numpy()
+    # No name of a column, as the file may have any.
+    repetition = frame.groupby([*keys, metric], dropna=False, sort=False).cumcount().to_numpy() + 1.0
+    run = frame.groupby([*(frame[key] for key in keys), repetition], dropna=False, sort=False).ngroup().to_numpy()
     names = list(dict.fromkeys(values[metric].tolist()))
     if len(names) + len(keys) > MOST_COLUMNS:
         raise refuse(file, f"`{metric}` holds more than {MOST_COLUMNS:,} names of metrics")
@@ -278,8 +279,8 @@ def _pivoted(values: Values, metric: str, value: str, file: str, warnings: list[
     if len(names) > 1 and len(first) == len(run):
         warnings.append(f"{file}: no run has two metrics: omit a column that differs from row to row by `--columns`")
     wide: Values = {key: values[key][first] for key in keys}
-    if frame[REPETITION].max() > 1 and REPETITION not in wide:
-        wide[REPETITION] = frame[REPETITION].to_numpy()[first]
+    if repetition.max() > 1 and REPETITION not in wide:
+        wide[REPETITION] = repetition[first]
     if clash := set(names).intersection(keys):
         raise refuse(file, f"`{min(clash)[:80]}` is the name of a metric and of a column")
     for name in names:

@@ -270,11 +270,12 @@ class _Actions:
 
     def _wait(self, rank: _Rank, line: ActionLine) -> None:
         """Wait for the first that is pending with source, destination and tag; without values, for the last at all."""
-        last = next(reversed(rank.pending), None)
+        pending = rank.pending
+        last = max(pending, key=lambda one: pending[one][-1], default=None)
         key = (line.whole(0), line.whole(1), line.whole(2)) if line.words else last
-        if key not in rank.pending:
+        if key not in pending:
             return  # a test may have completed it, as the traces are recorded
-        rank.operations.wait([rank.pending[key].pop(0)])
+        rank.operations.wait([pending[key].pop(0 if line.words else -1)])
         if not rank.pending[key]:
             del rank.pending[key]
 

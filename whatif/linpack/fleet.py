@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from whatif.arguments import pairs
 from whatif.core.uncertainty import distribution_of
 from whatif.errors import UsageError, did_you_mean
 from whatif.fitting.processors import Processors, Spread, spread, synthetic_processors
@@ -254,11 +255,9 @@ def _hosts(text: str | Path) -> tuple[str, ...]:
 
 def _spreads(text: str) -> dict[str, float]:
     """Spreads of a text such as `node=2%, call=0.03`."""
-    found = {}
-    for part in filter(None, (item.strip() for item in text.split(","))):
-        name, _, value = part.partition("=")
-        share = parse_share(value)
-        if share is None:
-            raise UsageError(f"--spread {part}: expected LEVEL=SHARE with a share of at least 0, such as node=2%")
-        found[name.strip()] = share
-    return found
+    expected = "LEVEL=SHARE with a share of at least 0, such as node=2%"
+    texts = pairs("--spread", filter(None, (item.strip() for item in text.split(","))), expected)
+    shares = {name: parse_share(value) for name, value in texts.items()}
+    if wrong := next((name for name, share in shares.items() if share is None), None):
+        raise UsageError(f"--spread {wrong}={texts[wrong]}: expected {expected}")
+    return {name: share for name, share in shares.items() if share is not None}

@@ -98,8 +98,8 @@ def _document(
         "noise": placement.noise,
         "seed": placement.seed,
     }
-    text = file_text({"platform": platform, "application": application})
-    return parse_document(f"# How long does HPL take on {machine}?\n{text}", f"HPL on {platform}")
+    text = file_text({"platform": platform, "application": application}, f"How long does HPL take on {machine}?")
+    return parse_document(text, f"HPL on {platform}")
 
 
 def _ranks_of_node(machine: PlatformSpec, overrides: Mapping[str, Any]) -> str | None:

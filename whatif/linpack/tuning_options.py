@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, TypeVar
 
-from whatif.errors import UsageError, did_you_mean
+from whatif.arguments import positive_share
+from whatif.errors import UsageError, did_you_mean, require_least
 from whatif.linpack.predictions import HPLRuns
 from whatif.linpack.simulation.configuration import Broadcast, RowSwap
 from whatif.linpack.tuning import Space, factorisations
@@ -44,8 +44,8 @@ def space_of(
     """Space of a search. Raise `UsageError` that names the option with a wrong value."""
     if ranks is not None and grids:
         raise UsageError("--ranks and --grid exclude each other")
-    if math.isnan(memory_fraction):
-        raise UsageError("--memory-fraction is not a number")
+    require_least("ranks", ranks, 1)
+    require_least("candidates", candidates, 1)
     on_devices = runs.program.loaded.scenario.platform.node.gpu is not None
     return Space(
         [*dict.fromkeys(map(_grid, grids))] or factorisations(runs.rank_limit if ranks is None else ranks),
@@ -54,7 +54,7 @@ def space_of(
         _named("--broadcasts", broadcasts, Broadcast),
         _named("--swaps", swaps, RowSwap),
         _whole("--depths", depths, least=0),
-        memory_fraction,
+        positive_share("--memory-fraction", memory_fraction),
         candidates,
         seed,
     )
@@ -70,6 +70,8 @@ def _grid(text: str) -> tuple[int, int]:
 def _whole(option: str, values: Numbers, least: int = 1) -> list[int]:
     """Whole numbers, each once."""
     words = _words(values)
+    if not words:
+        raise UsageError(f"{option}: state at least one value")
     wrong = next((w for w in words if not (re.fullmatch("[0-9]{1,10}", w) and least <= int(w) <= _LARGEST)), None)
     if wrong is not None:
         raise UsageError(
@@ -86,6 +88,8 @@ def _named(option: str, values: Names | None, kind: type[Code]) -> list[Code]:
         return list(kind)
     known = {name: item for item in kind for name in (item.name.lower(), str(item.value))}
     words = [word.lower() for word in _words(values)]
+    if not words:
+        raise UsageError(f"{option}: state at least one name")
     wrong = next((word for word in words if word not in known), None)
     if wrong is not None:
         names = ", ".join(f"{item.value} {item.name.lower()}" for item in kind)

@@ -61,6 +61,13 @@ def busiest_count(rank_counts: RankCounts, repeat_count: Count) -> Count:
     return np.asarray(repeat_count * counts.sum(axis=(-2, -1)).max(axis=-1))
 
 
+@model("m = m_a of the algorithm a with the least T_a", "definition")
+def count_of_fastest(*times_and_counts: FloatArray) -> Count:
+    """Rounds of the fastest algorithm, from the times of all and their rounds in the same order. Elementwise."""
+    times, counts = np.split(np.stack(np.broadcast_arrays(*times_and_counts)), 2)
+    return np.asarray(np.take_along_axis(counts, times.argmin(axis=0, keepdims=True), axis=0)[0])
+
+
 @model("m = R Σ_r c_r", "definition")
 def all_rounds(round_counts: RoundCounts, repeat_count: Count) -> Count:
     """Rounds of `repeat_count` collective operations; [..., round] -> [...]."""

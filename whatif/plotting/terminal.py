@@ -19,6 +19,7 @@ from whatif.plotting.marks import PLAIN_GLYPHS
 from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.raster import GLYPHS, MarkerName
 from whatif.plotting.tiles import TileMap, tile_text
+from whatif.visible_text import visible
 
 # The normal ANSI colours are readable on black and on white; the bright ones are not.
 _PALETTE = (36, 33, 32, 35, 31, 34)
@@ -94,12 +95,15 @@ def render(
 ) -> str:
     """Plot as a text of `height` lines of at most `width` cells, with or without ANSI colours."""
     lines = render_runs(description, width, height, marker=marker, colours=colour)
-    return "\n".join("".join(_ansi(run) if colour else run.text for run in line).rstrip() for line in lines)
+    return "\n".join(
+        "".join(_ansi(run) if colour else visible(run.text, "") for run in line).rstrip() for line in lines
+    )
 
 
 def _ansi(run: TextRun) -> str:
     codes = [codes[name] for codes, name in ((_CODES, run.style), (_FILLS, run.fill)) if name in codes]
-    return f"\x1b[{';'.join(codes)}m{run.text}\x1b[0m" if codes else run.text
+    text = visible(run.text, "")
+    return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes else text
 
 
 def terminal_picture(description: Description | Box | TileMap | LaneChart) -> str:
@@ -119,4 +123,4 @@ def _lanes_text(chart: LaneChart, width: int) -> str:
     """Lanes as text, a line for each; letters in place of colours, which fill cells."""
     height = len(chart.lanes.node) + _AXIS_AND_LEGEND
     lines = lane_runs(chart.lanes, chart.lanes.first_rank, None, width, height, kinds=chart.kinds, colours=False)
-    return "\n".join([chart.title, *("".join(map(_ansi, line)).rstrip() for line in lines)])
+    return "\n".join([visible(chart.title, ""), *("".join(map(_ansi, line)).rstrip() for line in lines)])

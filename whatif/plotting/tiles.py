@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.visible_text import visible
+
 COLOURS: Final = 5
 """Number of colours that distinguish neighbouring groups."""
 
@@ -56,4 +58,5 @@ def tile_text(tiles: TileMap) -> str:
     """Map as text: neighbouring groups are different letters, capital ones where they are stressed."""
     colours, stressed = group_colours(tiles.groups), tiles.stressed.astype(np.intp)
     letters = np.array([list(name[:COLOURS]) for name in ("abcde", "ABCDE")])[stressed, colours]
-    return "\n".join([tiles.title, *map("".join, letters.tolist()), tiles.words, f"capitals: {tiles.stressed_words}"])
+    lines = [tiles.title, *map("".join, letters.tolist()), tiles.words, f"capitals: {tiles.stressed_words}"]
+    return "\n".join(visible(line, "") for line in lines)

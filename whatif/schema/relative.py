@@ -53,7 +53,7 @@ def _factor(found: re.Match[str]) -> float:
             raise UsageError(f"`{found[0].strip()}`: division by 0")
         return 1 / number
     if found["change"]:
-        return 1 + float(found["change"].replace(" ", "")) / 100
+        return 1 + float("".join(found["change"].split())) / 100
     return float(found["share"]) / 100 if found["share"] else float(found["times"] or found["fold"])
 
 

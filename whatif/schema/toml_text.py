@@ -20,9 +20,14 @@ def toml_text(data: Mapping[str, Any]) -> str:
     return "\n".join(_table(data, ())).strip() + "\n"
 
 
-def file_text(data: Mapping[str, Any]) -> str:
-    """TOML text of a whole file, which states its format."""
-    return toml_text({"format": FORMAT, **data})
+def file_text(data: Mapping[str, Any], comment: str = "") -> str:
+    """TOML text of a whole file, which states its format, after a line of comment."""
+    return comment_line(comment) + toml_text({"format": FORMAT, **data})
+
+
+def comment_line(text: str) -> str:
+    """Line of a comment, with blanks for line ends and control characters; empty without a text."""
+    return f"# {one_line(text)}\n" if text else ""
 
 
 def _table(data: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:

@@ -337,13 +337,11 @@ def algorithm_of(kind: Kind, name: str) -> Algorithm:
     """Algorithm of a collective. UsageError: a name that its kind does not have."""
     known = ALGORITHMS[kind]
     if name not in known:
-        raise UsageError(f"no algorithm `{name}` for {_word(kind)}{did_you_mean(name, known)}: {_listed(known)}")
+        raise UsageError(
+            f"no algorithm `{name}` for {_word(kind)}{did_you_mean(name, known)}; there are {', '.join(known)}"
+        )
     return known[name]
 
 
 def _word(kind: Kind) -> str:
     return kind.name.lower().replace("_", "-")
-
-
-def _listed(names: Iterable[str]) -> str:
-    return "there is " + ", ".join(names)

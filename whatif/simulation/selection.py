@@ -112,10 +112,13 @@ def parse_selection(text: str) -> Selection:
     named, library = dict[Kind, str](), ""
     for part in filter(None, (part.strip() for part in text.split(","))):
         operation, is_named, algorithm = (word.strip() for word in part.partition("="))
-        if not is_named:
+        kind = _BY_NAME[_known(operation, _BY_NAME, "collective")] if is_named else None
+        if library if kind is None else kind in named:
+            raise UsageError(f"`{text}`: `{part}`: {'a library' if kind is None else operation} is given already")
+        if kind is None:
             library = _known(operation, LIBRARIES, "library")
         else:
-            named[_BY_NAME[_known(operation, _BY_NAME, "collective")]] = algorithm
+            named[kind] = algorithm
     return selection_of(named, library)
 
 

@@ -111,13 +111,9 @@ def ideal_parts(program: Program, result: str) -> dict[str, list[Parameter]]:
     inputs = program.inputs_of(program.term_of(result))
     for path, parameter in program.parameters.items():
         stated = path in inputs and parameter.field is not None and not isinstance(parameter.value, Expression)
-        if stated and (parameter.dimension == SECOND or _is_rate(parameter)):
+        if stated and (parameter.dimension == SECOND or larger_is_better(parameter.dimension)):
             parts.setdefault(_part(path), []).append(parameter)
     return parts
-
-
-def _is_rate(parameter: Parameter) -> bool:
-    return str(parameter.dimension).endswith("/s")
 
 
 def _part(path: str) -> str:
@@ -144,7 +140,7 @@ def _results(
 
 
 def _ideal(parameter: Parameter) -> float:
-    if _is_rate(parameter):
+    if larger_is_better(parameter.dimension):
         return float(parameter.value) * _INFINITE
     assert parameter.field is not None
     return 0.0 if parameter.field.domain.accepts(0.0) else float(parameter.value) / _INFINITE

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from whatif.core.accuracy_cards import platform_names
 from whatif.core.evaluate import evaluate
+from whatif.core.phases.correction import NEUTRAL
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.core.term import Program
@@ -57,10 +58,17 @@ class Correction:
 def without_corrections(scenario: Scenario) -> Scenario:
     """Scenario whose corrections are neutral."""
     known = [path for path in scenario.program.parameters if path.startswith("calibration.")]
-    neutral = {
-        path: ("0 s" if path.endswith("_time") else 0 if path.endswith("doubling_factor") else 1) for path in known
-    }
+    neutral = {path: _neutral(path) for path in known}
     return scenario.changed({**scenario.overrides, **neutral}, scenario.platform) if neutral else scenario
+
+
+def _neutral(path: str) -> str | float:
+    """Value of a correction that changes nothing."""
+    table, _, name = path.rpartition(".")
+    value = NEUTRAL.get(name) if not table.endswith(".kernel_factors") else None
+    if value is None:
+        return 1.0
+    return value.value if value.dimension == ONE else format_quantity(value.value, value.dimension)
 
 
 def correction_problem(

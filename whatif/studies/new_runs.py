@@ -23,7 +23,7 @@ from whatif.importers.runs_csv import RunSheet, read_run_sheet
 from whatif.importers.text import refuse
 from whatif.schema.toml import KeyPath, parse_document
 from whatif.schema.toml_sections import with_values
-from whatif.schema.toml_text import toml_value
+from whatif.schema.toml_text import comment_line, toml_value
 from whatif.studies.measured_runs import is_heading, measured_runs
 
 _TAKEN: Final = ("rank_count", "ranks_per_node", "iteration_count")
@@ -103,7 +103,7 @@ def _csv(columns: Mapping[str, NDArray[Any]], title: str) -> str:
     writer.writerow(columns)
     for row in zip(*(values.tolist() for values in columns.values()), strict=True):
         writer.writerow(map(_cell, row))
-    return f"# {title}\n{out.getvalue()}"
+    return comment_line(title) + out.getvalue()
 
 
 def _cell(item: Any) -> str:

@@ -137,7 +137,8 @@ def _in_words(found: Front, points: NDArray[np.intp], between: str = "") -> str:
     for name, values in found.values.items():
         known = values[points][np.isfinite(values[points])]
         ends = (known.min(), known.max())[: 2 if between else 1] if known.size else ()
-        text = between.join(format_quantity(float(end), found.dimensions[name]) for end in ends)
+        texts = (format_quantity(float(end), found.dimensions[name]) for end in ends)
+        text = between.join(dict.fromkeys(texts))
         words += [f"{name} {text}"] if text else []
     return ", ".join(words)
 

@@ -55,7 +55,8 @@ class Placement(StudyResult):
 def placement(scenario: Scenario, phase: str | None = None, plane: int | None = None) -> Placement:
     """Placement of a halo phase, by default the first one; of a 3D grid the plane of the busiest node, or another one.
 
-    Raise `UsageError` for another phase, `InfeasiblePointError` for an infeasible point.
+    Raise `UsageError` for another phase, and for a plane that it does not have, `InfeasiblePointError` for an
+    infeasible point.
     """
     program = scenario.program
     application = program.loaded.scenario.application
@@ -66,6 +67,9 @@ def placement(scenario: Scenario, phase: str | None = None, plane: int | None = 
     whole, window = (
         placement_picture(program, evaluation, name, most, most, plane) for most in (MOST_LISTED, MOST_DRAWN)
     )
+    if plane is not None and not 0 <= plane < whole.part.plane_count:
+        planes = f"planes 0 to {whole.part.plane_count - 1}" if whole.part.plane_count > 1 else "one plane"
+        raise UsageError(f"--plane {plane}: `{name}` has {planes}")
     title = f"{name}: ranks of {application.name} that share a node of {program.loaded.scenario.platform.name}"
     return Placement(whole, window, title).about(scenario)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from whatif.fitting.points import MessagePoints
     from whatif.models.quantities import FloatArray
     from whatif.tui.pages.fit import FitView
+    from whatif.tui.pages.runs import RunsView
 
 CURVE_POINTS: Final = 160
 MOST_CURVES: Final = 4
@@ -108,7 +109,7 @@ class FitRefusal:
 def fit_of_view(view: FitView) -> DistanceFit | FitRefusal:
     """Fit of a view, or the reason why it is not possible."""
     try:
-        files = _files_of(view)
+        files = files_of(view)
         found = _fit(files, view.buffers, view.distance)
         return _distance_fit(view, _measurements(files), found.detail, _with_limits(found, view))
     except WhatifError as problem:
@@ -118,14 +119,14 @@ def fit_of_view(view: FitView) -> DistanceFit | FitRefusal:
 def points_of_view(view: FitView) -> MeasuredPoints | None:
     """Points of a view with the fewest pairs; None if it has no measurements."""
     try:
-        return _points(_fit(_files_of(view), view.buffers, view.distance).detail.points) if view.files else None
+        return _points(_fit(files_of(view), view.buffers, view.distance).detail.points) if view.files else None
     except WhatifError:
         return None
 
 
 def write_fit(view: FitView, path: Path, extends: str, folders: Sequence[Path]) -> None:
     """Write a platform that extends another one with the fitted values; raise `WhatifError`."""
-    found = _with_limits(_fit(_files_of(view), view.buffers, view.distance), view)
+    found = _with_limits(_fit(files_of(view), view.buffers, view.distance), view)
     found.write(path, extends, platform_dirs=folders)
 
 
@@ -150,7 +151,7 @@ def paths_of(names: Sequence[str]) -> tuple[Path, ...]:
     return tuple(user_path(name) for name in names)
 
 
-class _Files(NamedTuple):
+class StampedFiles(NamedTuple):
     """Inputs with the times of change of their files: a changed file is read again."""
 
     names: tuple[str, ...]
@@ -159,13 +160,10 @@ class _Files(NamedTuple):
     stamps: tuple[tuple[str, int, int], ...]
 
 
-def _files_of(view: FitView) -> _Files:
-    return _Files(view.files, view.columns, view.rows, stamps_of(view.files))
-
-
-def stamps_of(names: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
-    """Files, also those of folders, with their times of change and sizes."""
-    return tuple(stamp for path in paths_of(names) for stamp in _stamps(path))
+def files_of(view: FitView | RunsView) -> StampedFiles:
+    """Inputs of a view, with the times of change and sizes of their files, also of those in folders."""
+    stamps = (stamp for path in paths_of(view.files) for stamp in _stamps(path))
+    return StampedFiles(view.files, view.columns, view.rows, tuple(stamps))
 
 
 def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:
@@ -179,14 +177,14 @@ def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:
 
 
 @lru_cache(maxsize=4)
-def _measurements(files: _Files) -> ImportedTable:
+def _measurements(files: StampedFiles) -> ImportedTable:
     from whatif.api.measurements import import_network  # noqa: PLC0415 - not for the explorer itself
 
     return import_network(paths_of(files.names), columns=files.columns, where=files.rows)
 
 
 @lru_cache(maxsize=16)
-def _fit(files: _Files, buffers: str, distance: str) -> FittedPlatform[NetworkFit]:
+def _fit(files: StampedFiles, buffers: str, distance: str) -> FittedPlatform[NetworkFit]:
     from whatif.api.fits import fit_network  # noqa: PLC0415 - not for the explorer itself
 
     times = _measurements(files)

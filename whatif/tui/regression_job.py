@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from whatif.errors import UsageError, WhatifError
+from whatif.errors import WhatifError
 from whatif.table import Column, Table
-from whatif.tui.fit_job import FitRefusal, stamps_of
+from whatif.tui.fit_job import FitRefusal, StampedFiles, files_of, paths_of
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
@@ -61,18 +61,10 @@ class SavedModel(NamedTuple):
     scenario: Path | None
 
 
-class _Runs(NamedTuple):
-    """Inputs with the times of change of their files: a changed file is read again."""
-
-    columns: str
-    rows: str
-    stamps: tuple[tuple[str, int, int], ...]
-
-
 def regression_of_view(view: RunsView, last: str = "", seen: Sequence[str] = ()) -> RunsRegression | FitRefusal:
     """Regression of a view, compared with the previous one; terms that were `seen` can be added again."""
     try:
-        found = _regressions(_runs_of(view))
+        found = _regressions(files_of(view))
         review = found.review(view.formula or found.first_formula, {"pinned": view.pinned, "last": last}, seen, _REMEDY)
         return _in_base_units(review, found)
     except WhatifError as problem:
@@ -83,26 +75,19 @@ def write_model(view: RunsView, path: Path, platform: str | None, asks: bool) ->
     """Write the model of a view, and where `asks` a scenario of it in the same folder. Raise `WhatifError`."""
     from whatif.api.regressions import phase_edits  # noqa: PLC0415 - needed once
 
-    found = _regressions(_runs_of(view))
+    found = _regressions(files_of(view))
     fit = found.fit(view.formula or found.first_formula)
     scenario = path.with_name(f"{path.stem}_question.toml") if asks else None
     fit.write(path, scenario, platform=platform if asks else None)
     return SavedModel(phase_edits(fit.fits[0], path.stem) if scenario is None else (), scenario)
 
 
-def _runs_of(view: RunsView) -> _Runs:
-    return _Runs(view.columns, view.rows, stamps_of(view.files))
-
-
 @lru_cache(maxsize=4)
-def _regressions(runs: _Runs) -> Regressions:
+def _regressions(runs: StampedFiles) -> Regressions:
     from whatif.api.measurements import import_runs  # noqa: PLC0415 - not for the explorer itself
     from whatif.api.regressions import Regressions  # noqa: PLC0415
 
-    paths = [Path(name) for name, _, _ in runs.stamps if Path(name).is_file()]
-    if not paths:
-        raise UsageError("the folder holds no files")
-    return Regressions(import_runs(paths, columns=runs.columns, where=runs.rows))
+    return Regressions(import_runs(paths_of(runs.names), columns=runs.columns, where=runs.rows))
 
 
 def _in_base_units(review: RegressionReview, found: Regressions) -> RunsRegression:

@@ -11,12 +11,14 @@ from typing import Final
 from whatif.core.context import Context
 from whatif.core.term import PhaseTerm, Reference
 from whatif.errors import did_you_mean
+from whatif.models.collectives import fastest_time
 from whatif.models.corrections import (
     all_rounds,
     busiest_count,
     corrected_message_time,
     corrected_time,
     correction_time,
+    count_of_fastest,
 )
 from whatif.schema.correction_tables import ApplicationCorrections, PlatformCorrections
 from whatif.schema.load import PLATFORM
@@ -24,7 +26,7 @@ from whatif.units import ONE, SECOND, Quantity
 
 CORRECTION: Final = "correction"
 """Phase of the time that a calibration adds to each iteration."""
-_NEUTRAL: Final = {
+NEUTRAL: Final = {
     "message_factor": Quantity(1.0, ONE),
     "sharing_factor": Quantity(1.0, ONE),
     "congestion_factor": Quantity(1.0, ONE),
@@ -33,6 +35,7 @@ _NEUTRAL: Final = {
     "overhead_time": Quantity(0.0, SECOND),
     "doubling_time": Quantity(0.0, SECOND),
 }
+"""Value of each correction that changes nothing; that of a factor of kernels is 1."""
 _COUNTS: Final = {
     "rank_counts": ("exchange_count", busiest_count),
     "round_counts": ("operation_count", all_rounds),
@@ -66,7 +69,7 @@ class Corrections:
             return f"calibration.application.{name}"
         if self.platform is not None and getattr(self.platform[1], name, None) is not None:
             return f"calibration.platforms.{self.platform[0]}.{name}"
-        return _NEUTRAL[name]
+        return NEUTRAL[name]
 
     def stated(self, *names: str) -> bool:
         """Whether any of some corrections is stated."""
@@ -126,11 +129,24 @@ def _corrected(context: Context, corrections: Corrections, phase: PhaseTerm) -> 
 
 def _message_count(context: Context, phase: str) -> Reference:
     """Term of the messages of the busiest rank; 0 where they are not counted, as in a trace."""
+    fastest = context.wiring.terms.get(f"{phase}.operation_time")
+    if fastest is not None and fastest.function is fastest_time:
+        return _count_of_fastest(context, phase, list(fastest.inputs))
     for counts, (repeats, function) in _COUNTS.items():
         if f"{phase}.{counts}" in context.wiring.terms:
             inputs = {counts: f"{phase}.{counts}", "repeat_count": f"application.phases.{phase}.{repeats}"}
             return context.wiring.add(f"{phase}.message_count", function, inputs)
     return Quantity(0.0, ONE)
+
+
+def _count_of_fastest(context: Context, phase: str, times: Sequence[str]) -> str:
+    """Term of the rounds of the fastest algorithm of a collective; `times` are the terms of all of them."""
+    repeats = f"application.phases.{phase}.operation_count"
+    inputs: dict[str, Reference] = {time: time for time in times}
+    for name in (time.removesuffix(".operation_time") for time in times):
+        rounds: dict[str, Reference] = {"round_counts": f"{name}.round_counts", "repeat_count": repeats}
+        inputs[f"{name}.message_count"] = context.wiring.add(f"{name}.message_count", all_rounds, rounds)
+    return context.wiring.add(f"{phase}.message_count", count_of_fastest, inputs)
 
 
 def _part(context: Context, term: str) -> Reference:

@@ -77,10 +77,10 @@ def wire_prediction(context: Context, path: str, name: str, phase: RegressionPha
     """Term of a regression at a path; problems of its file are reported with their line."""
     wiring = context.wiring
     terms = dict(_terms(context, path, phase))
-    for key in terms.keys() ^ phase.coefficients.keys():
-        missing = "no coefficient" if key in terms else "no term"
+    for key in phase.terms.keys() ^ phase.coefficients.keys():
+        missing = "no coefficient" if key in phase.terms else "no term"
         wiring.problem(
-            f"{path}.{'terms' if key in terms else 'coefficients'}.{key}", f"`{key}` has {missing} of its name"
+            f"{path}.{'terms' if key in phase.terms else 'coefficients'}.{key}", f"`{key}` has {missing} of its name"
         )
     _check_variables(context, path, phase)
     wiring.raise_problems()
