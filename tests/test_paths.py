@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from whatif.paths import exists, is_file, user_path
+from whatif.errors import UsageError
+from whatif.paths import exists, is_file, toml_path, user_path
 
 LONG = 300 * "a"
 
@@ -15,6 +16,16 @@ def test_an_impossible_path_is_no_file(text):
     assert not exists(path)
     assert not is_file(path)
     assert str(path) == text
+
+
+@pytest.mark.parametrize("text", ["", ".", "/", ".."])
+def test_a_text_without_a_name_is_not_that_of_a_file(text):
+    with pytest.raises(UsageError, match="expected the name of a file"):
+        toml_path(text)
+
+
+def test_a_name_gets_its_ending():
+    assert (toml_path("a"), toml_path("b/a.toml")) == (Path("a.toml"), Path("b/a.toml"))
 
 
 def test_home_folder_is_found(monkeypatch, tmp_path):

@@ -155,6 +155,11 @@ def test_errors_in_a_model_file_name_that_file(folder, old, new, message):
     assert "step.toml" in problems(folder)
 
 
+def test_a_term_that_cannot_be_read_is_one_problem(folder):
+    (folder / "step.toml").write_text(STEP.replace('x1 = "x1", ', 'x1 = "open(x1)", '))
+    assert len(problems(folder).splitlines()) == 1
+
+
 def test_a_phase_that_repeats_waits_for_the_slowest_device_as_in_equation_7(folder):
     """Against Eq. 7 itself, added up over normal times of each iteration and device."""
     text = QUESTION.replace("iteration_count = 10", "iteration_count = 50") + (

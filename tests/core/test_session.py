@@ -46,3 +46,13 @@ def test_every_parameter_with_an_effect_has_a_default_range(name):
         if parameter.field is not None and path in session.program.reached:
             axis = parse_axis(path, {path: session.range_text(path)}, session.program, 1_000_000)
             assert parameter.field.domain.accepts(axis.parameters[path]).all()
+
+
+def test_an_edited_fitted_value_has_no_standard_error_of_the_fit_as_an_override():
+    path = "platform.network.inter_node.postal.eager.bandwidth"
+    scenario = Scenario.open("minimd", platform="blue_waters")
+    assert scenario.program.parameters[path].fitted is not None
+    edited = Session.start(scenario).edit(path, "20 GB/s")
+    overridden = scenario.with_overrides({path: "20 GB/s"})
+    for found in (edited.program, overridden.program):
+        assert (found.parameters[path].value, found.parameters[path].fitted) == (20e9, None)

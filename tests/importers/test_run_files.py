@@ -145,6 +145,13 @@ def test_long_form_has_a_column_a_metric_and_keeps_repetitions():
     assert (table.columns["time"].written, table.columns["power"].dimension) == ("ms", WATT)
 
 
+def test_a_long_file_may_number_its_own_repetitions():
+    rows = "1,1,time,1\n2,1,time,2\n1,2,time,3\n2,2,time,4\n2,2,time,5\n"
+    table = parse_runs_csv(f"repetition,nodes,metric,value\n{rows}", long=("metric", "value"))
+    assert values(table, "time") == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert values(table, "repetition") == [1.0, 2.0, 1.0, 2.0, 2.0]
+
+
 def test_a_mapping_names_metrics_of_the_long_form():
     table = parse_runs_csv(LONG, long=("metric", "value"), columns={"n": "n", "t": "time"})
     assert list(table.columns) == ["n", "t", "repetition"]

@@ -400,6 +400,17 @@ def test_an_index_file_names_what_is_missing(tmp_path):
     assert [shown(program) for program in trace.programs] == [[(S, 1, 5.0, 0)], [(R, 0, 0.0, 0)]]
 
 
+def test_a_wait_without_values_is_for_the_last_request_of_all():
+    sends = "".join(f"0 isend 1 {tag} 5\n" for tag in (0, 1, 0))
+    received = "".join(f"1 recv 0 {tag} 5\n" for tag in (0, 1, 0))
+    program = parse_actions(f"0 init\n{sends}0 wait\n0 wait\n0 wait\n1 init\n{received}").programs[0]
+    assert program.waits.tolist() == [
+        1,
+        3,
+        5,
+    ]  # numbers of operations back: of the third message, the second, the first
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

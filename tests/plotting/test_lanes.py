@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import click
@@ -16,6 +17,7 @@ from whatif.plotting.lanes import PARTS
 from whatif.plotting.picture import draw
 from whatif.plotting.picture_style import LIGHT
 from whatif.plotting.terminal import terminal_picture
+from whatif.visible_text import is_visible
 
 TREE = ROOT / "docs" / "examples" / "tree.goal"
 
@@ -95,3 +97,13 @@ def test_run_without_time_has_no_time_lines(whatif_main, tmp_path):
         assert (code, out) == (2, "")
         assert "no time lines to draw: the run takes no time" in error
     assert not (tmp_path / "idle.svg").exists()
+
+
+def test_no_text_of_a_picture_acts_on_the_terminal(tree):
+    hostile = "a\x1b]0;title\x07b"
+    tiles = whatif.placement("jacobi2d").picture()
+    box = whatif.domains("jacobi2d").picture()
+    for picture in (replace(tree.picture(), title=hostile), replace(tiles, title=hostile), replace(box, title=hostile)):
+        drawn = click.unstyle(terminal_picture(picture))
+        assert r"\x1b]0;title\x07b" in drawn
+        assert is_visible(drawn.replace("\n", ""))

@@ -30,6 +30,8 @@ PARAMETERS = Scenario.open("jacobi2d").program.parameters
         (MEMORY, "/2", 779.4108e9 / 2),
         (MEMORY, "+10 %", 1.1 * 779.4108e9),
         (MEMORY, "-10%", 0.9 * 779.4108e9),
+        (MEMORY, "+\u00a010 %", 1.1 * 779.4108e9),
+        (MEMORY, "+\t10 %", 1.1 * 779.4108e9),
         (MEMORY, "200 %", 2 * 779.4108e9),
         (GPUS, "50%", 3.0),
         (GPUS, "+50 %", 9.0),

@@ -126,9 +126,12 @@ def test_without_a_selection_the_first_algorithm_of_each_kind_is_taken():
         ("mpitch", "`mpitch` is not a library; did you mean `mpich`"),
         ("alreduce=ring", "`alreduce` is not a collective; did you mean `allreduce`"),
         ("allreduce=rings", "no algorithm `rings` for allreduce; did you mean `ring`"),
+        ("alltoall=foo", "no algorithm `foo` for alltoall; there are pairwise, bruck, linear"),
+        ("mpich, openmpi", "`openmpi`: a library is given already"),
+        ("allreduce=ring, mpich, allreduce=rabenseifner", "`allreduce=rabenseifner`: allreduce is given already"),
     ],
 )
-def test_unknown_names_are_refused(text, message):
+def test_unknown_names_and_names_given_twice_are_refused(text, message):
     with pytest.raises(UsageError, match=message):
         parse_selection(text)
 

@@ -148,6 +148,8 @@ def test_the_best_compromise_names_choices_and_leaves_out_parameters_without_a_v
     best, near = found.summary()[-2:]
     assert best.startswith(f"best compromise: platform {found.choices[at]['platform']}, {RANKS} 12, where")
     assert near.endswith(f"of each best: platform {' or '.join(machines)}, {RANKS} 6 to 24")
+    one = replace(found, values={RANKS: np.full_like(found.values[RANKS], 12.0)})
+    assert one.summary()[-1].endswith(f", {RANKS} 12")
     some = np.where(found.values[RANKS] == 12, np.nan, found.values[RANKS])
     best, near = replace(found, values={RANKS: some}).summary()[-2:]
     assert best.startswith(f"best compromise: platform {found.choices[at]['platform']}, where")

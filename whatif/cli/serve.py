@@ -14,7 +14,7 @@ from typing import Final
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.options import parse_sets, scenario_options
+from whatif.cli.options import scenario_options
 from whatif.errors import UsageError
 from whatif.extras import install_command
 
@@ -42,11 +42,11 @@ def command(
 
     The address is a link with a secret token: whoever has it acts with your rights.
     """
-    from whatif.api.common import load
+    from whatif.cli.open import opened_source
     from whatif.tui.config import read_config
 
     # Errors in the files are reported here, not on an empty page.
-    _ = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=parse_sets(overrides)).program
+    _ = opened_source(scenario, platform, platform_dirs, overrides)[0].program
     _ = read_config()
     explorer = _explorer(scenario, platform, platform_dirs, overrides)
     with _listener(host, port) as listener:

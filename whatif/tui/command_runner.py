@@ -70,7 +70,11 @@ class CommandRunner:
 
     def ask(self, request: Change | Choose) -> None:
         """Perform a change, now or after the pending ones; a `Choose` is resolved against the pending view."""
-        change = request.on(self.view) if isinstance(request, Choose) else request
+        try:
+            change = request.on(self.view) if isinstance(request, Choose) else request
+        except WhatifError as problem:
+            self._failed(problem)
+            return
         if not self._running:
             self._begin((change,))
         elif not self._waiting and supersedes(change, self._running[-1]):
@@ -102,8 +106,11 @@ class CommandRunner:
         try:
             self.ask(where())
         except UsageError as problem:
-            self.error = str(problem)
-            self._shown(self.error)
+            self._failed(problem)
+
+    def _failed(self, problem: WhatifError) -> None:
+        self.error = str(problem)
+        self._shown(self.error)
 
     def stop(self) -> None:
         """Cancel the running command and drop the waiting ones."""

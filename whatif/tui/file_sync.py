@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from whatif.api.editing import command_line, save, save_as, toml_patch, variant_paths, write_variants
-from whatif.atomic import atomic_file
+from whatif.atomic import write_text
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
 from whatif.errors import UsageError
@@ -145,13 +145,9 @@ class FileSync:
         return ""
 
     def save_journal(self, path: Path) -> str:
-        """Write all commands so far to a file; returns a message."""
+        """Write all commands so far to a file; returns a message. Raise `UsageError` if it cannot be written."""
         lines = self._runner.history.lines
-        try:
-            with atomic_file(path) as temporary:
-                temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        except UsageError as problem:
-            return str(problem)
+        write_text(path, "".join(f"{line}\n" for line in lines))
         return (
             f"{counted(len(lines), 'command')} written to {path}; `whatif open SCENARIO --replay {path}` repeats them"
         )
@@ -167,8 +163,7 @@ class FileSync:
         path = self.recovery.folder.parent / "copied.txt"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_file(path) as temporary:
-                temporary.write_text(f"{text.rstrip()}\n", encoding="utf-8")
+            write_text(path, f"{text.rstrip()}\n")
         except (OSError, UsageError):
             return text, None
         return text, path

@@ -9,7 +9,7 @@ import numpy as np
 
 from whatif.core.context import Context
 from whatif.core.evaluate import Values
-from whatif.core.term import Program
+from whatif.core.term import Program, Term
 from whatif.models.collectives import fastest_time
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.simulation.collective_stages import NESTED
@@ -42,11 +42,22 @@ def chosen_algorithms(context: Context, name: str, phase: CollectivePhase) -> tu
 
 def taken_algorithm(program: Program, values: Values, name: str, phase: CollectivePhase) -> tuple[str, str]:
     """Beginning of the names of the terms of the fastest algorithm of a phase at one point, and the algorithm."""
-    term = program.terms.get(f"{name}.operation_time")
-    if term is None or term.function is not fastest_time:
+    times = compared_times(program.terms, name)
+    if not times:
         return name, phase.algorithm
-    fastest = min(term.inputs, key=lambda time: float(np.ravel(values[time])[0])).removesuffix(".operation_time")
+    fastest = min(times, key=lambda algorithm: float(np.ravel(values[times[algorithm]])[0]))
     return fastest, fastest.removeprefix(f"{name}.")
+
+
+def compared_times(terms: Mapping[str, Term], name: str) -> dict[str, str]:
+    """Terms of the times that decide which algorithm of a phase is the fastest, with congestion if there is any.
+
+    They are by the beginning of the names of the terms of each algorithm; empty for a phase with one algorithm.
+    """
+    found = terms.get(f"{name}.fastest_congested_time") or terms.get(f"{name}.operation_time")
+    if found is None or found.function is not fastest_time:
+        return {}
+    return {time.rpartition(".")[0]: time for time in found.inputs}
 
 
 def _problem(phase: CollectivePhase, offered: Algorithms) -> tuple[str, str]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from whatif.core.context import Context
+from whatif.core.phases.collective_choice import compared_times
 from whatif.core.term import PhaseTerm, Reference
 from whatif.errors import did_you_mean
-from whatif.models.collectives import fastest_time
 from whatif.models.corrections import (
     all_rounds,
     busiest_count,
@@ -129,9 +129,8 @@ def _corrected(context: Context, corrections: Corrections, phase: PhaseTerm) -> 
 
 def _message_count(context: Context, phase: str) -> Reference:
     """Term of the messages of the busiest rank; 0 where they are not counted, as in a trace."""
-    fastest = context.wiring.terms.get(f"{phase}.operation_time")
-    if fastest is not None and fastest.function is fastest_time:
-        return _count_of_fastest(context, phase, list(fastest.inputs))
+    if times := compared_times(context.wiring.terms, phase):
+        return _count_of_fastest(context, phase, times)
     for counts, (repeats, function) in _COUNTS.items():
         if f"{phase}.{counts}" in context.wiring.terms:
             inputs = {counts: f"{phase}.{counts}", "repeat_count": f"application.phases.{phase}.{repeats}"}
@@ -139,11 +138,11 @@ def _message_count(context: Context, phase: str) -> Reference:
     return Quantity(0.0, ONE)
 
 
-def _count_of_fastest(context: Context, phase: str, times: Sequence[str]) -> str:
-    """Term of the rounds of the fastest algorithm of a collective; `times` are the terms of all of them."""
+def _count_of_fastest(context: Context, phase: str, times: Mapping[str, str]) -> str:
+    """Term of the rounds of the fastest algorithm of a collective; `times` are terms by the names of algorithms."""
     repeats = f"application.phases.{phase}.operation_count"
-    inputs: dict[str, Reference] = {time: time for time in times}
-    for name in (time.removesuffix(".operation_time") for time in times):
+    inputs: dict[str, Reference] = {time: time for time in times.values()}
+    for name in times:
         rounds: dict[str, Reference] = {"round_counts": f"{name}.round_counts", "repeat_count": repeats}
         inputs[f"{name}.message_count"] = context.wiring.add(f"{name}.message_count", all_rounds, rounds)
     return context.wiring.add(f"{phase}.message_count", count_of_fastest, inputs)

@@ -156,7 +156,7 @@ def budget(request: DecisionRequest) -> Decision:
     """Nodes and jobs per day on every machine, for the power or the money of the present one."""
     limits, missing = _limits(request)
     if missing:
-        return Decision("what this machine is worth elsewhere", (f"Nothing to spend: {missing} is not stated here.",))
+        return Decision("what this machine is worth elsewhere", (f"Nothing to spend: {missing} stated here.",))
     (name, limit), *_ = limits.items()
     text, exact = (format_quantity(limit.value, limit.dimension, digits) for digits in (4, 12))
     inputs = request.unedited
@@ -188,7 +188,7 @@ def _limits(request: DecisionRequest) -> tuple[dict[str, Quantity], str]:
     money = request.result.endswith("_cost") or BUSY_POWER not in program.terms
     name, each = ("capital", node_capital(program.terms)) if money else ("power", BUSY_POWER)
     if each not in values:
-        return {}, f"{each} or platform.node.host.power," if money else each
+        return {}, f"neither {each} nor platform.node.host.power is"
     parameter = program.parameters.get(each)
     dimension = program.terms[each].dimension if parameter is None else parameter.dimension
     return {name: Quantity(float(values[each]) * float(values["platform.node_count"]), dimension)}, ""
