@@ -40,6 +40,17 @@ def test_the_tree_as_data_has_numbers_in_base_units():
     assert {"value", "grade", "source"} <= set(latency)
 
 
+def test_a_term_is_derived_once_however_many_paths_lead_to_it():
+    """At a rate of requests the tree of all paths has 10^10 nodes."""
+    rate = {"application.plan.request_rate": "1 1/s"}
+    found = whatif.explain("llama_serving", "token_time", overrides=rate)
+    tree = nodes(found.to_dict())
+    derived = [node["name"] for node in tree if "inputs" in node]
+    assert len(derived) == len(set(derived)) > 100
+    assert {node["name"] for node in tree if node.get("repeated")} <= set(derived)
+    assert len(found.table()) == len(tree) < 5000
+
+
 def test_depth_limits_every_format():
     for depth, names in ((0, 1), (1, 3)):
         found = whatif.explain("minife", "halo", depth=depth)

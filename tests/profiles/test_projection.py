@@ -17,16 +17,19 @@ from whatif.axes import Grid
 from whatif.cli import import_profile as profile_verb
 from whatif.cli import project as project_verb
 from whatif.core.grid_run import run_whole
+from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
+from whatif.profiles.copy_times import RATES
 from whatif.profiles.formats import read_profile
-from whatif.profiles.operation_replay import overlapped_times, profile_timeline, total_time
+from whatif.profiles.operation_replay import hidden_time, overlapped_times, profile_timeline, total_time
 from whatif.profiles.projection import project, weighted_error
 from whatif.profiles.scenario_text import scenario_toml
-from whatif.schema.load import load_platform
+from whatif.schema.load import load_part, load_platform
 
 MACHINES = {name: load_platform(name.lower())[0] for name in ("Titan", "Summit", "Perlmutter")}
 TITAN, SUMMIT, PERLMUTTER = MACHINES.values()
+H200_COPIES = DATA / "profiles" / "kineto" / "torch_copies_h200.json.gz"
 TITAN_COPIES = DATA / "importers" / "transfer" / "titan_copies.nvvp"
 LAMMPS = SHARED / "profiles" / "ahead/Summit_Data/Applications_Traces/lammps/peak-51127-lammps-h41n08-54871.nvvp"
 READ, WRITE, INSIDE, PEER = "host_to_device", "device_to_host", "device_to_device", "peer_to_peer"
@@ -60,6 +63,13 @@ def test_the_released_sweeps_are_within_the_bars_both_ways(source, target, direc
         assert error == pytest.approx(stated, abs=0.06)
         assert error < bar
         assert error < 100 * found.error("peak").total < 100 * found.error("envelope").total
+
+
+@pytest.mark.parametrize(("source", "target", "stated"), [("Titan", "Summit", 2.5), ("Summit", "Titan", 0.4)])
+def test_copies_of_a_gpu_to_itself_follow_the_sustained_bandwidth(source, target, stated):
+    measured = sweep(target, "DtoD", "device")
+    found = project(measured, MACHINES[source], MACHINES[target], measured)
+    assert 100 * found.error().total == pytest.approx(stated, abs=0.05)
 
 
 def test_staging_on_a_machine_that_no_figure_was_chosen_on():
@@ -109,7 +119,8 @@ def test_each_kind_of_operation_by_hand():
     found = project(profile(rows), TITAN, SUMMIT)
     read, write = TITAN.node.host_link.pinned_read_latency, TITAN.node.host_link.pinned_write_latency
     inside, dram, link = TITAN.node.gpu.copy_latency, SUMMIT.node.gpu.dram_bandwidth, 50e9
-    flits = size * 17 / 16
+    flits, peak = size * 17 / 16, 900e9
+    assert peak > dram
     expected = {
         "projected": [
             read + (flits + 16) / link,
@@ -119,13 +130,31 @@ def test_each_kind_of_operation_by_hand():
             TITAN.node.host_link.pageable_read_latency + 65536 / 10.7e9,
             write,
         ],
-        "peak": [read + size / link, inside + size / dram, write + size / link, inside + size / dram,
+        "peak": [read + size / link, inside + size / peak, write + size / link, inside + size / peak,
                  TITAN.node.host_link.pageable_read_latency + 65536 / link, write],
-        "envelope": [size / link, size / dram, size / link, size / dram, 65536 / link, 0.0],
+        "envelope": [size / link, size / peak, size / link, size / peak, 65536 / link, 0.0],
     }  # fmt: skip
     for approach, times in expected.items():
         assert_allclose(found.operations.columns[f"{approach}_time"].values, times, rtol=1e-12, atol=0)
     assert found.warnings == ("1 copies or fills of managed memory or memory of unknown kind: taken as pinned",)
+
+
+def test_what_others_hide_is_the_sum_of_times_less_their_union():
+    """A kernel from 0 to 10 ms, a copy from 2 to 7 and one from 6 to 12 ms: 21 ms in 12."""
+    start, time = np.array([0.0, 0.002, 0.006]), np.array([0.010, 0.005, 0.006])
+    assert_allclose(hidden_time(start, time), 0.009, rtol=1e-12, atol=0)
+    assert hidden_time(np.array([0.0, 0.01]), np.array([0.01, 0.02])) == 0
+    assert hidden_time(np.array([]), np.array([])) == 0
+
+
+@pytest.mark.parametrize("source", ["titan", "summit"])
+def test_a_device_that_is_not_that_of_the_platform_has_the_rates_of_its_data_sheet(source):
+    """An H200 on Summit: kernels take longer, whatever the machine of the latencies."""
+    found = project(read_profile(H200_COPIES), Platform.open(source).spec, SUMMIT)
+    h200, v100 = (load_part(name) for name in ("h200-sxm", "v100-sxm2-16gb"))
+    ratios = [getattr(h200, name) / getattr(v100, name) for name in RATES]
+    assert_allclose(found.kernel_range, (min(ratios), max(ratios)), rtol=1e-12, atol=0)
+    assert min(ratios) > 5
 
 
 def test_the_metric_of_the_paper_by_hand():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,15 +73,18 @@ class TermExplanation(Presentable):
 
     def table(self) -> Table:
         """One row per node: its depth, the argument it supplies, name, value, share of the iteration, grade, source
-        and equation."""
+        and equation. The inputs of a term follow where it occurs first."""
         columns = {
             "depth": ONE, "argument": None, "name": None, "value": None, "share": ONE, "grade": None, "source": None,
             "equation": None,
         }  # fmt: skip
-        return Table.of_rows(columns, list(_rows(self.tree, 0, self.depth)))
+        return Table.of_rows(columns, list(_rows(self.tree, 0, self.depth, set())))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: the tree, `{"name": .., "value": .., "number": .., "unit": .., "inputs": [..]}`, and notes."""
+        """Plain data: the tree, `{"name": .., "value": .., "number": .., "unit": .., "inputs": [..]}`, and notes.
+
+        The inputs of a term are stated where it occurs first; elsewhere it is `"repeated": true`.
+        """
         tree = plain_tree(self.tree, self.depth)
         return tree | {"notes": [*self.notes, *(f"infeasible: {reason}" for reason in self.reasons)]}
 
@@ -106,12 +109,13 @@ class TermExplanation(Presentable):
         return "\n".join(lines(self.tree, 1))
 
 
-def _rows(node: Explanation, depth: int, most: int | None) -> Iterator[tuple[Any, ...]]:
+def _rows(node: Explanation, depth: int, most: int | None, seen: set[str]) -> Iterator[tuple[Any, ...]]:
     share = np.nan if node.share is None else node.share
     yield depth, node.parameter, node.name, node.value, share, node.grade, node.source, node.equation
-    if most is None or depth < most:
+    if node.name not in seen and (most is None or depth < most):
+        seen.add(node.name)
         for child in node.inputs:
-            yield from _rows(child, depth + 1, most)
+            yield from _rows(child, depth + 1, most, seen)
 
 
 def explanation(program: Program, name: str, depth: int | None = None) -> TermExplanation:
@@ -137,9 +141,10 @@ def explain(evaluation: Evaluation, name: str = RESULT) -> Explanation:
 
 
 class _Explainer:
-    """Builds the tree of one evaluation."""
+    """Builds the tree of one evaluation; a term that feeds several others is one node, else there are billions."""
 
     def __init__(self, evaluation: Evaluation) -> None:
+        self.known: dict[str, Explanation] = {}
         self.evaluation = evaluation
         self.program: Program = evaluation.program
         self.timed = _terms_of_iteration(self.program)
@@ -153,7 +158,9 @@ class _Explainer:
                 number=reference.value, unit=_unit(reference.dimension),
             )  # fmt: skip
         if reference in self.program.terms:
-            return self._term(self.program.terms[reference], parameter)
+            if reference not in self.known:
+                self.known[reference] = self._term(self.program.terms[reference])
+            return replace(self.known[reference], parameter=parameter)
         found = self.program.parameters[reference]
         error = "" if found.fitted is None else f" ± {format_quantity(found.fitted.standard_error, found.dimension, 2)}"
         number = found.value if isinstance(found.value, float) else None
@@ -168,13 +175,13 @@ class _Explainer:
             unit="" if number is None else _unit(found.dimension),
         )
 
-    def _term(self, term: Term, parameter: str) -> Explanation:
+    def _term(self, term: Term) -> Explanation:
         array = self.evaluation.masked_term(term)
         citation = term.citation
         grades = (self.program.parameters[path].grade for path in self.program.inputs_of(term.name))
         return Explanation(
             term.name,
-            parameter,
+            "",
             shown(array, term.dimension),
             self._share(term, array),
             worst(grades),

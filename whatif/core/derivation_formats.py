@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 
 def plain_tree(node: Explanation, depth: int | None) -> dict[str, Any]:
-    """Node as plain data with its inputs; without keys for missing values."""
+    """Node as plain data with its inputs, those of a term once; without keys for missing values."""
+    return _plain(node, depth, set())
+
+
+def _plain(node: Explanation, depth: int | None, seen: set[str]) -> dict[str, Any]:
+    repeated = bool(node.inputs) and node.name in seen
     found = {
         "name": node.name,
         "argument": node.parameter,
@@ -26,8 +31,12 @@ def plain_tree(node: Explanation, depth: int | None) -> dict[str, Any]:
         "source": node.source,
         "equation": node.equation,
         "note": node.note,
+        "repeated": repeated or None,
     }
-    inputs = [plain_tree(child, _below(depth)) for child in node.inputs] if depth != 0 else []
+    inputs: list[dict[str, Any]] = []
+    if depth != 0 and not repeated:
+        seen.add(node.name)
+        inputs = [_plain(child, _below(depth), seen) for child in node.inputs]
     stated: dict[str, Any] = {key: value for key, value in found.items() if value not in ("", None)}
     return stated | {"inputs": inputs} if inputs else stated
 

@@ -219,10 +219,10 @@ def _chunks(message_size: Bytes, chunk_size: Bytes) -> tuple[Count, Bytes]:
 def device_copy_time(message_size: Bytes, latency: Seconds, memory_bandwidth: BytesPerSecond) -> Seconds:
     """Time of a copy within device memory, which reads and writes every byte: `L + O + 2n / Memory_BW`.
 
-    `memory_bandwidth` is the peak of device memory, both directions together. The text has n / Memory_BW; the
-    tool halves the bandwidth, in agreement with measurements: 12.6 % (Summit) and 27.9 % (Titan) weighted mean
-    error with the factor 2, 54.8 and 63.5 % without. Elementwise over any broadcastable shapes; valid for
-    `message_size` ≥ 0, `memory_bandwidth` > 0 (an infinite one leaves the latency). Source: Abdelhafez et al.,
-    Sec. IV-C.
+    `memory_bandwidth` is that of device memory, both directions together. The text has n / Memory_BW; the tool
+    halves the bandwidth, in agreement with measurements: with the peak bandwidth 12.6 % (Summit) and 27.9 % (Titan)
+    weighted mean error with the factor 2, 54.8 and 63.5 % without; 2.5 and 0.4 % with the sustained one. Elementwise
+    over any broadcastable shapes; valid for `message_size` ≥ 0, `memory_bandwidth` > 0 (an infinite one leaves the
+    latency). Source: Abdelhafez et al., Sec. IV-C.
     """
     return latency + 2 * message_size / memory_bandwidth

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,9 @@ from whatif.models.transfer import (
 )
 from whatif.profiles.characterisation import groups
 from whatif.profiles.profile_data import COPY, FILL, INSIDE, PEER, READ, WRITE, Profile
-from whatif.schema.gpu_parts import same_gpu
+from whatif.schema.gpu import GPU
+from whatif.schema.gpu_parts import gpu_part, same_gpu
+from whatif.schema.load import load_part
 from whatif.schema.platform_spec import NVLink, PCIe, PlatformSpec, Staging
 from whatif.table import Table
 
@@ -72,6 +74,8 @@ class Machines:
         """A copy reads and writes device memory, a fill writes it; the peak approaches count a copy once, as AHEAD."""
         device = self.target.node.gpu
         bandwidth = _number(device and device.dram_bandwidth, "node.gpu.dram_bandwidth", self.target.name)
+        if approach != "projected" and device is not None and isinstance(device.dram_peak_bandwidth, float):
+            bandwidth = np.asarray(device.dram_peak_bandwidth)
         latency = np.zeros(()) if approach == "envelope" else self._device_latency()
         if approach == "projected" and kind.operation == COPY:
             return device_copy_time(size, latency, bandwidth)
@@ -149,21 +153,33 @@ def classes(operations: Table) -> Mapping[CopyClass, NDArray[np.intp]]:
 
 
 def device_rates(profile: Profile | None, platform: PlatformSpec | None) -> Mapping[str, float]:
-    """`RATES` of the device of a profile: those of the platform where it is that device, else those in the profile.
+    """`RATES` of the device of a profile: those of the platform where it is that device, else those in the profile,
+    or of the shipped GPU of that name.
 
-    Without a profile, the platform's; NaN for what neither states.
+    Without a profile, the platform's; NaN for what is not known.
     """
-    sheet = dict.fromkeys(RATES, np.nan)
     device = None if platform is None else platform.node.gpu
-    if device is not None:
-        stated = {name: getattr(device, name) for name in RATES}
-        sheet = {name: value if isinstance(value, float) else np.nan for name, value in stated.items()}
     if profile is None or (device is not None and is_profiled_on(profile, device.name)):
-        return sheet
+        return _stated_rates(device)
     recorded = {name: _first(profile.devices.columns[name].values) for name in RATES}
-    # Profiles record the peak of the memory: the share of it that is sustained is taken from the platform.
-    recorded["dram_bandwidth"] *= 1.0 if device is None else device.sustained_share
+    profiled = _shipped_gpu(profile)
+    # Profiles record the peak of the memory: the share of it that is sustained is taken from a data sheet.
+    known = profiled or device
+    recorded["dram_bandwidth"] *= 1.0 if known is None else known.sustained_share
+    sheet = _stated_rates(profiled)
     return {name: recorded[name] if recorded[name] > 0 else sheet[name] for name in RATES}
+
+
+def _stated_rates(device: GPU | None) -> dict[str, float]:
+    stated = {name: getattr(device, name, np.nan) for name in RATES}
+    return {name: value if isinstance(value, float) else np.nan for name, value in stated.items()}
+
+
+def _shipped_gpu(profile: Profile) -> GPU | None:
+    """Shipped GPU that the first device of a profile is; None if it is not known."""
+    names = (str(name) for name in profile.devices.columns["name"].values.tolist() if name)
+    part = next(filter(None, map(gpu_part, names)), None)
+    return None if part is None else cast("GPU", load_part(part))
 
 
 def is_profiled_on(profile: Profile, device: str) -> bool:

@@ -13,7 +13,6 @@ from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.profiles.profile_data import COPY
 from whatif.table import Table
-from whatif.units import SECOND
 
 Rows = NDArray[np.intp]
 _NONE: Final = -1
@@ -95,11 +94,13 @@ def overlapped_times(kind: NDArray[Any], start_time: FloatArray, time: FloatArra
     return {pair: length for pair, length in shared.items() if length > _TICK}
 
 
-def overlap_table(kind: NDArray[Any], start_time: FloatArray, time: FloatArray) -> Table:
-    """`overlapped_times` as a table: `first`, `second`, `time`."""
-    shared = overlapped_times(kind, start_time, time)
-    rows = [(*pair, length) for pair, length in shared.items()]
-    return Table.of_rows({"first": None, "second": None, "time": SECOND}, rows)
+def hidden_time(start_time: FloatArray, time: FloatArray) -> float:
+    """Sum of the times of all operations in s less the time in which any of them runs."""
+    if not len(time):
+        return 0.0
+    starts, ends = _merged(start_time, time)
+    hidden = float(time.sum() - (ends - starts).sum())
+    return hidden if hidden > _TICK else 0.0
 
 
 def _numbered(*columns: NDArray[Any]) -> Rows:

@@ -186,7 +186,7 @@ def _device_names(profile: Profile) -> tuple[str, ...]:
 @lru_cache(maxsize=2)
 def _measured(file: _File) -> OperationTimes:
     columns = _profile(file).operations.columns
-    return replay_of("measured", columns["start_time"].values, columns["time"].values, _lanes(file).kind)
+    return replay_of("measured", columns["start_time"].values, columns["time"].values)
 
 
 def _answer(inputs: ProfileInputs, file: _File) -> tuple[ProjectionSummary | None, str, tuple[OperationTimes, ...]]:
@@ -260,12 +260,12 @@ def _unedited(inputs: ProfileInputs) -> PlatformSpec:
 @lru_cache(maxsize=2)
 def _projection(file: _File, machines: _Machines, own: bool) -> tuple[Projection, Table, tuple[OperationTimes, ...]]:
     """Projection, its summary and its time lines, with kernels at both ends of their range."""
-    profile, kind = _profile(file), _lanes(file).kind
+    profile = _profile(file)
     found = project(profile, machines.source, machines.target, profile if own else None)
     low, high = found.kernel_range
     factors = {"projected": low} if low == high else {"kernels at best": low, "kernels at worst": high}
     times = {name: found.times(factor) for name, factor in factors.items()}
-    cases = (replay_of(name, found.timeline.replay(time), time, kind) for name, time in times.items())
+    cases = (replay_of(name, found.timeline.replay(time), time) for name, time in times.items())
     return found, found.summary(), tuple(cases)
 
 

@@ -14,7 +14,7 @@ from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
 from whatif.profiles.characterisation import groups, size_labels
 from whatif.profiles.copy_times import APPROACHES, RATES, Machines, classes, device_rates, is_profiled_on, other_device
-from whatif.profiles.operation_replay import ProfileTimeline, overlap_table, profile_timeline, total_time
+from whatif.profiles.operation_replay import ProfileTimeline, hidden_time, profile_timeline, total_time
 from whatif.profiles.profile_data import COPY, KERNEL, PEER, Profile
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.table import Column, Table
@@ -129,8 +129,8 @@ class Projection(Presentable):
             time = self.timeline.time if factor is None else self.times(factor)
             start = self.timeline.replay(time)
             kernel = self.timeline.kind == KERNEL
-            shared = float(overlap_table(self.timeline.kind, start, time).columns["time"].values.sum())
-            rows.append((name, total_time(start, time), float(time[kernel].sum()), float(time[~kernel].sum()), shared))
+            sums = float(time[kernel].sum()), float(time[~kernel].sum())
+            rows.append((name, total_time(start, time), *sums, hidden_time(start, time)))
         kinds = {
             "case": None,
             "total_time": SECOND,

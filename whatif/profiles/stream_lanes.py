@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
-from whatif.profiles.operation_replay import overlapped_times, total_time
+from whatif.profiles.operation_replay import hidden_time, total_time
 from whatif.profiles.profile_data import Profile
 
 BIN_COUNT: Final = 1200
@@ -45,7 +45,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TimelineSpan:
-    """A time line, measured or projected: its length in s, and the part in which two kinds of operations overlap."""
+    """A time line, measured or projected: its length in s, and how much of all operations others hide."""
 
     name: str
     total_time: float
@@ -64,7 +64,7 @@ class Streams:
 
 
 class OperationTimes(NamedTuple):
-    """Starts and durations of all operations in s, and the time in which two kinds of them overlap."""
+    """Starts and durations of all operations in s, and how much of these others hide."""
 
     name: str
     start: FloatArray
@@ -72,9 +72,9 @@ class OperationTimes(NamedTuple):
     overlapped_time: float
 
 
-def replay_of(name: str, start: FloatArray, time: FloatArray, kind: NDArray[Any]) -> OperationTimes:
+def replay_of(name: str, start: FloatArray, time: FloatArray) -> OperationTimes:
     """Operation times with their overlapped time."""
-    return OperationTimes(name, start, time, sum(overlapped_times(kind, start, time).values()))
+    return OperationTimes(name, start, time, hidden_time(start, time))
 
 
 class StreamOperations(NamedTuple):
