@@ -22,6 +22,7 @@ from whatif.units import (
     Dimension,
     Quantity,
     UnitError,
+    format_compared,
     format_quantity,
     parse_quantity,
     parse_unit,
@@ -340,3 +341,10 @@ def test_unit_in_the_wrong_case_is_suggested_in_the_right_one(text, meant):
     with pytest.raises(UnitError) as caught:
         parse_unit(text)
     assert str(caught.value).endswith(f"did you mean {meant}?")
+
+
+def test_compared_values_have_one_unit_and_the_digits_that_tell_them_apart():
+    assert format_compared([206.2e9, 192 * 2**30], units.BYTE) == ["192.04 GiB", "192 GiB"]
+    assert format_compared([1024.0, 1023.0], units.ONE) == ["1024", "1023"]
+    assert format_compared([5e9, 5e9], units.BYTE) == ["5 GB", "5 GB"]
+    assert format_compared([2.0, 0.1], units.SECOND) == ["2000 ms", "100 ms"]

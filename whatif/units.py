@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
@@ -245,11 +245,25 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
     """Text of a value in base units with a customary unit and prefix: `12.5 GB/s` for 1.25e10 B/s."""
     if not math.isfinite(value):
         return str(value)
-    size, unit = _unit(value, dimension)
+    return _written(value, dimension, digits, _unit(value, dimension))
+
+
+def _written(value: float, dimension: Dimension, digits: int, unit: tuple[float, str]) -> str:
+    size, name = unit
     number = f"{value / size:.{digits}g}"
     if "e+" in number and abs(value / size) < 1e15:
         number = f"{value / size:.0f}"
-    return number if dimension == ONE else f"{number} {unit}"
+    return number if dimension == ONE else f"{number} {name}"
+
+
+def format_compared(values: Sequence[float], dimension: Dimension, digits: int = 4) -> list[str]:
+    """Texts of finite values in the unit of the last one, with the digits that tell them apart."""
+    unit = _unit(values[-1], dimension)
+    for count in range(digits, 16):
+        texts = [_written(value, dimension, count, unit) for value in values]
+        if len(set(texts)) == len(set(values)):
+            break
+    return texts
 
 
 def counted(number: int, noun: str) -> str:

@@ -79,3 +79,11 @@ def test_phases_that_no_machine_changes_are_named(whatif_main, scenario, phases)
         assert ("the same on every machine" in text) == bool(phases)
         assert phases in text
     assert "the same on every machine" not in whatif_main("run", scenario, "--sweep", "platform=summit")[2]
+
+
+def test_remarks_on_a_sweep_of_choices_are_those_of_the_stated_one(whatif_main):
+    def memory(*options):
+        _, _, said = whatif_main("run", "llama_training", *options)
+        return next(line for line in said.splitlines() if line.startswith("memory of a rank"))
+
+    assert memory("--sweep", "application.plan.sharding=full,none") == memory()

@@ -17,7 +17,7 @@ from whatif.core.refusals import refusal
 from whatif.core.term import Program, Term, as_array
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
-from whatif.units import Dimension, format_quantity
+from whatif.units import Dimension, format_compared
 
 Values = dict[str, FloatArray]
 Texts = NDArray[np.object_]
@@ -88,10 +88,8 @@ class Evaluation:
         arrays = [self.values[name] for name in names]
         if any(array.size != 1 for array in arrays):
             return ""
-        needed, available = (
-            format_quantity(float(array.ravel()[0]), self._dimension(name), 4)
-            for array, name in zip(arrays, names, strict=True)
-        )
+        numbers = [float(array.ravel()[0]) for array in arrays]
+        needed, available = format_compared(numbers, self._dimension(names[1]))
         return f"{needed} needed, {available} available"
 
     def _dimension(self, name: str) -> Dimension:

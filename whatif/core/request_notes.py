@@ -10,7 +10,7 @@ from whatif.core.context import Context
 from whatif.core.evaluate import evaluate
 from whatif.core.kernel_notes import kernel_notes, sharing_notes
 from whatif.core.machine_notes import constant_notes, notes_by_machine, size_notes
-from whatif.core.phases.collective_choice import taken_algorithm
+from whatif.core.phases.collective_choice import compared_times, taken_algorithm
 from whatif.core.phases.reduction import missing_of_arithmetic, reduces
 from whatif.core.scenario import EvaluationRequest
 from whatif.core.sweep import PLATFORM_PARAMETER, is_machine
@@ -93,7 +93,8 @@ def _algorithm_notes(program: Program) -> Iterator[str]:
     """Algorithm of each collective with `algorithm = "best"`, at the stated values."""
     for name, phase in program.loaded.scenario.application.phases.items():
         if isinstance(phase, CollectivePhase) and phase.algorithm == "best" and phase.model != "nccl":
-            values = evaluate(program.part([f"{name}.operation_time"])).values
+            times = compared_times(program.terms, name).values()
+            values = evaluate(program.part(times)).values
             _, algorithm = taken_algorithm(program, values, name, phase)
             yield f"{name}: by {algorithm}, the fastest {phase.operation or 'allreduce'} at the stated values"
 

@@ -14,7 +14,7 @@ from whatif.atomic import write_text
 from whatif.axes import Axis, Grid
 from whatif.core.compile import compile_scenario
 from whatif.core.platform import BUILT, Platform, built_document
-from whatif.core.sweep import PLATFORM_PARAMETER, machine_name, structural_points
+from whatif.core.sweep import PLATFORM_PARAMETER, is_machine, machine_name, structural_points
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InvalidFileError, WhatifError
@@ -256,15 +256,17 @@ class Scenario:
         return replace(self, _programs={key: self._programs[key] for key in keys})
 
     def machines(self, grid: Grid) -> dict[str, Program]:
-        """A program for each machine of a grid, by name; its name is empty if no machine is swept. Machines that the
-        scenario does not fit are left out."""
-        choices: dict[str, dict[str, str]] = {}
+        """A program for each machine of a grid, by name; its name is empty if no machine is swept.
+
+        Other choices are as stated, or where these do not fit the first swept ones. Machines that the scenario does
+        not fit are left out.
+        """
+        found: dict[str, Program] = {}
         for structural in _structural_choices(grid):
-            choices.setdefault(machine_name(structural), structural)
-        found = {}
-        for name, structural in choices.items():
-            with suppress(InvalidFileError):
-                found[name] = self.program_at(structural)
+            machine = {path: value for path, value in structural.items() if is_machine(path)}
+            for choices in (machine, structural) if machine_name(structural) not in found else ():
+                with suppress(InvalidFileError):
+                    found.setdefault(machine_name(structural), self.program_at(choices))
         return found
 
     @property
