@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
+from whatif.errors import WhatifError
 from whatif.schema.shipped import shipped_names
 from whatif.tui.commands import Change
 from whatif.tui.events import ChangeRequested
@@ -42,6 +43,7 @@ class PageApp(App[None]):
     def __init__(self, kind: type[Page], state: ExplorerState) -> None:
         super().__init__()
         self.kind, self.state = kind, state
+        self.failure = ""
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return series_variables(self.current_theme)
@@ -66,7 +68,10 @@ class PageApp(App[None]):
         self.page.take(pickle.loads(pickle.dumps(value)))  # noqa: S301
 
     def on_change_requested(self, event: ChangeRequested) -> None:
-        self.show(event.change.apply(self.state))
+        try:
+            self.show(event.change.apply(self.state))
+        except WhatifError as problem:
+            self.failure = str(problem)
 
 
 class OnePage:

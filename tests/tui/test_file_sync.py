@@ -239,7 +239,13 @@ def test_an_invalid_file_keeps_the_last_good_picture(mine):
         mine.write_text(TEXT + "iteration_count = 'many'\n")
         await driver.until(lambda: driver.status.has_message)
         assert "mine.toml:7:" in driver.status.full
+        assert driver.status.full.endswith("(line 7 of mine.toml on disk; the last valid values are kept)")
         assert driver.plot.description is drawn
+        await driver.edit(RANKS, "256")
+        await driver.press("w")
+        assert driver.status.full.startswith("not saved: ")
+        assert driver.status.full.endswith("W saves to another file")
+        assert "256" not in mine.read_text()
         mine.write_text(TEXT + "iteration_count = 200\n")
         await driver.until(lambda: driver.session.parameter("application.iteration_count").value == 200)
         assert not driver.status.has_message
@@ -251,8 +257,9 @@ def test_a_deleted_file_is_told_and_written_again(mine):
     async def check(driver):
         await driver.edit(RANKS, "256")
         mine.unlink()
-        await driver.until(lambda: "no longer exists" in driver.status.full)
+        await driver.until(lambda: "mine.toml was deleted; w writes it again" in driver.status.full)
         await driver.press("w")
+        assert not driver.status.has_message
         assert "rank_count = 256            # half a rack" in mine.read_text()
 
     drive(check, scenario=mine)

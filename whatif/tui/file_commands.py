@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 from rich.text import Text
@@ -13,7 +14,7 @@ from textual.worker import Worker, WorkerFailed
 
 from whatif.core.scenario import EvaluationRequest
 from whatif.defects import defect_message
-from whatif.errors import WhatifError
+from whatif.errors import InvalidFileError, WhatifError
 from whatif.paths import exists, toml_path, user_path
 from whatif.tui.background import BackgroundJobs
 from whatif.tui.command_runner import CommandRunner
@@ -23,6 +24,7 @@ from whatif.tui.file_sync import FileSync
 from whatif.tui.keys_in_order import KeysInOrder
 from whatif.tui.labels import toast
 from whatif.tui.memory import return_memory
+from whatif.tui.scenario_file import FileChanges
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState
@@ -106,11 +108,20 @@ class FileCommands(KeysInOrder):
         """Reload changed files and report the changes."""
         try:
             found = self.file_sync.reload()
+        except InvalidFileError as problem:
+            first = problem.problems[0]
+            place = f"line {first.line} of {Path(first.file).name}" if first.line else Path(first.file).name
+            self._file_error = f"{problem} ({place} on disk; the last valid values are kept)"
         except WhatifError as problem:
-            self._file_error = f"the file on disk is invalid, the last valid values are kept: {problem}"
-            self._shown("")
+            self._file_error = str(problem)
+        else:
+            self._file_error = ""
+            self._tell(found)
             return
-        self._file_error = ""
+        self._shown("")
+
+    def _tell(self, found: FileChanges) -> None:
+        """Report what changed in a file."""
         if found.changes:
             self._say("changed on disk: " + "; ".join(found.changes))
         against = "; ".join(found.conflicts.values())
@@ -132,25 +143,37 @@ class FileCommands(KeysInOrder):
             self._reload()
         if not self._file_error or self.file_sync.file.gone:
             self.runner.later(self._write)
+        else:
+            self._shown(f"not saved: {self._file_error}; W saves to another file")
 
     def _write(self) -> None:
         if self.file_sync.conflicts:
             self._saving = self._settle()
         else:
-            self._try(self.file_sync.save)
+            self._store(self.file_sync.save)
 
     @work
     async def _settle(self) -> None:
         """Ask whose values to write where both changed."""
-        conflicts = self.file_sync.conflicts
-        text = "\n".join(("Both you and the file changed:", "", *conflicts.values()))
+        conflicts, mine = self.file_sync.conflicts, self.state.unsaved()
+        lines = (f"{text} on disk; yours is {mine[path]}" for path, text in conflicts.items())
+        text = "\n".join(("Both you and the file changed:", "", *lines))
         answer = await self.push_screen_wait(ChoicePrompt(text, {"m": "write mine", "t": "take theirs"}))
         if answer == "t":
             for path in conflicts:
                 self.runner.ask(Revert(path))
         if answer:
-            self.runner.later(lambda: self._try(self.file_sync.save))
+            self.runner.later(lambda: self._store(self.file_sync.save))
             await self.runner.idle()
+
+    def _store(self, work: Callable[[], str]) -> None:
+        """Write the scenario's file: what was wrong with the one on disk is over then."""
+
+        def write() -> str:
+            said, self._file_error = work(), ""
+            return said
+
+        self._try(write)
 
     def _try(self, work: Callable[[], str]) -> None:
         """Run a command on a file; report its message or its error."""
@@ -170,7 +193,7 @@ class FileCommands(KeysInOrder):
             TextPrompt("Save the scenario to", path.name if self.file_sync.shipped else str(path))
         )
         if name and await may_write(self, toml_path(name)):
-            self.runner.later(lambda: self._try(lambda: self.file_sync.save_as(toml_path(name))))
+            self.runner.later(lambda: self._store(lambda: self.file_sync.save_as(toml_path(name))))
             await self.runner.idle()
 
     def action_copy(self, what: str) -> None:

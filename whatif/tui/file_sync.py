@@ -55,7 +55,7 @@ class FileSync:
         # Edits of phases that do not fit the file now may be taken back: it is read again then.
         self._touched = bool(edits_of(self._scenario.document))
         if self.file.gone:
-            raise UsageError(f"{self.file.path} no longer exists; save writes it again")
+            raise UsageError(f"{self.file.path.name} was deleted; w writes it again")
         found = self.file.reread(self._runner.state)
         self._touched = False
         # A new comment changes no number, but what is saved next must rest on it.

@@ -16,7 +16,7 @@ from whatif.studies.procurement.jobs import JobCache, Jobs
 from whatif.studies.procurement.study import Study, study_of
 from whatif.studies.procurement.sweeping import absolute_values
 from whatif.table import Table
-from whatif.tui.study_values import values_in
+from whatif.tui.study_values import text_of, value_in, values_in
 from whatif.vocabulary import STUDY_VIEWS, StudyView
 
 VIEWS: Final[tuple[str, ...]] = STUDY_VIEWS
@@ -110,6 +110,14 @@ def _below(jobs: Jobs) -> Iterator[Path]:
         with suppress(WhatifError):
             layers = scenario.program.loaded.layers.items
             yield from (Path(layer.document.name).resolve() for layer in layers if layer.document.folder is not None)
+
+
+def with_value(file: str, values: str, line: str) -> str:
+    """Changed values of a study with that of `PATH = VALUE`; raise `WhatifError` for one that the study cannot have."""
+    path, text = value_in(line)
+    changed = {**values_in(values), path: text}
+    open_study(file, absolute_values(file, changed))
+    return text_of(changed)
 
 
 def saved(file: str, values: str, path: Path) -> str:

@@ -14,9 +14,9 @@ def values_in(text: str) -> dict[str, str]:
 
 
 def value_in(text: str) -> tuple[str, str]:
-    """Path and value, of `PATH = VALUE`; raise `UsageError` without either."""
+    """Path and value, of `PATH = VALUE`; raise `UsageError` for anything else."""
     path, _, value = (part.strip() for part in text.partition("="))
-    if not path or not value or " " in path:
+    if not path or not value or " " in path or ";" in text:
         raise UsageError(f"`{text}`: expected PATH = VALUE, such as `limits.power = 2.5 MW`")
     return path, value
 

@@ -22,7 +22,7 @@ from whatif.files.study_edits import edited_study
 from whatif.schema.catalogue import catalogue
 from whatif.schema.study_file import open_study
 from whatif.studies.procurement import jobs as jobs_module
-from whatif.tui.commands import Show
+from whatif.tui.commands import Choose, Show
 from whatif.tui.pages.files import FilesPage
 from whatif.tui.pages.study import StudyPage, StudyPageView
 from whatif.tui.palette_entries import best, file_entries, pages
@@ -79,6 +79,41 @@ def test_values_that_a_study_cannot_have_are_refused(tmp_path, values, reason):
     found = answered(StudyRequest(str(study_file(tmp_path)), values, "bids", 0))
     assert isinstance(found, StudyRefusal)
     assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("foo = bar", "`foo`: unknown key"),
+        ("limits.capital = 5 GB", "`5 GB` is in B"),
+        ("limits.power = 2 MW; 3 MW", "expected PATH = VALUE"),
+        ("limits.power = 2 MW; limits.capital", "expected PATH = VALUE"),
+    ],
+)
+def test_a_refused_edit_leaves_no_trace(tmp_path, line, reason):
+    async def check(one):
+        await one.change(Show("study.values", CHEAPER))
+        one.page._change(line)
+        await one.settle()
+        assert reason in one.app.failure
+        assert one.app.state.view.of(StudyPageView).values == CHEAPER
+        one.page._change("limits.power = 2 MW")
+        await one.settle()
+        assert one.app.state.view.of(StudyPageView).values == f"{CHEAPER}; limits.power = 2 MW"
+
+    on_page(StudyPage, check, changes=study_changes(str(study_file(tmp_path))))
+
+
+def test_an_edit_of_values_that_cannot_be_read_says_so(tmp_path):
+    """As a journal may hold them; the explorer ended."""
+
+    async def check(one):
+        await one.change(Show("study.values", "foo"))
+        one.page._change("limits.power = 2 MW")
+        await one.settle()
+        assert "`foo`: expected PATH = VALUE" in one.app.failure
+
+    on_page(StudyPage, check, changes=study_changes(str(study_file(tmp_path))))
 
 
 def test_values_survive_their_text():
@@ -397,3 +432,13 @@ def test_every_kind_of_value_of_the_shipped_study_is_written(tmp_path):
     for before, after, _ in edits.values():
         wanted = wanted.replace(before, after, 1)
     assert written == wanted
+
+
+def test_a_value_that_cannot_be_computed_is_reported_by_the_explorer(tmp_path):
+    async def check(driver):
+        driver.app.runner.ask(Choose("study.values", lambda view: values_in("foo")))
+        await driver.calm()
+        assert "`foo`: expected PATH = VALUE" in driver.app.runner.error
+        assert driver.app.is_running
+
+    drive(check)

@@ -23,8 +23,8 @@ from whatif.tui.scenario_file import Stamp, stamp
 from whatif.tui.screens.dialogs import TextPrompt, may_write
 from whatif.tui.screens.pick_list import PickList
 from whatif.tui.state import ExplorerState
-from whatif.tui.study_job import VIEWS, StudyAnswer, StudyRefusal, StudyRequest, answered, saved
-from whatif.tui.study_values import text_of, value_in, values_in
+from whatif.tui.study_job import VIEWS, StudyAnswer, StudyRefusal, StudyRequest, answered, saved, with_value
+from whatif.tui.study_values import values_in
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.choice_bar import ChoiceBar
@@ -267,12 +267,8 @@ class StudyPage(Page[StudyPageView]):
             self._change(path)
 
     def _change(self, line: str) -> None:
-        """Ask for another value."""
-        try:
-            path, text = value_in(line)
-            self.choose("values", lambda view: text_of({**values_in(view.values), path: text}))
-        except WhatifError as problem:
-            self.post_message(ErrorReported(str(problem)))
+        """Ask for another value, of `PATH = VALUE`."""
+        self.choose("values", lambda view: with_value(view.file, view.values, line))
 
     def action_reset(self) -> None:
         """Discard all changed values."""
