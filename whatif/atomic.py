@@ -47,6 +47,19 @@ def atomic_file(path: Path, keep: tuple[type[BaseException], ...] = (KeyboardInt
         temporary.unlink(missing_ok=True)
 
 
+def require_writable(path: str | Path) -> None:
+    """Raise `UsageError` for a file that cannot be written, before the work that it is to hold."""
+    place = Path(path)
+    if place.exists() and not place.is_file():
+        return
+    if not place.parent.is_dir():
+        raise UsageError(f"{path}: no folder {place.parent}")
+    try:
+        tempfile.TemporaryFile(dir=place.parent).close()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file, whole or not at all; line ends are not changed."""
     with atomic_file(Path(path)) as temporary:

@@ -160,12 +160,13 @@ WRONG_LINES = [
      f"{WORK}.profiled_cells", "along x, y"),
     ('neighbours = "faces"', 'neighbours = "faces"\nmessage_sizes = { x = "1 B" }',
      f"{HALO}.message_sizes", "needs exactly the keys x, y"),
+    ('platform = "summit"', 'platform = "my machine"', "platform", "has only letters, digits"),
     ('platform = "summit"', 'platform = "sumit"', "platform", "did you mean `summit`"),
-    ('platform = "summit"', 'platform = "/etc/passwd"', "platform", "not a plain name"),
-    ('platform = "summit"', 'platform = "../summit"', "platform", "not a plain name"),
+    ('platform = "summit"', 'platform = "/etc/passwd"', "platform", "put the file beside the scenario"),
+    ('platform = "summit"', 'platform = "../summit"', "platform", "or name its folder by --platform-dir"),
     ('platform = "summit"', f'platform = "{"a" * 300}"', "platform", "not found"),
     ('platform = "summit"', "platform = 3", "platform", "must be a table"),
-    ('platform = "summit"', 'extends = "../x"', "extends", "not a plain name"),
+    ('platform = "summit"', 'extends = "../x"', "extends", "put the file beside this one"),
     ('platform = "summit"', 'extends = "jacobi3d"', "extends", "did you mean `jacobi2d`"),
     ('platform = "summit"', "extends = 3", "extends", "known:"),
     ('platform = "summit"', f'extends = "{"a" * 300}"', "extends", "not found"),
@@ -853,7 +854,7 @@ def test_wrong_usage(whatif_main, arguments, message):
     assert message in err
 
 
-@pytest.mark.parametrize(("option", "message"), [("sumit", "did you mean `summit`"), ("/etc/passwd", "plain name")])
+@pytest.mark.parametrize(("option", "message"), [("sumit", "did you mean `summit`"), ("/etc/passwd", "is named without its folder")])
 def test_wrong_platform_option(whatif_main, option, message):
     code, out, err = whatif_main("run", "jacobi2d", "--platform", option)
     assert (code, out) == (3, "")

@@ -27,7 +27,7 @@ from whatif.linpack.scenario_writer import Binding, HPLPlacement, PanelPlace, hp
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.tuning import Space
 from whatif.linpack.tuning_options import Names, Numbers, space_of
-from whatif.linpack.tuning_study import HPLTuning, TuningInterrupted, TuningObserver, require_folder, tuned
+from whatif.linpack.tuning_study import HPLTuning, TuningInterrupted, TuningObserver, tuned
 
 __all__ = [
     "HPLPredictions",
@@ -35,7 +35,6 @@ __all__ = [
     "TuningInterrupted",
     "TuningObserver",
     "hpl",
-    "require_folder",
     "tune_hpl",
 ]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 import click
 
-from whatif.atomic import atomic_file
+from whatif.atomic import atomic_file, require_writable
 from whatif.cli.echo import echo
 from whatif.cli.options import Command, show_notes
 from whatif.errors import InfeasiblePointError, UsageError
@@ -59,11 +59,16 @@ class Output:
         plot: bool = False,
         formats: Sequence[str] = TABLE_FORMATS,
     ) -> Output:
-        """Output that `--format`, `-o` and `--plot` describe; raise `UsageError` for options without effect."""
+        """Output that `--format`, `-o` and `--plot` describe.
+
+        Raise `UsageError` for options without effect, and for a file that cannot be written.
+        """
         from whatif.table_writers import format_of
 
         if plot and (path is not None or file_format is not None):
             raise UsageError(_PLOT_ALONE)
+        if path is not None and path.suffix:
+            require_writable(path)
         if path is None or path.suffix.lower() not in PICTURES:
             return cls(format_of(path, file_format, formats), path, plot)
         from whatif.plotting.picture import check_picture

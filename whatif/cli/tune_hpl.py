@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from whatif.atomic import require_writable
 from whatif.cli.echo import echo
 from whatif.cli.hpl import machine_options, meter
 from whatif.cli.options import parse_sets
@@ -43,7 +44,7 @@ def command(overrides: tuple[str, ...], write_input: Path | None, output: Output
     Candidates are simulated on small matrices first, the better ones on larger ones, the best at full size; then single
     parameters of the best are varied while the rate improves. Prints the ten best, also when interrupted.
     """
-    from whatif.api.linpack import TuningInterrupted, TuningObserver, require_folder, tune_hpl
+    from whatif.api.linpack import TuningInterrupted, TuningObserver, tune_hpl
 
     class Narrator(TuningObserver):
         """Writes remarks and the progress to stderr."""
@@ -55,7 +56,7 @@ def command(overrides: tuple[str, ...], write_input: Path | None, output: Output
             return meter(count)
 
     if write_input is not None:
-        require_folder(write_input)
+        require_writable(write_input)
     try:
         tuning = tune_hpl(overrides=parse_sets(overrides), observer=Narrator(), **options)
     except TuningInterrupted as interruption:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.atomic import write_text
+from whatif.atomic import require_writable, write_text
 from whatif.errors import UsageError
 from whatif.files.measured_fits import Fitted, fitted_parts
 from whatif.files.measured_gpus import gpu_tables
@@ -22,6 +22,7 @@ from whatif.measuring.study import Measurements
 from whatif.paths import is_file
 from whatif.plotting.presentable import Presentable
 from whatif.schema.platform_spec import Grade
+from whatif.schema.shipped import require_name
 from whatif.schema.toml import FORMAT_LINE, Document, parse_document
 from whatif.schema.toml_text import toml_value
 from whatif.table import Table
@@ -83,8 +84,8 @@ def check_target(path: Path) -> None:
     """Raise `UsageError` for a path that no platform can be written to, or that holds something else."""
     if is_file(path) and not path.read_text(encoding="utf-8", errors="replace").startswith(MARK):
         raise UsageError(f"{path}: not written by `whatif measure`; choose another name, or remove it")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.parent}")
+    require_name(path)
+    require_writable(path)
     present(path, None if is_file(path) else BASE)
 
 

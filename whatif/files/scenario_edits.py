@@ -20,7 +20,7 @@ from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.schema.phase_edits import EditedDocument, on_disk
 from whatif.schema.rewriting import rewritten
-from whatif.schema.shipped import is_name, shipped_folder
+from whatif.schema.shipped import NAME_RULE, is_name, shipped_folder
 from whatif.schema.toml import FORMAT_LINE, MAXIMUM_FILE_SIZE, Document, parse_document, read_document
 from whatif.schema.toml_text import comment_line, toml_text, toml_value
 
@@ -108,8 +108,7 @@ def extended_name(document: Document) -> str:
     """Name by which a file in the same folder extends a document; raise `UsageError` if it has none."""
     name = Path(document.name).stem
     if not is_name(name) or Path(document.name).name != f"{name}.toml":
-        wanted = "its file must be NAME.toml with letters, digits, `_` and `-` in NAME"
-        raise UsageError(f"{document.name}: cannot be extended by name; {wanted}")
+        raise UsageError(f"{document.name}: cannot be extended by name: {NAME_RULE}, and ends with .toml")
     return name
 
 

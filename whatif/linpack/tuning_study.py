@@ -121,13 +121,6 @@ def _place(on: str | None, workers: int | None, observer: TuningObserver) -> Ite
         yield place
 
 
-def require_folder(file: str | Path) -> None:
-    """Raise `UsageError` for a file in a folder that does not exist."""
-    folder = Path(file).parent
-    if not folder.is_dir():
-        raise UsageError(f"{file}: no folder {folder}")
-
-
 def _identity(space: Space, runs: HPLRuns) -> dict[str, Any]:
     """Everything that a search depends on: its lists, every number of the machine, and the program."""
     own = {f"application.{name}" for name in parameters_of(Configuration(1, 1, 1, 1))}

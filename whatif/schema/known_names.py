@@ -9,7 +9,7 @@ from pathlib import Path
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.load import extend_chain
 from whatif.schema.parts import kind_of_part, parts_of
-from whatif.schema.shipped import find, is_name, kind_of, names_in
+from whatif.schema.shipped import find, kind_of, names_in
 from whatif.schema.toml import read_document
 
 
@@ -18,7 +18,7 @@ def known_platforms(folders: Sequence[Path]) -> tuple[str, ...]:
 
     Other files, and those that cannot be read, are left out.
     """
-    return tuple(name for name in names_in(folders, "platforms") if is_name(name) and _is_platform(name, folders))
+    return tuple(name for name in names_in(folders, "platforms") if _is_platform(name, folders))
 
 
 def _is_platform(name: str, folders: Sequence[Path]) -> bool:

@@ -18,7 +18,7 @@ from whatif.schema.phase_text import PHASES
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.removal import without_removed
 from whatif.schema.scenario_spec import ScenarioSpec
-from whatif.schema.shipped import find, is_name, kind_of, looks_like_platform, names_in
+from whatif.schema.shipped import NAME_RULE, find, is_name, kind_of, looks_like_platform, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at, walk
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -249,14 +249,26 @@ def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: 
             message = f'`{name}` is a platform, not a scenario: `platform = "{Path(document.name).stem}"` uses it'
             raise InvalidFileError([asking.problem(at, message)])
         return document
-    known = names_in(folders, kind)
-    reason = "not found" if is_name(name) else "not a plain name"
-    reason = "is a folder, not a file" if is_folder(Path(name)) else reason
-    file = f"{name}.toml"
+    reason = _not_found(name, kind, folders)
+    raise InvalidFileError([asking.problem(at, f"`{name}`: {kind.removesuffix('s')} {reason}")])
+
+
+def _not_found(name: str, kind: str, folders: Sequence[Path]) -> str:
+    """Reason why a name finds no file, and what may help."""
+    known, file = names_in(folders, kind), f"{name}.toml"
+    if is_folder(Path(name)):
+        reason = "is a folder, not a file"
+    elif is_name(name):
+        reason = "not found"
+    elif "/" in name:
+        if kind == "platforms":
+            return "is named without its folder: put the file beside the scenario, or name its folder by --platform-dir"
+        return "is named without its folder: put the file beside this one"
+    else:
+        return f"not found: {NAME_RULE}; rename it"
     own = f"; did you mean the file `{file}`?" if is_file(Path(file)) else ""
     hint = own or did_you_mean(name.removesuffix(".toml"), known) or f"; known: {', '.join(known)}"
-    message = f"`{name}`: {kind.removesuffix('s')} {reason}{hint}"
-    raise InvalidFileError([asking.problem(at, message)])
+    return f"{reason}{hint}"
 
 
 def _folder(document: Document) -> tuple[Path, ...]:

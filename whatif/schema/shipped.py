@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from whatif.errors import WhatifError
+from whatif.errors import UsageError, WhatifError
 from whatif.paths import is_file
 from whatif.schema.toml import read_document
 
@@ -31,6 +31,7 @@ KINDS: Final[Mapping[str, str]] = {
     "transformer": "transformer",
 }
 """Kind of part that a table of a platform can extend, by the key of the table."""
+NAME_RULE: Final = "the name of such a file has only letters, digits, `_`, `.` and `-`"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -52,6 +53,12 @@ def shipped_names(kind: str) -> tuple[str, ...]:
 def is_name(text: str) -> bool:
     """Whether a text is a plain name, without a folder or anything else that could leave the searched folders."""
     return _NAME.fullmatch(text) is not None and ".." not in text
+
+
+def require_name(path: Path) -> None:
+    """Raise `UsageError` for a file whose name others cannot state."""
+    if not is_name(path.stem):
+        raise UsageError(f"{path.name}: {NAME_RULE}; give another name")
 
 
 def find(name: str, kind: str, folders: Iterable[Path], asking: str = "") -> Path | None:
@@ -99,7 +106,7 @@ def names_in(folders: Sequence[Path], kind: str) -> list[str]:
     """Names of the files of a kind that `find` accepts, for suggestions."""
     searched = (folder for folder in _searched(folders, kind) if folder.is_dir())
     paths = (path for folder in searched for path in islice(folder.glob("*.toml"), MOST_FILES))
-    return sorted({*(path.stem for path in paths if _is_of(path, kind)), *shipped_names(kind)})
+    return sorted({*(path.stem for path in paths if is_name(path.stem) and _is_of(path, kind)), *shipped_names(kind)})
 
 
 def _is_of(path: Path, kind: str) -> bool:

@@ -348,7 +348,7 @@ def test_the_fit_is_accepted_as_one_change(osu):
 def test_a_platform_is_written_and_taken_or_it_is_told_why_not(osu, tmp_path):
     async def check(driver):
         await fit_shown(driver)
-        for name, words in (("two words.toml", "plain name"), ("far/away.toml", "away.toml")):
+        for name, words in (("two words.toml", "letters, digits"), ("far/away.toml", "away.toml")):
             await typed(driver, "A", name)
             await driver.until(lambda words=words: words in driver.status.full)
         assert driver.state.platform_name == "summit"

@@ -17,7 +17,7 @@ from textual.widgets import Static
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError, WhatifError
 from whatif.paths import is_file, toml_path
-from whatif.schema.shipped import is_name
+from whatif.schema.shipped import require_name
 from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.table import Column, Table
 from whatif.tui.commands import Adopt, EditAll
@@ -272,8 +272,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
 def _adoption(scenario: Scenario, path: Path) -> Adopt:
     """Change that adopts a platform still to be written; raise `UsageError` if its name would find no, or another,
     file."""
-    if not is_name(path.stem) or path.suffix != ".toml":
-        raise UsageError(f"{path.name}: a platform needs a plain name: letters, digits, `_`, `-`")
+    require_name(path)
     folder, folders = path.parent.resolve(), [place.resolve() for place in search_folders(scenario)]
     earlier = next((place for place in folders if place != folder and is_file(place / path.name)), None)
     if earlier is not None and folder not in folders[: folders.index(earlier)]:
