@@ -193,7 +193,8 @@ def format_of(path: Path | None, stated: str | None, formats: Collection[str]) -
         raise UsageError(f"{path}: `{path.suffix}` is the format {named}, not {stated}")
     if stated is None and named not in formats:
         known = ", ".join(suffix for suffix, name in FORMATS_BY_SUFFIX.items() if name in formats)
-        raise UsageError(f"{path}: cannot tell the format from `{path.suffix}`: use {known}, or --format")
+        found = f"`{path.suffix}` is no known format" if path.suffix else "the name has no ending"
+        raise UsageError(f"{path}: {found}: use {known}, or --format")
     return stated or str(named)
 
 

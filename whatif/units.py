@@ -257,7 +257,7 @@ def _written(value: float, dimension: Dimension, digits: int, unit: tuple[float,
 
 
 def format_compared(values: Sequence[float], dimension: Dimension, digits: int = 4) -> list[str]:
-    """Texts of finite values in the unit of the last one, with the digits that tell them apart."""
+    """Texts of finite values in the unit of the last one, with enough digits to distinguish them."""
     unit = _unit(values[-1], dimension)
     for count in range(digits, 16):
         texts = [_written(value, dimension, count, unit) for value in values]

@@ -111,12 +111,12 @@ WRONG_LINES = [
     (OLD, 'element_size = "inf B"', SIZE, NO_NUMBER),
     (OLD, 'element_size = "1e999 B"', SIZE, "too large"),
     (OLD, 'element_size = "1 EB^9*EB^9*EB^9"', SIZE, "too large"),
-    (OLD, 'element_size = ""', SIZE, NO_NUMBER),
+    (OLD, 'element_size = ""', SIZE, "no value; write a quantity in B, such as `64 KiB`"),
     (OLD, "element_size = true", SIZE, "is not a quantity"),
     (OLD, 'element_size = ["8 B"]', SIZE, "is not a quantity"),
     (OLD, "element_size = 1979-05-27", SIZE, "is not a quantity"),
     (OLD, "element_size = { x = 1 }", SIZE, "is not a quantity"),
-    (OLD, 'element_size = "= 8 B +"', SIZE, "before `the end`"),
+    (OLD, 'element_size = "= 8 B +"', SIZE, "at the end"),
     (OLD, "element_size = \"= __import__('os')\"", SIZE, "cannot read"),
     (OLD, 'element_size = "= n * 8 B"', SIZE, "`n`: neither a value of `[parameters]`"),
     (OLD, 'element_size = "= application.phases.halo.element_size"', SIZE, "depends on itself"),
@@ -162,11 +162,11 @@ WRONG_LINES = [
      f"{HALO}.message_sizes", "needs exactly the keys x, y"),
     ('platform = "summit"', 'platform = "my machine"', "platform", "has only letters, digits"),
     ('platform = "summit"', 'platform = "sumit"', "platform", "did you mean `summit`"),
-    ('platform = "summit"', 'platform = "/etc/passwd"', "platform", "put the file beside the scenario"),
+    ('platform = "summit"', 'platform = "/etc/passwd"', "platform", "put the file next to the scenario"),
     ('platform = "summit"', 'platform = "../summit"', "platform", "or name its folder by --platform-dir"),
     ('platform = "summit"', f'platform = "{"a" * 300}"', "platform", "not found"),
     ('platform = "summit"', "platform = 3", "platform", "must be a table"),
-    ('platform = "summit"', 'extends = "../x"', "extends", "put the file beside this one"),
+    ('platform = "summit"', 'extends = "../x"', "extends", "put the file next to this one"),
     ('platform = "summit"', 'extends = "jacobi3d"', "extends", "did you mean `jacobi2d`"),
     ('platform = "summit"', "extends = 3", "extends", "known:"),
     ('platform = "summit"', f'extends = "{"a" * 300}"', "extends", "not found"),
@@ -388,6 +388,10 @@ RAW = {
         ("a.b = True", "; write `a.b = true`"),
         ("a = off", "; write `a = false`"),
         ("a: 3.5", "; write `a = 3.5`"),
+        ("rank_count = 64 ranks", "; write `rank_count = 64`"),
+        ("scaling = weak;", '; write `scaling = "weak"`'),
+        ("when = 3 hours", '; write `when = "3 hours"`'),
+        ("a = “8 flop”", '; texts stand between straight quotes, `"`'),
         ("a = 1,5", ""),
         ("a b = 3", ""),
         ('a = "x" y', ""),
@@ -399,7 +403,7 @@ def test_a_value_without_quotes_is_told_with_them(whatif_main, tmp_path, text, m
     (tmp_path / "s.toml").write_text(text + "\n")
     code, out, err = whatif_main("run", "s.toml")
     assert (code, out) == (3, "")
-    _, sign, told = err.removesuffix("\n").partition("; write")
+    _, sign, told = err.removesuffix("\n").partition("; ")
     assert sign + told == meant
 
 
@@ -482,6 +486,11 @@ def test_a_table_as_text_names_its_keys(whatif_main):
         (("sensitivity", "jacobi2d", "--result", "halo"), "`halo`: no such result or phase; did you mean `terms.halo`"),
         (("compare", "jacobi2d", "--platform", "summit,frontier"),
          "--platform summit,frontier: one name each time: --platform summit --platform frontier"),
+        (("explain", "jacobi2d", "gpu_count"), "did you mean `platform.node.gpu_count`?"),
+        (("explain", "jacobi2d", "dram_bandwidth"), "did you mean `platform.node.gpu.dram_bandwidth`?"),
+        (("run", "jacobi2d", "--platform", "generic_cpu", "--sweep", "platform.node.gpu_count=1, 2"),
+         "`platform.node.gpu_count`: Generic server has no GPUs"),
+        (("new", "x", "--gpu", "h100-sxm"), "did you mean `h100-sxm5-80gb`?"),
         (("run", "jacobi2d", "--sweep", "platform.price.lifetime=1 year, 2 years"),
          "`platform.price.lifetime` is not stated in this scenario; give it a value first with --set"),
         (("run", "jacobi2d", "--set", "platform.price.node_price=50 kUSD", "--sweep",
@@ -493,6 +502,31 @@ def test_a_refusal_says_what_to_do(whatif_main, words, message):
     code, out, err = whatif_main(*words)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("application.phases.stencil.operations=8 Flops", "unknown unit `Flops`; write a quantity in flop, such as"),
+        ("application.phases.stencil.operations=8 GFlop", "did you mean `Gflop`?"),
+        ("platform.price.node_price=40 M", "unknown unit `M`; write a price such as `12 MUSD`"),
+    ],
+)
+def test_suggested_units_are_those_that_the_value_can_have(whatif_main, text, message):
+    assert message in whatif_main("run", "jacobi2d", "--set", text)[2]
+
+
+def test_an_expression_of_gpus_on_a_machine_without_them_says_so(whatif_main):
+    code, _, err = whatif_main("run", "game_of_life", "--platform", "generic_cpu")
+    assert code == 3
+    assert "`platform.node.gpu.dram_bandwidth`: Generic server has no GPUs" in err
+
+
+def test_a_wrong_algorithm_is_that_of_its_option(whatif_main):
+    trace = ROOT / "docs" / "examples" / "tree.goal"
+    code, _, err = whatif_main("simulate", trace, "--platform", "summit", "--collective", "alreduce=ring")
+    assert code == 2
+    assert "--collective alreduce=ring: `alreduce` is not a collective; did you mean `allreduce`" in err
 
 
 def test_explain_takes_the_names_of_phases_that_results_have(whatif_main):
@@ -577,7 +611,7 @@ SWEEPS = [
     ([""], "expected PATH=SPEC"),
     (["platform.node.gpu.dram_bandwidth=nan GB/s"], "is not a number with a unit"),
     (["platform.node.gpu.dram_bandwidth=1 GB/s, inf"], "is not a number with a unit"),
-    (["platform.node.gpu.dram_bandwidth=1 GB/s,"], "is not a number with a unit"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s,"], "no value; write a quantity in B/s"),
     (["platform.node.gpu.dram_bandwidth=0"], "must be greater than 0 B/s"),
     (["platform.node.gpu.dram_bandwidth== 3 GB/s"], "must be a number, not an expression"),
     (["platform.node.gpu.dram_bandwith=1 GB/s"], "did you mean `platform.node.gpu.dram_bandwidth`"),
@@ -658,7 +692,7 @@ SETS = [
     ("=3", 2, "expected PATH=VALUE"),
     ("platform=lassen", 2, "use --platform NAME"),
     ("application.rank_cuont=3", 3, "did you mean `rank_count`"),
-    ("application.rank_count=", 3, "is not a number; write a number such as 16"),
+    ("application.rank_count=", 3, "no value; write a number such as 16"),
     ("application.rank_count=four", 3, "is not a number; write a number such as 16"),
     ("application.rank_count=nan", 3, "is not a number; write a number such as 16"),
     ("application.rank_count=-1", 3, "a whole number of at least 1"),
@@ -676,7 +710,7 @@ SETS = [
     ("application.phases.halo.model=nonsense", 3, "is not one of"),
     ("application.phases.halo=3", 3, "application.phases.halo"),
     ("application.grid.periodic=maybe", 3, "must be true or false"),
-    ("application.phases.halo.element_size== 8 B *", 3, "before `the end`"),
+    ("application.phases.halo.element_size== 8 B *", 3, "at the end"),
     ("platform.node.gpu.dram_bandwidth=3 us", 3, "is in s"),
     ("sources.x=1", 3, "sources.x"),
     ("sweep.x=1", 3, "sweep.x"),
@@ -815,8 +849,8 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
         ("file/x.csv", "Not a directory"),
         ("folder", "is a directory"),
         ("a" * 300 + ".csv", "too long"),
-        ("x.xyz", "cannot tell the format"),
-        ("x", "cannot tell the format"),
+        ("x.xyz", "`.xyz` is no known format: use "),
+        ("x", "x: the name has no ending: use "),
     ):
         code, out, err = whatif_main("run", "jacobi2d", "-o", target)
         assert (code, out) == (2, ""), target
@@ -854,7 +888,9 @@ def test_wrong_usage(whatif_main, arguments, message):
     assert message in err
 
 
-@pytest.mark.parametrize(("option", "message"), [("sumit", "did you mean `summit`"), ("/etc/passwd", "is named without its folder")])
+@pytest.mark.parametrize(
+    ("option", "message"), [("sumit", "did you mean `summit`"), ("/etc/passwd", "is named without its folder")]
+)
 def test_wrong_platform_option(whatif_main, option, message):
     code, out, err = whatif_main("run", "jacobi2d", "--platform", option)
     assert (code, out) == (3, "")

@@ -41,7 +41,7 @@ def test_file_holds_the_table_that_is_printed(whatif_main, tmp_path, words, suff
         ((*VERBS["compare"], "-o", "x.svg", "--format", "csv"), "--format csv: no effect on the picture x.svg"),
         ((*VERBS["budget"], "-o", "x.svg"), "x.svg: this result has no picture"),
         ((*VERBS["scale"], "--plot", "-o", "x.svg"), "--plot draws on the terminal"),
-        ((*VERBS["scale"], "-o", "x.xyz"), "cannot tell the format from `.xyz`"),
+        ((*VERBS["scale"], "-o", "x.xyz"), "`.xyz` is no known format"),
         ((*VERBS["seek"], "--result", "total_time"), "--result: no effect without --equal-to"),
         ((*VERBS["seek"], "--within", "5%"), "--within: no effect without --pareto"),
         (("check", "jacobi2d", "--tolerance", "1%"), "--tolerance: no effect without --against"),

@@ -82,3 +82,20 @@ def test_a_simulation_that_takes_long_says_why(found, words, monkeypatch, capsys
     monkeypatch.setattr(patience, "_SECONDS", 0.0)
     patience.start_patience().join()
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stderr", ["pipe", "full"])
+def test_an_error_that_nobody_reads_keeps_its_exit_code(stderr):
+    if stderr == "pipe":
+        read, target = os.pipe()
+        os.close(read)
+    else:
+        target = os.open("/dev/full", os.O_WRONLY)
+    for words, code in (
+        (["run", "nofile.toml"], 3),
+        (["run", "jacobi2d", "--set", "platform.node_count=1"], 4),
+        (["rum"], 2),
+    ):
+        done = subprocess.run([*WHATIF, *words], stdout=subprocess.DEVNULL, stderr=target, check=False)
+        assert done.returncode == code
+    os.close(target)

@@ -337,7 +337,7 @@ def test_a_parameter_of_no_platform_in_a_budget_is_an_error(whatif_main):
         assert (code, wrong[-1].rpartition(".")[2].partition("=")[0] in text) == (3, True)
     gpu = ("--set", "platform.node.gpu.dram_bandwidth=1 TB/s")
     _, _, text = whatif_main("budget", "jacobi2d", "--platform", "fugaku", *gpu, "--power", "1 MW")
-    assert "platform.node.gpu: fugaku has no such table; a new one also needs name, peak_double_rate, " in text
+    assert "platform.node.gpu: fugaku has no GPUs; a new table also needs name, peak_double_rate, " in text
 
 
 def test_full_load_of_whole_machines_is_near_their_published_power():

@@ -223,9 +223,9 @@ def test_units_joined_wrongly(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("=", "before `the end`"),
-        ("=   ", "before `the end`"),
-        ("= 1 +", "before `the end`"),
+        ("=", "at the end"),
+        ("=   ", "at the end"),
+        ("= 1 +", "at the end"),
         ("= + 1", "before `\\+`"),
         ("= (1", "expected `\\)`"),
         ("= 1)", "unexpected `\\)`"),
@@ -373,7 +373,7 @@ def test_expression_parameters(expression, parameters, seconds):
             "application.phases.pause.overhead_time",
             "depends on itself",
         ),
-        ("1 s +", "", "application.phases.pause.overhead_time", "before `the end`"),
+        ("1 s +", "", "application.phases.pause.overhead_time", "at the end"),
         ("__import__('os')", "", "application.phases.pause.overhead_time", "cannot read"),
         ("1 s", 'n = "= 1 s + 1 B"', "parameters.n", "joins different units: s and B"),
     ],

@@ -72,5 +72,5 @@ def test_script_has_the_command_line(swept, tmp_path):
 
 
 def test_unknown_suffix_names_the_known_ones(swept, tmp_path):
-    with pytest.raises(UsageError, match=r"cannot tell the format from `.jpg`: use .svg, .png, .pdf"):
+    with pytest.raises(UsageError, match=r"`.jpg` is no known format: use .svg, .png, .pdf"):
         write_plot(swept.picture(), tmp_path / "whole.jpg", COMMAND)

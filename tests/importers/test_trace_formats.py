@@ -415,7 +415,7 @@ def test_a_wait_without_values_is_for_the_last_request_of_all():
     ("text", "message"),
     [
         ("0 init\n0 sned 1 0 5\n", ":2:1: `sned` is not an action; did you mean `send`"),
-        ("0 send 1 0\n1 init\n", ":1:1: `send`: 2 values: the 3. is missing"),
+        ("0 send 1 0\n1 init\n", ":1:1: `send`: value 3 is missing"),
         ("0 send 1 0 x\n1 init\n", "`x` is not a number"),
         ("0 send 1 0 nan\n1 init\n", "`nan` is not a number"),
         ("0 send 1 0 -5\n1 init\n", "a size of -5 B is negative"),

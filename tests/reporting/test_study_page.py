@@ -222,7 +222,7 @@ def test_the_command_line_writes_the_page_and_its_command_writes_it_again(tmp_pa
     ("words", "message"),
     [
         (("-o", "page.html", "--show", "jobs"), "--show jobs: no effect on the page page.html"),
-        (("-o", "page.htm"), "cannot tell the format from `.htm`"),
+        (("-o", "page.htm"), "`.htm` is no known format"),
     ],
 )
 def test_invalid_outputs_are_refused(tmp_path, whatif_main, words, message):

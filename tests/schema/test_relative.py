@@ -145,3 +145,13 @@ def test_edits_of_the_explorer_are_relative_to_the_edited_value_and_never_merged
 def test_the_last_word_of_a_path_is_completed(path, hint):
     with pytest.raises(InvalidFileError, match=re.escape(f"`{path}`: unknown key; {hint}")):
         _ = whatif.run("jacobi2d", overrides={path: 8})
+
+
+def test_ends_of_ranges_are_relative_to_the_present_value():
+    present = PARAMETERS[MEMORY].value
+    swept = whatif.sweep("jacobi2d", f"{MEMORY}=x0.5 .. x2 log 3").grid.coordinate(MEMORY)
+    assert swept.tolist() == pytest.approx([present / 2, present, 2 * present], rel=1e-9)
+    counts = whatif.sweep("jacobi2d", f"{GPUS}=50% .. +50% step 3").grid.coordinate(GPUS)
+    assert counts.tolist() == [3.0, 6.0, 9.0]
+    found = whatif.seek("jacobi2d", vary=[f"{MEMORY}=x0.5 .. x2"], minimise="total_time")
+    assert found.values[MEMORY] == pytest.approx(2 * present, rel=1e-6)

@@ -68,4 +68,4 @@ def test_svg_of_a_sweep_names_the_runs_and_relative_times_have_none(whatif_main,
         assert ("measured, kernel" in picture.read_text(encoding="utf-8")) is named
     code, out, err = whatif_main("run", "minife", *ranks, "--runs", "x.csv")
     assert (code, out) == (2, "")
-    assert "--runs: no effect on a table" in err
+    assert "--runs: drawn over a sweep by --plot" in err

@@ -80,7 +80,7 @@ def command(
     if relative is not None and picture is None:
         raise UsageError("--relative: no effect on a table; add --plot or -o FILE.svg")
     if runs is not None and (picture is None or relative is not None):
-        raise UsageError("--runs: no effect on a table or relative times; add --plot or -o FILE.svg")
+        raise UsageError("--runs: drawn over a sweep by --plot or -o FILE.svg; `whatif validate` compares tables")
     parts = sweep_parts(scenario, *axes, overrides=overrides_of(overrides), on=on, **options)
     show_notes(parts.notes)
     parts.relation, parts.runs = relative or "value", runs

@@ -9,7 +9,7 @@ import click
 
 from whatif.arguments import pairs
 from whatif.cli.echo import echo
-from whatif.cli.options import overrides_of, set_option
+from whatif.cli.options import overrides_of
 from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
 from whatif.limits import PAGES
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
               "with which a bid wins; options of the study; questions to the vendors.  [default: bids]")  # fmt: skip
 @click.option("--sweep", metavar="PATH=SPEC",
               help="Values of one parameter of the study, e.g. limits.power='2 MW .. 4 MW linear 9'.")  # fmt: skip
-@set_option
+@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE",
+              help="Override a value of the study, e.g. --set limits.power='2.5 MW' (or x0.9).")  # fmt: skip
 @output_options(plot="Draw the throughput of the mix of a --sweep.")
 def command(
     source: str | None, new: Path | None, show: StudyView | None, sweep: str | None, overrides: tuple[str, ...],

@@ -16,7 +16,7 @@ from whatif.core.fit_range import extrapolations
 from whatif.core.result import CATEGORY_TIMES
 from whatif.core.sweep import may_be_stated
 from whatif.core.term import Program, Reference, Term
-from whatif.errors import InfeasiblePointError, UsageError, did_you_mean
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plain_text import is_plain
 from whatif.plotting.presentable import Presentable
@@ -136,7 +136,7 @@ def explain(evaluation: Evaluation, name: str = RESULT) -> Explanation:
         raise UsageError(f"`{name}` is not stated in this scenario")
     if target not in program.terms and target not in program.parameters:
         known = [*program.columns, *program.terms, *program.parameters]
-        raise UsageError(f"`{name}`: no such result, phase, term or parameter{did_you_mean(name, known)}")
+        raise UsageError(f"`{name}`: no such result, phase, term or parameter{program.hint(name, known)}")
     return _Explainer(evaluation).node(target, "")
 
 

@@ -163,7 +163,7 @@ def _named(result: Result, names: Mapping[tuple[str, Dimension], str]) -> Result
 def unfit(scenario: Scenario, problem: InvalidFileError, structural: Mapping[str, str]) -> str:
     """Reason why a scenario does not fit a structural choice, such as a precision that a GPU has no rate for.
 
-    Raise `InvalidFileError` where a choice names a file that does not exist or is invalid, whatever the scenario.
+    Raise `InvalidFileError` if a choice names a file that does not exist or is invalid, whatever the scenario.
     """
     if any(item.key in structural and names_file(item.key) for item in problem.problems):
         raise problem

@@ -103,7 +103,8 @@ def numeric_points(path: str, text: SweepText, parameter: Parameter, limit: int)
             _refuse_too_many(path, len(words), limit)
             assert parameter.field is not None
             return np.array([parameter.field.number(word) for word in words])
-        return _range_points(path, parameter, _Range(**found.groupdict()), limit)
+        ends = {} if computed else {key: str(absolute(parameter, found[key])) for key in ("start", "stop")}
+        return _range_points(path, parameter, _Range(**(found.groupdict() | ends)), limit)
     except ValueError as error:
         raise UsageError(f"sweep `{path}`: {error}") from None
 
@@ -130,6 +131,8 @@ def swept_parameter(path: str, program: Program) -> Parameter | None:
     if is_machine(path):
         return None
     parameter = program.parameters.get(path)
+    if parameter is None and (lack := program.loaded.scenario.platform.lack(path)):
+        raise UsageError(f"`{path}`: {lack}")
     if parameter is None and may_be_stated(path, program):
         raise UsageError(f"`{path}` is not stated in this scenario; give it a value first with --set {path}=VALUE")
     if parameter is None:
@@ -167,7 +170,7 @@ def may_be_stated(path: str, program: Program) -> bool:
 
 
 def _choices(path: str, parameter: Parameter | None, word: str, program: Program) -> list[str]:
-    """Choices that a word stands for: itself, or those that a pattern such as `dgx_*` matches."""
+    """Choices of a word: itself, or those that a pattern such as `dgx_*` matches."""
     known = () if parameter is None else parameter.choices
     try:
         if is_pattern(word):

@@ -181,9 +181,13 @@ class Program:
 
     def no_parameter(self, path: str) -> UsageError:
         """Error for a path that is no parameter, with those that may be meant: with its last key, or like it."""
-        ends = [known for known in self.parameters if known.endswith(f".{path.rpartition('.')[2]}")]
-        hint = did_you_mean(ends[0], ends[:1]) if len(ends) == 1 else did_you_mean(path, self.parameters)
+        hint = self.hint(path, self.parameters)
         return UsageError(f"`{path}`: no such parameter{hint or '; see `whatif list parameters SCENARIO`'}")
+
+    def hint(self, path: str, known: Iterable[str]) -> str:
+        """Hint at the one parameter with the last key of a path, else at the known names like it."""
+        ends = [name for name in self.parameters if name.endswith(f".{path.rpartition('.')[2]}")]
+        return did_you_mean(ends[0], ends) if len(ends) == 1 else did_you_mean(path, known)
 
     def downstream(self, path: str) -> list[str]:
         """Terms that depend on a parameter, in the order of evaluation."""

@@ -160,14 +160,16 @@ class Wiring:
             if target in self.parameters and self.parameters[target].field is not None:
                 inputs[name] = target
             else:
-                known = [
-                    key.removeprefix("parameters.")
-                    for key, parameter in self.parameters.items()
-                    if parameter.field is not None
-                ]
-                wrong = f"`{name}`: neither a value of `[parameters]` nor the path of a number"
-                self.problem(path, wrong + did_you_mean(name, known))
+                self.problem(path, f"`{name}`: {self._unresolved(name)}")
         return inputs
+
+    def _unresolved(self, name: str) -> str:
+        """Reason why a name of an expression has no value."""
+        if lack := self.loaded.scenario.platform.lack(name):
+            return lack
+        numbers = (key for key, parameter in self.parameters.items() if parameter.field is not None)
+        hint = did_you_mean(name, (key.removeprefix("parameters.") for key in numbers))
+        return f"neither a value of `[parameters]` nor the path of a number{hint}"
 
     def _add_expression(self, parameter: Parameter, expression: Expression, inputs: Mapping[str, str]) -> None:
         try:

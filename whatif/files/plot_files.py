@@ -30,7 +30,8 @@ def write_plot(description: Description | PlotStack, path: Path, command: str) -
     """
     suffix = path.suffix.lower()
     if suffix not in PLOT_SUFFIXES:
-        raise UsageError(f"{path}: cannot tell the format from `{path.suffix}`: use {', '.join(PLOT_SUFFIXES)}")
+        found = f"`{path.suffix}` is no known format" if path.suffix else "the name has no ending"
+        raise UsageError(f"{path}: {found}: use {', '.join(PLOT_SUFFIXES)}")
     if suffix in PICTURES:
         write_picture(description, path)
         return f"written to {path}"

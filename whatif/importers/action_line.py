@@ -26,7 +26,7 @@ class ActionLine:
         """A finite number."""
         if place >= len(self.words):
             if default is None:
-                raise self.refuse(f"{len(self.words)} values: the {place + 1}. is missing")
+                raise self.refuse(f"value {place + 1} is missing")
             return default
         try:
             value = float(self.words[place])

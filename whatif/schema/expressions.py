@@ -114,7 +114,12 @@ class _Parser:
 
     def expect(self, wanted: str) -> None:
         if not self.take(wanted):
-            raise ExpressionError(f"expected `{wanted}` before `{self.tokens[self.position][1] or 'the end'}`")
+            raise ExpressionError(f"expected `{wanted}` {self._before(self.position)}")
+
+    def _before(self, position: int) -> str:
+        """Place of a token: before which text, or at the end."""
+        text = self.tokens[position][1]
+        return f"before `{text}`" if text else "at the end"
 
     def sum(self, depth: int) -> Node:
         return self._chain(self.product, ("+", "-"), depth)
@@ -144,7 +149,7 @@ class _Parser:
         if kind == "name":
             return self._call(text, depth) if self.take("(") else Name(text)
         if text != "(":
-            raise ExpressionError(f"expected a number, a name or `(` before `{text or 'the end'}`")
+            raise ExpressionError(f"expected a number, a name or `(` {self._before(self.position - (kind != 'end'))}")
         node = self.sum(depth + 1)
         self.expect(")")
         return node

@@ -30,6 +30,7 @@ _COUNT_OF: Final = re.compile(r"\s*[0-9.]+\s*[A-Za-z]+\s*")
 """Number with a word behind it, `8 nodes`."""
 _SHARE: Final = re.compile(rf"\s*({units.UNSIGNED})\s*%\s*")
 """Percentage without a sign: of a plain number it is the value, `10 %` is 0.1."""
+_SUGGESTED: Final = re.compile(r"unknown unit `([^`]*)`; did you mean (.*)\?")
 LINK_END_PATTERN: Final = r"^(cpu|gpu|switch)[0-9]+$"
 
 _EXAMPLES = {
@@ -154,6 +155,8 @@ class QuantityField:
         return units.Quantity(float(raw), self.dimension or units.ONE)
 
     def _convert(self, text: str) -> units.Quantity:
+        if not text.strip():
+            raise ValueError(f"no value; {self._wanted()}")
         share = _SHARE.fullmatch(text) if self.dimension == units.ONE and not self.domain.whole else None
         if share is not None:
             return units.Quantity(float(share[1]) / 100, units.ONE)
@@ -161,7 +164,7 @@ class QuantityField:
             quantity = parse_quantity(text)
         except UnitError as error:
             raise ValueError(
-                unknown_distribution(text) or _no_base(text) or self._no_count(text) or str(error)
+                unknown_distribution(text) or _no_base(text) or self._no_count(text) or self._fitting(text, str(error))
             ) from None
         if self.dimension is None or quantity.dimension == self.dimension:
             return quantity
@@ -173,6 +176,25 @@ class QuantityField:
         if quantity.dimension == units.ONE:
             raise ValueError(f"`{text}` has no unit; {self._wanted()}")
         raise ValueError(f"`{text}` is in {customary_unit(0.0, quantity.dimension)[0]}; {self._wanted()}")
+
+    def _fitting(self, text: str, message: str) -> str:
+        """Message about an unknown unit, with what to write in place of suggested units of another dimension."""
+        found = _SUGGESTED.search(message)
+        if found is None:
+            return message
+        units_meant = found[2].replace("`", "").split(" or ")
+        fits = any(self._allows(text.replace(found[1], unit)) for unit in units_meant)
+        return message if fits else f"{message[: found.end(1)]}`; {self._wanted()}"
+
+    def _allows(self, text: str) -> bool:
+        """Whether a text with another unit may be a value of this field."""
+        try:
+            return self._has_dimension(parse_quantity(text).dimension)
+        except UnitError:
+            return True
+
+    def _has_dimension(self, dimension: Dimension) -> bool:
+        return self.dimension in (None, dimension)
 
     def _no_count(self, text: str) -> str:
         """Error message for a word in place of a plain number, or behind a count; empty for other texts."""
@@ -235,12 +257,18 @@ class MoneyField(QuantityField):
             raise ValueError(f"`{raw}` is not allowed; it must be at least 0")
         return quantity
 
+    def _has_dimension(self, dimension: Dimension) -> bool:
+        return not self.problem_of(dimension)
+
+    def _wanted(self) -> str:
+        return f"write a price such as `{self.example}` (currencies: {', '.join(units.CURRENCIES)})"
+
     def problem_of(self, dimension: Dimension) -> str:
         """Error message for a dimension other than money per `denominator`; empty if it fits."""
         if dimension * self.denominator in units.MONEY.values():
             return ""
         found = "has no currency" if dimension == units.ONE else f"is in {dimension}"
-        return f"{found}; write a price such as `{self.example}` (currencies: {', '.join(units.CURRENCIES)})"
+        return f"{found}; {self._wanted()}"
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"type": "string", "examples": [self.example, "= expression"]}

@@ -40,7 +40,7 @@ def known_machines(path: str, folders: Sequence[Path]) -> tuple[str, ...]:
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text stands for several names: it has `*`, `?` or `[`."""
+    """Whether a text is a pattern of names: it has `*`, `?` or `[`."""
     return not {"*", "?", "["}.isdisjoint(text)
 
 

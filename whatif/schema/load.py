@@ -262,8 +262,10 @@ def _not_found(name: str, kind: str, folders: Sequence[Path]) -> str:
         reason = "not found"
     elif "/" in name:
         if kind == "platforms":
-            return "is named without its folder: put the file beside the scenario, or name its folder by --platform-dir"
-        return "is named without its folder: put the file beside this one"
+            return (
+                "is named without its folder: put the file next to the scenario, or name its folder by --platform-dir"
+            )
+        return "is named without its folder: put the file next to this one"
     else:
         return f"not found: {NAME_RULE}; rename it"
     own = f"; did you mean the file `{file}`?" if is_file(Path(file)) else ""
@@ -342,7 +344,8 @@ def _nothing_to_change(layers: Layers, error: Any, lacking: Sequence[KeyPath]) -
         return None
     keys = sorted({item[-1] for item in lacking if item[:-1] == table})
     needed = ", ".join(keys[:3]) + ", .." * (len(keys) > 3)
-    return layers.problem(table, f"{name} has no such table; a new one also needs {needed}")
+    what = "GPUs" if table == (*PLATFORM, "node", "gpu") else "such table"
+    return layers.problem(table, f"{name} has no {what}; a new table also needs {needed}")
 
 
 def _no_such_phase(layers: Layers, error: Any) -> Problem | None:

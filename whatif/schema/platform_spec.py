@@ -312,6 +312,11 @@ class PlatformSpec(StrictTable):
     fits: dict[str, FitRecord] = {}
     """Uncertainty of fitted values, by the path of the table that holds them."""
 
+    def lack(self, path: str) -> str:
+        """Reason why a machine without GPUs has no parameter of them; empty for other machines and parameters."""
+        of_gpus = path == "platform.node.gpu_count" or path.startswith("platform.node.gpu.")
+        return f"{self.name} has no GPUs" if of_gpus and self.node.gpu is None else ""
+
     @model_validator(mode="after")
     def _fits_of_values(self) -> Self:
         """Check the names and units of `fits` by type only, as a part may have replaced the fitted table."""

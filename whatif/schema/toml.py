@@ -20,10 +20,16 @@ FORMAT: Final = 1
 """Format of the files that this version reads; a file without `format` has the first."""
 FORMAT_LINE: Final = f"format = {FORMAT}"
 KeyPath = tuple[str, ...]
+_QUOTATION_MARKS: Final = frozenset("“”„‟‘’‚«»")
 _UNQUOTED: Final = re.compile(
     r"\s*([\w.-]{1,80})\s*[=:]\s*([^\s\x22'#\[\]{}=,\\][^\x22'#\[\]{}=,\\]{0,79}?)\s*(?:#.*)?"
 )
 """Key and value of a line whose value has no quotes."""
+_NUMBER: Final = re.compile(
+    r"([+-]?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?)(?:\s+(?:ranks?|nodes?|gpus?|cores?|sockets?|steps?|iterations?))?",
+    re.IGNORECASE,
+)
+"""Number, perhaps with what it counts."""
 _TWICE: Final = re.compile(r"Cannot declare \((.+)\) twice")
 _WORDS: Final = re.compile(r"'([^']*)'")
 _TRUTH: Final = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
@@ -145,8 +151,11 @@ def _advice(message: str, text: str, line: int) -> str:
     if stated is None:
         return ""
     key, value = stated.groups()
-    is_number = re.fullmatch(r"[+-]?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?", value)
-    meant = value if is_number else _TRUTH.get(value.lower(), f'"{value}"')
+    if not _QUOTATION_MARKS.isdisjoint(value):
+        return '; texts stand between straight quotes, `"`'
+    value = value.rstrip("; ")
+    number = _NUMBER.fullmatch(value)
+    meant = number[1] if number else _TRUTH.get(value.lower(), f'"{value}"')
     return f"; write `{key} = {meant}`"
 
 

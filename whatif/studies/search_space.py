@@ -20,6 +20,7 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
+from whatif.schema.relative import absolute
 from whatif.units import Dimension, Quantity, format_quantity
 
 SPREAD: Final = 1000.0
@@ -147,7 +148,7 @@ def _end(text: str, parameter: Parameter, whole: str) -> float:
     """End of a range in base units."""
     assert parameter.field is not None
     try:
-        end = parameter.field.parse(text)
+        end = parameter.field.parse(text if isinstance(parameter.value, Expression) else absolute(parameter, text))
     except ValueError as error:
         raise UsageError(f"--vary {whole}: {error}") from None
     if isinstance(end, Quantity):

@@ -30,6 +30,7 @@ from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import COLLECTIVES, Kind, Trace
 from whatif.simulation.replay import Replay, replay
 from whatif.simulation.schedule import Places, Schedule
+from whatif.simulation.selection import parse_selection
 from whatif.simulation.trace_sequence import concatenated, repeated
 from whatif.studies.placement_layout import halo_pattern
 from whatif.studies.scenario_sources import ScenarioSource
@@ -81,7 +82,7 @@ class Simulation(Presentable):
         count = int(self.node.max()) + 1
         time = format_quantity(self.activity.run_time, SECOND)
         size = f"{counted(len(self.node), 'rank')} on {counted(count, 'node')}"
-        return (f"{time} on {self.platform}: {size}, {len(self.activity.sent)} messages", *self.remarks)
+        return (f"{time} on {self.platform}: {size}, {counted(len(self.activity.sent), 'message')}", *self.remarks)
 
     def picture(self) -> LaneChart:
         """Time lines of the first ranks, with the critical path."""
@@ -157,7 +158,12 @@ def _with_collectives(scenario: Scenario, collectives: Sequence[str]) -> Scenari
     phase = traced_phase(scenario.program)
     if not phase:
         raise UsageError("collectives: only for traces; the phases of a scenario state their `algorithm`")
-    return scenario.with_overrides({f"application.phases.{phase}.collectives": ", ".join(collectives)})
+    text = ", ".join(collectives)
+    try:
+        parse_selection(text)
+    except UsageError as problem:
+        raise UsageError(f"--collective {text}: {problem}") from None
+    return scenario.with_overrides({f"application.phases.{phase}.collectives": text})
 
 
 def with_simulated_messages(scenario: Scenario) -> Scenario:

@@ -331,7 +331,7 @@ def test_an_infeasible_point_is_a_reason_in_every_row():
         ("platform.node.gpu_count: at least 1", "gpu_count: at least 1"),
         ("it is 10:30:1", "it is 10:30:1"),
         ("x.toml:8:1: platform.b: missing\nx.toml:9:1: application.a.c: wrong", "b: missing; c: wrong"),
-        ("plot.foo: cannot tell the format", "plot.foo: cannot tell the format"),
+        ("plot.foo: `.foo` is no known format", "plot.foo: `.foo` is no known format"),
     ],
 )
 def test_a_message_in_little_room_parameters_its_place_out(message, shown):

@@ -53,7 +53,7 @@ class ExploreView(SweepView):
 
 
 class ExplorePage(SweepPage[ExploreView]):
-    """Headline, plot and breakdown of a study."""
+    """Headline, plot and breakdown of the scenario."""
 
     NAME: ClassVar[str] = "explore"
     VIEW = ExploreView
