@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import whatif
 from tests.paths import DATA as TEST_DATA
+from tests.paths import ROOT
 from whatif.cli.simulate import command as simulate_verb
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
@@ -145,3 +146,22 @@ def test_collectives_of_a_trace_are_chosen_by_hand_and_by_a_library(tmp_path: Pa
 def test_collectives_are_an_option_of_traces_only() -> None:
     with pytest.raises(UsageError, match="collectives: only for traces"):
         whatif.simulate("jacobi2d", collectives=["mpich"])
+
+
+def test_ranks_that_wait_for_ever_are_told_what_may_be_the_cause(whatif_main, tmp_path):
+    trace = tmp_path / "cut.txt"
+    trace.write_text("0 init\n0 send 1 0 5\n1 init\n1 recv 0 0 5\n1 recv 0 0 5\n0 rec")
+    code, _, err = whatif_main("simulate", trace, "--platform", "summit")
+    assert code == 4
+    assert "deadlock: 1 of 2 ranks" in err
+    assert "cut.txt:6: a last row without a line end may be cut off" in err
+    _, _, err = whatif_main("simulate", trace, "--platform", "summit", "--ranks", "12")
+    assert "the trace has 2 ranks: other numbers need one that can be extrapolated" in err
+
+
+def test_a_trace_for_which_the_machine_is_too_small_says_by_how_much(whatif_main, tmp_path):
+    (tmp_path / "small.toml").write_text('extends = "summit"\nnode_count = 1\n')
+    trace = ROOT / "docs" / "examples" / "tree.goal"
+    code, _, err = whatif_main("simulate", trace, "--platform", "small.toml")
+    assert code == 4
+    assert "needed, 1 available" in err

@@ -105,6 +105,17 @@ def test_what_a_file_lacks_is_missing_and_told(tmp_path):
     assert "c.txt: no run of Solver, left out" in table.notes["warnings"]
 
 
+def test_the_log_of_a_run_that_did_not_end_is_told(tmp_path):
+    whole = (LOGS / "gromacs" / "md_4nodes.log").read_text()
+    paths = [tmp_path / name for name in ("a.log", "b.log")]
+    for path in paths:
+        path.write_text(whole[: whole.index(" Time: ")])
+    warning = "no `total_time`: the run did not end, or writes its time in other words"
+    assert read_logs(paths[:1]).notes["warnings"].splitlines()[0] == f"{paths[0]}: {warning}"
+    assert f"{paths[0]} and 1 more: {warning}" in read_logs(paths).notes["warnings"]
+    assert warning not in read_logs([LOGS / "gromacs" / "md_4nodes.log"]).notes.get("warnings", "")
+
+
 def test_files_of_several_applications_or_of_none_are_refused(tmp_path):
     with pytest.raises(UsageError, match="output of gromacs and hpcg: choose one with --pattern"):
         read_logs([*(LOGS / "gromacs").iterdir(), *(LOGS / "hpcg").iterdir()])

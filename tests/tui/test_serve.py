@@ -234,6 +234,7 @@ def test_an_explorer_opens_with_the_token_only():
             assert asyncio.run(answer(port, wrong)) == 403
             assert asyncio.run(status(port, wrong)) == (403, "Open the link that `whatif serve` printed.\n")
         assert asyncio.run(status(port, "/static/js/textual.js"))[0] == 403
+        assert asyncio.run(status(port, path.removesuffix("/")))[0] == 200
         assert asyncio.run(status(port, f"{path}static/js/textual.js"))[0] == 200
         assert asyncio.run(answer(port, path)) == "BINARY"
 

@@ -114,6 +114,7 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
 
         async def _make_app(self) -> web.Application:
             app = web.Application()
+            app.router.add_get(f"/{token}", _complete)
             app.add_subapp(f"/{token}", await super()._make_app())
             app.router.add_get("/{path:.*}", _refuse)
             return app
@@ -121,6 +122,10 @@ def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None
         def run(self) -> None:
             # A page that stays open would otherwise hold up the end for a minute.
             web.run_app(self._make_app(), sock=listener, print=None, access_log=None, shutdown_timeout=1.0)
+
+    async def _complete(_: web.Request) -> web.Response:
+        """A link that lost its last slash."""
+        raise web.HTTPFound(f"{token}/")
 
     async def _refuse(_: web.Request) -> web.Response:
         raise web.HTTPForbidden(text="Open the link that `whatif serve` printed.\n")

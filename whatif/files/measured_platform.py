@@ -143,7 +143,7 @@ def _fitted(found: Measurements) -> Iterator[_Row]:
             yield _counted(f"messages, {distance.replace('_', ' ')}", messages.library, len(rows))
         for operation, count in Counter(name for name, *_ in messages.collectives).items():
             yield _counted(f"{operation}, {counted(messages.rank_count, 'rank')}", messages.library, count)
-    missing = {"peak memory bandwidth": "rule sustained share", "power": "not stated", "network": f"that of {BASE}"}
+    missing = {"peak memory bandwidth": "rule sustained share"} | dict.fromkeys(("power", "network"), f"that of {BASE}")
     if found.messages is None:
         missing["messages in a node"] = f"those of {BASE}"
     for name, value in missing.items():

@@ -18,6 +18,8 @@ _INFLATED: Final = 10.0
 _HEAVY: Final = 1.0
 """Cook's distance above which a single run changes the fit."""
 _NOTHING: Final = "–"
+_LEAST_SPREAD: Final = 1e-6
+"""Least scatter of an error that is shown, as a share of it: less is rounding."""
 
 
 class ModelComparison(NamedTuple):
@@ -62,7 +64,8 @@ def left_out_in_words(
     from scipy.stats import t as student
 
     count = len(fit.measured)
-    spread = f" ± {_in_unit(fit, left_out.rmse_spread)}" if np.isfinite(left_out.rmse_spread) else ""
+    scatters = left_out.rmse_spread > _LEAST_SPREAD * left_out.rmse
+    spread = f" ± {_in_unit(fit, left_out.rmse_spread)}" if scatters else ""
     folds = f"{left_out.folds} folds, {repeats} times"
     share = f"{left_out.wmape:.1%}" if np.isfinite(left_out.wmape) else _NOTHING
     yield f"left out ({folds}): off by {_in_unit(fit, left_out.rmse)}{spread}, {share}"

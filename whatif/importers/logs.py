@@ -24,6 +24,8 @@ from whatif.table import Table
 
 MOST_LOGS: Final = 100_000
 """Files read together."""
+_TIME: Final = "total_time"
+"""Column that every run has that came to its end."""
 LONGEST: Final = 500
 """Characters of a line that are searched."""
 _FOLDER: Final = Path(str(files("whatif.importers") / "log_patterns"))
@@ -255,6 +257,9 @@ def _table(paths: Sequence[Path], pattern: Pattern, warnings: list[str]) -> Tabl
         if any(cells):
             columns[name] = _column(cells, name, spec, sources, warnings)
             units |= {name: spec.unit} if spec.unit else {}
+        elif name == _TIME:
+            more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+            warnings.append(f"{sources[0]}{more}: no `{name}`: the run did not end, or writes its time in other words")
     columns["file"] = np.array(sources, dtype=object)
     notes = {"file": "; ".join(map(shown_path, paths[:3])), "tool": pattern.spec.title}
     return run_table(columns, notes, warnings, units)

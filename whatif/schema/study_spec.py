@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import date
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -21,6 +22,15 @@ def _number(value: Any) -> Any:
     if isinstance(value, Expression):
         raise PydanticCustomError("expression", "a study has no `[parameters]`: write a value, not an expression")
     return value
+
+
+def _date(text: str) -> str:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        message = f'`{text}` is not a date; write it as "2026-11-01"'
+        raise PydanticCustomError("date", "{message}", {"message": message}) from None
+    return text
 
 
 _Plain = AfterValidator(_number)
@@ -141,8 +151,8 @@ class Rate(StrictTable):
 
     value: Money
     """Value of one unit of the currency in that of the limits, such as `0.92 EUR`."""
-    date: str
-    """Date of the rate."""
+    date: Annotated[str, AfterValidator(_date)]
+    """Date of the rate, such as `2026-11-01`."""
     source: str = ""
 
 

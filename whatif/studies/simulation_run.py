@@ -104,7 +104,7 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
     `InfeasiblePointError` for an infeasible point and for messages that do not match.
     """
     if reasons := evaluation.reasons():
-        raise InfeasiblePointError(f"infeasible: {reasons[0]}")
+        raise InfeasiblePointError("; ".join(filter(None, (f"infeasible: {reasons[0]}", evaluation.shortage()))))
     phases = sending_phases(program)
     traced = traced_phase(program)
     if traced:
@@ -150,7 +150,21 @@ def simulate_source(
     if _COMMUNICATION not in scenario.overrides:
         scenario = with_simulated_messages(scenario)
     program = scenario.program
-    return replace(simulate(program, evaluation_without_messages(program), iteration_count), show=show)
+    try:
+        return replace(simulate(program, evaluation_without_messages(program), iteration_count), show=show)
+    except InfeasiblePointError as problem:
+        raise InfeasiblePointError("\n  ".join((str(problem), *_causes(program)))) from None
+
+
+def _causes(program: Program) -> Iterator[str]:
+    """Possible causes of ranks of a trace that wait for ever."""
+    if not (traced := traced_phase(program)):
+        return
+    file = trace_file(program, traced)
+    yield from file.facts.warnings
+    traced_count = file.facts.rank_count
+    if program.loaded.scenario.application.rank_count != traced_count:
+        yield f"the trace has {counted(traced_count, 'rank')}: other numbers need one that can be extrapolated"
 
 
 def _with_collectives(scenario: Scenario, collectives: Sequence[str]) -> Scenario:
