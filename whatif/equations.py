@@ -92,9 +92,11 @@ class _Reader:
     def expression(self, closing: str = r"\Z") -> str:
         """Products and signs up to a closing bracket, which is passed."""
         pieces: list[str] = []
-        while self.take(r"\s*") is not None and not self.take(closing) and self.at < len(self.text):
+        while True:
+            self.take(r"\s*")
+            if self.take(closing) or self.at >= len(self.text):
+                return " ".join(pieces)
             pieces.append(self.product() or self.sign())
-        return " ".join(pieces)
 
     def sign(self) -> str:
         sign = self.take(".")

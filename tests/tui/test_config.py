@@ -22,15 +22,15 @@ from whatif.tui.all_keys import all_keys
 from whatif.tui.app import Explorer
 from whatif.tui.config import FORBIDDEN_KEYS, Config, default_keys, keymap, read_config
 
-DEFAULTS = {"leaf.more": "right,plus,l", "leaf.sweep": "s", "leaf.find": "slash", "plot.left": "left,h"}
+DEFAULTS = {"parameter.more": "right,plus,l", "parameter.sweep": "s", "parameter.find": "slash", "plot.left": "left,h"}
 WHOLE = """
 theme = "whatif-colour-blind"
 marker = "block"
 plain = true
 
 [keys]
-"leaf.more" = "x, +"
-leaf.find = "?"
+"parameter.more" = "x, +"
+parameter.find = "?"
 """
 
 
@@ -90,8 +90,8 @@ def test_the_usual_file_lies_where_the_platform_says(monkeypatch, tmp_path):
 def test_a_whole_file(config_file):
     config = read_config(config_file(WHOLE))
     assert (config.theme, config.marker, config.plain) == ("whatif-colour-blind", "block", True)
-    assert config.keys == {"leaf.more": ("x", "plus"), "leaf.find": ("question_mark",)}
-    assert keymap(config, DEFAULTS) == {"leaf.more": "x,plus", "leaf.find": "question_mark"}
+    assert config.keys == {"parameter.more": ("x", "plus"), "parameter.find": ("question_mark",)}
+    assert keymap(config, DEFAULTS) == {"parameter.more": "x,plus", "parameter.find": "question_mark"}
 
 
 def test_an_empty_file_says_nothing(config_file):
@@ -121,7 +121,8 @@ def test_the_theme_of_the_environment_goes_first_where_we_know_it(config_file, m
 
 
 def test_everything_wrong_is_told_at_once_with_its_place(problems):
-    text = 'theme = "whatif-color-blind"\nmarker = "dots"\nthem = 1\n[keys]\n  "leaf.more" = "ctrl+s"\nleaf.sweep = 3\n'
+    keys = '[keys]\n  "parameter.more" = "ctrl+s"\nparameter.sweep = 3\n'
+    text = f'theme = "whatif-color-blind"\nmarker = "dots"\nthem = 1\n{keys}'
     assert problems(text) == [
         (
             1, 1, "theme",
@@ -129,8 +130,8 @@ def test_everything_wrong_is_told_at_once_with_its_place(problems):
         ),
         (2, 1, "marker", "`dots` is not one of braille, block, ascii, pixels"),
         (3, 1, "them", "`them`: unknown key; did you mean `theme`?"),
-        (5, 3, "keys.leaf.more", "`ctrl+s` halts the terminal; choose another key"),
-        (6, 1, "keys.leaf.sweep", "`3` must be a text in quotes, keys separated by commas"),
+        (5, 3, "keys.parameter.more", "`ctrl+s` halts the terminal; choose another key"),
+        (6, 1, "keys.parameter.sweep", "`3` must be a text in quotes, keys separated by commas"),
     ]  # fmt: skip
 
 
@@ -148,27 +149,27 @@ def test_a_theme_like_no_other_is_answered_with_all(problems):
         ("marker = true", (1, 1), "`True` is not one of braille, block, ascii, pixels"),
         ('\nkeys = "l"', (2, 1), "`l` must be a table"),
         (
-            '[keys]\n"leaf.mor" = "x"',
+            '[keys]\n"parameter.mor" = "x"',
             (2, 1),
-            "`leaf.mor`: no such key binding; did you mean `leaf.more`?",
+            "`parameter.mor`: no such key binding; did you mean `parameter.more`?",
         ),
         ('[keys]\n"go.timeline" = "5"', (2, 1), "`go.timeline`: pages are in groups now; use `go.explain`"),
         ('[keys]\n"go.runs" = "@"', (2, 1), "`go.runs`: pages are in groups now; use `go.data`"),
-        ('[keys.leaf]\nmor = "x"', (2, 1), "`leaf.mor`: no such key binding; did you mean `leaf.more`?"),
-        ('[keys]\n"leaf.find" = "s"', (2, 1), "`s` is also a key of `leaf.sweep`; give that one another key"),
+        ('[keys.parameter]\nmor = "x"', (2, 1), "`parameter.mor`: no such key binding; did you mean `parameter.more`?"),
+        ('[keys]\n"parameter.find" = "s"', (2, 1), "`s` is also a key of `parameter.sweep`; give that one another key"),
         (
-            '[keys]\n"leaf.find" = "+"',
+            '[keys]\n"parameter.find" = "+"',
             (2, 1),
-            "`plus` is also a key of `leaf.more`; give that one another key",
+            "`plus` is also a key of `parameter.more`; give that one another key",
         ),
-        ('[keys]\n"leaf.more" = ""', (2, 1), "an empty key; the comma itself is called `comma`"),
-        ('[keys]\n"leaf.more" = "x,,y"', (2, 1), "an empty key; the comma itself is called `comma`"),
-        ('[keys]\n"leaf.more" = "pgup"', (2, 1), "no terminal sends such a key; did you mean `pageup`"),
-        ('[keys]\n"leaf.more" = "Ctrl+X"', (2, 1), "no terminal sends such a key; did you mean `ctrl+x`?"),
-        ('[keys]\n"leaf.more" = "shift+ctrl+left"', (2, 1), "did you mean `ctrl+shift+left`?"),
-        ('[keys]\n"leaf.more" = "shift+a"', (2, 1), "`shift+a`: terminals send the character that shift makes"),
-        ('[keys]\n"leaf.more" = "hyperspace"', (2, 1), "`hyperspace`: no terminal sends such a key"),
-        ('[keys]\n"leaf.more" = "\\u0001"', (2, 1), "no terminal sends such a key"),
+        ('[keys]\n"parameter.more" = ""', (2, 1), "an empty key; the comma itself is called `comma`"),
+        ('[keys]\n"parameter.more" = "x,,y"', (2, 1), "an empty key; the comma itself is called `comma`"),
+        ('[keys]\n"parameter.more" = "pgup"', (2, 1), "no terminal sends such a key; did you mean `pageup`"),
+        ('[keys]\n"parameter.more" = "Ctrl+X"', (2, 1), "no terminal sends such a key; did you mean `ctrl+x`?"),
+        ('[keys]\n"parameter.more" = "shift+ctrl+left"', (2, 1), "did you mean `ctrl+shift+left`?"),
+        ('[keys]\n"parameter.more" = "shift+a"', (2, 1), "`shift+a`: terminals send the character that shift makes"),
+        ('[keys]\n"parameter.more" = "hyperspace"', (2, 1), "`hyperspace`: no terminal sends such a key"),
+        ('[keys]\n"parameter.more" = "\\u0001"', (2, 1), "no terminal sends such a key"),
     ],
 )
 def test_what_cannot_be_is_refused_where_it_stands(problems, text, place, words):
@@ -178,20 +179,20 @@ def test_what_cannot_be_is_refused_where_it_stands(problems, text, place, words)
 
 
 def test_two_bindings_of_one_area_may_swap_their_keys_but_not_share_one(config_file, problems):
-    swapped = read_config(config_file('[keys]\n"leaf.find" = "s"\n"leaf.sweep" = "slash"'))
-    assert keymap(swapped, DEFAULTS) == {"leaf.find": "s", "leaf.sweep": "slash"}
-    shared = problems('[keys]\n"leaf.find" = "x"\n"leaf.sweep" = "y,x"')
-    assert [(line, key) for line, _, key, _ in shared] == [(2, "keys.leaf.find"), (3, "keys.leaf.sweep")]
+    swapped = read_config(config_file('[keys]\n"parameter.find" = "s"\n"parameter.sweep" = "slash"'))
+    assert keymap(swapped, DEFAULTS) == {"parameter.find": "s", "parameter.sweep": "slash"}
+    shared = problems('[keys]\n"parameter.find" = "x"\n"parameter.sweep" = "y,x"')
+    assert [(line, key) for line, _, key, _ in shared] == [(2, "keys.parameter.find"), (3, "keys.parameter.sweep")]
 
 
 def test_areas_do_not_disturb_each_other(config_file):
-    config = read_config(config_file('[keys]\n"leaf.find" = "h"'))
-    assert keymap(config, DEFAULTS) == {"leaf.find": "h"}
+    config = read_config(config_file('[keys]\n"parameter.find" = "h"'))
+    assert keymap(config, DEFAULTS) == {"parameter.find": "h"}
 
 
 @pytest.mark.parametrize("key", sorted(FORBIDDEN_KEYS))
 def test_keys_of_the_terminal_are_refused(problems, key):
-    ((_, _, _, message),) = problems(f'[keys]\n"leaf.more" = "x, {key}"')
+    ((_, _, _, message),) = problems(f'[keys]\n"parameter.more" = "x, {key}"')
     assert message.startswith(f"`{key}` ")
     assert message.endswith("; choose another key")
 
@@ -231,8 +232,8 @@ class Area(Widget, can_focus=True):
     """Something with keys."""
 
     BINDINGS = [  # noqa: RUF012
-        Binding("right,plus,l", "note('more')", "more", id="leaf.more"),
-        Binding("s", "note('sweep')", "sweep", id="leaf.sweep"),
+        Binding("right,plus,l", "note('more')", "more", id="parameter.more"),
+        Binding("s", "note('sweep')", "sweep", id="parameter.sweep"),
         Binding("z", "note('fixed')", "fixed"),
         ("w", "note('short')", "short"),
     ]
@@ -254,7 +255,7 @@ class Keyed(App[None]):
 
 
 def test_the_keys_of_the_person_do_what_they_say(config_file):
-    config = read_config(config_file('[keys]\n"leaf.more" = "x, ?"'))
+    config = read_config(config_file('[keys]\n"parameter.more" = "x, ?"'))
 
     async def noted():
         app = Keyed(config)
@@ -267,7 +268,7 @@ def test_the_keys_of_the_person_do_what_they_say(config_file):
 
 
 def test_the_keys_of_the_program_are_those_of_its_bindings_with_an_id():
-    assert default_keys([Area]) == {"leaf.more": "right,plus,l", "leaf.sweep": "s"}
+    assert default_keys([Area]) == {"parameter.more": "right,plus,l", "parameter.sweep": "s"}
 
 
 def test_every_key_of_the_program_can_be_changed_and_none_is_one_of_the_terminal():

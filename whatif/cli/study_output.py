@@ -1,4 +1,4 @@
-"""Output of the results of studies: notes to stderr, then a table or a picture."""
+"""Progress of long work, as one line of stderr."""
 
 from __future__ import annotations
 

@@ -31,9 +31,9 @@ _SMALL: Final = 65536.0
 _SHORTEST, _LONGEST = 1e-8, 1e-3
 """Times in s of a small message between which its unit is not doubted."""
 OUTLIER: Final = 8.0
-"""Times the median residual: a point farther from its line is reported, if it also lies"""
+"""Multiple of the median residual above which a point is an outlier, if its residual also exceeds `LEAST_OUTLIER`."""
 LEAST_OUTLIER: Final = 0.25
-"""this far outside, relative to its time."""
+"""Least residual of an outlier, relative to its time."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from whatif.errors import UsageError, did_you_mean
 from whatif.importers.mapping import SheetLayout, filters_of, no_column, position_of, split_unit, symbol_of
 from whatif.importers.numbers import MOST_ROWS, is_number
 from whatif.importers.sheets import same_value
-from whatif.importers.text import CUT_OFF, MOST_TEXT, chunks, refuse
+from whatif.importers.text import CUT_OFF, read_as_it_ends, refuse
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
@@ -69,13 +69,7 @@ def read_calibration(
     of the file have given values. Raise `UsageError` for a mapping that does not fit and `InvalidFileError` for a file
     of no known kind, cells that are not numbers, times that are not above zero, and sizes below one.
     """
-    parts, size = [], 0
-    for part in chunks(path):
-        parts.append(part)
-        size += len(part)
-        if size > MOST_TEXT:
-            raise refuse(shown_path(path), f"larger than {MOST_TEXT // 2**20} MiB: keep a part of the rows")
-    return _table("".join(parts), shown_path(path), mapping or {}, where or {})
+    return _table(read_as_it_ends(path), shown_path(path), mapping or {}, where or {})
 
 
 def parse_calibration(text: str, file: str = "<text>", where: Mapping[str, str] | None = None) -> Table:

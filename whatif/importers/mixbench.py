@@ -11,12 +11,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from whatif.importers.rows import row_table
-from whatif.importers.text import read_text, refuse
-from whatif.schema.toml import shown_path
+from whatif.importers.text import refuse
 from whatif.table import Table
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, SECOND, Dimension
 
@@ -47,11 +45,6 @@ _DATASHEET = {
 }
 Headings = Sequence[tuple[str, str, float]]
 """For each column after the first: the precision, the measure, the unit in base units."""
-
-
-def read_mixbench(path: Path) -> Table:
-    """The output of mixbench at a path; see `parse_mixbench`."""
-    return parse_mixbench(read_text(path), shown_path(path))
 
 
 def parse_mixbench(text: str, file: str = "<text>") -> Table:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from whatif.errors import InvalidFileError
-from whatif.importers.mpi_names import is_local, is_outside
+from whatif.importers.mpi_names import COLLECTIVE_KINDS, is_local, is_outside
 from whatif.importers.operations import LARGEST_TAG, MOST_OPERATIONS, Operations, valid_size
 from whatif.importers.text import refuse
 from whatif.schema.toml import shown_path
@@ -26,25 +26,7 @@ Read = tuple[list[Operations], list[list[int]], Counter[str], list[str]]
 _EVENTS_AT_A_TIME: Final = 10_000
 _EXCHANGES: Final = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
 _UNKNOWN_ROOT: Final = 2**32 - 1
-_COLLECTIVES: Final = {
-    "BARRIER": Kind.BARRIER,
-    "BCAST": Kind.BROADCAST,
-    "REDUCE": Kind.REDUCE,
-    "ALLREDUCE": Kind.ALLREDUCE,
-    "GATHER": Kind.GATHER,
-    "GATHERV": Kind.GATHER,
-    "SCATTER": Kind.SCATTER,
-    "SCATTERV": Kind.SCATTER,
-    "ALLGATHER": Kind.ALLGATHER,
-    "ALLGATHERV": Kind.ALLGATHER,
-    "ALLTOALL": Kind.ALLTOALL,
-    "ALLTOALLV": Kind.ALLTOALL,
-    "ALLTOALLW": Kind.ALLTOALL,
-    "REDUCE_SCATTER": Kind.REDUCE_SCATTER,
-    "REDUCE_SCATTER_BLOCK": Kind.REDUCE_SCATTER,
-    "SCAN": Kind.SCAN,
-    "EXSCAN": Kind.SCAN,
-}
+_COLLECTIVES: Final = {name.removeprefix("MPI_").upper(): kind for name, kind in COLLECTIVE_KINDS.items()}
 
 
 def _name(choice: Any) -> str:

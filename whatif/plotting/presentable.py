@@ -66,7 +66,7 @@ class Presentable:
 
     def picture(self) -> Drawable:
         """The result as a plot description. Raise `UsageError` if it has no picture."""
-        raise UsageError(f"{type(self).__name__} has no picture")
+        raise UsageError("this result has no picture")
 
     def to_pandas(self) -> pd.DataFrame:
         """Data frame of the table, in base units; the units are in `attrs["units"]`."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from operator import mul
 from typing import Any, Final
 
 import numpy as np
@@ -100,8 +101,8 @@ def fat_tree(
     for name, counts in (("down", down), ("up", up), ("parallel", parallel)):
         for level, count in enumerate(counts):
             _count(f"{name}[{level}]", count)
-    subtrees = [1, *accumulate(down, _product)]
-    spread = [1, *accumulate(up, _product)]
+    subtrees = [1, *accumulate(down, mul)]
+    spread = [1, *accumulate(up, mul)]
     node_count = subtrees[-1]
     # Switches below a level with links to it: those of all subtrees, each with as many as the parents so far.
     widths = [node_count // subtrees[level] * spread[level + 1] * parallel[level] for level in range(len(down))]
@@ -188,7 +189,7 @@ def torus(dims: Sequence[int], bandwidth: float, latency: float) -> Topology:
         raise UsageError("torus: no dimensions")
     for at, length in enumerate(dims):
         _count(f"dims[{at}]", length)
-    strides = [1, *accumulate(dims, _product)]
+    strides = [1, *accumulate(dims, mul)]
 
     def find(source: IntArray, destination: IntArray) -> IntArray:
         columns, node = [], source
@@ -229,10 +230,6 @@ def topology_of(
         return fat_tree([down] * levels, ups, [1] * levels, bandwidth, latency)
     groups, routers, nodes, ports = counts
     return dragonfly(groups, routers, nodes, ports, (bandwidth, bandwidth, bandwidths[-1]), (latency,) * 3)
-
-
-def _product(one: int, other: int) -> int:
-    return one * other
 
 
 def _count(name: str, count: int) -> int:

@@ -1,4 +1,4 @@
-"""The terminal explorer: the only room that knows Textual."""
+"""The terminal explorer: the only package that imports Textual."""
 
 import os
 

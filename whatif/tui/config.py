@@ -150,7 +150,7 @@ def _shared(config: Config, defaults: Mapping[str, str]) -> Iterator[Problem]:
 
 
 # At most one widget has the focus, and a window or an input line is above all.
-_FOCUSED: Final = frozenset({"leaf", "table", "plot", "list", "why"})
+_FOCUSED: Final = frozenset({"parameter", "table", "plot", "list", "why"})
 _ALONE: Final = frozenset({"line", "reading", "deciding", "asking", "picking", "jobs", "form"})
 
 

@@ -69,4 +69,4 @@ def footer_keys(screen: Screen[Any], room: int) -> list[ActiveKey]:
 
 def _rank(key: ActiveKey) -> tuple[bool, bool, KeyArea]:
     """Order in which keys get room in the footer: help first, keys that their binding hides last."""
-    return key.binding.id != "desk.help", not key.binding.show, key.area
+    return key.binding.id != "screen.help", not key.binding.show, key.area

@@ -270,7 +270,7 @@ def dahu_machine(model: str, rank_count: int = 1024, ranks_per_node: int = 32) -
 # ---- what-ifs over bandwidth, latency and speed
 
 _GRID: Final = (16, 32)
-_NODES_PER_PARAMETER: Final = 16
+_NODES_PER_SWITCH: Final = 16
 # By ranks; as many nodes share a switch where links are few.
 _PROCESS_ROWS: Final = {512: 16, 64: 8}
 _LINK_LATENCY: Final = 24e-6
@@ -338,9 +338,9 @@ def _tree_machine(row: Row) -> HPLMachine:
     factors = _FACTORS if row["origin"] == "published" else ((0, 1.0, 1.0),)
     ranks = np.arange(int(row["rank_count"]))
     places = np.random.default_rng(0).permutation(ranks) if row["shuffled"] == "1" else ranks
-    parameter, gap = places // _PROCESS_ROWS[len(ranks)], _CROSS_TRAFFIC / (_SLOW * _LINK_BANDWIDTH)
+    switch, gap = places // _PROCESS_ROWS[len(ranks)], _CROSS_TRAFFIC / (_SLOW * _LINK_BANDWIDTH)
     machine = what_if_machine(bandwidth=_SLOW, rank_count=len(ranks), factors=factors)
-    return replace(machine, nodes=parameter, groups=parameter, links=places % int(row["roots"]), adapter_gap=gap)
+    return replace(machine, nodes=switch, groups=switch, links=places % int(row["roots"]), adapter_gap=gap)
 
 
 def what_if_machine(
@@ -363,7 +363,7 @@ def what_if_machine(
     return HPLMachine(
         _kernels(_DGEMM / speed, _DTRSM_COST / speed),
         np.stack(sides),
-        ranks // _NODES_PER_PARAMETER,
+        ranks // _NODES_PER_SWITCH,
         np.ones(len(ranks)),
     )
 

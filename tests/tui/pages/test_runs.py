@@ -24,6 +24,7 @@ from whatif.fitting.formula_edits import compact, first_formula, with_other_link
 from whatif.fitting.least_squares import fit_runs
 from whatif.fitting.model_checks import compare, diagnose
 from whatif.table import Column, Table
+from whatif.tui import fit_job
 from whatif.tui.commands import EditAll, Show
 from whatif.tui.pages.runs import RunsPage, RunsView, term_rows
 from whatif.tui.regression_job import RunsRegression, regression_of_view, write_model
@@ -150,7 +151,15 @@ def test_what_is_wrong_with_runs_or_a_formula_is_said(tmp_path, text):
     (tmp_path / "runs.csv").write_text(text)
     assert words in regression_of_view(RunsView(files=(str(tmp_path / "runs.csv"),), formula=formula.strip())).reason
     (tmp_path / "none").mkdir()
-    assert "holds no files" in regression_of_view(RunsView(files=(str(tmp_path / "none"),))).reason
+    assert "no files in this folder" in regression_of_view(RunsView(files=(str(tmp_path / "none"),))).reason
+
+
+def test_all_files_of_a_folder_are_read_though_few_are_watched(tmp_path, monkeypatch):
+    monkeypatch.setattr(fit_job, "MOST_FILES", 1)
+    for number in range(4):
+        (tmp_path / f"{number}.csv").write_text(f"a,b\n{number},{2 * number + number % 2}\n")
+    found = regression_of_view(RunsView(files=(str(tmp_path),), formula="b ~ a"))
+    assert len(found.measured) == 4
 
 
 def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):

@@ -19,11 +19,6 @@ def own_folder(state: ExplorerState) -> Path:
     return folder
 
 
-def search_folders(scenario: Scenario) -> tuple[Path, ...]:
-    """Folders to search for platforms, without the shipped ones."""
-    return scenario.search_folders
-
-
 def file_names(text: str) -> tuple[str, ...]:
     """Names of files and folders, separated by commas."""
     return tuple(word.strip() for word in text.split(",") if word.strip())

@@ -34,7 +34,7 @@ from whatif.tui.fit_job import (
     write_fit,
 )
 from whatif.tui.labels import percent, with_error
-from whatif.tui.pages.file_paths import own_folder, search_folders
+from whatif.tui.pages.file_paths import own_folder
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.screens.dialogs import TextPrompt, may_write
@@ -248,7 +248,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
 
     async def _write(self, state: ExplorerState, path: Path, machine: str) -> None:
         """Write a platform in a worker process, and use it if it will be found."""
-        folders = search_folders(state.session.scenario)
+        folders = state.session.scenario.search_folders
         try:
             adoption = _adoption(state.session.scenario, path)
             await run_once(write_fit, self.view_in(state.view), path, machine, folders)
@@ -273,7 +273,7 @@ def _adoption(scenario: Scenario, path: Path) -> Adopt:
     """Change that adopts a platform still to be written; raise `UsageError` if its name would find no, or another,
     file."""
     require_name(path)
-    folder, folders = path.parent.resolve(), [place.resolve() for place in search_folders(scenario)]
+    folder, folders = path.parent.resolve(), [place.resolve() for place in scenario.search_folders]
     earlier = next((place for place in folders if place != folder and is_file(place / path.name)), None)
     if earlier is not None and folder not in folders[: folders.index(earlier)]:
         raise UsageError(f"{path.stem}: {earlier / path.name} has this name and would be found first")

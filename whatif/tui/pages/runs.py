@@ -20,7 +20,7 @@ from whatif.paths import toml_path
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import FitRefusal, paths_of
-from whatif.tui.pages.file_paths import own_folder, search_folders
+from whatif.tui.pages.file_paths import own_folder
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
@@ -317,7 +317,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
 
     async def _write(self, state: ExplorerState, view: RunsView, path: Path) -> None:
         """Write a model; where the scenario finds it, take it in, else write a scenario that asks it."""
-        folders = [folder.resolve() for folder in search_folders(state.session.scenario)]
+        folders = [folder.resolve() for folder in state.session.scenario.search_folders]
         within = path.parent.resolve() in folders
         try:
             taken: SavedModel = await run_once(write_model, view, path, state.platform_name, not within)

@@ -160,7 +160,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         return f"why {explained(state)} of {pair[1].label} differs from {pair[0].label}"
 
     def offers(self, action: str) -> bool:
-        """Disable compare, write and delete with only one variant."""
+        """Disable deleting and writing with one variant, and the comparison with the next one with two."""
         if action == "start":
             return self.startable
         listed = () if self._state is None else self._state.listed()

@@ -13,7 +13,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
 from whatif.paths import exists
@@ -98,21 +97,17 @@ class TextPrompt(ModalScreen[str]):
         self,
         title: str,
         text: str = "",
-        suggestions: tuple[str, ...] = (),
         check: Callable[[str], str] | None = None,
     ) -> None:
         super().__init__()
-        self._heading, self._line, self._suggestions, self._check = title, text, suggestions, check
+        self._heading, self._line, self._check = title, text, check
 
     def compose(self) -> ComposeResult:
-        """The question, the line, and what could be typed."""
-        suggester = SuggestFromList(self._suggestions, case_sensitive=False) if self._suggestions else None
+        """The question and the line."""
         with Vertical(id="window"):
             yield Static(self._heading, markup=False)
-            yield Input(self._line, suggester=suggester, compact=True)
+            yield Input(self._line, compact=True)
             yield Static(id="wrong", markup=False)
-            if self._suggestions:
-                yield Static(", ".join(self._suggestions), id="suggestions", markup=False)
         yield KeyBar()
 
     @on(Input.Submitted)

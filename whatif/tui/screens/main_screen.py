@@ -48,36 +48,38 @@ class MainScreen(BackgroundScreen):
     """Screen of a study; requests of the user go to the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("b", "pin", "baseline", tooltip="Set the present values as the baseline", id="desk.pin"),
-        Binding("f", "fork", "fork", show=False, tooltip="Fork the present values into a new variant", id="desk.fork"),
-        Binding("F", "variant", "next variant", show=False, tooltip="Switch to the next variant", id="desk.variant"),
-        Binding("V", "go('variants')", "variants", show=False, tooltip="Compare the variants", id="desk.variants"),
-        Binding("L", "jobs", "jobs", show=False, tooltip="List the jobs in the background", id="desk.jobs"),
-        Binding("X", "export", "export", show=False, tooltip="Write the plot to a file", id="desk.export"),
-        Binding("E", "edit_file", "editor", show=False, tooltip="Open the file in $EDITOR", id="desk.editor"),
-        Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="desk.revert"),
+        Binding("b", "pin", "baseline", tooltip="Set the present values as the baseline", id="screen.pin"),
+        Binding(
+            "f", "fork", "fork", show=False, tooltip="Fork the present values into a new variant", id="screen.fork"
+        ),
+        Binding("F", "variant", "next variant", show=False, tooltip="Switch to the next variant", id="screen.variant"),
+        Binding("V", "go('variants')", "variants", show=False, tooltip="Compare the variants", id="screen.variants"),
+        Binding("L", "jobs", "jobs", show=False, tooltip="List the jobs in the background", id="screen.jobs"),
+        Binding("X", "export", "export", show=False, tooltip="Write the plot to a file", id="screen.export"),
+        Binding("E", "edit_file", "editor", show=False, tooltip="Open the file in $EDITOR", id="screen.editor"),
+        Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="screen.revert"),
         Binding(
             "ctrl+n",
             "new_scenario",
             "new scenario",
             show=False,
             tooltip="Make a scenario: its machine, its phases",
-            id="desk.new",
+            id="screen.new",
         ),
-        Binding("t", "tree", "parameters", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
+        Binding("t", "tree", "parameters", show=False, tooltip="Show or hide the parameters", id="screen.tree"),
         Binding(
             "M",
             "marker",
             "marker",
             show=False,
             tooltip="Draw plots with braille, blocks, ASCII or pixels",
-            id="desk.marker",
+            id="screen.marker",
         ),
-        Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
+        Binding("e", "detail", "more", tooltip="Show the whole message", id="screen.message"),
         Binding(
-            "f1,?", "help", "help", key_display="F1", tooltip="List keys, explain what has the focus", id="desk.help"
+            "f1,?", "help", "help", key_display="F1", tooltip="List keys, explain what has the focus", id="screen.help"
         ),
-        Binding("escape", "stop", show=False, tooltip="Stop computing, clear the message", id="desk.stop"),
+        Binding("escape", "stop", show=False, tooltip="Stop computing, clear the message", id="screen.stop"),
     ]
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar by Textual
         (0, "-mini"),

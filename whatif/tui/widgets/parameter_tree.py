@@ -46,48 +46,63 @@ class ParameterTree(PhaseKeys):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"parameter-tree--{part}" for part in _PARTS}
     BINDINGS: ClassVar[list[BindingType]] = [
-        *movement_keys("leaf"),
-        Binding("enter,i", "enter", "edit", key_display="⏎", tooltip="Type another value", id="leaf.edit"),
+        *movement_keys("parameter"),
+        Binding("enter,i", "enter", "edit", key_display="⏎", tooltip="Type another value", id="parameter.edit"),
         Binding(
             "left,minus,h",
             "step(-1)",
             "nudge",
             key_display="←→",
             tooltip="Decrease the value a little, or fold the table",
-            id="leaf.less",
+            id="parameter.less",
         ),
         Binding(
             "right,plus,equals_sign,l",
             "step(1)",
             show=False,
             tooltip="Increase the value a little, or unfold the table",
-            id="leaf.more",
+            id="parameter.more",
         ),
         Binding(
-            "shift+left,<", "step(-1, 'COARSE')", show=False, tooltip="Decrease the value a lot", id="leaf.much_less"
+            "shift+left,<",
+            "step(-1, 'COARSE')",
+            show=False,
+            tooltip="Decrease the value a lot",
+            id="parameter.much_less",
         ),
         Binding(
-            "shift+right,>", "step(1, 'COARSE')", show=False, tooltip="Increase the value a lot", id="leaf.much_more"
+            "shift+right,>",
+            "step(1, 'COARSE')",
+            show=False,
+            tooltip="Increase the value a lot",
+            id="parameter.much_more",
         ),
-        Binding("[", "step(-1, 'FACTOR')", "halve", show=False, tooltip="Halve the value", id="leaf.halve"),
-        Binding("]", "step(1, 'FACTOR')", "double", show=False, tooltip="Double the value", id="leaf.double"),
-        Binding("backspace", "revert", "revert", show=False, tooltip="Restore the file's value", id="leaf.revert"),
-        Binding("space", "turn", show=False, tooltip="Fold or unfold the table", id="leaf.fold"),
-        Binding("s", "sweep", "sweep", tooltip="Sweep this parameter over its usual range", id="leaf.sweep"),
-        Binding("S", "ask('RANGE')", "range", show=False, tooltip="Sweep this parameter over a range", id="leaf.range"),
-        Binding("a", "also", "add axis", tooltip="Sweep this parameter as well, or no longer", id="leaf.also"),
+        Binding("[", "step(-1, 'FACTOR')", "halve", show=False, tooltip="Halve the value", id="parameter.halve"),
+        Binding("]", "step(1, 'FACTOR')", "double", show=False, tooltip="Double the value", id="parameter.double"),
+        Binding("backspace", "revert", "revert", show=False, tooltip="Restore the file's value", id="parameter.revert"),
+        Binding("space", "turn", show=False, tooltip="Fold or unfold the table", id="parameter.fold"),
+        Binding("s", "sweep", "sweep", tooltip="Sweep this parameter over its usual range", id="parameter.sweep"),
+        Binding(
+            "S", "ask('RANGE')", "range", show=False, tooltip="Sweep this parameter over a range", id="parameter.range"
+        ),
+        Binding("a", "also", "add axis", tooltip="Sweep this parameter as well, or no longer", id="parameter.also"),
         Binding(
             "A",
             "ask('SECOND')",
             "axis range",
             show=False,
             tooltip="Sweep this parameter as well, over a range",
-            id="leaf.also_range",
+            id="parameter.also_range",
         ),
         Binding(
-            "T", "ask('TARGET')", "target", show=False, tooltip="Seek the value that meets a target", id="leaf.seek"
+            "T",
+            "ask('TARGET')",
+            "target",
+            show=False,
+            tooltip="Seek the value that meets a target",
+            id="parameter.seek",
         ),
-        Binding("/", "ask('FILTER')", "find", tooltip="Find parameters by words of their path", id="leaf.find"),
+        Binding("/", "ask('FILTER')", "find", tooltip="Find parameters by words of their path", id="parameter.find"),
         *PHASE_KEYS,
     ]
     STYLES, GROUND, AROUND = "parameter-tree", "name", 3

@@ -69,7 +69,7 @@ def _plain(state: ExplorerState) -> str:
     session = state.session
     edited = state.edit_count
     swept = (
-        f"{' x '.join(axis.name for axis in session.grid.axes)}: {session.grid.size} points"
+        f"{' x '.join(axis.name for axis in session.grid.axes)}: {counted(session.grid.size, 'point')}"
         if session.grid.axes
         else ""
     )
