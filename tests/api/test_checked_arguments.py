@@ -8,7 +8,10 @@ from numpy.testing import assert_allclose
 
 import whatif
 from tests.paths import DATA, ROOT
+from whatif.api.fits import with_limits
 from whatif.errors import InvalidFileError, UsageError
+from whatif.files.run_machine import machine_text
+from whatif.importers.measurement_files import row_filter
 from whatif.studies.bottlenecks import ideal_parts
 from whatif.studies.correction_candidates import without_corrections
 
@@ -112,3 +115,28 @@ def test_the_price_of_a_node_is_no_rate_to_make_infinite():
     parts = ideal_parts(program, "total_cost")
     assert "platform.node.gpu.dram_bandwidth" in parts
     assert "platform.price.node_rate" not in parts
+
+
+def test_other_limits_keep_the_warnings_of_the_files(tmp_path):
+    file = tmp_path / "osu.txt"
+    rows = "".join(f"{2**power:<10} {1.5 + 2**power * 1e-4:.3f}\n" for power in range(20))
+    file.write_text(f"# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n{rows}1048576   10")
+    found = whatif.fit_network(file)
+    warning = next(note for note in found.notes if "cut off" in note)
+    assert warning in with_limits(found, (512.0, 8192.0)).notes
+
+
+def test_a_trace_on_a_machine_without_parameters_of_messages_is_refused(tmp_path):
+    machine = tmp_path / "unknown.toml"
+    machine.write_text(machine_text("runs.csv"))
+    with pytest.raises(UsageError, match="has no parameters of messages between nodes"):
+        whatif.import_trace(ROOT / "docs" / "examples" / "tree.goal", platform=machine).to_toml()
+
+
+def test_a_row_filter_may_be_one_text():
+    assert row_filter("GPU name=V100") == {"GPU name": "V100"}
+    assert row_filter("GPU name=V100,ranks=8") == {"GPU name": "V100", "ranks": "8"}
+    assert row_filter("gpu=a,b") == {"gpu": "a,b"}
+    assert row_filter("") is None
+    with pytest.raises(UsageError, match=r"^--where x: expected HEADING=VALUE$"):
+        row_filter("x")
