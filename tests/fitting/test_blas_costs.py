@@ -440,7 +440,7 @@ def test_bad_calibrations_are_refused_with_the_reason(whatif_main, tmp_path, tex
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--kernel", "dgem"), "did you mean `dgemv` or `dgemm`?"),
+        (("--kernel", "dgem"), "did you mean `dgemm` or `dgemv`?"),
         (("--model", "M-3"), "unknown model `M-3`"),
         (("--model", "M_H-1"), "needs columns `node` or `cpu`"),
         (("--noise", "N'"), "unknown noise `N'`"),

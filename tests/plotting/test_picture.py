@@ -246,8 +246,8 @@ def test_verbs_write_pictures(whatif_main, tmp_path, words, seen):
         (("sensitivity", "jacobi2d", "-o", "x.svg", "--format", "csv"), 2, "no effect on the picture x.svg"),
         (("run", "jacobi2d", "-o", "x.svg", "--format", "csv"), 2, "no effect on the picture x.svg"),
         (("budget", "jacobi2d", "--platform", "summit", "--power", "1 MW", "-o", "x.svg"), 2, "has no picture"),
-        (("diff", "minimd", "--platform", "summit", "-o", "x"), 2, "cannot tell the format"),
-        (("run", "jacobi2d", "-o", "no/x.svg"), 2, "no/x.svg: cannot be written"),
+        (("diff", "minimd", "--platform", "summit", "-o", "x"), 2, "x: the name has no ending: use "),
+        (("run", "jacobi2d", "-o", "no/x.svg"), 2, "no/x.svg: no folder no"),
         (("run", "jacobi2d", "--set", "application.rank_count=10000000", "-o", "x.svg"), 4, "more nodes"),
     ],
 )

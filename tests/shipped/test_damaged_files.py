@@ -27,7 +27,7 @@ TEXTS = {
 }
 # Small enough that a damaged count cannot make a test of minutes.
 LIMIT = 2_000
-ALLOWED = {"--set", "--platform"}
+ALLOWED = {"--set", "--sweep", "--platform"}
 
 NUMBERS = st.one_of(
     st.integers(-10, 5000), st.integers(-(2**70), 2**70), st.floats(), st.sampled_from([0, -1, 1e308, 5e-324])

@@ -132,7 +132,7 @@ def swept_parameter(path: str, program: Program) -> Parameter | None:
         return None
     parameter = program.parameters.get(path)
     if parameter is None and (lack := program.loaded.scenario.platform.lack(path)):
-        raise UsageError(f"`{path}`: {lack}")
+        raise UsageError(f"{lack}: there is no `{path}`")
     if parameter is None and may_be_stated(path, program):
         raise UsageError(f"`{path}` is not stated in this scenario; give it a value first with --set {path}=VALUE")
     if parameter is None:
