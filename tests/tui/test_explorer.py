@@ -441,3 +441,15 @@ def test_a_table_has_no_value_to_sweep_or_type():
             assert "no value of its own" not in driver.screen_text()
 
     drive(check)
+
+
+@pytest.mark.parametrize(("size", "rows"), [((60, 15), 8), ((100, 14), 9), ((60, 6), 2)])
+def test_a_low_terminal_is_filled_with_parameters_and_the_answer(size, rows):
+    async def check(driver):
+        lines = driver.screen_text().splitlines()
+        assert all(line.strip() for line in lines)
+        assert sum(line.startswith("│") for line in lines) == rows
+        await driver.press("2")
+        assert "Aurora" in driver.screen_text()
+
+    drive(check, size=size)

@@ -236,7 +236,7 @@ class MainScreen(BackgroundScreen):
         shown = self._tree if self._tree is not None and not explore else explore or room
         self.query_one(ParameterPanel).display = shown
         # Classes of the screen would cost the styles of all widgets again.
-        self.query_one("#below").set_class(not explore, "-elsewhere")
+        self.query("#below, #answer").set_class(not explore, "-elsewhere")
         self.query_one(ParameterHelp).set_class(not shown, "-no-parameters")
 
     def _show_words(self) -> None:
