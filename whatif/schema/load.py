@@ -261,11 +261,8 @@ def _not_found(name: str, kind: str, folders: Sequence[Path]) -> str:
     elif is_name(name):
         reason = "not found"
     elif "/" in name:
-        if kind == "platforms":
-            return (
-                "is named without its folder: put the file next to the scenario, or name its folder by --platform-dir"
-            )
-        return "is named without its folder: put the file next to this one"
+        where = "the scenario, or name its folder by --platform-dir" if kind == "platforms" else "this one"
+        return f"is named without its folder: put the file next to {where}"
     else:
         return f"not found: {NAME_RULE}; rename it"
     own = f"; did you mean the file `{file}`?" if is_file(Path(file)) else ""
