@@ -36,3 +36,16 @@ def test_the_fastest_algorithm_has_the_corrections_of_its_messages(calibration):
     agree = fastest & np.isclose(corrected, best, rtol=1e-12, atol=0)
     assert (agree.any(axis=0) == fastest.any(axis=0)).all()
     assert (best > 1.001 * others).all()
+
+
+def test_warnings_of_the_fastest_algorithm_are_those_that_it_has_when_it_is_named():
+    def outside(algorithm):
+        phase = {"kind": "collective", "model": "postal", "operation": "allreduce", "algorithm": algorithm}
+        application = {"name": "c", "rank_count": 64, "iteration_count": 1}
+        tables = {"application": application | {"phases": {"reduce": phase | {"message_size": "1 B"}}}}
+        swept = whatif.sweep(whatif.Scenario.of(tables, platform="blue_waters"), {SIZE: ["1 KiB", "64 MiB"]})
+        return {text: np.broadcast_to(points, 2).tolist() for text, points in swept.extrapolated.items()}
+
+    # 64 MiB are in 64 pieces around a ring.
+    assert outside("best") == outside("ring") != {}
+    assert outside("recursive_doubling") != outside("best")

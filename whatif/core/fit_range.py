@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation
+from whatif.core.phases.collective_choice import compared_times
 from whatif.core.term import Program, Reference, Term
 from whatif.models.corrections import corrected_message_time, correction_time
 from whatif.models.library_steps import by_domain_count, library_steps_time, long_tree_time
@@ -109,18 +110,25 @@ def extrapolations(evaluation: Evaluation) -> dict[str, Points]:
     for item in fitted_ranges(evaluation.program):
         reference = item.reference
         array = np.asarray(reference.value if isinstance(reference, Quantity) else evaluation.values[reference])
-        beyond = ((array < item.low) | (array > item.high)) & _applies(evaluation, item)
+        term = evaluation.program.terms.get(reference) if isinstance(reference, str) else None
+        axes = tuple(range(-len(term.core), 0)) if term is not None else ()
+        applies = np.expand_dims(_applies(evaluation, item), axes)
+        beyond = ((array < item.low) | (array > item.high)) & applies
         if beyond.any():
             text = _words(item, np.broadcast_to(array, beyond.shape)[beyond])
-            term = evaluation.program.terms.get(reference) if isinstance(reference, str) else None
-            axes = tuple(range(-len(term.core), 0)) if term is not None else ()
             found[text] = found.get(text, np.False_) | beyond.any(axis=axes)
     return found
 
 
 def _applies(evaluation: Evaluation, item: FittedRange) -> Points:
-    """Points that parameters of a library of GPUs decide: those in one link domain, or over several."""
-    choice = evaluation.program.terms.get(f"{item.term.partition('.')[0]}.operation_time")
+    """Points that parameters decide: those where their algorithm is the fastest, and of a library of GPUs those in one
+    link domain, or over several."""
+    phase = item.term.partition(".")[0]
+    times = compared_times(evaluation.program.terms, phase)
+    if own := next((time for name, time in times.items() if item.term.startswith(f"{name}.")), ""):
+        fastest = np.minimum.reduce(np.broadcast_arrays(*(evaluation.values[time] for time in times.values())))
+        return np.asarray(evaluation.values[own] <= fastest)
+    choice = evaluation.program.terms.get(f"{phase}.operation_time")
     if choice is None or choice.function is not by_domain_count:
         return np.True_
     ranks, members = (evaluation.values[str(choice.inputs[key])] for key in ("rank_count", "domain_rank_count"))
