@@ -37,8 +37,8 @@ EVIL = f"""
 question = "<script>alert(1)</script> & \\"which\\" {ESCAPE}{REVERSED}?"
 [rates.EUR]
 value = "1.1 USD"
-date = "</p><img src=x onerror=alert(2)>"
-source = "<a href='javascript:alert(3)'>here</a>"
+date = "2026-11-24"
+source = "</p><img src=x onerror=alert(2)> <a href='javascript:alert(3)'>here</a>"
 """
 needs_pdf = pytest.mark.skipif(importlib.util.find_spec("weasyprint") is None, reason="WeasyPrint is not installed")
 

@@ -88,7 +88,7 @@ class MachineParts:
         network |= {"port_count": self.ports_per_node} if self.ports_per_node > 1 else {}
         network |= {"inter_node": {"extends": self.network}} if self.network else {}
         head = {"name": name, "description": f"{self.words}.", "node_count": self.node_count, "node": node}
-        return {**head, **({"network": network} if network else {}), "sources": _sources(node, network, gpu, host)}
+        return {**head, **({"network": network} if network else {}), "sources": _sources(node, network, host)}
 
     @property
     def words(self) -> str:
@@ -124,7 +124,7 @@ def _device_links(like: _Likeness) -> dict[str, Any]:
     return {"host_link": {"extends": _LINK}} | {key: table for key, table in found.items() if table["extends"]}
 
 
-def _sources(node: dict[str, Any], network: dict[str, Any], gpu: _Likeness, host: _Likeness) -> dict[str, Any]:
+def _sources(node: dict[str, Any], network: dict[str, Any], host: _Likeness) -> dict[str, Any]:
     assumed = {"node_count": _STATED, "node": _STATED}
     assumed |= {"network.port_count": _STATED} if "port_count" in network else {}
     if "host" in node:

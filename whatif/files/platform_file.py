@@ -212,8 +212,10 @@ def _tool(notes: Mapping[str, str]) -> str:
     return " ".join(notes[key] for key in ("tool", "version", "date") if notes.get(key))
 
 
-def write_platform(path: Path, change: PlatformChange, extends: str | None = None, folders: Sequence[Path] = ()) -> str:
-    """Update a platform file, or make one that extends another platform; return its text.
+def write_platform(
+    path: Path, change: PlatformChange, extends: str | None = None, folders: Sequence[Path] = ()
+) -> None:
+    """Update a platform file, or make one that extends another platform.
 
     The new text is loaded first and must have the changed values. Raise `UsageError` or `InvalidFileError`
     for a file that is not a platform, for a new one that extends nothing, and where it cannot be written; then nothing
@@ -225,7 +227,6 @@ def write_platform(path: Path, change: PlatformChange, extends: str | None = Non
         put_text(path, document, text)
     else:
         write_text(path, text)
-    return text
 
 
 def unfitted_tables(path: Path, change: PlatformChange, folders: Sequence[Path] = ()) -> list[str]:

@@ -20,7 +20,7 @@ from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.schema.phase_edits import EditedDocument, on_disk
 from whatif.schema.rewriting import rewritten
-from whatif.schema.shipped import NAME_RULE, is_name, shipped_folder
+from whatif.schema.shipped import NAME_RULE, is_name, is_shipped
 from whatif.schema.toml import FORMAT_LINE, MAXIMUM_FILE_SIZE, Document, parse_document, read_document
 from whatif.schema.toml_text import comment_line, toml_text, toml_value
 
@@ -123,8 +123,7 @@ def command_line(scenario: Scenario, axes: Sequence[Axis]) -> str:
 def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:
     """Words of a scenario on a command line; without `machine` the platform is left out."""
     document = _saved(scenario)
-    shipped = document.folder is not None and document.folder.resolve() == shipped_folder("scenarios").resolve()
-    words = [Path(document.name).stem if shipped else document.name]
+    words = [Path(document.name).stem if is_shipped(document.folder, "scenarios") else document.name]
     if machine and scenario.platform is not None:
         words += ["--platform", scenario.platform]
     for folder in scenario.folders:

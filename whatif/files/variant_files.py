@@ -11,7 +11,7 @@ from whatif.atomic import write_text
 from whatif.axes import Axis
 from whatif.core.scenario import Scenario
 from whatif.files.scenario_edits import extended_name, toml_patch, verify
-from whatif.schema.shipped import shipped_folder
+from whatif.schema.shipped import is_shipped
 
 
 def variant_paths(variants: Mapping[str, Scenario]) -> dict[str, Path]:
@@ -58,7 +58,7 @@ def _like(one: Scenario, other: Scenario) -> bool:
 
 def _folder(scenario: Scenario) -> Path:
     folder = scenario.document.folder
-    return Path() if folder is None or folder.resolve() == shipped_folder("scenarios").resolve() else folder
+    return Path() if folder is None or is_shipped(folder, "scenarios") else folder
 
 
 def _word(name: str) -> str:

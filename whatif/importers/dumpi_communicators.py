@@ -45,7 +45,6 @@ class Communicators:
     def __init__(self, file: str, creations: Sequence[Sequence[Creation]]) -> None:
         self.file = file
         self.members: list[list[int]] = [list(range(len(creations)))]
-        self.warnings: list[str] = []
         self._dims: dict[int, tuple[int, ...]] = {}
         self._numbers = [{WORLD: 0} for _ in creations]
         by_parent: list[dict[int, list[Creation]]] = [defaultdict(list) for _ in creations]

@@ -72,16 +72,14 @@ def trace_format(path: Path) -> Format:
     if path.is_dir():
         if anchor_of(path):
             return "otf2"
-        found = [
-            kind for file in sorted(path.iterdir()) if file.is_file() and (kind := _file_format(file, _read(file)))
-        ]
+        found = [kind for file in sorted(path.iterdir()) if file.is_file() and (kind := _file_format(_read(file)))]
         return next((kind for kind in found if kind in ("dumpi", "simgrid")), next(iter(found), ""))
     if not stat.S_ISREG(path.stat().st_mode):
         return ""
     head = _read(path)
     if path.suffix == ".meta" and b"numprocs=" in head:
-        return next((kind for file in meta_files(path) if (kind := _file_format(file, _read(file)))), "")
-    return _file_format(path, head) or ("simgrid" if _is_index(path, head) else "")
+        return next((kind for file in meta_files(path) if (kind := _file_format(_read(file)))), "")
+    return _file_format(head) or ("simgrid" if _is_index(path, head) else "")
 
 
 def trace_files(path: Path) -> list[Path]:
@@ -103,7 +101,7 @@ def _other_files(path: Path) -> Iterator[Path]:
         case "otf2":
             yield path.with_suffix(".def")
             yield from path.with_suffix("").glob("*")
-        case "simgrid" if not _file_format(path, _read(path)):
+        case "simgrid" if not _file_format(_read(path)):
             yield from index_files(path, "".join(chunks(path)))
 
 
@@ -127,7 +125,7 @@ def _read(path: Path) -> bytes:
         raise OSError(0, f"the packed file is damaged or cut off: {error}") from None
 
 
-def _file_format(path: Path, head: bytes) -> Format:
+def _file_format(head: bytes) -> Format:
     for start, kind in _STARTS:
         if head.startswith(start):
             return kind
@@ -143,7 +141,7 @@ def _file_format(path: Path, head: bytes) -> Format:
 
 def _is_index(path: Path, head: bytes) -> bool:
     files = index_files(path, head.decode("utf-8", "replace"))
-    return bool(files) and _file_format(files[0], _read(files[0])) == "simgrid"
+    return bool(files) and _file_format(_read(files[0])) == "simgrid"
 
 
 def _what_it_is(path: Path) -> str:

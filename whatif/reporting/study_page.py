@@ -18,7 +18,7 @@ from whatif.reporting.study_words import question, recommendation, share
 from whatif.reporting.templates import check_libraries, rendered
 from whatif.reporting.vendor_questions import questions
 from whatif.schema.load import load_platform_document, open_document
-from whatif.schema.shipped import shipped_folder
+from whatif.schema.shipped import is_shipped
 from whatif.schema.study_file import FOLDER
 from whatif.schema.study_spec import PRESENT
 from whatif.studies.procurement.definitions import DEFINITIONS
@@ -92,8 +92,7 @@ def study_html(found: Study, command: str) -> str:
 def study_command(found: Study, path: Path) -> str:
     """Command line that writes the same page."""
     document = found.file.document
-    is_shipped = document.folder is not None and document.folder.resolve() == shipped_folder(FOLDER).resolve()
-    name = Path(document.name).stem if is_shipped else document.name
+    name = Path(document.name).stem if is_shipped(document.folder, FOLDER) else document.name
     sets = [word for key, value in found.overrides.items() for word in ("--set", f"{key}={value}")]
     return shlex.join(["whatif", "study", name, *sets, "-o", str(path)])
 

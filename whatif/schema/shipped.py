@@ -44,6 +44,11 @@ def shipped_folder(kind: str) -> Path:
     return packed if packed.is_dir() else package.parent / inside
 
 
+def is_shipped(folder: Path | None, kind: str) -> bool:
+    """Whether a folder is that of the shipped files of a kind."""
+    return folder is not None and folder.resolve() == shipped_folder(kind).resolve()
+
+
 @lru_cache(maxsize=8)
 def shipped_names(kind: str) -> tuple[str, ...]:
     """Names of the shipped files of a kind, without `.toml`."""

@@ -11,7 +11,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
 from whatif.errors import UsageError
 from whatif.schema.phase_edits import edits_of
-from whatif.schema.shipped import shipped_folder
+from whatif.schema.shipped import is_shipped
 from whatif.schema.toml import Document
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Reread
@@ -43,7 +43,7 @@ class FileSync:
     @property
     def shipped(self) -> bool:
         """Whether the file was shipped with the program; others expect its numbers."""
-        return self.file.path.parent == shipped_folder("scenarios").resolve()
+        return is_shipped(self.file.path.parent, "scenarios")
 
     def touched(self) -> bool:
         """Whether a file changed since it was taken in."""

@@ -86,12 +86,12 @@ def _sharing(exchange: HaloWiring) -> dict[str, Reference]:
     if exchange.phase.model == "k_model":
         sharing["inter_node"] = f"{exchange.name}.effective_k"
         if sharing["inter_node"] not in exchange.context.wiring.terms:
-            _effective_k(exchange)
+            _add_effective_k(exchange)
     return sharing
 
 
-def _effective_k(exchange: HaloWiring) -> str:
-    """k of the K-model: the processes of a node, scaled by the share of messages that leave it."""
+def _add_effective_k(exchange: HaloWiring) -> None:
+    """Add k of the K-model: the processes of a node, scaled by the share of messages that leave it."""
     wiring, phase = exchange.context.wiring, exchange.phase
     inputs: dict[str, Reference] = {"process_count": exchange.context.sharing("inter_node")}
     for key, stated in (("inter_node_count", phase.inter_node_count), ("total_count", phase.total_count)):
@@ -100,7 +100,7 @@ def _effective_k(exchange: HaloWiring) -> str:
     counts = {"needed_count": inputs["inter_node_count"], "available_count": inputs["total_count"]}
     wiring.require(f"{exchange.name}.inter_node_count fits", reason, fits, counts)
     k = wiring.add(f"{exchange.name}.k", k_factor, inputs)
-    return wiring.add(f"{exchange.name}.effective_k", effective_process_count, {"k": k})
+    wiring.add(f"{exchange.name}.effective_k", effective_process_count, {"k": k})
 
 
 def _node_aware(exchange: HaloWiring, counts: str) -> str:

@@ -199,7 +199,7 @@ class ComparePage(SweepPage[CompareView]):
         )
         # Advice about options of the command line is left out.
         why = ((machine.label, (machine.curve_reason or machine.reason).partition("; ")[0]) for machine in absent)
-        reasons = (f"{label}: {brief(text)}" for label, text in why)
+        reasons = (brief(text) if text.startswith(label) else f"{label}: {brief(text)}" for label, text in why)
         panel.border_subtitle = Content(" · ".join((f"{len(machines)} of {len(self._machines)} drawn", *reasons)))
         plot.show(description)
         if tabular:

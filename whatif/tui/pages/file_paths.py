@@ -6,7 +6,7 @@ from pathlib import Path
 
 from whatif.core.scenario import Scenario
 from whatif.paths import exists
-from whatif.schema.shipped import shipped_folder
+from whatif.schema.shipped import is_shipped
 from whatif.tui.fit_job import paths_of
 from whatif.tui.state import ExplorerState
 
@@ -14,7 +14,7 @@ from whatif.tui.state import ExplorerState
 def own_folder(state: ExplorerState) -> Path:
     """Folder of new platforms, relative to the present one: that of the scenario, unless it is shipped."""
     folder = state.session.scenario.document.folder
-    if folder is None or folder.resolve() in (shipped_folder("scenarios").resolve(), Path.cwd()):
+    if folder is None or is_shipped(folder, "scenarios") or folder.resolve() == Path.cwd():
         return Path()
     return folder
 

@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from whatif.errors import UsageError, WhatifError
 from whatif.paths import toml_path
-from whatif.schema.shipped import shipped_folder
+from whatif.schema.shipped import is_shipped
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.pages.file_paths import free_file
 from whatif.tui.pages.page import Job, Page, PageKey
@@ -291,7 +291,7 @@ class StudyPage(Page[StudyPageView]):
             self.post_message(ErrorReported("nothing to save: no value of the study is changed"))
             return
         own = found.files[0]
-        shipped = own.parent == shipped_folder("studies").resolve()
+        shipped = is_shipped(own.parent, "studies")
         start = free_file(own.stem) if shipped else known.file
         name = await self.app.push_screen_wait(TextPrompt("Save the study to", start))
         path = toml_path(name) if name else None
