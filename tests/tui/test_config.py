@@ -149,6 +149,11 @@ def test_a_theme_like_no_other_is_answered_with_all(problems):
         ("marker = true", (1, 1), "`True` is not one of braille, block, ascii, pixels"),
         ('\nkeys = "l"', (2, 1), "`l` must be a table"),
         (
+            '[keys]\n"leaf.more" = "x"',
+            (2, 1),
+            "`leaf.more`: no such key binding; did you mean `parameter.more`?",
+        ),
+        (
             '[keys]\n"parameter.mor" = "x"',
             (2, 1),
             "`parameter.mor`: no such key binding; did you mean `parameter.more`?",

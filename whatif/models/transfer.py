@@ -221,8 +221,8 @@ def device_copy_time(message_size: Bytes, latency: Seconds, memory_bandwidth: By
 
     `memory_bandwidth` is that of device memory, both directions together. The text has n / Memory_BW; the tool
     halves the bandwidth, in agreement with measurements: with the peak bandwidth 12.6 % (Summit) and 27.9 % (Titan)
-    weighted mean error with the factor 2, 54.8 and 63.5 % without; 2.5 and 0.4 % with the sustained one. Elementwise
-    over any broadcastable shapes; valid for `message_size` ≥ 0, `memory_bandwidth` > 0 (an infinite one leaves the
-    latency). Source: Abdelhafez et al., Sec. IV-C.
+    weighted mean error with the factor 2, 54.8 and 63.5 % without; 2.5 and 0.4 % with the sustained one. Elementwise;
+    arguments broadcast. Valid for `message_size` ≥ 0 and `memory_bandwidth` > 0; without a limit of the bandwidth the
+    time is the latency. Source: Abdelhafez et al., Sec. IV-C.
     """
     return latency + 2 * message_size / memory_bandwidth

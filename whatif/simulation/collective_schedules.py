@@ -41,7 +41,7 @@ from whatif.simulation.rank_programs import Kind
 
 
 def _tree(member: Members, process_count: int, root: int) -> tuple[Members, FloatArray, Members, FloatArray]:
-    """Parents, blocks below the member, children, blocks below the child of a binomial tree, nearest leaves first."""
+    """Binomial tree: parents, blocks below each member, children, blocks below each child; nearest leaves first."""
     power = powers(process_count)
     place = ((member - root) % process_count)[:, np.newaxis]
     child = (place % (2 * power) == 0) & (place + power < process_count)

@@ -121,6 +121,12 @@ def default_keys(classes: Iterable[type[DOMNode]], others: Iterable[Binding] = (
     return {item.id: item.key for item in bindings if isinstance(item, Binding) and item.id}
 
 
+def _renamed(binding: str) -> str:
+    """Id of a binding whose area had another name in version 0.1."""
+    area, point, name = binding.partition(".")
+    return f"{_RENAMED.get(area, area)}{point}{name}"
+
+
 def keymap(config: Config, defaults: Mapping[str, str]) -> dict[str, str]:
     """The user's keys for `App.set_keymap`; `defaults` are the keys of every binding id (`default_keys`).
 
@@ -129,7 +135,9 @@ def keymap(config: Config, defaults: Mapping[str, str]) -> dict[str, str]:
     """
     moved, missing = page_registry.moved_bindings(), "no such key binding"
     unknown = [
-        config.problem(binding, f"`{binding}`: {moved.get(binding) or missing + did_you_mean(binding, defaults)}")
+        config.problem(
+            binding, f"`{binding}`: {moved.get(binding) or missing + did_you_mean(_renamed(binding), defaults)}"
+        )
         for binding in config.keys
         if binding not in defaults
     ]
@@ -150,6 +158,8 @@ def _shared(config: Config, defaults: Mapping[str, str]) -> Iterator[Problem]:
 
 
 # At most one widget has the focus, and a window or an input line is above all.
+_RENAMED: Final = {"leaf": "parameter", "desk": "screen"}
+"""Areas of keys by their names in version 0.1."""
 _FOCUSED: Final = frozenset({"parameter", "table", "plot", "list", "why"})
 _ALONE: Final = frozenset({"line", "reading", "deciding", "asking", "picking", "jobs", "form"})
 

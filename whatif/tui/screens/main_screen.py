@@ -49,9 +49,7 @@ class MainScreen(BackgroundScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "pin", "baseline", tooltip="Set the present values as the baseline", id="screen.pin"),
-        Binding(
-            "f", "fork", "fork", show=False, tooltip="Fork the present values into a new variant", id="screen.fork"
-        ),
+        Binding("f", "fork", "fork", show=False, tooltip="Fork the values into a new variant", id="screen.fork"),
         Binding("F", "variant", "next variant", show=False, tooltip="Switch to the next variant", id="screen.variant"),
         Binding("V", "go('variants')", "variants", show=False, tooltip="Compare the variants", id="screen.variants"),
         Binding("L", "jobs", "jobs", show=False, tooltip="List the jobs in the background", id="screen.jobs"),
