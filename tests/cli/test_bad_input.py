@@ -1012,3 +1012,19 @@ def test_an_empty_folder_has_nothing_to_import(kind, whatif_main, tmp_path):
     code, _, error = whatif_main("import", kind, str(tmp_path))
     assert code in (2, 3)
     assert re.search(r"no (files|measurements|trace)", error)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("import", "a" * 300), "no command `aaa"),
+        (("compare", "jacobi2d", "--platform", "summit," + "a" * 300), "one name each time"),
+        (("study", "successor", "--sweep", "=2 MW"), "--sweep =2 MW: expected PATH=SPEC"),
+        (("new", ""), "expected the name of a file"),
+        (("new", "."), "`.`: expected the name of a file"),
+    ],
+)
+def test_names_that_no_file_can_have_are_wrong_usage(whatif_main, words, message):
+    code, out, err = whatif_main(*words)
+    assert (code, out) == (2, "")
+    assert message in err

@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import signal
 from dataclasses import replace
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ from whatif.tui.performing import perform
 from whatif.tui.screens.dialogs import ChoicePrompt
 from whatif.tui.screens.jobs import JobsDialog
 from whatif.tui.seek_job import Seek
+from whatif.tui.signals import on_end
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.data_table import TableView
 
@@ -292,3 +294,15 @@ def test_the_status_line_counts_the_lines_of_a_replay():
         assert "replaying line 1 of 2" in driver.screen_text()
 
     drive(check)
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    async def handled():
+        on_end(lambda number: None)
+        return [signal.getsignal(number) is signal.SIG_IGN for number in (signal.SIGHUP, signal.SIGTERM)]
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert asyncio.run(handled()) == [True, False]
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -98,7 +98,7 @@ def test_a_conflict_is_shown_and_nothing_is_lost(mine):
         mine.write_text(TEXT.replace("512", "1024"))
         await driver.pilot.press("w")
         await driver.until(window(driver, ChoicePrompt))
-        assert "512 → 1024" in driver.screen_text()
+        assert "512 → 1024 on disk; yours is 256" in " ".join(driver.screen_text().split())
         assert "1024" in mine.read_text()
         assert driver.session.parameter(RANKS).value == 256
         await driver.pilot.press("escape")

@@ -273,6 +273,8 @@ def test_a_port_in_use_is_told_in_a_sentence(whatif_main):
         (("jacobi2d", "--platform", "sumit"), 3, "did you mean `summit`"),
         (("jacobi2d", "--set", "platform.node.gpu_count=x"), 3, "platform.node.gpu_count"),
         (("jacobi2d", "--port", "70000"), 2, "70000"),
+        (("successor", "--platform", "summit"), 2, "no effect on a study"),
+        (("successor", "--set", "limits.power=x"), 3, "limits.power"),
         (("jacobi2d", "--host", "192.0.2.1"), 2, "cannot listen at 192.0.2.1, port 8000: "),
         (("jacobi2d", "--port", "0", "--public-url", "hub.example"), 2, "--public-url hub.example: expected http"),
         (("jacobi2d", "--port", "0", "--public-url", "ftp://hub"), 2, "--public-url ftp://hub: expected http"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from whatif.cli.main import program
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import InfeasiblePointError, UsageError
+from whatif.files.run_machine import machine_text
 from whatif.plotting.bars import LESS, MORE, BarRow
 from whatif.tui.commands import Adopt, Edit, EditAll, Show, parse_line
 from whatif.tui.decisions.answers import Decision, DecisionRequest
@@ -380,3 +382,13 @@ def test_a_front_over_the_ranks_of_a_weak_scaling_keeps_the_whole_grid():
     # 1536 ranks are 48 along x: a weak scaling states the cells of one of them.
     assert cells[1] == 48 * cells[0]
     assert dict(change.texts)[RANKS] == str(2**12 * 6)
+
+
+def test_a_machine_without_price_and_power_has_nothing_to_spend(tmp_path):
+    (tmp_path / "bare.toml").write_text(machine_text("runs.csv"))
+    phases = '[application.phases.pause]\nkind = "overhead"\noverhead_time = "2 ms"\n'
+    head = 'platform = "bare"\n[application]\nname = "nap"\nrank_count = 1\nranks_per_node = 1\niteration_count = 1\n'
+    (tmp_path / "nap.toml").write_text(head + phases)
+    found = answer("budget", scenario=str(tmp_path / "nap.toml"))
+    expected = r"Nothing to spend: neither platform\.price\.\w+ nor platform\.node\.host\.power is stated here\."
+    assert re.fullmatch(expected, found.sentences[0])
