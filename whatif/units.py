@@ -192,6 +192,7 @@ def _in_case(text: str, unit: str) -> str:
     return re.sub(UNIT_WORD, known, text)
 
 
+@lru_cache(maxsize=4096)
 def parse_quantity(text: str) -> Quantity:
     """Quantity of a text: `"12.5 GB/s"` is 1.25e10 B/s; a text without a unit is a plain number. Raise `UnitError`."""
     match = _QUANTITY.fullmatch(text) if len(text) <= MAXIMUM_LENGTH else None

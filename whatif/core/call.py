@@ -15,7 +15,7 @@ def call(program: Program, term: Term, values: Values) -> FloatArray:
     """Value of a term."""
     arrays = {key: _fetch(item, values) for key, item in term.inputs.items()}
     declared = signature(term.function)
-    if declared.elementwise and term.core:
+    if term.core and declared.elementwise:
         arrays = {key: _aligned(array, _core(program, term.inputs[key]), term.core) for key, array in arrays.items()}
     if declared.variadic:
         result = term.function(*arrays.values(), **term.options)

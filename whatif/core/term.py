@@ -39,11 +39,8 @@ class Signature:
     parameters: Mapping[str, Argument]
     result: Argument
     variadic: bool
-
-    @property
-    def elementwise(self) -> bool:
-        """Whether the function has no core axes and broadcasts over all arguments."""
-        return all(argument.core is None for argument in (*self.parameters.values(), self.result))
+    elementwise: bool
+    """Whether the function has no core axes and broadcasts over all arguments."""
 
 
 @lru_cache(maxsize=512)
@@ -54,7 +51,8 @@ def signature(function: Callable[..., Any]) -> Signature:
     parameters = inspect.signature(routine).parameters.values()
     variadic = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
     named = {p.name: _argument(hints.get(p.name)) for p in parameters if p.kind not in _OPTIONS}
-    return Signature(named, _argument(hints.get("return")), variadic)
+    result = _argument(hints.get("return"))
+    return Signature(named, result, variadic, all(item.core is None for item in (*named.values(), result)))
 
 
 def _argument(hint: Any) -> Argument:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from whatif.errors import did_you_mean
 from whatif.units import BYTE, FLOP, ONE, UNIT_WORD, UNITS, UNSIGNED, Dimension, Quantity, UnitError, parse_quantity
@@ -65,6 +66,7 @@ def _names(node: Node) -> Iterator[str]:
             yield from _names(argument)
 
 
+@lru_cache(maxsize=1024)
 def parse_expression(text: str) -> Expression:
     """Expression of a text such as `"= max(n, 1) * 8 B"`; raise `ExpressionError` with the offending part."""
     body = text.removeprefix("=")

@@ -17,6 +17,8 @@ NONE: Final = "none"
 
 def without_removed(model: type[BaseModel], layers: Layers) -> Layers:
     """Layers without the values that one of them removes; raise `InvalidFileError` for one that cannot be removed."""
+    if not any(layer.document.removed for layer in layers.items):
+        return layers
     removed = [path for path, value in walk(layers.merged) if value == NONE and removes(model, layers, path)]
     problems = list(_problems(model, layers, removed))
     if problems:

@@ -50,19 +50,23 @@ class Document:
         return positions(self.text)
 
     @cached_property
+    def _entries(self) -> list[tuple[KeyPath, Any]]:
+        return entries(self.data)
+
+    @cached_property
     def paths(self) -> tuple[KeyPath, ...]:
-        """Paths of its values and tables."""
-        return tuple(_paths(self.data, ()))
+        """Paths of its values and tables, a table before its values."""
+        return tuple(path for path, value in self._entries if value is not None)
 
     @cached_property
     def kinds(self) -> dict[KeyPath, Any]:
         """Value of `kind` by the path of its table."""
-        return {path[:-1]: value for path, value in walk(self.data) if path[-1] == "kind"}
+        return {path[:-1]: value for path, value in self._entries if path[-1] == "kind" and not isinstance(value, dict)}
 
     @cached_property
     def removed(self) -> frozenset[KeyPath]:
         """Paths of the inherited values that it removes."""
-        return frozenset(path for path, value in walk(self.data) if value == "none")
+        return frozenset(path for path, value in self._entries if value == "none")
 
     def locate(self, path: KeyPath) -> tuple[int, int]:
         """Line and column of a key, or of the nearest enclosing table; (0, 0) for an empty text."""
@@ -246,11 +250,10 @@ class Layers:
 
     def origin(self, path: KeyPath) -> Layer | None:
         """Last layer that states a path; None for a value that no layer states, or that a later one removes."""
-        last = self._last.get(path, -1)
-        if last < 0 or not _holds(self.merged, path):
+        last = self._last.get(path)
+        if last is None or last < self._replaced[path[:-1]] or not _holds(self.merged, path):
             return None
-        replaced = max(self._replaced.get(path[:length], -1) for length in range(len(path)))
-        return self.items[last] if replaced <= last else None
+        return self.items[last]
 
     @cached_property
     def _last(self) -> Mapping[KeyPath, int]:
@@ -259,8 +262,12 @@ class Layers:
 
     @cached_property
     def _replaced(self) -> Mapping[KeyPath, int]:
-        """Index of the last layer that removes or replaces a table, by its path."""
-        return {path: index for index, layer in enumerate(self.items) for path in self._replaced_by(index, layer)}
+        """Index of the last layer that removes or replaces a table or one around it, by path; -1 without one."""
+        own = {path: index for index, layer in enumerate(self.items) for path in self._replaced_by(index, layer)}
+        found: dict[KeyPath, int] = {}
+        for path in self._last:
+            found[path] = max(own.get(path, -1), found.get(path[:-1], -1))
+        return found
 
     def _replaced_by(self, index: int, layer: Layer) -> Iterator[KeyPath]:
         """Tables that a layer removes, or replaces by a part or by a table of another `kind`."""
@@ -292,11 +299,11 @@ class Layers:
         return next((file for file in reversed(self._files) if file.defines(path)), layer)
 
 
-def _holds(data: Mapping[str, Any], path: KeyPath) -> bool:
+def _holds(data: dict[str, Any], path: KeyPath) -> bool:
     """Whether tables have a value at a path."""
     value: Any = data
     for key in path:
-        if not isinstance(value, Mapping) or key not in value:
+        if not isinstance(value, dict) or key not in value:
             return False
         value = value[key]
     return True
@@ -335,18 +342,16 @@ def set_at(data: dict[str, Any], path: KeyPath, value: Any) -> None:
     data[path[-1]] = value
 
 
-def _paths(data: Mapping[str, Any], at: KeyPath) -> Iterator[KeyPath]:
-    for key, value in data.items():
-        if value is not None:
-            yield (*at, key)
-        if isinstance(value, dict):
-            yield from _paths(value, (*at, key))
-
-
 def walk(data: Mapping[str, Any], at: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Values that are not tables, with their paths."""
+    return ((path, value) for path, value in entries(data, at) if not isinstance(value, dict))
+
+
+def entries(data: Mapping[str, Any], at: KeyPath = ()) -> list[tuple[KeyPath, Any]]:
+    """Tables and values with their paths, a table before its values."""
+    found: list[tuple[KeyPath, Any]] = []
     for key, value in data.items():
+        found.append(((*at, key), value))
         if isinstance(value, dict):
-            yield from walk(value, (*at, key))
-        else:
-            yield (*at, key), value
+            found += entries(value, found[-1][0])
+    return found
