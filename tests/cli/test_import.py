@@ -56,11 +56,17 @@ def test_a_sheet_is_told_which_verbs_read_it(whatif_main, tmp_path):
 def test_a_missing_an_empty_and_an_unknown_file_are_told_apart(whatif_main, tmp_path):
     (tmp_path / "empty.txt").touch()
     (tmp_path / "words.txt").write_text("some words\n")
+    (tmp_path / "HPL.dat").write_text("HPLinpack benchmark input file\n")
+    (tmp_path / "cut.json").write_text('{"kept": [\n{"x": 1')
+    (tmp_path / "raw.bin").write_bytes(b"\x00\x01\x02")
     (tmp_path / "own.toml").write_text('platform = "summit"\n')
     expected = {
         "none.txt": "none.txt: no such file\n",
         "empty.txt": "empty.txt: the file is empty\n",
         "words.txt": "words.txt: not recognised by its content; name its kind: ",
+        "HPL.dat": "HPL.dat: an input of HPL; `whatif hpl HPL.dat --platform PLATFORM` simulates its runs\n",
+        "cut.json": "cut.json:3:1: not JSON: ",
+        "raw.bin": "raw.bin: this is a binary file, not text",
         "own.toml": "own.toml: not a file of another program; `whatif check own.toml` reads it\n",
         str(tmp_path): f"{tmp_path}: not recognised by its content; name its kind: ",
         "netwrok": "no command `netwrok`; did you mean `network`?",

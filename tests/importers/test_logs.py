@@ -13,7 +13,7 @@ from tests.paths import DATA, ROOT
 from whatif.errors import InvalidFileError, UsageError
 from whatif.extras import install_command
 from whatif.importers.expressions import user_expression
-from whatif.importers.logs import LONGEST, Pattern, pattern_of, read_logs, shipped_patterns
+from whatif.importers.logs import LONGEST, Pattern, is_log, pattern_of, read_logs, shipped_patterns
 
 LOGS = DATA / "runs" / "logs"
 OWN = """\
@@ -63,6 +63,13 @@ def test_a_real_output_of_hpl_has_a_run_for_each_line_of_results():
         expected = [float(text) for text in (n, nb, time)] + [float(rate) * 1e9, float(p) * float(q)]
         names = ("matrix_size", "block_size", "total_time", "rate", "processes")
         assert [row[name] for name in names] == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_output_of_hpl_without_its_banner_is_recognised_by_the_heading_of_its_results():
+    path = ROOT / "validation" / "hpl_two_cores.out"
+    assert "HPLinpack" not in path.read_text()
+    assert is_log(path)
+    assert read_logs([path]).columns["matrix_size"].values[0] == 2000
 
 
 def own(tmp_path, text=OWN):

@@ -8,6 +8,7 @@ from typing import Final
 
 from whatif.errors import WhatifError
 from whatif.plugins import resolve
+from whatif.schema.toml import shown_path
 
 _VERBS: Final[Mapping[str, str]] = {
     "trace": "whatif.importers.trace_formats:is_trace",
@@ -32,6 +33,22 @@ def import_verb(path: str | Path) -> str:
     'kernels'
     """
     return next((verb for verb, function in _VERBS.items() if _recognises(function, Path(path))), "")
+
+
+def refusal(path: str | Path) -> str:
+    """Reason why no verb reads a file, as far as its beginning tells: an HPL.dat, JSON that is cut off; else empty."""
+    from whatif.importers.json_text import parse_json
+    from whatif.importers.text import read_text
+
+    try:
+        text = read_text(Path(path))
+        if "HPLinpack benchmark input file" in text[:1000]:
+            return f"{path}: an input of HPL; `whatif hpl {path} --platform PLATFORM` simulates its runs"
+        if text.lstrip()[:1] in ("{", "["):
+            parse_json(text, shown_path(Path(path)))
+    except (WhatifError, OSError) as error:
+        return str(error)
+    return ""
 
 
 def _recognises(function: str, path: Path) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from whatif.api.file_kinds import import_verb
+from whatif.api.file_kinds import import_verb, refusal
 from whatif.cli.echo import echo
 from whatif.cli.fit_options import columns_option, files_argument, long_option, where_option
 from whatif.cli.lazy_group import LazyGroup
@@ -47,6 +47,8 @@ class ImportGroup(LazyGroup):
         if is_file(path) and not _SHEETS.isdisjoint(path.suffixes):
             verbs = "`whatif import runs`, `import network` or `import transfer`"
             return f"{name}: a table may hold runs, messages or copies: {verbs} reads it"
+        if is_file(path) and (reason := refusal(path)):
+            return reason
         if is_file(path) or is_folder(path):
             return f"{name}: not recognised by its content; name its kind: {', '.join(self.list_commands(ctx))}"
         return f"{name}: no such file" if path.suffix or len(path.parts) > 1 else super().unknown(ctx, name)

@@ -21,6 +21,8 @@ _PLAIN = {
     "float_type": "must be a number",
     "list_type": "must be a list",
 }
+_MOST_LISTED: Final = 12
+"""Most keys that a message about a table lists."""
 _DEEPEST: Final = 4
 """Keys of a path at which a misplaced key is sought."""
 _TABLE_ERRORS = ("dict_type", "model_type", "model_attributes_type")
@@ -67,13 +69,13 @@ def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
         return _missing_message("missing key `kind`", _tags(model, document, path)) + _other_tables(document, path)
     if kind in _TABLE_ERRORS:
         named = any(get_origin(option) is dict for option in types_at(model, document, path[:-1]))
-        return _table_message(error["input"], path, named)
+        return _table_message(error["input"], path, named, known_keys(model, document, path))
     rule = _PATTERNS.get(context["pattern"]) if kind == "string_pattern_mismatch" else _PLAIN.get(kind)
     return f"`{_short(error['input'])}` {rule}" if rule else str(error["msg"])
 
 
-def _table_message(value: object, path: KeyPath, named: bool) -> str:
-    """Message of another value in the place of a table, which has a name of the user's if `named`."""
+def _table_message(value: object, path: KeyPath, named: bool, known: list[str]) -> str:
+    """Message of another value in the place of a table with known keys; it has a name of the user's if `named`."""
     if isinstance(value, str) and path[-1] in KINDS:
         return f'must be a table, or a part (`whatif list parts`): `{path[-1]}.extends = "{_short(value)}"`'
     if isinstance(value, str) and (key := re.match(r"\s*\{\s*([\w-]+)\s*=", value)):
@@ -82,7 +84,8 @@ def _table_message(value: object, path: KeyPath, named: bool) -> str:
         return f"is a list of tables, `[[{dotted(path)}]]`; write `[{dotted(path)}.NAME]`, each with a name"
     if named:
         return f"must be a table with a name: write `[{dotted(path[:-1])}.NAME]`, and this key in it"
-    return f"`{_short(value)}` must be a table{_of_directions(value, path[-1])}"
+    keys = _listed(known) if len(known) <= _MOST_LISTED else ""
+    return f"`{_short(value)}` must be a table{_of_directions(value, path[-1]) or keys}"
 
 
 def _of_directions(value: object, key: str) -> str:

@@ -28,6 +28,8 @@ Key = Annotated[str, Field(pattern=KEY_PATTERN)]
 """Name of a phase, a parameter, a dimension, ..: a part of a dotted path."""
 _COUNT_OF: Final = re.compile(r"\s*[0-9.]+\s*[A-Za-z]+\s*")
 """Number with a word behind it, `8 nodes`."""
+_SEVERAL: Final = re.compile(r"\.\.\s*[\dx+-]|,\s+\S")
+"""Mark of a range or a list of values."""
 _SHARE: Final = re.compile(rf"\s*({units.UNSIGNED})\s*%\s*")
 """Percentage without a sign: of a plain number it is the value, `10 %` is 0.1."""
 _SUGGESTED: Final = re.compile(r"unknown unit `([^`]*)`; did you mean (.*)\?")
@@ -78,6 +80,13 @@ class Domain:
         if self.above_minimum:
             return f"{number}greater than {low}"
         return f"{number}of at least {low}" if self.whole else f"at least {low}"
+
+
+def _several(text: str) -> str:
+    """Error message for several values in the place of one; empty for other texts."""
+    if not _SEVERAL.search(text):
+        return ""
+    return f"`{text[:60]}`: several values in the place of one; sweep them: `--sweep`, key `S` in the explorer"
 
 
 def _no_base(text: str) -> str:
@@ -164,7 +173,11 @@ class QuantityField:
             quantity = parse_quantity(text)
         except UnitError as error:
             raise ValueError(
-                unknown_distribution(text) or _no_base(text) or self._no_count(text) or self._fitting(text, str(error))
+                unknown_distribution(text)
+                or _several(text)
+                or _no_base(text)
+                or self._no_count(text)
+                or self._fitting(text, str(error))
             ) from None
         if self.dimension is None or quantity.dimension == self.dimension:
             return quantity
