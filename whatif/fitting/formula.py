@@ -31,6 +31,7 @@ _TOKENS: Final = re.compile(r"(?:[A-Za-z_]\w*+|\d++(?:\.\d*+)?+(?:[eE][+-]?\d++)
 _NAME: Final = re.compile(rf"(?<![\w.])(?!(?:I|poly|{'|'.join(FUNCTIONS)})\s*\()[A-Za-z_]\w*")
 """Name of a column: not the exponent of `1e-3`, nor a function that is called."""
 _RESPONSE: Final = re.compile(r"\s*(?:(\w+)\(\s*)?([A-Za-z_]\w*)\s*\)?\s*")
+_QUOTIENT: Final = re.compile(r"(?<![\w.])(?:[\d.]+\s*/\s*[A-Za-z_]\w*|[A-Za-z_]\w*\s*/\s*[\d.]+)")
 _CALL: Final = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 _POLYNOMIAL: Final = re.compile(r"([A-Za-z_]\w*)\s*,\s*([1-5])")
 _RICH: Final = re.compile(r"\x1b\[[0-9;]*m|[⧛⧚]")
@@ -106,6 +107,8 @@ def _check_names(text: str, names: Sequence[str], columns: Mapping[str, FloatArr
     bare = _without_calls(text)
     if prod(int(power) for power in re.findall(r"(?:\*\*|\^)\s*(\d+)", bare)) > MOST_VARIABLES:
         raise UsageError(f"`{text}`: powers of sums are products of all their terms; at most {MOST_VARIABLES} together")
+    if quotient := _QUOTIENT.search(bare):
+        raise UsageError(f"`{quotient[0]}` in a formula nests terms: write `I({quotient[0]})` for the quotient")
     if "Intercept" in names:
         raise UsageError(
             "column name `Intercept` is reserved for the constant term; rename it with --columns NAME=Intercept"
@@ -145,8 +148,8 @@ def _factors(text: str) -> Iterator[list[str]]:
         parsed: Any = formulaic.Formula(text)
         terms = list(parsed.rhs)
     except Exception as error:  # its parser raises errors of many kinds, StopIteration among them
-        reason = " ".join(_RICH.sub("", str(error)).split()) or "is not a formula"
-        raise UsageError(f"`{text}`: {reason}") from None
+        reason = " ".join(_RICH.sub("", str(error)).split())
+        raise UsageError(f"`{text}`: not a formula such as `time ~ x1 * x2`{reason and f': {reason}'}") from None
     for term in terms:
         yield [factor.expr for factor in term.factors]
 
