@@ -172,8 +172,8 @@ def _turns(found: Study) -> ReportItem:
     ]
     heads = ("value", "present", "another bid leads at", "best there")
     title = (
-        "The nearest value of one number at which another bid leads, from a tenth to ten times the present one, of "
-        "weights from 0 to 1"
+        "The nearest value of one number at which another bid leads, from a tenth to ten times the present one; "
+        "a weight gives its application a share of 0 to nearly 1"
     )
     return ReportItem(title=title, sheet=sheet(heads, rows, heads[-1:]))
 
