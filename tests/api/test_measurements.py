@@ -84,7 +84,11 @@ def test_fit_of_a_file_that_cannot_be_read_says_so_before_it_asks_for_a_platform
 
 def test_kernel_fit_of_one_kernel_has_its_calls_only():
     file = ROOT / "docs" / "examples" / "kernels.csv"
-    every, one = (whatif.fit_kernel(file, kernel=name).table().to_pandas() for name in (None, "dgemm"))
+    all_of, only = (whatif.fit_kernel(file, kernel=name) for name in (None, "dgemm"))
+    every, one = (its.table().to_pandas() for its in (all_of, only))
+    assert "dgemm: M-2 N-2 of 12 models (--kernel dgemm compares them)" in all_of.notes
+    assert len([line for line in only.notes if line.startswith(" dgemm ")]) == 12
+    assert "dgemm: M-2 N-2" in only.notes
     of_one = every["parameter"].str.startswith("kernels.dgemm.")
     assert 0 < of_one.sum() < len(every) / 2
     assert one.equals(every[of_one].reset_index(drop=True))

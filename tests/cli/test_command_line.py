@@ -478,6 +478,13 @@ def test_a_structural_sweep_keeps_the_reason_of_each_platform(good):
     assert rows[1]["infeasible"].startswith("the ranks need more nodes")
 
 
+@pytest.mark.parametrize(
+    ("name", "words"), [("summit", "platform Summit;"), ("lumi", "platform LUMI in place of summit;")]
+)
+def test_another_platform_is_told_from_that_of_the_question(whatif_main, name, words):
+    assert f"\n{words} lowest grade" in whatif_main("run", "jacobi2d", "--platform", name, "--point")[2]
+
+
 def test_grade_of_a_sweep_over_platforms_is_the_worst(whatif_main):
     """Summit's values are published, but for its switches; a network of Frontier is assumed by rule."""
     kernels = (f"application.phases.{name}=none" for name in ("pack", "unpack", "stencil", "reduce"))

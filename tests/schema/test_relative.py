@@ -155,3 +155,10 @@ def test_ends_of_ranges_are_relative_to_the_present_value():
     assert counts.tolist() == [3.0, 6.0, 9.0]
     found = whatif.seek("jacobi2d", vary=[f"{MEMORY}=x0.5 .. x2"], minimise="total_time")
     assert found.values[MEMORY] == pytest.approx(2 * present, rel=1e-6)
+
+
+@pytest.mark.parametrize("text", ["+2", " + 2", "+.5 TB/s", "+1e9 B/s"])
+def test_sum_with_the_present_value_is_refused(text):
+    with pytest.raises(UsageError) as caught:
+        whatif.run("jacobi2d", overrides={MEMORY: text})
+    assert str(caught.value).startswith(f"--set {MEMORY}={text}: sums are not supported: state the value, a factor")

@@ -12,7 +12,7 @@ from whatif.core.kernel_notes import kernel_notes, sharing_notes
 from whatif.core.machine_notes import constant_notes, notes_by_machine, size_notes
 from whatif.core.phases.collective_choice import compared_times, taken_algorithm
 from whatif.core.phases.reduction import missing_of_arithmetic, reduces
-from whatif.core.scenario import EvaluationRequest
+from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER, is_machine
 from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
@@ -20,6 +20,7 @@ from whatif.core.wiring import Wiring
 from whatif.plugins import registered_applications, resolve
 from whatif.schema.application import HaloPhase
 from whatif.schema.collective_phase import CollectivePhase
+from whatif.schema.load import stated_platform
 from whatif.schema.parameters import worst
 from whatif.units import counted
 
@@ -30,7 +31,7 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
     machines = request.scenario.machines(grid)
     notes = [
         program.loaded.question or program.loaded.name,
-        "; ".join(_basis(program, grid)),
+        "; ".join(_basis(request.scenario, grid)),
         *notes_by_machine({name: _program_notes(its, grid) for name, its in machines.items()}),
         *size_notes(machines, grid.parameters()),
         *constant_notes(machines),
@@ -44,14 +45,20 @@ def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _basis(program: Program, grid: Grid) -> Iterator[str]:
+def _basis(scenario: Scenario, grid: Grid) -> Iterator[str]:
     """Platform and its lowest grade, as far as they are the same at all points, and the axes."""
-    swept = grid.parameters()
+    program, swept = scenario.program, grid.parameters()
     if PLATFORM_PARAMETER not in swept:
-        yield f"platform {program.loaded.scenario.platform.name}"
+        yield f"platform {program.loaded.scenario.platform.name}{_replaced(scenario)}"
     if not any(map(is_machine, swept)):
         yield f"lowest grade of its values: {program.grade}{_energy(program)}"
     yield " x ".join(f"{' + '.join(axis.parameters)} ({len(axis)})" for axis in grid.axes) or "one point"
+
+
+def _replaced(scenario: Scenario) -> str:
+    """Words on the platform that another one replaces: the question of the file may name it. Empty without one."""
+    own = None if scenario.platform is None else stated_platform(scenario.document, scenario.folders)
+    return "" if own in (None, scenario.platform) else f" in place of {own}"
 
 
 def _program_notes(program: Program, grid: Grid) -> tuple[str, ...]:

@@ -134,7 +134,7 @@ def _quality(fit: CollectivesFit) -> list[str]:
     if not held.any():
         return [
             *lines,
-            "one number of ranks of each operation: times on others are extrapolated, by how much is not known",
+            "one number of ranks of each operation: the error at other numbers is unknown",
         ]
     error, bias = mean_and_bias(fit.held_out_errors)
     predicted = f"mean absolute error {100 * error:.1f} %, bias {100 * bias:+.1f} %"

@@ -69,7 +69,8 @@ def fit_calibrations(
     busy = _busy_cores(parts)
     found = [fit for each in fits for fit in each.fits]
     remarks = [f"warning: {line}" for table in tables.values() for line in warnings_of(table)]
-    remarks += [line for fit in fits for line in _remarks(fit)]
+    several = sum(isinstance(fit, KernelFit) for fit in fits) > 1
+    remarks += [line for fit in fits for line in _remarks(fit, shortened=several)]
     remarks += _busy_remarks(parts, busy)
     return FittedPlatform(
         fits,
@@ -123,12 +124,14 @@ def _fitted(name: str, table: Table, models: CalibrationModels) -> CalibrationFi
     return fit(table, name, models.model, models.noise)
 
 
-def _remarks(fit: CalibrationFit) -> Iterator[str]:
-    """The compared models, the chosen one, and warnings, a line each."""
-    yield from column_lines(fit.comparison)
+def _remarks(fit: CalibrationFit, *, shortened: bool) -> Iterator[str]:
+    """The compared models, the chosen one, and warnings, a line each; shortened, only the number of models compared."""
+    shortened = shortened and isinstance(fit, KernelFit)
+    yield from () if shortened else column_lines(fit.comparison)
     warnings = list(fit.warnings)
     if isinstance(fit, KernelFit):
-        yield f"{fit.kernel}: {fit.model} {fit.noise}"
+        models = f" of {len(fit.comparison)} models (--kernel {fit.kernel} compares them)" if shortened else ""
+        yield f"{fit.kernel}: {fit.model} {fit.noise}{models}"
         if fit.processors is not None:
             yield from in_words(fit.processors)
             warnings += slow_in_words(fit.processors)

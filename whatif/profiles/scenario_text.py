@@ -93,7 +93,7 @@ def scenario_toml(profile: Profile, platform: str, name: str, machine: PlatformS
 
 def _head(operations: Table, platform: str) -> Iterator[str]:
     notes = (f"{key} {text}" for key, text in operations.notes.items() if key != "warnings")
-    yield f"# From a profile: {one_line(', '.join(notes))}"
+    yield f"# From a profile: {one_line(', '.join(notes))}."
     yield "# One iteration is the whole profiled run."
     yield f"\n{FORMAT_LINE}\nplatform = {toml_value(platform)}\n"
 

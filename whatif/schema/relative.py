@@ -20,6 +20,7 @@ _FORMS: Final = re.compile(
     rf"\s*(?:[x×*]\s*(?P<times>{UNSIGNED})|(?P<fold>{UNSIGNED})\s*[x×]|/\s*(?P<by>{UNSIGNED})"
     rf"|(?P<change>[+-]\s*{UNSIGNED})\s*%|(?P<share>{UNSIGNED})\s*%)\s*"
 )
+_SUM: Final = re.compile(r"\s*\+\s*[\d.][^%]*")
 _DIGITS: Final = 12
 
 
@@ -75,7 +76,14 @@ def _scaled(parameter: Parameter, factor: float, text: str) -> str:
 
 
 def absolute_overrides(overrides: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Loaded]) -> dict[str, Any]:
-    """Overrides without reference to present values, which are those that `load` gives with the other overrides."""
+    """Overrides without reference to present values, which are those that `load` gives with the other overrides.
+
+    Raise `UsageError` for a relative value outside the domain, and for a sum such as `+2`, which may mean 2.
+    """
+    for path, text in overrides.items():
+        if isinstance(text, str) and _SUM.fullmatch(text):
+            reason = "sums are not supported: state the value, a factor such as `x2`, or a change such as `+10 %`"
+            raise UsageError(f"--set {path}={text}: {reason}")
     relative = {path: text for path, text in overrides.items() if is_relative(text)}
     if not relative:
         return dict(overrides)
