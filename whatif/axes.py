@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,3 +102,8 @@ class Grid:
             part = leading.slice(slice(start, start + step))
             for inner in rest.chunks(points):
                 yield Grid((part, *inner.axes))
+
+
+def first_number(values: ArrayLike) -> float:
+    """Number at the first point of an array: the only one of a scenario that is not swept."""
+    return float(np.ravel(values)[0])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from whatif.axes import first_number
 from whatif.core.derivation_formats import latex_lines, markdown_lines, plain_tree
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.fit_range import extrapolations
@@ -148,7 +149,7 @@ class _Explainer:
         self.evaluation = evaluation
         self.program: Program = evaluation.program
         self.timed = _terms_of_iteration(self.program)
-        self.iteration = float(np.asarray(evaluation.values[self.program.columns["iteration_time"]]).ravel()[0])
+        self.iteration = first_number(evaluation.values[self.program.columns["iteration_time"]])
 
     def node(self, reference: Reference, parameter: str) -> Explanation:
         if isinstance(reference, Quantity):
@@ -189,7 +190,7 @@ class _Explainer:
             citation.equation if citation else "",
             term.note,
             tuple(self.node(reference, name) for name, reference in term.inputs.items()),
-            float(array.ravel()[0]) if array.size == 1 and np.isfinite(array).all() else None,
+            first_number(array) if array.size == 1 and np.isfinite(array).all() else None,
             _unit(term.dimension) if array.size == 1 else "",
             citation.verbatim if citation else False,
         )
@@ -197,7 +198,7 @@ class _Explainer:
     def _share(self, term: Term, array: FloatArray) -> float | None:
         if term.name not in self.timed or array.size != 1 or not self.iteration > 0:
             return None
-        return float(array.ravel()[0]) / self.iteration
+        return first_number(array) / self.iteration
 
 
 def _unit(dimension: Dimension) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.axes import first_number
 from whatif.core.call import call
 from whatif.core.refusals import refusal
 from whatif.core.term import Program, Term, as_array
@@ -88,7 +89,7 @@ class Evaluation:
         arrays = [self.values[name] for name in names]
         if any(array.size != 1 for array in arrays):
             return ""
-        numbers = [float(array.ravel()[0]) for array in arrays]
+        numbers = [first_number(array) for array in arrays]
         needed, available = format_compared(numbers, self._dimension(names[1]))
         return f"{needed} needed, {available} available"
 

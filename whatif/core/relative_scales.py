@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from whatif.axes import first_number
 from whatif.core.answer_words import larger_is_better
 from whatif.core.result import Result, array_of
 from whatif.core.sweep_figure import suiting
@@ -119,7 +120,7 @@ def _at(curve: PlotLine, x: FloatArray) -> FloatArray:
 
 
 def _point(baseline: Result, y: str, relation: Relation) -> float:
-    base = float(np.ravel(array_of(baseline, y))[0])
+    base = first_number(array_of(baseline, y))
     if not (np.isfinite(base) and base > 0):
         raise UsageError(f"{relation}: the baseline has no `{y}`")
     return base

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.axes import Axis, Grid
+from whatif.axes import Axis, Grid, first_number
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.grid_run import run_whole
 from whatif.core.result import Result, result_of
@@ -151,7 +151,7 @@ class Session:
             return None
         if values.dtype == object:
             return next((float(i) for i, text in enumerate(values) if text == self.parameter(path).text()), None)
-        return float(np.ravel(self.at.values[path])[0])
+        return first_number(self.at.values[path])
 
     def parameter(self, path: str) -> Parameter:
         """A parameter by path; raise `UsageError` for an unknown one."""
@@ -239,7 +239,7 @@ class Session:
             return self._turned(parameter, steps)
         if parameter.distribution is not None:
             raise UsageError(f"{path}: a step would drop the distribution of {parameter.text()}; type a value")
-        value = float(np.ravel(self.at.values[path])[0])
+        value = first_number(self.at.values[path])
         return self.edit(path, _moved(parameter, value, steps, size))
 
     def _turned(self, parameter: Parameter, steps: int) -> Session:
@@ -337,7 +337,7 @@ def still_there(grid: Grid, program: Program) -> Grid:
 def default_range(parameter: Parameter, at: Evaluation, points: int = CURVE_POINTS) -> str:
     """Range around a value within its domain: small counts one by one, else three octaves each way."""
     assert parameter.field is not None
-    value, domain = float(np.ravel(at.values[parameter.path])[0]), parameter.field.domain
+    value, domain = first_number(at.values[parameter.path]), parameter.field.domain
     octaves = 3
     if at.program.loaded.scenario.application.costly_points:
         points, octaves = min(points, SIMULATED_POINTS), 1  # Upwards N costs more.

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.axes import Axis
+from whatif.axes import Axis, first_number
 from whatif.core.result import Result, array_of, has_column
 from whatif.models.quantities import FloatArray
 from whatif.plotting.crosshair import value_text
@@ -211,9 +211,9 @@ class Headline:
 def headline(point: Result) -> Headline:
     """Times of one point, share of communication, and longest phase."""
     iteration, total, communication = (
-        float(np.ravel(point.columns[name])[0]) for name in (Y_COLUMN, "total_time", "communication_time")
+        first_number(point.columns[name]) for name in (Y_COLUMN, "total_time", "communication_time")
     )
-    phases = {name: float(np.ravel(array)[0]) for name, array in point.terms.items()}
+    phases = {name: first_number(array) for name, array in point.terms.items()}
     worst = max(phases, key=lambda name: phases[name], default="")
     longest = phases.get(worst, np.nan)
     whole = iteration if iteration > 0 else np.nan
@@ -222,7 +222,7 @@ def headline(point: Result) -> Headline:
 
 def breakdown(point: Result, by: str = "phase") -> StackedBar:
     """Phases of one iteration at one point, in order, or its categories if `category`."""
-    times = {name: float(np.ravel(array)[0]) for name, array in point.terms.items()}
+    times = {name: first_number(array) for name, array in point.terms.items()}
     if by == "category":
         phases = [(phase.category, times[phase.phase]) for phase in point.program.phases]
         times = {kind: sum(time for other, time in phases if other == kind) for kind, _ in phases}

@@ -8,8 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import numpy as np
-
+from whatif.axes import first_number
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
@@ -98,7 +97,7 @@ def _present_platform(session: Session) -> PlatformSpec:
         for path, parameter in session.program.parameters.items()
         if path.startswith(_NODE) and not parameter.structural
     )
-    stand = {parameter.path: float(np.ravel(values[parameter.path])[0]) for parameter in parameters}
+    stand = {parameter.path: first_number(values[parameter.path]) for parameter in parameters}
     return platform.model_copy(update={"node": _with_values(platform.node, _NODE, stand)})
 
 

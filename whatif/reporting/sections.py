@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from whatif.axes import Axis
+from whatif.axes import Axis, first_number
 from whatif.core.result import CATEGORY_TIMES, Result
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, figure, heat_map, with_distinct_positions
@@ -162,7 +162,7 @@ def _curves(found: Findings, result: Result) -> Iterator[ReportItem]:
 def _here(found: Findings, axis: Axis) -> float | None:
     """Present value of the first parameter of an axis, if it is a number."""
     path, values = next(iter(axis.parameters.items()))
-    return None if values.dtype == object or path not in found.at.values else float(found.at.values[path].ravel()[0])
+    return None if values.dtype == object or path not in found.at.values else first_number(found.at.values[path])
 
 
 def _points(result: Result) -> ReportItem:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
+from whatif.axes import first_number
 from whatif.core.context import DOMAIN_GPUS, Context
 from whatif.core.evaluate import Evaluation, Values, evaluate
 from whatif.core.phases.host_transfer import link_bandwidth
@@ -194,7 +193,7 @@ class _Machine:
         return worst(self.program.parameters[path].grade for path in paths if path in self.program.parameters)
 
     def _value(self, name: str) -> float:
-        return float(np.ravel(self.values[name])[0])
+        return first_number(self.values[name])
 
 
 def _number_of(number: float, word: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.axes import first_number
 from whatif.core.evaluate import evaluate
 from whatif.core.session import SessionInputs
 from whatif.core.sweep import PLATFORM_PARAMETER
@@ -76,7 +77,7 @@ def _same(program: Program, runs: MeasuredRuns, path: str, platform: str) -> NDA
         elif name != path and column.dtype == object:
             same &= column == program.parameters[name].text()
         elif name != path:
-            same &= np.isclose(column, float(np.ravel(values[name])[0]), rtol=1e-9, atol=0)
+            same &= np.isclose(column, first_number(values[name]), rtol=1e-9, atol=0)
     return same
 
 

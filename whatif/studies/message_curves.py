@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from whatif.axes import first_number
 from whatif.core.context import DOMAIN_GPUS, Context
 from whatif.core.evaluate import Evaluation, Values, evaluate
 from whatif.core.phases.collective_choice import taken_algorithm
@@ -138,7 +139,9 @@ def counts(program: Program, evaluation: Evaluation, phase: str) -> KCounts:
     stated = halo_phase(program, phase).inter_node_count is not None
     at = f"application.phases.{phase}" if stated else phase
     if f"{at}.inter_node_count" in evaluation.values:
-        inter_node, total = (_number(evaluation.values, f"{at}.{name}") for name in ("inter_node_count", "total_count"))
+        inter_node, total = (
+            first_number(evaluation.values[f"{at}.{name}"]) for name in ("inter_node_count", "total_count")
+        )
     else:
         counted = message_counts(pattern)
         inter_node, total = counted.inter_node_count, counted.total_count
@@ -167,15 +170,13 @@ def message_curves(program: Program, evaluation: Evaluation, phase: str | None =
     return MessageCurves(chosen, sizes, curves, limits, phases, infeasible)
 
 
-def _number(values: Values, name: str) -> float:
-    return float(np.ravel(values[name])[0])
-
-
 def _limits(program: Program, values: Values) -> Iterator[SizeLimits]:
     for distance in DISTANCES:
         if getattr(program.loaded.scenario.platform.network, distance) is not None:
             at = f"platform.network.{distance}"
-            yield SizeLimits(distance, _number(values, f"{at}.short_limit"), _number(values, f"{at}.eager_limit"))
+            yield SizeLimits(
+                distance, first_number(values[f"{at}.short_limit"]), first_number(values[f"{at}.eager_limit"])
+            )
 
 
 def _sizes(limits: Sequence[SizeLimits], phases: Sequence[PhaseMessages]) -> FloatArray:
@@ -223,7 +224,7 @@ def _process_count(program: Program, values: Values, name: str) -> float | None:
     """The k that the times of a message are wired to."""
     shared = program.terms[f"{name}.rendezvous_time"].inputs.get("process_count")
     if isinstance(shared, str):
-        return _number(values, shared)
+        return first_number(values[shared])
     return None if shared is None else shared.value
 
 
@@ -243,7 +244,7 @@ def _halo(program: Program, values: Values, name: str, phase: HaloPhase) -> Phas
     slowest = sent[by_class.argmax()]
     alone = np.eye(slowest.size).reshape(-1, *slowest.shape)
     times = _exchange_times(program, values, name, alone).reshape(slowest.shape)
-    repeated = _number(values, f"application.phases.{name}.exchange_count")
+    repeated = first_number(values[f"application.phases.{name}.exchange_count"])
     sizes = np.broadcast_to(values[f"{name}.message_size"], slowest.shape[-1])
     kinds = _kinds(program, phase)
     shown = [_shown(program, values, at) for at in range(len(DISTANCES))]
@@ -260,8 +261,8 @@ def _halo(program: Program, values: Values, name: str, phase: HaloPhase) -> Phas
         for (at, kind), count in np.ndenumerate(slowest)
         if count
     )
-    node_time = repeated * (_number(values, f"{name}.exchange_time") - by_class.max().item())
-    return PhaseMessages(name, phase.model, phase.concurrency, messages, node_time, _number(values, name))
+    node_time = repeated * (first_number(values[f"{name}.exchange_time"]) - by_class.max().item())
+    return PhaseMessages(name, phase.model, phase.concurrency, messages, node_time, first_number(values[name]))
 
 
 def _kinds(program: Program, phase: HaloPhase) -> list[str]:
@@ -301,15 +302,17 @@ def _shown(program: Program, values: Values, at: int) -> str:
     context = Context(Wiring(program.loaded, program.parameters))
     if context.buffers == "host" or at == INTER_NODE:
         return DISTANCES[at]
-    parted = DOMAIN_GPUS in values and _number(values, DOMAIN_GPUS) < _number(values, "platform.node.gpu_count")
+    parted = DOMAIN_GPUS in values and first_number(values[DOMAIN_GPUS]) < first_number(
+        values["platform.node.gpu_count"]
+    )
     return DISTANCES[at] if at and parted else LINK_DOMAIN
 
 
 def _collective(program: Program, values: Values, name: str, phase: CollectivePhase) -> PhaseMessages:
     """The messages of the rounds; equal rounds are one line."""
     if phase.model == "nccl":
-        return PhaseMessages(name, phase.model, phase.algorithm, (), 0.0, _number(values, name))
-    repeated = _number(values, f"application.phases.{name}.operation_count")
+        return PhaseMessages(name, phase.model, phase.algorithm, (), 0.0, first_number(values[name]))
+    repeated = first_number(values[f"application.phases.{name}.operation_count"])
     times = f"{phase.distance}.message_time" if phase.distance else "round_times"
     taken, algorithm = taken_algorithm(program, values, name, phase)
     rounds = np.broadcast_arrays(*(values[f"{taken}.{key}"] for key in ("round_sizes", times, "round_counts")))
@@ -324,8 +327,8 @@ def _collective(program: Program, values: Values, name: str, phase: CollectivePh
         for (distance, size, time), found in counts.items()
     )  # fmt: skip
     reduction = f"{taken}.reduction_time"
-    arithmetic = repeated * _number(values, reduction) if reduction in values else 0.0
-    return PhaseMessages(name, phase.model, algorithm, messages, 0.0, _number(values, name), arithmetic)
+    arithmetic = repeated * first_number(values[reduction]) if reduction in values else 0.0
+    return PhaseMessages(name, phase.model, algorithm, messages, 0.0, first_number(values[name]), arithmetic)
 
 
 def _farthest(rounds: FloatArray, index: int) -> int:

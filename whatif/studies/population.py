@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from whatif.axes import first_number
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.grid_run import CHUNK_POINTS
 from whatif.core.term import Program
@@ -61,7 +62,7 @@ class SearchGoal:
 
 def results_of(evaluation: Evaluation, terms: Sequence[str]) -> list[float]:
     """Values of terms at the first point, NaN if it is infeasible."""
-    return [float(np.ravel(evaluation.numbers(term))[0]) for term in terms]
+    return [first_number(evaluation.numbers(term)) for term in terms]
 
 
 class Population:

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from whatif.axes import first_number
 from whatif.core.evaluate import Evaluation
 from whatif.core.grid_run import unfit
 from whatif.core.scenario import Scenario
@@ -270,7 +271,7 @@ def every_point(grids: Sequence[Sequence[float]]) -> FloatArray:
 
 def phase_times(evaluation: Evaluation) -> dict[str, float]:
     """Times of the phases at the first point, the longest first."""
-    times = {phase.phase: float(np.ravel(evaluation.values[phase.term])[0]) for phase in evaluation.program.phases}
+    times = {phase.phase: first_number(evaluation.values[phase.term]) for phase in evaluation.program.phases}
     return dict(sorted(times.items(), key=lambda item: -item[1]))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.axes import Grid
+from whatif.axes import Grid, first_number
 from whatif.core.evaluate import evaluate
 from whatif.core.result import Result, array_of, result_of
 from whatif.core.term import Program
@@ -111,7 +111,7 @@ def _results(points: Sequence[Result]) -> tuple[dict[str, tuple[float, ...]], di
 
 def _number_of(point: Result, name: str, unit: Dimension) -> float:
     """Result of a scenario; NaN if it has none in this unit."""
-    return float(np.ravel(array_of(point, name))[0]) if point.dimensions.get(name) == unit else np.nan
+    return first_number(array_of(point, name)) if point.dimensions.get(name) == unit else np.nan
 
 
 def _same(one: Parameter | None, other: Parameter | None) -> bool:

@@ -9,6 +9,7 @@ from typing import Final, get_type_hints
 
 import numpy as np
 
+from whatif.axes import first_number
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.message_simulation import MachineInputs, MessageMachine, core_count, machine_of
 from whatif.core.phases.reduction import reduces
@@ -263,7 +264,7 @@ def _traced(program: Program, evaluation: Evaluation, phase: str) -> tuple[Sched
 
 
 def _number(evaluation: Evaluation, name: str) -> float:
-    return float(np.ravel(evaluation.values[name])[0])
+    return first_number(evaluation.values[name])
 
 
 def _machine(evaluation: Evaluation, term: Term) -> MessageMachine:

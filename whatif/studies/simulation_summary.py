@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.axes import first_number
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
@@ -97,8 +98,8 @@ def _models(program: Program, traced: str) -> list[tuple[str, str]]:
 def _study_time(study: Evaluation, traced: str, iterations: int) -> float:
     if traced:
         terms = [phase.term for phase in study.program.phases if phase.term.startswith(f"{traced}.")]
-        return float(sum(np.ravel(study.values[term])[0] for term in terms))
-    return iterations * float(np.ravel(study.column("iteration_time"))[0])
+        return sum(first_number(study.values[term]) for term in terms)
+    return iterations * first_number(study.column("iteration_time"))
 
 
 def _path(simulation: Simulation) -> tuple[PathSummary | None, _Spans]:

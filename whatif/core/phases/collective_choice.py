@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import numpy as np
-
+from whatif.axes import first_number
 from whatif.core.context import Context
 from whatif.core.evaluate import Values
 from whatif.core.term import Program, Term
@@ -45,7 +44,7 @@ def taken_algorithm(program: Program, values: Values, name: str, phase: Collecti
     times = compared_times(program.terms, name)
     if not times:
         return name, phase.algorithm
-    fastest = min(times, key=lambda algorithm: float(np.ravel(values[times[algorithm]])[0]))
+    fastest = min(times, key=lambda algorithm: first_number(values[times[algorithm]]))
     return fastest, fastest.removeprefix(f"{name}.")
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from whatif.axes import first_number
 from whatif.core.evaluate import evaluate
 from whatif.core.model_error import with_model_errors
 from whatif.core.term import Program
@@ -162,7 +163,7 @@ def _conditions(point: _Point) -> Iterator[tuple[str, float, FloatArray, _Lever,
             return replace(point, terms=replace(terms, **changed))
 
         if known is not None:
-            value = float(np.ravel(known)[0])
+            value = first_number(known)
             yield name, value, value * _factors(), lever, dimension
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.axes import first_number
 from whatif.models.quantities import FloatArray
 from whatif.schema.study_spec import StudySpec
 from whatif.studies.procurement.jobs import Job
@@ -221,7 +222,7 @@ def _at_price(
     }
     together = np.broadcast_arrays(*bounds.values())
     nodes = np.minimum(np.minimum.reduce(together), most)
-    first = [float(bound.flat[0]) for bound in together]
+    first = [first_number(bound) for bound in together]
     limit = list(bounds)[int(np.argmin(first))] if np.isfinite(min(first)) else ""
     return _Size(np.where(nodes >= least, nodes, 0.0), limit, each)
 
@@ -238,7 +239,7 @@ def _reasons(mix: Mix, able: NDArray[np.bool_], size: _Size) -> tuple[str, ...]:
 
 def _allowed(size: _Size) -> str:
     """Number of nodes that the binding limit allows, in words."""
-    nodes = float(size.nodes.flat[0])
+    nodes = first_number(size.nodes)
     return f"the limit of {size.limit} allows {f'{nodes:,.0f}' if nodes > 0 else 'no node'}"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from whatif.axes import first_number
 from whatif.core.evaluate import evaluate
 from whatif.core.model_error import with_model_errors
 from whatif.models.quantities import FloatArray
@@ -79,7 +80,7 @@ def _assumed(study: Study, bid: str) -> dict[str, tuple[Parameter, float]]:
             values = evaluate(program).values
             for path in job.assumed:
                 parameter = program.parameters[path]
-                number = math.nan if parameter.structural else float(np.ravel(values[path])[0])
+                number = math.nan if parameter.structural else first_number(values[path])
                 found[path] = (parameter, number)
     return {path: item for path, item in found.items() if not path.startswith(_OF_THE_BUYER)}
 

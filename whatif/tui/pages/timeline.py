@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.axes import first_number
 from whatif.core.iteration_timeline import Timeline as Schedule
 from whatif.core.iteration_timeline import timeline
 from whatif.core.session import Session
@@ -102,7 +102,7 @@ def _before(state: ExplorerState, now: Schedule) -> tuple[Schedule | None, str]:
 def _run(session: Session) -> str:
     """Time of all iterations."""
     total, setup = (duration(_column(session, name)) for name in ("total_time", "setup_time"))
-    count = float(np.ravel(session.at.values[_COUNT])[0])
+    count = first_number(session.at.values[_COUNT])
     return f"{count:.15g} iteration{'s' * (count != 1)}: {total}, including {setup} of setup."
 
 
@@ -114,7 +114,7 @@ def _kinds(session: Session) -> str:
 
 
 def _column(session: Session, name: str) -> float:
-    return float(np.ravel(session.at.column(name))[0])
+    return first_number(session.at.column(name))
 
 
 def _overlaps(now: Schedule) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Final, NamedTuple
 
-import numpy as np
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 
+from whatif.axes import first_number
 from whatif.core.parts_in_use import parts_in_use
 from whatif.core.session import NudgeSize, Session
 from whatif.plotting.description import shorten, text_cells
@@ -342,7 +342,7 @@ def _words_of(parameter: Parameter, session: Session) -> tuple[str, str]:
     """The value and unit of a parameter; an expression is shown by what it comes to."""
     text = parameter.text()
     if isinstance(parameter.value, Expression) and parameter.path in session.at.values:
-        text = format_quantity(float(np.ravel(session.at.values[parameter.path])[0]), parameter.dimension, digits=6)
+        text = format_quantity(first_number(session.at.values[parameter.path]), parameter.dimension, digits=6)
     if parameter.structural:
         return text, ""
     number, _, unit = text.partition(" ")
