@@ -65,24 +65,19 @@ def read_mapping(wiring: Wiring, name: str | None) -> tuple[int, ...]:
     path = "application.grid.mapping_file"
     folder = scenario_folder(wiring)
     if name is None or folder is None or Path(name).name != name:
-        wiring.problem(path, 'mapping = "file" needs the plain name of a file in the folder of the scenario')
-        wiring.raise_problems()
-    assert name is not None
-    assert folder is not None
+        wiring.refuse(path, 'mapping = "file" needs the plain name of a file in the folder of the scenario')
     try:
         with (folder / name).open(encoding="utf-8") as file:
             nodes = tuple(int(line) for line in islice(file, MOST_RANKS + 1) if line.strip())
-        wrong = next((node for node in nodes if not 0 <= node < MOST_RANKS), None)
-        if nodes and wrong is None:
-            return nodes
-        found = "it is empty" if wrong is None else f"found {wrong}"
-        wiring.problem(path, f"`{name}` must hold the node number of every rank, from 0, one a line; {found}")
     except OSError as error:
-        wiring.problem(path, f"`{name}` cannot be read: {error.strerror}")
+        wiring.refuse(path, f"`{name}` cannot be read: {error.strerror}")
     except ValueError as error:
-        wiring.problem(path, f"`{name}` must hold one node number a line: {error}")
-    wiring.raise_problems()
-    return ()
+        wiring.refuse(path, f"`{name}` must hold one node number a line: {error}")
+    wrong = next((node for node in nodes if not 0 <= node < MOST_RANKS), None)
+    if not nodes or wrong is not None:
+        found = "it is empty" if wrong is None else f"found {wrong}"
+        wiring.refuse(path, f"`{name}` must hold the node number of every rank, from 0, one a line; {found}")
+    return nodes
 
 
 class Context:
@@ -149,8 +144,7 @@ class Context:
         if node.cpu is None:
             name, remedy = self.scenario.platform.name, "such as the cores of a node: 32 or 64"
             lacks = "no GPUs and no `[platform.node.cpu]`" if node.gpu is None else "no `[platform.node.cpu]`"
-            self.wiring.problem(stated, f"missing: {name} has {lacks}, so state how many ranks run on a node, {remedy}")
-            self.wiring.raise_problems()
+            self.wiring.refuse(stated, f"missing: {name} has {lacks}, so state how many ranks run on a node, {remedy}")
         threads: Reference = "application.threads_per_rank"
         cores = {"core_count": "platform.node.cpu.core_count", "socket_count": "platform.node.socket_count"}
         threads = threads if threads in self.wiring.parameters else Quantity(1.0, ONE)
@@ -197,8 +191,7 @@ class Context:
         linked = platform.node.gpu is not None and platform.node.peer_link is not None
         if stated not in (None, "host") and not linked:
             reason = f"`{stated}`: {platform.name} does not state GPUs with a `[node.peer_link]`"
-            self.wiring.problem("application.buffers", reason)
-            self.wiring.raise_problems()
+            self.wiring.refuse("application.buffers", reason)
         host_messages = platform.network.intra_socket or platform.network.inter_socket
         return stated or ("device" if linked and self.on_gpus and host_messages is None else "host")
 
@@ -244,8 +237,7 @@ class Context:
             return {}
         if self.grid.decomposition == "bisection" or self.grid.mapping == "tiles":
             choice = "decomposition" if self.grid.decomposition == "bisection" else "mapping"
-            self.wiring.problem(f"application.grid.{choice}", "does not apply to the grids of groups")
-            self.wiring.raise_problems()
+            self.wiring.refuse(f"application.grid.{choice}", "does not apply to the grids of groups")
         return group_of(self, "application.grid.group", name)
 
     @property

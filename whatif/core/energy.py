@@ -68,8 +68,7 @@ def _clock(context: Context) -> str:
         return CLOCK
     lacking = _lacking(wiring, f"{GPU}.idle_power", f"{GPU}.dynamic_power")
     if lacking:
-        wiring.problem(CAP, f"a power cap needs {' and '.join(lacking)}")
-        wiring.raise_problems()
+        wiring.refuse(CAP, f"a power cap needs {' and '.join(lacking)}")
     powers: dict[str, Reference] = {"power_cap": CAP, "idle_power": f"{GPU}.idle_power"}
     reason = f"the power cap leaves nothing to compute with ({CAP} is not above idle_power)"
     wiring.require("node.power_cap fits", reason, exceeds_idle, powers)
@@ -246,8 +245,7 @@ def _one_currency(wiring: Wiring) -> None:
     paths = [f"{PRICE}.{key}" for key in AMOUNTS if f"{PRICE}.{key}" in wiring.parameters]
     found = currencies(map(wiring.dimension, paths))
     if len(found) > 1:
-        wiring.problem(paths[0], mixed_currencies(found))
-        wiring.raise_problems()
+        wiring.refuse(paths[0], mixed_currencies(found))
 
 
 def _rent(wiring: Wiring, nodes: str) -> str:

@@ -99,10 +99,9 @@ def _links(context: Context) -> dict[str, Reference]:
     """Bandwidths, latency and counts of the platform's topology."""
     if context.scenario.platform.network.topology is None:
         name = context.scenario.platform.name
-        context.wiring.problem(
+        context.wiring.refuse(
             "application.communication", f"{name} does not state `[network.topology]`, whose links are shared"
         )
-        context.wiring.raise_problems()
     return {**topology_inputs(context), "cross_traffic": f"{TOPOLOGY}.cross_traffic"}
 
 

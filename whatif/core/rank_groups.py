@@ -23,8 +23,7 @@ def group_of(context: Context, path: str, name: str | None) -> dict[str, Referen
     if name not in groups:
         known = f"; known: {', '.join(groups)}" if groups else "; state `[application.groups]`"
         reason = f"`{name}`: no such group{did_you_mean(name, groups) or known}"
-        context.wiring.problem(path, reason)
-        context.wiring.raise_problems()
+        context.wiring.refuse(path, reason)
     return {"group_size": f"application.groups.{name}.size", "group_stride": _strides(context)[name]}
 
 

@@ -212,10 +212,9 @@ def _memory_bandwidth(context: Context) -> str:
         return stated
     if HOST_BANDWIDTH not in context.wiring.parameters:
         peak = HOST_BANDWIDTH.removeprefix("platform.")
-        context.wiring.problem(
+        context.wiring.refuse(
             stated, f"missing: the sustained bandwidth of a socket (STREAM); or state its peak, {peak}"
         )
-        context.wiring.raise_problems()
     inputs = {"memory_bandwidth": HOST_BANDWIDTH, "sustained_fraction": f"{CPU}.sustained_fraction"}
     return context.once("node.memory_bandwidth", sustained_bandwidth, **inputs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -98,6 +98,11 @@ class Wiring:
         if self.problems:
             raise InvalidFileError(self.problems)
 
+    def refuse(self, path: str, message: str) -> NoReturn:
+        """Raise `InvalidFileError` with all recorded problems and one more, after which nothing can be wired."""
+        self.problem(path, message)
+        raise InvalidFileError(self.problems)
+
     def dimension(self, reference: Reference) -> Dimension:
         """Dimension of a parameter, a term or a constant."""
         if isinstance(reference, Quantity):
@@ -138,8 +143,7 @@ class Wiring:
         if path in done or not isinstance(parameter.value, Expression):
             return
         if len(asking) > MAXIMUM_CHAIN:
-            self.problem(path, f"expressions that refer to expressions, more than {MAXIMUM_CHAIN} deep")
-            self.raise_problems()
+            self.refuse(path, f"expressions that refer to expressions, more than {MAXIMUM_CHAIN} deep")
         if path in asking:
             loop = " -> ".join([*asking[asking.index(path) :], path])
             self.problem(path, f"the expression depends on itself: {loop}")

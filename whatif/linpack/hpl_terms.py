@@ -130,15 +130,12 @@ def wire_hpl(context: Context) -> list[PhaseTerm]:
     wiring = context.wiring
     application = context.scenario.application
     if application.runs_on is not None:
-        wiring.problem("application.runs_on", "no effect on HPL, which runs where `[platform.kernels]` was calibrated")
-        wiring.raise_problems()
+        wiring.refuse("application.runs_on", "no effect on HPL, which runs where `[platform.kernels]` was calibrated")
     numeric = {path: parameter for path, parameter in wiring.parameters.items() if parameter.field is not None}
     try:
         plan = plan_of(numeric, [getattr(application, name) for name in CHOICES])
     except UsageError as error:
-        wiring.problem("platform", str(error))
-        wiring.raise_problems()
-        raise
+        wiring.refuse("platform", str(error))
     _wire_memory(context, numeric)
     if plan.host is not None:
         wiring.require(

@@ -23,8 +23,7 @@ def check_platform(parts: ModelParts, what: str, precision: ProductPrecision) ->
     context = parts.context
     wiring, gpu, name = context.wiring, context.scenario.platform.node.gpu, context.scenario.platform.name
     if gpu is None or not context.on_gpus:
-        wiring.problem("application.kind", f"{name} has no GPUs, which {what} needs (`[platform.node.gpu]`)")
-        wiring.raise_problems()
+        wiring.refuse("application.kind", f"{name} has no GPUs, which {what} needs (`[platform.node.gpu]`)")
     if context.buffers == "host":
         wiring.problem("application.buffers", f"{what} sends between GPUs: {name} needs `[platform.node.peer_link]`")
     if context.scenario.application.communication != "modelled":

@@ -105,8 +105,7 @@ def _simulated(collective: CollectiveWiring) -> str:
     context, channels = collective.context, _channels(collective)
     if collective.phase.channel_count != 1 and isinstance(channels, str):
         reason = f"parallel channels ({channels}) cannot be simulated; state `channel_count = 1`"
-        context.wiring.problem(f"application.phases.{collective.phase_name}.channel_count", reason)
-        context.wiring.raise_problems()
+        context.wiring.refuse(f"application.phases.{collective.phase_name}.channel_count", reason)
     return wire_simulated_collective(
         context,
         collective.name,

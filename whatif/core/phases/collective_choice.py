@@ -34,8 +34,7 @@ def chosen_algorithms(context: Context, name: str, phase: CollectivePhase) -> tu
     if not reason and phase.distance is not None and phase.channel_count is not None:
         key, reason = "channel_count", "not used with `distance`"
     if reason:
-        context.wiring.problem(f"application.phases.{name}.{key}", reason)
-        context.wiring.raise_problems()
+        context.wiring.refuse(f"application.phases.{name}.{key}", reason)
     return chosen
 
 

@@ -45,8 +45,7 @@ def _staged(context: Context, name: str, message_size: Reference, sent: str) -> 
     """Time of messages between nodes, with their copies to and from main memory."""
     if context.scenario.platform.node.host_link is None:
         reason = f"`staged`: {context.scenario.platform.name} does not state `[node.host_link]`"
-        context.wiring.problem("application.buffers", reason)
-        context.wiring.raise_problems()
+        context.wiring.refuse("application.buffers", reason)
     inputs: dict[str, Reference] = {
         "message_time": sent,
         "write_time": wire_copy(context, f"{name}.to_host", "host_link", "write", message_size),

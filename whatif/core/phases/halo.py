@@ -151,6 +151,5 @@ def _size_keys(context: Context, name: str, phase: HaloPhase, kinds: tuple[tuple
     keys = ["".join(axes[dimension] for dimension in kind) for kind in kinds]
     if set(keys) != set(phase.message_sizes):
         wanted = ", ".join(keys)
-        context.wiring.problem(f"application.phases.{name}.message_sizes", f"needs exactly the keys {wanted}")
-        context.wiring.raise_problems()
+        context.wiring.refuse(f"application.phases.{name}.message_sizes", f"needs exactly the keys {wanted}")
     return keys

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from whatif.core.context import Context
 from whatif.core.phases.node_links import wire_shared
@@ -90,7 +90,6 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
     base = f"platform.node.{key}"
     if link is None:
         _missing(context, name, "direction", base)
-    assert link is not None
     # The device reads host memory for a copy to the device, and writes it for a copy to the host or a peer.
     way = "read" if phase.direction == "host_to_device" else "write"
     inputs = _crossing(
@@ -192,7 +191,6 @@ def _bandwidth(context: Context, base: str, link: PCIe | NVLink) -> str:
     return context.once(name, function, **{key: f"{base}.{key}" for key in keys})
 
 
-def _missing(context: Context, name: str, key: str, parameter: str) -> None:
+def _missing(context: Context, name: str, key: str, parameter: str) -> NoReturn:
     platform = context.scenario.platform.name
-    context.wiring.problem(f"application.phases.{name}.{key}", f"{platform} does not state `{parameter}`")
-    context.wiring.raise_problems()
+    context.wiring.refuse(f"application.phases.{name}.{key}", f"{platform} does not state `{parameter}`")

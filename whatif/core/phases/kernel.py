@@ -199,8 +199,7 @@ def _need_device(context: Context, phase: str) -> None:
         message = f"{context.scenario.platform.name} has no {kind} for this kernel (`[platform.node.{table}]`)"
         if context.on_gpus:
             message += ', but application.runs_on = "gpu"'
-        context.wiring.problem(f"application.phases.{phase}", message)
-        context.wiring.raise_problems()
+        context.wiring.refuse(f"application.phases.{phase}", message)
 
 
 def _scale(context: Context, name: str, phase: KernelPhase) -> Reference:

@@ -48,8 +48,7 @@ def _need_gpu(context: Context, path: str) -> None:
     """Raise `InvalidFileError` for products on a platform without GPUs, or that run on its sockets."""
     if not context.on_gpus or context.scenario.platform.node.gpu is None:
         reason = f"{context.scenario.platform.name} has no GPU for these products (`[platform.node.gpu]`)"
-        context.wiring.problem(path, reason)
-        context.wiring.raise_problems()
+        context.wiring.refuse(path, reason)
 
 
 def _peak(context: Context, path: str, precision: Precision) -> tuple[str, str]:
@@ -58,8 +57,7 @@ def _peak(context: Context, path: str, precision: Precision) -> tuple[str, str]:
     if precision not in peaks:
         gpu = context.scenario.platform.node.gpu
         message = f"{gpu.name if gpu else 'no GPU'} states no peak rate of {precision}; it has {', '.join(peaks)}"
-        context.wiring.problem(f"{path}.precision", f"{message} (`[platform.node.gpu.matrix_rates]`)")
-        context.wiring.raise_problems()
+        context.wiring.refuse(f"{path}.precision", f"{message} (`[platform.node.gpu.matrix_rates]`)")
     key = peaks[precision]
     return key, "" if key.startswith(
         "matrix_rates"

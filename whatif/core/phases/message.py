@@ -120,8 +120,7 @@ def pieces_at(context: Context, phase: str, distance: str) -> tuple[str, str]:
     used = next((item for item in farther if getattr(network, item).pieces), "")
     if not used:
         problem = f"`pieces`: {platform} has none for inter_node messages (`[network.inter_node.pieces]`)"
-        context.wiring.problem(f"application.phases.{phase}.model", problem)
-        context.wiring.raise_problems()
+        context.wiring.refuse(f"application.phases.{phase}.model", problem)
     note = "" if used == distance else f"the platform has no {distance} pieces: those of {used} are applied"
     return used, note
 
@@ -150,6 +149,5 @@ def parameters_at(context: Context, phase: str, model: str, distance: str) -> tu
         if missing:
             has = [name for name in MESSAGE_MODELS if getattr(parameters, name)]
             known = f"{platform} has {', '.join(has)} for {used} messages"
-            context.wiring.problem(f"application.phases.{phase}.model", f"`{model}` has no parameters; {known}")
-            context.wiring.raise_problems()
+            context.wiring.refuse(f"application.phases.{phase}.model", f"`{model}` has no parameters; {known}")
     return used, table, "; ".join(notes)

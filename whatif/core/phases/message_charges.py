@@ -72,8 +72,7 @@ def _wire_pieces(context: Context, phase: str) -> dict[str, Reference]:
     places = {distance: pieces_at(context, phase, distance) for distance in DISTANCES}
     if context.buffers != "host":
         problem = '`pieces` describe messages of main memory: set `application.buffers = "host"`'
-        context.wiring.problem(f"application.phases.{phase}.model", problem)
-        context.wiring.raise_problems()
+        context.wiring.refuse(f"application.phases.{phase}.model", problem)
     names = {distance: list(getattr(network, used).pieces) for distance, (used, _) in places.items()}
     longest = max(map(len, names.values()))
     charges: dict[str, Reference] = {}

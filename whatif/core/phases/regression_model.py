@@ -62,8 +62,7 @@ def wire_regression(context: Context, name: str, phase: RegressionPhase) -> list
     path = f"application.phases.{name}"
     if parse_unit(phase.response_unit)[0] != SECOND:
         message = f"`{phase.response_unit}` is not a time: a regression of another quantity belongs in "
-        context.wiring.problem(f"{path}.response_unit", f"{message}`[application.estimates.{name}]`")
-        context.wiring.raise_problems()
+        context.wiring.refuse(f"{path}.response_unit", f"{message}`[application.estimates.{name}]`")
     return [PhaseTerm(name, wire_prediction(context, path, name, phase), phase.category)]
 
 

@@ -144,8 +144,7 @@ def wire_simulated_halo(exchange: HaloWiring, sharing: Mapping[str, Reference]) 
     wiring, name = exchange.context.wiring, exchange.name
     if exchange.phase.model == "node_aware":
         reason = "`node_aware` is a closed form and cannot be simulated"
-        wiring.problem(f"application.phases.{name}.model", reason)
-        wiring.raise_problems()
+        wiring.refuse(f"application.phases.{name}.model", reason)
     simulated = wire_machine(exchange.context, name, exchange.phase.model, sharing)
     boxes = "rank_count" in exchange.placed
     function = simulated_box_time if boxes else simulated_halo_time

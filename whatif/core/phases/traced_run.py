@@ -214,16 +214,11 @@ def _file(context: Context, path: str, phase: TracePhase) -> TraceFile:
     try:
         collectives = parse_selection(phase.collectives)
     except UsageError as error:
-        context.wiring.problem(f"{path}.collectives", str(error))
-        context.wiring.raise_problems()
-        raise
+        context.wiring.refuse(f"{path}.collectives", str(error))
     path = f"{path}.file"
     if folder is None or Path(name).name != name or name in ("", ".", ".."):
-        context.wiring.problem(path, "expected the name of a file or folder next to the scenario")
-        context.wiring.raise_problems()
+        context.wiring.refuse(path, "expected the name of a file or folder next to the scenario")
     try:
-        return replace(TraceFile.at((folder or Path()) / name), collectives=collectives)
+        return replace(TraceFile.at(folder / name), collectives=collectives)
     except OSError as error:
-        context.wiring.problem(path, f"`{name}` cannot be read: {error.strerror}")
-        context.wiring.raise_problems()
-        raise
+        context.wiring.refuse(path, f"`{name}` cannot be read: {error.strerror}")

@@ -42,8 +42,7 @@ def wire_serving(context: Context) -> list[PhaseTerm]:
     parts = ServingParts(context)
     check_platform(parts, "serving", parts.plan.precision)
     if f"{GPU}.memory_size" not in context.wiring.parameters:
-        context.wiring.problem(f"{GPU}.memory_size", "missing key, needed for the key-value cache")
-        context.wiring.raise_problems()
+        context.wiring.refuse(f"{GPU}.memory_size", "missing key, needed for the key-value cache")
     parts.constraints()
     prompt = _prompt(parts)
     batch = _batch(parts, _summed(parts, PROMPT, prompt))

@@ -52,8 +52,7 @@ def _check_host(parts: Parts) -> None:
         platform.node.host_link is None or HOST_BANDWIDTH not in wiring.parameters
     ):
         needs = f"`[platform.node.host_link]` and `{HOST_BANDWIDTH}`"
-        wiring.problem("application.plan.offload", f"{platform.name} lacks {needs}, which offload needs")
-        wiring.raise_problems()
+        wiring.refuse("application.plan.offload", f"{platform.name} lacks {needs}, which offload needs")
 
 
 def _bubble(parts: Parts, stage: str) -> str:
