@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.errors import UsageError
+from whatif.fitting.fit_result import root_mean_square
 from whatif.fitting.grid import GridFit
 from whatif.fitting.grid_advice import unidentified
 from whatif.fitting.grid_runs import RATES, GridRuns
@@ -70,7 +71,7 @@ def _known(fit: GridFit, places: list[int]) -> dict[str, Any] | None:
         "correlation": [[round(float(item), 7) for item in row] for row in correlation],
         "ranges": {name: [float(item.min()), float(item.max())] for name, item in ranges.items()},
         "point_count": len(runs),
-        "error": float(f"{np.sqrt(np.mean(residuals**2)):.4g}"),
+        "error": float(f"{root_mean_square(residuals):.4g}"),
     }
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.files.run_machine import RunCounts
+from whatif.fitting.fit_result import root_mean_square
 from whatif.fitting.least_squares import RunsFit
 from whatif.schema.scenario_spec import RESERVED
 from whatif.schema.toml_text import file_text
@@ -74,7 +75,7 @@ def _record(fit: RunsFit, units: Mapping[str, str], values: Mapping[str, float])
         "correlation": correlation.tolist(),
         "ranges": {name: [_quantity(end, units[name]) for end in pair] for name, pair in ends.items()},
         "point_count": len(fit.measured),
-        "error": float(f"{np.sqrt(np.mean((fitted[known] / fit.measured[known] - 1) ** 2)):.4g}"),
+        "error": float(f"{root_mean_square(fitted[known] / fit.measured[known] - 1):.4g}"),
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.errors import UsageError
+from whatif.fitting.fit_result import root_mean_square
 from whatif.fitting.least_squares import RunsFit
 from whatif.models.quantities import FloatArray
 
@@ -34,7 +35,7 @@ class Additive:
     def difference(self, fit: RunsFit) -> float:
         """Root mean square of the difference between the two models over the runs, in the unit of the response."""
         other = fit.predict(fit.columns).fit
-        return float(np.sqrt(np.mean((self.fit - other) ** 2)))
+        return root_mean_square(self.fit - other)
 
 
 def additive(fit: RunsFit) -> Additive:

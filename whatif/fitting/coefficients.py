@@ -9,7 +9,7 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.fitting.blas_costs import KernelFit
-from whatif.fitting.fit_result import Fit
+from whatif.fitting.fit_result import Fit, root_mean_square
 from whatif.fitting.processors import Processors, processors
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
@@ -75,7 +75,7 @@ def _means(columns: dict[str, Any], found: Processors, name: str) -> FloatArray:
 
 
 def _fits(columns: dict[str, Any], found: Processors, points: Table, *, with_deviation: bool) -> Iterator[Fit]:
-    error = float(np.sqrt(np.mean(points.columns["residual"].values ** 2)))
+    error = root_mean_square(points.columns["residual"].values)
     for path, lead in (("kernels.dgemm", ""), ("kernels.dgemm.deviation", _DEVIATION))[: 1 + with_deviation]:
         means = np.stack([_means(columns, found, f"{lead}{name}") for name in MATRIX_TERMS])
         spread = np.full((len(means), len(means)), np.nan)

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.fitting.fit_result import Fit
+from whatif.fitting.fit_result import Fit, root_mean_square
 from whatif.fitting.library_points import (
     SCALES,
     CollectivePoints,
@@ -336,7 +336,7 @@ def _solve(residuals: Residuals, start: FloatArray, prior: FloatArray, scatter: 
     variance = float(rest @ rest) / freedom
     covariance = np.linalg.pinv(curvature) * variance * np.outer(values, values)
     seen = np.abs(slopes).max(axis=0) > _UNSEEN
-    error = float(np.sqrt(np.mean((np.exp(rest) - 1) ** 2)))
+    error = root_mean_square(np.exp(rest) - 1)
     return Solution(values, covariance, seen, float(2 * found.cost), variance**0.5, error)
 
 

@@ -45,3 +45,8 @@ class Fit:
         errors = self.standard_errors
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.covariance / np.outer(errors, errors)
+
+
+def root_mean_square(residuals: FloatArray) -> float:
+    """Root mean square of residuals, in their unit."""
+    return float(np.sqrt(np.mean(residuals**2)))

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.fitting.fit_result import Fit
+from whatif.fitting.fit_result import Fit, root_mean_square
 from whatif.models.quantities import FloatArray
 from whatif.schema.fields import quantity_field
 from whatif.schema.gpu import GPU, RATE_RULES
@@ -299,7 +299,7 @@ def _fit(
     parameter: str, value: float, variance: float, measured: FloatArray, ranges: Mapping[str, tuple[float, float]]
 ) -> Fit:
     residuals = (value - measured[measured > 0]) / measured[measured > 0]
-    error = float(np.sqrt(np.mean(residuals**2))) if len(measured) > 1 else math.nan
+    error = root_mean_square(residuals) if len(measured) > 1 else math.nan
     covariance = np.array([[variance]], dtype=np.float64)
     return Fit(PATH, {parameter: DIMENSIONS[parameter]}, np.array([value]), covariance, ranges, len(measured), error)
 

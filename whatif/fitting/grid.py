@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError, require_level
+from whatif.fitting.fit_result import root_mean_square
 from whatif.fitting.grid_runs import RATES, Columns, GridRuns, LinearRows, rows_of, runs_of, total_terms
 from whatif.fitting.regression import non_negative
 from whatif.models.quantities import FloatArray
@@ -165,7 +166,7 @@ class GridFit:
             return self.spread.get(kind, (np.nan, 0.0))[0]
         its = self.rows.kind == kind
         fitted = np.maximum(self.rows.terms[its] @ self.coefficients, self.rows.floor[its])
-        return float(np.sqrt(np.mean((self.rows.values[its] / fitted - 1) ** 2)))
+        return root_mean_square(self.rows.values[its] / fitted - 1)
 
     def index(self, name: str, case: str = "") -> int:
         """The place of a parameter, K_w by its case."""

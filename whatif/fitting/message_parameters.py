@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError, require_choice
-from whatif.fitting.fit_result import Fit
+from whatif.fitting.fit_result import Fit, root_mean_square
 from whatif.fitting.forms import Form, form_of
 from whatif.fitting.input_checks import ONE_KIND, POOR
 from whatif.fitting.linear import covariance
@@ -115,7 +115,7 @@ class NetworkFit:
 
     def error(self, model: Model) -> float:
         """Root mean square of `residuals`."""
-        return float(np.sqrt(np.mean(self.residuals(model) ** 2)))
+        return root_mean_square(self.residuals(model))
 
     def with_limits(self, short_limit: float, eager_limit: float) -> NetworkFit:
         """The same measurements fitted anew with other protocol limits."""
@@ -341,7 +341,7 @@ def _fit(path: str, form: Form, points: MessagePoints, weighting: PointWeighting
         "message_size": (float(size.min()), float(size.max())),
         "process_count": (float(count.min()), float(count.max())),
     }
-    error = float(np.sqrt(np.mean((residuals / points.time) ** 2)))
+    error = root_mean_square(residuals / points.time)
     warnings = tuple(_fit_warnings(path, form, values, free, len(points)))
     bounds = tuple(name for name, determined in zip(form.names, free, strict=True) if not determined)
     return Fit(path, form.dimensions, values, spread, ranges, len(points), error, warnings, undetermined=bounds)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.fitting.fit_result import Fit
+from whatif.fitting.fit_result import Fit, root_mean_square
 from whatif.fitting.input_checks import POOR, refuse_invalid_numbers
 from whatif.fitting.linear import bounded_line, covariance, moments
 from whatif.fitting.mixture import Mixture, mixture
@@ -105,6 +105,11 @@ class _Piece:
     @property
     def fitted(self) -> FloatArray:
         return self.send(self.size) + self.way(self.size) + self.receive(self.size)
+
+    @property
+    def error(self) -> float:
+        """Root mean square of the relative residuals."""
+        return root_mean_square(self.fitted / self.time - 1)
 
 
 def fit_pieces(table: Table, distance: str = "inter_node", noise: str | None = None) -> PiecesFit:
@@ -271,21 +276,21 @@ def _fits(path: str, piece: _Piece) -> Iterator[Fit]:
         dimensions |= {names[at]: (SECOND, BYTE_PER_SECOND)[at] for at in kept}
         values += [(line.values[0], rate)[at] for at in kept]
         spreads.append(spread[np.ix_(kept, kept)])
-    error = float(np.sqrt(np.mean((piece.fitted / piece.time - 1) ** 2)))
     ranges = {"message_size": (float(piece.size.min()), float(piece.size.max()))}
     bounds = ("bandwidth",) if piece.bound else ()
     whole = _blocks(spreads)
-    yield Fit(path, dimensions, np.array(values), whole, ranges, len(piece.size), error, undetermined=bounds)
+    yield Fit(path, dimensions, np.array(values), whole, ranges, len(piece.size), piece.error, undetermined=bounds)
     if len(piece.modes) > 1:
-        yield from _modes(f"{path}.modes", piece, ranges, error)
+        yield from _modes(f"{path}.modes", piece, ranges)
 
 
-def _modes(path: str, piece: _Piece, ranges: dict[str, tuple[float, float]], error: float) -> Iterator[Fit]:
+def _modes(path: str, piece: _Piece, ranges: dict[str, tuple[float, float]]) -> Iterator[Fit]:
     found, count = piece.modes, len(piece.size)
     for at, (weight, mean, deviation) in enumerate(zip(found.weights, found.means, found.deviations, strict=True), 1):
         variances = [weight * (1 - weight) / count, deviation**2 / (weight * count)]
         values = np.array([weight, 1 + mean])
-        yield Fit(f"{path}.mode{at}", {"weight": ONE, "factor": ONE}, values, np.diag(variances), ranges, count, error)
+        spread = np.diag(variances)
+        yield Fit(f"{path}.mode{at}", {"weight": ONE, "factor": ONE}, values, spread, ranges, count, piece.error)
 
 
 def _blocks(parts: list[FloatArray]) -> FloatArray:
@@ -330,9 +335,8 @@ def _waits(pieces: list[_Piece]) -> Iterator[str]:
 
 def _doubts(pieces: list[_Piece]) -> Iterator[str]:
     for at, piece in enumerate(pieces, 1):
-        error = float(np.sqrt(np.mean((piece.fitted / piece.time - 1) ** 2)))
-        if error > POOR:
-            yield f"piece{at}: the ping-pongs scatter by {error:.0%}"
+        if piece.error > POOR:
+            yield f"piece{at}: the ping-pongs scatter by {piece.error:.0%}"
         if piece.share < 1 - POOR:
             share = f"{piece.share:.0%} of it is counted"
             yield f"piece{at}: a receive alone takes longer than ping-pongs leave for it; {share}"

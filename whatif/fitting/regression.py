@@ -14,6 +14,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.fitting.fit_result import root_mean_square
 from whatif.models.quantities import FloatArray
 
 Noise = Literal["N-0", "N-1", "N-2"]
@@ -83,7 +84,7 @@ class Regression:
     @property
     def error(self) -> float:
         """Root mean square of the residuals."""
-        return float(np.sqrt(np.mean(self.residuals**2)))
+        return root_mean_square(self.residuals)
 
     @property
     def covariance(self) -> FloatArray:

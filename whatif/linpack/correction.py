@@ -10,7 +10,7 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.files.platform_file import PlatformChange, change_of
-from whatif.fitting.fit_result import Fit
+from whatif.fitting.fit_result import Fit, root_mean_square
 from whatif.linpack.prediction_tables import HPLPrediction
 from whatif.models.quantities import FloatArray
 from whatif.units import ONE
@@ -69,7 +69,7 @@ def learnt_correction(predictions: Sequence[HPLPrediction], predict: Predict) ->
     runs = np.array([len(item.measured) for item in known])
     scatter = _scatter(known)
     deviation = _deviation(off - shares * log_factor, shares, (scatter or 0.0) ** 2 / runs)
-    of_kernels = None if scatter is None else scatter / float(np.sqrt(np.mean(shares**2)))
+    of_kernels = None if scatter is None else scatter / root_mean_square(shares)
     sizes = [float(item.row.configuration.matrix_size) for item in known]
     return LearntCorrection(
         float(np.exp(log_factor)), deviation, of_kernels, len(known), int(runs.sum()), (min(sizes), max(sizes))

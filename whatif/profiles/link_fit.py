@@ -11,7 +11,7 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.fitting.copies import Copies, copy_sets, doubts
-from whatif.fitting.fit_result import Fit
+from whatif.fitting.fit_result import Fit, root_mean_square
 from whatif.fitting.linear import bounded_line, covariance, moments
 from whatif.models.postal import postal
 from whatif.models.quantities import FloatArray
@@ -239,7 +239,7 @@ class _StagedPath:
         """Warning about staged copies far from the curve."""
         large = copies.message_size > self.window
         residuals = self.time(values, copies.message_size[large]) / copies.time[large] - 1.0
-        error = float(np.sqrt(np.mean(residuals**2)))
+        error = root_mean_square(residuals)
         if error <= _UNCLEAR:
             return ()
         hint = "" if self.cache_size else "; a cache may explain it: state `staging.cache_size` of the link"
@@ -260,7 +260,7 @@ def _fits(path: str, prefix: str, found: _Found) -> Iterator[Fit]:
         found.covariance[np.ix_(places, places)],
         {"message_size": (float(size.min()), float(size.max()))},
         len(size),
-        float(np.sqrt(np.mean(found.residuals**2))),
+        root_mean_square(found.residuals),
     )
 
 

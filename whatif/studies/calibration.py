@@ -15,6 +15,7 @@ from whatif.core.term import Program
 from whatif.errors import UsageError, did_you_mean
 from whatif.files.calibration_file import CorrectionRecord, calibrated_text, write_scenario
 from whatif.fitting.correction_choice import CorrectionProblem, FittedCorrections, fit_corrections, fitted
+from whatif.fitting.fit_result import root_mean_square
 from whatif.limits import CORRECTIONS
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
@@ -116,7 +117,7 @@ class Calibration(StudyResult):
             self.accuracy_cards,
             f"whatif calibrate: {self.runs.origin}",
             len(residuals),
-            float(np.sqrt(np.mean(residuals**2))),
+            root_mean_square(residuals),
             Path(self.runs.file),
         )
 
