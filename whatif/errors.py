@@ -100,6 +100,12 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     return ", ".join(shown[:most]) + (", .." if len(shown) > most else "")
 
 
+def abridged(names: Sequence[object], most: int) -> str:
+    """`a, b and 7 more`: the first names of a list."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
+
+
 def require_choice(option: str, value: object, known: Sequence[str]) -> None:
     """Raise `UsageError` for a value of an option that is not one of its choices."""
     if value not in known:

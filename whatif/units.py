@@ -242,6 +242,11 @@ def parse_share(text: str) -> float | None:
     return share if not rest and 0 <= share < math.inf else None
 
 
+def in_percent(share: float) -> str:
+    """Share in per cent with all its digits: `50%`, `99.99%`."""
+    return f"{100 * share:g}%"
+
+
 def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
     """Text of a value in base units with a customary unit and prefix: `12.5 GB/s` for 1.25e10 B/s."""
     if not math.isfinite(value):

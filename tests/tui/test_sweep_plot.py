@@ -19,7 +19,7 @@ from whatif.plotting.description import (
     Scale,
     StackedBar,
 )
-from whatif.tui.widgets.breakdown import Breakdown, bar_legend, bar_runs, legend_runs, percent
+from whatif.tui.widgets.breakdown import Breakdown, bar_legend, bar_runs, legend_runs, whole_percent
 from whatif.tui.widgets.sweep_plot import PlotView
 
 SIZES = np.logspace(0, 7, 200)
@@ -158,7 +158,7 @@ def test_legend_counts_what_finds_no_room():
 
 
 def test_percent_never_calls_something_nothing():
-    assert [percent(share) for share in (0.0, 0.001, 0.006, 1.0)] == ["0%", "<1%", "1%", "100%"]
+    assert [whole_percent(share) for share in (0.0, 0.001, 0.006, 1.0)] == ["0%", "<1%", "1%", "100%"]
 
 
 VALUE = st.one_of(st.floats(width=64), st.floats(0, 1))

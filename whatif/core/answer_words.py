@@ -83,4 +83,4 @@ def lead_text(ratio: float) -> str:
 
 def joined(words: Sequence[str]) -> str:
     """Words as a list: `1, 2 and 4`."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

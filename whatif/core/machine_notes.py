@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from whatif.core.energy import NODES_NEEDED
 from whatif.core.evaluate import evaluate
 from whatif.core.term import Program
+from whatif.errors import abridged
 
 _WARNING: Final = "warning: "
 _PLATFORM: Final = "platform."
@@ -21,18 +22,15 @@ def notes_by_machine(notes: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     for machine, its in notes.items():
         for note in dict.fromkeys(its):
             machines.setdefault(note, []).append(machine)
-    return tuple(note if len(its) == len(notes) else note_on(_listed(its), note) for note, its in machines.items())
+    return tuple(
+        note if len(its) == len(notes) else note_on(abridged(its, _NAMED), note) for note, its in machines.items()
+    )
 
 
 def note_on(subject: str, note: str) -> str:
     """Note with its subject in front; `warning: ` remains the first word."""
     text = note.removeprefix(_WARNING)
     return f"{note[: len(note) - len(text)]}{subject}: {text}"
-
-
-def _listed(machines: Sequence[str]) -> str:
-    others = len(machines) - _NAMED
-    return ", ".join(machines[:_NAMED]) + (f" and {others} more" if others > 0 else "")
 
 
 def constant_notes(programs: Mapping[str, Program]) -> Iterator[str]:

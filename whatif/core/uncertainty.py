@@ -38,6 +38,11 @@ Quantiles = tuple[FloatArray, FloatArray, FloatArray]
 """Lower end, median and upper end."""
 
 
+def quantile_name(quantile: float) -> str:
+    """Quantile in the name of a column: `p5`, `p97.5`."""
+    return f"p{100 * quantile:g}"
+
+
 @dataclass(frozen=True)
 class Sampling:
     """Sampling of uncertain values: number of samples, random seed, confidence level of the band, spreads by grade."""
@@ -72,7 +77,7 @@ class Sampling:
     @property
     def names(self) -> tuple[str, str, str]:
         """Suffixes of the columns of the quantiles: `p5`, `p50`, `p95`."""
-        lower, median, upper = (f"p{100 * quantile:g}" for quantile in self.quantiles)
+        lower, median, upper = map(quantile_name, self.quantiles)
         return lower, median, upper
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from whatif.errors import UsageError
+from whatif.errors import UsageError, abridged
 from whatif.files.platform_file import PlatformChange, present, unfitted_tables, write_platform
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.fit_tables import parameter_table
@@ -79,7 +79,7 @@ def _refuse_other_entries(path: Path, platform: PlatformSpec, change: PlatformCh
         }
         others = [key for key in stated if key not in new]
         if new and others:
-            names = f"{others[0]} and {len(others) - 1} more" if len(others) > 1 else others[0]
+            names = abridged(others, 1)
             raise UsageError(f"{path}: [{table}] has {names}, which would stay next to the new ones: remove them")
 
 

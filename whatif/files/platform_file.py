@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.atomic import write_text
-from whatif.errors import InvalidFileError, UsageError
+from whatif.errors import InvalidFileError, UsageError, abridged
 from whatif.files.scenario_edits import put_text
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.message_parameters import NetworkFit
@@ -203,7 +203,7 @@ def target_platform(path: Path | None, extends: str | None) -> PlatformSpec | No
 
 def source_text(files: Sequence[Path], tables: Sequence[Table]) -> str:
     """Text for `[sources]`: the files that values were fitted to, and the tools that wrote these."""
-    names = ", ".join(path.name for path in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    names = abridged([path.name for path in files], 3)
     tools = [tool for tool in dict.fromkeys(_tool(table.notes) for table in tables) if tool]
     return f"fitted to {names} ({', '.join(tools)})" if tools else f"fitted to {names}"
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import UsageError, did_you_mean
+from whatif.errors import UsageError, abridged, did_you_mean
 from whatif.models.quantities import FloatArray
 
 SLOW: Final = 3.0
@@ -195,9 +195,8 @@ def in_words(found: Processors) -> list[str]:
 def slow_in_words(found: Processors) -> list[str]:
     """Warning with the slow processors; empty without any."""
     table, names = found.table, found.slow
-    listed = ", ".join(f"{key} ({table[key] - 1:+.1%})" for key in names[:8])
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    message = f"slower than all others by more than {SLOW:g} robust standard deviations: {listed}{more}"
+    listed = abridged([f"{key} ({table[key] - 1:+.1%})" for key in names], 8)
+    message = f"slower than all others by more than {SLOW:g} robust standard deviations: {listed}"
     return [f"{message}; `--without NODE` or `--average NODE` shows the machine without"] if names else []
 
 

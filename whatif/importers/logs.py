@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from whatif.errors import InvalidFileError, UsageError, did_you_mean
+from whatif.errors import InvalidFileError, UsageError, abridged, did_you_mean
 from whatif.importers.cell_numbers import numbers_of
 from whatif.importers.expressions import checked, shipped_expression, user_expression
 from whatif.importers.run_columns import has_known_unit, run_table
@@ -258,8 +258,8 @@ def _table(paths: Sequence[Path], pattern: Pattern, warnings: list[str]) -> Tabl
             columns[name] = _column(cells, name, spec, sources, warnings)
             units |= {name: spec.unit} if spec.unit else {}
         elif name == _TIME:
-            more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-            warnings.append(f"{sources[0]}{more}: no `{name}`: the run did not end, or writes its time in other words")
+            doubt = "the run did not end, or writes its time in other words"
+            warnings.append(f"{abridged(sources, 1)}: no `{name}`: {doubt}")
     columns["file"] = np.array(sources, dtype=object)
     notes = {"file": "; ".join(map(shown_path, paths[:3])), "tool": pattern.spec.title}
     return run_table(columns, notes, warnings, units)
@@ -268,8 +268,7 @@ def _table(paths: Sequence[Path], pattern: Pattern, warnings: list[str]) -> Tabl
 def _column(cells: list[str], name: str, spec: LogColumn, sources: Sequence[str], warnings: list[str]) -> Any:
     missing = [source for cell, source in zip(cells, sources, strict=True) if not cell]
     if missing:
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        warnings.append(f"{missing[0]}{more}: no `{name}`, taken as missing")
+        warnings.append(f"{abridged(missing, 1)}: no `{name}`, taken as missing")
     if spec.text:
         return np.array(cells, dtype=object)
     found = numbers_of(cells, _heading(name, spec))

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.errors import abridged
 from whatif.importers.text import refuse
 from whatif.simulation.rank_programs import ANY, COLLECTIVES, Kind, RankProgram, Trace
 
@@ -110,12 +111,6 @@ def valid_size(file: str, line: int, what: str, size: float) -> float:
     return size
 
 
-def numbers_shown(numbers: Sequence[int]) -> str:
-    """`1, 2, 3 and 7 more`: some ranks of many."""
-    shown = ", ".join(str(number) for number in numbers[:8])
-    return f"{shown} and {len(numbers) - 8} more" if len(numbers) > 8 else shown
-
-
 def refuse_missing_ranks(file: str, found: Iterable[int], count: int, source: str) -> None:
     """Raise `InvalidFileError` if ranks of 0 to count - 1 are missing; `source` is that of the count."""
     if count > MOST_RANKS:
@@ -123,7 +118,7 @@ def refuse_missing_ranks(file: str, found: Iterable[int], count: int, source: st
     missing = np.flatnonzero(~np.isin(np.arange(count), np.fromiter(found, dtype=np.int64)))
     if len(missing):
         word = "rank" if len(missing) == 1 else "ranks"
-        raise refuse(file, f"{word} {numbers_shown(missing.tolist())} of {count} ({source}) missing")
+        raise refuse(file, f"{word} {abridged(missing.tolist(), 8)} of {count} ({source}) missing")
 
 
 def sequential_trace(

@@ -18,7 +18,7 @@ import numpy as np
 
 from whatif.arguments import pairs
 from whatif.core.uncertainty import distribution_of
-from whatif.errors import UsageError, did_you_mean
+from whatif.errors import UsageError, abridged, did_you_mean
 from whatif.fitting.processors import Processors, Spread, spread, synthetic_processors
 from whatif.importers.text import read_text
 from whatif.linpack.machine import DEVIATIONS, PROCESSORS
@@ -174,7 +174,8 @@ def _used(fleet: Fleet, nodes: _Nodes) -> _Nodes:
         )
     for host in fleet.hosts:
         if host not in nodes:
-            raise UsageError(f"--hosts: no node `{host}`{did_you_mean(host, nodes)}: {_listed(list(nodes))}")
+            known = abridged(list(nodes), _MOST_LISTED)
+            raise UsageError(f"--hosts: no node `{host}`{did_you_mean(host, nodes)}: {known}")
     names = list(fleet.hosts) or list(nodes)
     if len(set(names)) < len(names):
         raise UsageError("--hosts: a node is named twice")
@@ -219,12 +220,7 @@ def _in_words(used: _Nodes, nodes: _Nodes) -> str:
     means = {name: float(np.mean([one.factor for one in row])) for name, row in nodes.items()}
     overall = float(np.mean([means[name] for name in used]))
     left_out = [f"{name} ({mean / overall - 1:+.1%})" for name, mean in means.items() if name not in used]
-    return f"{len(used)} of {counted(len(nodes), 'node')}; left out: {_listed(left_out) or 'none'}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    return ", ".join(names[:_MOST_LISTED]) + more
+    return f"{len(used)} of {counted(len(nodes), 'node')}; left out: {abridged(left_out, _MOST_LISTED) or 'none'}"
 
 
 def fleet_of(

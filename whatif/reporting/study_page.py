@@ -14,7 +14,7 @@ from whatif.limits import PAGES
 from whatif.reporting import study_sections as parts
 from whatif.reporting.pdf import check_pdf, pdf_of
 from whatif.reporting.provenance import hashes, paths_of
-from whatif.reporting.study_words import question, recommendation, share
+from whatif.reporting.study_words import question, recommendation
 from whatif.reporting.templates import check_libraries, rendered
 from whatif.reporting.vendor_questions import questions
 from whatif.schema.load import load_platform_document, open_document
@@ -24,6 +24,7 @@ from whatif.schema.study_spec import PRESENT
 from whatif.studies.procurement.definitions import DEFINITIONS
 from whatif.studies.procurement.placing import file_of_runs
 from whatif.studies.procurement.study import Study
+from whatif.units import in_percent
 
 _TEMPLATE: Final = "study.html.jinja"
 _TITLES: Final = {
@@ -83,7 +84,7 @@ def study_html(found: Study, command: str) -> str:
         "study": found,
         "acceptance": parts.acceptance(found),
         "titles": {name: title for name, title in _TITLES.items() if sections[name]},
-        "confidence": share(found.confidence),
+        "confidence": in_percent(found.confidence),
         "command": command,
     }
     return rendered(_TEMPLATE, stated | {"parts": sections})

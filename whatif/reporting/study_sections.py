@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from whatif.core.uncertainty import quantile_name
 from whatif.plotting.picture_style import typographic
 from whatif.reporting.sections import ReportItem, ReportTable, Section, picture_of
-from whatif.reporting.study_words import LIMITS, chance, share
+from whatif.reporting.study_words import LIMITS, chance
 from whatif.schema.study_spec import PRESENT
 from whatif.schema.toml import dotted, walk
 from whatif.studies.procurement.placing import remarks
@@ -20,12 +21,11 @@ from whatif.studies.procurement.tables import (
     commitments_table,
     jobs_table,
     options_table,
-    percent,
     score_bars,
     turns_table,
 )
 from whatif.table import Table
-from whatif.units import CARBON, DAY, JOULE, ONE, SECOND, WATT, Dimension, format_quantity
+from whatif.units import CARBON, DAY, JOULE, ONE, SECOND, WATT, Dimension, format_quantity, in_percent
 
 _MOST_COLUMNS: Final = 5
 """Most machines in one table, for the width of a printed page."""
@@ -62,7 +62,7 @@ def bids(found: Study) -> Section:
     parts = [names[at : at + _MOST_COLUMNS] for at in range(0, len(names), _MOST_COLUMNS)]
     caption = (
         f"Work per day over that of the present machine (dashed line). Whiskers are bands, from the "
-        f"{share(round(1 - found.confidence, 6))} to the {share(found.confidence)} quantile"
+        f"{in_percent(round(1 - found.confidence, 6))} to the {in_percent(found.confidence)} quantile"
     )
     tables = (ReportItem(sheet=_side_by_side({name: columns[name] for name in some})) for some in parts)
     return (*tables, ReportItem(caption, picture_of(caption, score_bars(found))))
@@ -100,7 +100,7 @@ def _side_by_side(columns: Mapping[str, Mapping[str, str]]) -> ReportTable:
 def commitments(found: Study) -> Section:
     """Section on commitments: a table per bid."""
     rows = _rows(commitments_table(found))
-    level = percent(found.confidence)
+    level = quantile_name(found.confidence)
     heads = ("application", "nodes", "ranks", "expected time", "time to commit to", "jobs per day",
              "jobs per day to commit to", "grade", "remarks")  # fmt: skip
     shown = len(heads) - (not any(row["remarks"] for row in rows))

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
+from whatif.core.answer_words import joined
 from whatif.schema.study_spec import Machine
 from whatif.studies.procurement.economics import Outcome
 from whatif.studies.procurement.study import Study
 from whatif.studies.procurement.tables import WORDS
-from whatif.units import WATT, YEAR, counted, format_quantity
+from whatif.units import WATT, YEAR, counted, format_quantity, in_percent
 
 LIMITS: Final = {"capital": "capital", "cost": "the cost over the lifetime", "power": "power", "offer": "the offer"}
 """Limits of the number of nodes in words."""
@@ -19,10 +20,10 @@ LIMITS: Final = {"capital": "capital", "cost": "the cost over the lifetime", "po
 def question(found: Study) -> tuple[str, ...]:
     """Machines, mix of applications, limits and criterion of the comparison."""
     spec = found.file.spec
-    bids = listed([f"{name} ({_described(machine)})" for name, machine in spec.bids.items()])
+    bids = joined([f"{name} ({_described(machine)})" for name, machine in spec.bids.items()])
     weights = found.terms.weights[:, 0]
-    mix = listed([f"{name} {weight:.0%}" for name, weight in zip(spec.mix, weights.tolist(), strict=True)])
-    limits = listed(list(_limits(found)))
+    mix = joined([f"{name} {weight:.0%}" for name, weight in zip(spec.mix, weights.tolist(), strict=True)])
+    limits = joined(list(_limits(found)))
     return (
         f"The present machine is {spec.present.platform} with {counted(int(found.present_nodes), 'node')}. "
         f"It is compared with {counted(len(spec.bids), 'bid')}: {bids}.",
@@ -30,7 +31,7 @@ def question(found: Study) -> tuple[str, ...]:
         f"the present machine: {mix}.",
         f"The limits are {limits}." if limits else "The study states no limits; each bid has the nodes that it offers.",
         f"The {WORDS[found.criterion]} ranks the bids. Bands and commitments have a confidence of "
-        f"{share(found.confidence)}.",
+        f"{in_percent(found.confidence)}.",
         *_rates(found),
     )
 
@@ -76,7 +77,7 @@ def _chosen(found: Study) -> str:
         f"The bid {best} is recommended: with a probability of {chance(likely)} it is the best of {rivals} bids by "
         f"{WORDS[found.criterion]}."
     )
-    open_ = f" That is less than the confidence of {share(found.confidence)}: the order of the bids is open."
+    open_ = f" That is less than the confidence of {in_percent(found.confidence)}: the order of the bids is open."
     return text + (open_ if likely < found.confidence else "")
 
 
@@ -99,26 +100,16 @@ def _amounts(found: Study, its: Outcome) -> str:
         f"with {format_quantity(power, WATT)} under load" if math.isfinite(power) else "",
     ]
     found_words = [word for word in words if word]
-    return f", {listed(found_words)}" if found_words else ""
+    return f", {joined(found_words)}" if found_words else ""
 
 
 def _lead(found: Study) -> Iterator[str]:
     best = found.scores[found.winner][0]
     ahead = [f"{best / found.scores[other][0] - 1:.1%} ahead of {other}" for other in found.able[1:]]
     if ahead:
-        yield f"By {WORDS[found.criterion]} it is {listed(ahead)}."
+        yield f"By {WORDS[found.criterion]} it is {joined(ahead)}."
 
 
 def chance(value: float) -> str:
     """Probability in percent; a bound near 0 and 1, which samples do not resolve."""
     return "under 1%" if value < 0.005 else "over 99%" if value > 0.995 else f"{value:.0%}"
-
-
-def share(value: float) -> str:
-    """Share in percent with all its digits: 99.99% is not 100%."""
-    return f"{100 * value:g}%"
-
-
-def listed(words: list[str]) -> str:
-    """Words as a list in a sentence: `a, b and c`."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from whatif.core.evaluate import Values, evaluate
 from whatif.core.result import NO_NUMBER
 from whatif.core.term import Program, common_dimension
-from whatif.errors import InfeasiblePointError
+from whatif.errors import InfeasiblePointError, abridged
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
@@ -205,7 +205,7 @@ def _tables(pairs: Sequence[tuple[Parameter, Parameter]]) -> list[_Group]:
 def _structure(first: Program, second: Program, result: str) -> _Group:
     """Differences other than numbers: choices, and values that only one scenario has."""
     texts = [_stated(program, other, result) for program, other in ((first, second), (second, first))]
-    return _Group(STRUCTURE, (), *(_brief(text) for text in texts))
+    return _Group(STRUCTURE, (), *(abridged(text, 2) for text in texts))
 
 
 def _stated(program: Program, other: Program, result: str) -> list[str]:
@@ -222,10 +222,6 @@ def _stated(program: Program, other: Program, result: str) -> list[str]:
         ):
             found.extend([f"{path}: {parameter.text()}"] if parameter.text() != theirs.text() else [])
     return list(dict.fromkeys(found))
-
-
-def _brief(texts: Sequence[str]) -> str:
-    return ", ".join(texts[:2]) + (f" and {len(texts) - 2} more" if len(texts) > 2 else "")
 
 
 @dataclass(slots=True)

@@ -19,10 +19,11 @@ from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import PlotDescription
 from whatif.studies.bracketing import narrowed
-from whatif.studies.scaling import GRID, MEMORY, RANKS, Planner, column, in_percent
+from whatif.studies.scaling import GRID, MEMORY, RANKS, Planner, column
 from whatif.studies.scaling_tables import growth_picture, growth_table
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
+from whatif.units import in_percent
 
 _OCTAVES: Final = 30
 """Range of the growth of the whole grid, in powers of 2."""

@@ -25,6 +25,7 @@ from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.decomposition import largest_box, local_cells
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CellGrid
+from whatif.units import in_percent
 
 Mode = Literal["strong", "weak"]
 GRID: Final = "application.grid"
@@ -246,11 +247,6 @@ def _gains(mode: Mode, ranks: FloatArray, time: FloatArray) -> tuple[FloatArray,
     with np.errstate(divide="ignore"):
         faster, larger = time[known[0]] / time, ranks / ranks[known[0]]
     return (faster, faster / larger) if mode == "strong" else (faster * larger, faster)
-
-
-def in_percent(share: float) -> str:
-    """Share in percent: `50%`, `99.5%`."""
-    return f"{100 * share:g}%"
 
 
 def answers(plan: Mapping[Mode, Scaling], efficiency: float) -> dict[str, tuple[Scaling, int]]:

@@ -10,11 +10,11 @@ import numpy as np
 
 from whatif.core.sweep_figure import suiting
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
-from whatif.studies.scaling import Mode, Planner, Scaling, answers, in_percent
+from whatif.studies.scaling import Mode, Planner, Scaling, answers
 from whatif.studies.search_space import tails
 from whatif.table import Column, Table
 from whatif.table_writers import worth_showing
-from whatif.units import BYTE, ONE, SECOND, format_quantity
+from whatif.units import BYTE, ONE, SECOND, format_quantity, in_percent
 
 if TYPE_CHECKING:
     from whatif.studies.isoefficiency import Isoefficiency

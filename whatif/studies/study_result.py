@@ -11,6 +11,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.fit_range import extrapolations
 from whatif.core.machine_notes import note_on
 from whatif.core.scenario import Scenario
+from whatif.errors import abridged
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import stated_values
 from whatif.table import Table
@@ -65,8 +66,7 @@ def values_on_all_platforms(*scenarios: Scenario) -> tuple[str, ...]:
     found = []
     for scenario in scenarios:
         paths = stated_values(scenario.document, scenario.folders)
-        more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
         if paths:
             name = Path(scenario.document.name).stem
-            found.append(f"{name} itself states {', '.join(paths[:_LISTED])}{more}: the same on every machine")
+            found.append(f"{name} itself states {abridged(paths, _LISTED)}: the same on every machine")
     return tuple(found)

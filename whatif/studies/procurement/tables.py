@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from whatif.core.uncertainty import quantile_name
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
@@ -40,11 +41,6 @@ OPTIONAL: Final[dict[str, list[list[str]]]] = {
     "questions": [["question"]],
 }
 """Groups of columns by view, omitted on a narrow terminal."""
-
-
-def percent(share: float) -> str:
-    """Confidence as the name of a column, such as `p90`."""
-    return f"p{100 * share:g}"
 
 
 def bids_table(found: Study) -> Table:
@@ -116,7 +112,7 @@ def _node_price(found: Study, machine: str) -> float:
 
 def commitments_table(found: Study) -> Table:
     """One row per bid and application: the time and throughput to commit to, and the nodes that its target needs."""
-    level = percent(found.confidence)
+    level = quantile_name(found.confidence)
     columns: dict[str, Dimension | None] = {"bid": None, "application": None, "nodes": ONE, "time": SECOND}
     columns |= {f"time {level}": SECOND, "jobs per day": ONE, f"jobs per day {level}": ONE, "speedup": ONE}
     columns |= {f"speedup {level}": ONE, "target nodes": ONE, "grade": None, "remarks": None}

@@ -25,7 +25,7 @@ class LegendEntry(NamedTuple):
     style: str
 
 
-def percent(share: float) -> str:
+def whole_percent(share: float) -> str:
     """Write a fraction as whole percent; a small positive one is `<1%`, never `0%`."""
     return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
@@ -34,7 +34,7 @@ def bar_legend(bar: StackedBar) -> tuple[LegendEntry, ...]:
     """List label, value, share and style of every segment."""
     rows = zip(bar.segments, bar.shares(), bar.styles(), strict=True)
     return tuple(
-        LegendEntry(part.label, units.format_quantity(part.value, bar.dimension, 3), percent(share), style)
+        LegendEntry(part.label, units.format_quantity(part.value, bar.dimension, 3), whole_percent(share), style)
         for part, share, style in rows
     )
 
@@ -59,7 +59,7 @@ def bar_runs(bar: StackedBar, width: int) -> list[TextRun]:
 
 
 def _segment_text(label: str, share: float, width: int) -> str:
-    candidates = (f"{label} {percent(share)}", label, percent(share), "")
+    candidates = (f"{label} {whole_percent(share)}", label, whole_percent(share), "")
     text = next(text for text in candidates if len(text_cells(text)) <= max(0, width - 2))
     cells = text_cells(text)
     before = (width - len(cells)) // 2
