@@ -13,12 +13,12 @@ from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.network import Distance, Network
 from whatif.vocabulary import (
     CATEGORIES,
-    COLLECTIVE_MODELS,
     DISTANCES,
     HALO_MODELS,
     MESSAGE_MODELS,
     PARAMETER_TABLES,
     PROTOCOLS,
+    CollectiveModel,
 )
 
 NEW_CATEGORY = """
@@ -49,7 +49,7 @@ def test_schema_has_the_names():
     assert set(MESSAGE_MODELS) <= set(Distance.model_fields)
     assert set(HALO_MODELS) == set(get_args(HaloPhase.model_fields["model"].annotation))
     assert set(HALO_MODELS) - {"node_aware"} | {"pieces"} == set(get_args(TracePhase.model_fields["model"].annotation))
-    assert set(COLLECTIVE_MODELS) == set(get_args(CollectivePhase.model_fields["model"].annotation))
+    assert set(get_args(CollectiveModel)) == set(get_args(CollectivePhase.model_fields["model"].annotation))
     assert set(CATEGORIES) == set(get_args(RegressionPhase.model_fields["category"].annotation))
 
 

@@ -23,7 +23,6 @@ MessageModel = Literal["postal", "max_rate", "injection", "loggp"]
 MESSAGE_MODELS: Final[tuple[MessageModel, ...]] = get_args(MessageModel)
 """Models of a message with a table of parameters in a platform file."""
 CollectiveModel = Literal[MessageModel, "nccl"]
-COLLECTIVE_MODELS: Final[tuple[CollectiveModel, ...]] = get_args(CollectiveModel)
 """Models of a collective."""
 CollectiveOperation = Literal[
     "allreduce",

@@ -238,7 +238,7 @@ def test_models_with_insignificant_terms_rank_last():
     for kind in (True, False):
         errors = [model.cross_validated for model in models if model.earned == kind]
         assert errors == sorted(errors)
-    assert all((model.term_p <= 0.05).all() == model.earned for model in models)
+    assert all((probability(model.term_f, 1, model.freedom) <= 0.05).all() == model.earned for model in models)
 
 
 def test_terms_and_formulas_are_expressions():

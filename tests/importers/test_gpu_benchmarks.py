@@ -19,9 +19,9 @@ from whatif.core.evaluate import evaluate
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
-from whatif.importers.babelstream import parse_babelstream, read_babelstream
+from whatif.importers.babelstream import parse_babelstream
 from whatif.importers.gpu_benchmarks import read_gpu, read_kernels
-from whatif.importers.gpuroofperf import GPU_RATES, parse_gpu_rates, read_gpu_rates, read_kernel_profile
+from whatif.importers.gpuroofperf import GPU_RATES, parse_gpu_rates
 from whatif.importers.kernel_anchors import anchors_of, with_anchors
 from whatif.importers.kernel_phases import KERNEL_COLUMNS, kernels_toml
 from whatif.importers.mixbench import parse_mixbench
@@ -96,13 +96,13 @@ def test_the_minife_profile_gives_the_kernels_of_the_scenario():
 
 def test_kernels_of_a_profile_run_as_they_are():
     """By hand: waxpby is bound by memory; 602 launches moved 116,664,325,120 B, Summit's V100 moves 779.4108 GB/s."""
-    text = HEAD + kernels_toml(read_kernel_profile(MINIFE))
+    text = HEAD + kernels_toml(read_kernels(MINIFE))
     point = run_whole(Scenario(parse_document(text, "t.toml")), Grid())
     assert_allclose(float(point.terms["waxpby_kernel"]), 116664325120 / 602 / 779.4108e9 + 2e-6, rtol=1e-14, atol=0)
 
 
 def test_reference_times_are_seconds_of_the_whole_profile():
-    table = read_kernel_profile(MINIFE)
+    table = read_kernels(MINIFE)
     dot = row_of(table, operations=6673465600.0)
     assert (dot["reference_time"], dot["profiled_launch_count"], dot["metrics_per"]) == (0.047044121, 400.0, "profile")
     assert table.notes["device"] == "Tesla V100-SXM2-16GB"
@@ -295,9 +295,9 @@ def test_a_kernel_file_given_for_a_gpu_is_recognised():
     with pytest.raises(InvalidFileError, match="neither gpuroofperf GPU parameters nor mixbench"):
         read_gpu(MINIFE)
     with pytest.raises(UsageError, match="not a table of profiled kernels"):
-        kernels_toml(read_gpu_rates(V100))
+        kernels_toml(read_gpu(V100))
     with pytest.raises(UsageError, match="not a table of kernel launches"):
-        kernel_metrics(read_babelstream(BABELSTREAM / "stream-knl.txt"))
+        kernel_metrics(read_gpu(BABELSTREAM / "stream-knl.txt"))
 
 
 @pytest.mark.parametrize(

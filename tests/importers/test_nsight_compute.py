@@ -17,7 +17,7 @@ from whatif.errors import InvalidFileError
 from whatif.importers.gpu_benchmarks import read_kernels
 from whatif.importers.kernel_anchors import COMPARED, part_of_device, with_anchors
 from whatif.importers.kernel_phases import kernels_toml
-from whatif.importers.nsight_compute import parse_nsight_compute, read_nsight_compute
+from whatif.importers.nsight_compute import parse_nsight_compute
 from whatif.importers.nsight_kernels import METRICS, kernel_metrics
 from whatif.importers.text import read_text
 from whatif.schema.toml import parse_document
@@ -181,7 +181,7 @@ def test_a_kernel_with_traffic_of_l2_alone_is_limited_by_it():
 
 
 def test_the_page_of_a_real_program_counts_its_work():
-    table = kernel_metrics(read_nsight_compute(ROOT / "validation" / "gpu_programs" / "cg.csv.gz"))
+    table = read_kernels(ROOT / "validation" / "gpu_programs" / "cg.csv.gz")
     kernels = {row[0].partition("(")[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows()}
     rows = 256**3
     # 27 values of 8 B and columns of 4 B, a vector read once and one written; two vectors; two read and one written.
@@ -196,7 +196,7 @@ def test_the_page_of_a_real_program_counts_its_work():
 
 
 def test_a_real_page_of_the_rooflines_has_rates_without_units():
-    table = kernel_metrics(read_nsight_compute(DATA / "profiles" / "ncu" / "roofline_h200.csv.gz"))
+    table = read_kernels(DATA / "profiles" / "ncu" / "roofline_h200.csv.gz")
     update, dot = (dict(zip(table.columns, row, strict=True)) for row in table.rows())
     assert_allclose(update["dram_size"], 128**3 * 24, rtol=0.4, atol=0)
     # One multiplication and one multiply-add for each element.

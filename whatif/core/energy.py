@@ -37,9 +37,6 @@ PUE: Final = f"{SITE}.power_usage_effectiveness"
 INTENSITY: Final = f"{SITE}.carbon_intensity"
 CAP: Final = f"{GPU}.power_cap"
 ENERGIES: Final = ("iteration_energy", "total_energy", "mean_power")
-RESULTS: Final = (*ENERGIES, "total_carbon", "total_cost")
-"""The columns that only platforms with power, prices or a carbon intensity have."""
-
 NODE_CAPITAL: Final = "node.price"
 BUSY_POWER: Final = "node.busy_power"
 CLOCK: Final = "node.clock_fraction"

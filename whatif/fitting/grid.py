@@ -22,7 +22,6 @@ from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.vocabulary import GridWeighting
 
-KINDS: Final = ("computation", "communication", "setup", "total")
 SINGULAR: Final = 1e-7
 """Share of a column that must be its own, or it is not identified."""
 _FREEDOM: Final = 1e-6

@@ -16,7 +16,7 @@ from whatif.fitting.forms import Form, form_of
 from whatif.fitting.input_checks import ONE_KIND, POOR
 from whatif.fitting.linear import covariance
 from whatif.fitting.points import MessagePoints, choose
-from whatif.fitting.protocols import ProtocolLimits, Segmentation, find_limits, next_size, protocol_limits, segmentation
+from whatif.fitting.protocols import ProtocolLimits, Segmentation, find_limits, protocol_limits, segmentation
 from whatif.fitting.same_node import on_one_node
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
@@ -119,7 +119,7 @@ class NetworkFit:
 
     def with_limits(self, short_limit: float, eager_limit: float) -> NetworkFit:
         """The same measurements fitted anew with other protocol limits."""
-        limits = _limits(self.points, (short_limit, eager_limit), found=False)
+        limits = _limits((short_limit, eager_limit), found=False)
         fits = _fits(self.distance, self.points, self.shared, limits, self.weighting)
         return replace(self, limits=limits, fits=_with_lone_latencies(fits) if self.lone_latency else fits)
 
@@ -210,7 +210,7 @@ def fit_network(
     if limits is not None:
         at = limits
         tried.append(segmentation(chosen.points, limits, "given"))
-    where = _limits(points, at, found=limits is None)
+    where = _limits(at, found=limits is None)
     fits = _fits(distance, points, chosen.shared, where, weighting)
     return NetworkFit(
         distance,
@@ -265,12 +265,11 @@ def _scatter(fit: NetworkFit) -> Iterator[str]:
         yield f"a line for each protocol misses by up to {missed:.0%}; {better}"
 
 
-def _limits(points: MessagePoints, at: tuple[float, float], found: bool) -> ProtocolLimits:
+def _limits(at: tuple[float, float], found: bool) -> ProtocolLimits:
     short, eager = at
     if not 0 <= short <= eager:
         raise UsageError(f"protocol limits must ascend from 0 B: {short:g} B, {eager:g} B")
-    sizes = np.unique(points.message_size)
-    return ProtocolLimits(short, eager, next_size(sizes, short), next_size(sizes, eager), found)
+    return ProtocolLimits(short, eager, found)
 
 
 def _protocol_masks(size: FloatArray, limits: ProtocolLimits) -> tuple[NDArray[np.bool_], ...]:

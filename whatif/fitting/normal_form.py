@@ -78,8 +78,6 @@ class Normal:
     """Standard errors, in the order of the coefficients."""
     term_f: FloatArray
     """Shape (terms,): F of each term against the same model without it."""
-    term_p: FloatArray
-    """Probability of such an F without an effect; it does not count how many hypotheses were tried."""
     f: float
     """F of all terms against the constant alone; NaN for the constant."""
     p: float
@@ -87,10 +85,7 @@ class Normal:
     """100 % mean of 2 |fitted - measured| / (|fitted| + |measured|)."""
     cross_validated: float
     """`smape` with each point predicted by the fit to all others; NaN if a point alone determines a coefficient."""
-    relative_error: float
-    """Mean of |fitted - measured| / |measured| over points that are not 0."""
     r_squared: float
-    adjusted_r_squared: float
     freedom: int
     """Points less coefficients."""
     earned: bool

@@ -272,23 +272,19 @@ def _doubts(models: Sequence[Normal]) -> Iterator[str]:
 
 
 def _normal(terms: Sequence[Term], fits: Fits, row: int, earned: bool) -> Normal:
-    values, residuals, one = fits.values, fits.residuals[row], slice(row, row + 1)
+    one = slice(row, row + 1)
     about_mean = fits.squares_about_mean
     part = float(fits.squares[row]) / about_mean if about_mean else 0.0
-    nonzero = values != 0
     return Normal(
         factors=tuple(terms[column] for column in fits.chosen[row]),
         coefficients=fits.coefficients[row],
         standard_errors=fits.standard_errors[row],
         term_f=fits.term_f[row],
-        term_p=probability(fits.term_f[row], 1, fits.freedom),
         f=float(fits.f[row]),
         p=float(probability(fits.f[one], fits.chosen.shape[1], fits.freedom)[0]),
         smape=float(fits.smape(fits.residuals[one])[0]),
         cross_validated=float(fits.smape(fits.left_out[one])[0]),
-        relative_error=float(np.abs(residuals[nonzero] / values[nonzero]).mean()) if nonzero.any() else float("nan"),
         r_squared=1 - part,
-        adjusted_r_squared=1 - part * (len(values) - 1) / fits.freedom,
         freedom=fits.freedom,
         earned=earned,
     )

@@ -59,9 +59,6 @@ class ProtocolLimits:
 
     short: float
     eager: float
-    next_short: float
-    """The next measured size above the short limit: the protocol changes somewhere between the two."""
-    next_eager: float
     found: bool
 
 
@@ -115,12 +112,6 @@ def protocol_limits(found: tuple[float, ...], sizes: FloatArray) -> tuple[float,
     if len(found) == 1 and found[0] > FIRST_EAGER:
         return 0.0, found[0]
     return (found[0], largest) if found else (0.0, largest)
-
-
-def next_size(sizes: FloatArray, limit: float) -> float:
-    """Smallest of ascending sizes above a limit; infinite without one."""
-    above = sizes[sizes > limit]
-    return float(above[0]) if len(above) else np.inf
 
 
 def _segmentation(kind: Literal["found", "given", "lines"], segments: Segments, count: int) -> Segmentation:

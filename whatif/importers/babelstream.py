@@ -12,12 +12,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from whatif.importers.rows import row_table
-from whatif.importers.text import read_text, refuse
-from whatif.schema.toml import shown_path
+from whatif.importers.text import refuse
 from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, SECOND, Dimension, UnitError, parse_quantity
 
@@ -52,11 +50,6 @@ _NOTES: Final = {
 _ARRAY = re.compile(r"^Array size: *([0-9]+\.?[0-9]*) *([MG]i?B)\b", re.MULTILINE)
 _ELEMENTS = re.compile(r"^(?:Array size = |Number of elements: |Resizing array from [0-9]+ to )([0-9]+)", re.MULTILINE)
 _ELEMENT_SIZE = re.compile(r"^This system uses ([0-9]+) bytes", re.MULTILINE)
-
-
-def read_babelstream(path: Path) -> Table:
-    """The output of BabelStream or STREAM at a path; see `parse_babelstream`."""
-    return parse_babelstream(read_text(path), shown_path(path))
 
 
 def parse_babelstream(text: str, file: str = "<text>") -> Table:

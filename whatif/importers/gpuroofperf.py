@@ -13,17 +13,15 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.importers.json_text import parse_json
 from whatif.importers.kernel_phases import DOMINANT_OPERATIONS, KERNEL_COLUMNS
 from whatif.importers.rows import row_table
-from whatif.importers.text import read_text, refuse
+from whatif.importers.text import refuse
 from whatif.schema.fields import quantity_field
 from whatif.schema.gpu import GPU
-from whatif.schema.toml import shown_path
 from whatif.table import Table
 from whatif.units import Dimension, parse_quantity
 
@@ -52,11 +50,6 @@ _KERNEL_KEYS: Final[Mapping[str, str]] = {
     "reference_time": "reference_time",
     "count": "profiled_launch_count",
 }
-
-
-def read_gpu_rates(path: Path) -> Table:
-    """The GPU file at a path; see `parse_gpu_rates`."""
-    return parse_gpu_rates(read_text(path), shown_path(path))
 
 
 def parse_gpu_rates(text: str, file: str = "<text>") -> Table:
@@ -109,11 +102,6 @@ def _gpu(file: str, number: int, headings: Sequence[str], row: Sequence[str]) ->
         if rates[parameter] <= 0:
             raise refuse(file, f"must be greater than 0, not {cells[heading]}", number, heading)
     return rates
-
-
-def read_kernel_profile(path: Path) -> Table:
-    """The kernel file at a path; see `parse_kernel_profile`."""
-    return parse_kernel_profile(read_text(path), shown_path(path))
 
 
 def parse_kernel_profile(text: str, file: str = "<text>") -> Table:

@@ -17,12 +17,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
 
 from whatif.importers.rows import row_table
-from whatif.importers.text import read_text, refuse
-from whatif.schema.toml import shown_path
+from whatif.importers.text import refuse
 from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, PER_SECOND, SECOND, Dimension, format_quantity
 
@@ -65,11 +63,6 @@ _UNITS: Final[Mapping[str, tuple[Dimension, float]]] = {
     **dict.fromkeys(("", "inst", "sector", "op", "cycle"), (ONE, 1.0)),
 }  # fmt: skip
 _NO_UNIT: Final[tuple[Dimension | None, float]] = (None, math.nan)
-
-
-def read_nsight_compute(path: Path) -> Table:
-    """The output of `ncu --csv` at a path; see `parse_nsight_compute`."""
-    return parse_nsight_compute(read_text(path), shown_path(path))
 
 
 def parse_nsight_compute(text: str, file: str = "<text>") -> Table:

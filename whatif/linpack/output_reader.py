@@ -20,7 +20,6 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -31,8 +30,6 @@ from whatif.importers.text import read_text, refuse
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.configuration import Mapping as RankMapping
 from whatif.schema.toml import shown_path
-from whatif.table import Table
-from whatif.units import FLOP_PER_SECOND, ONE, SECOND, Dimension
 
 COMPONENTS: Final[Mapping[str, str]] = {
     "rfact": "recursive_factorisation",
@@ -55,7 +52,6 @@ _ROW: Final = re.compile(r"^\s*(?:\S*[:>]\s*)?(W[RC]\d+[LCR]\d+[LCR]\d+)((?:\s+\
 _PROGRESS: Final = re.compile(r"Column=\s*(\d+)\s+Fraction=.*?\b([MGT])flops=\s*(\S+)")
 _COMPONENT: Final = re.compile(r"Max aggregated wall time (\S.*?)[ .]*:\s*(\S+)")
 _RESIDUAL: Final = re.compile(r"=\s*(\S+)\s*\.{3,}\s*(PASSED|FAILED)")
-_CLOCK: Final = re.compile(r"HPL_pdgesv\(\) (start|end) time\s+(\w.*)")
 _SWAP: Final = re.compile(r"\bSWAP\s*:\s*(Binary|Spread|Mix)\b(?:.*?=\s*(\d+))?")
 _MARKS: Final = re.compile(r"[£$\ufffd]?\\[a-zA-Z]+\{([^{}]*)\}[£$\ufffd]?")
 _SWAPS: Final = {"Binary": RowSwap.BINARY_EXCHANGE, "Spread": RowSwap.SPREAD_ROLL, "Mix": RowSwap.MIX}
@@ -94,8 +90,6 @@ class HPLRun:
     """The scaled residual, the largest if there are several; NaN where it was not checked."""
     has_passed: bool | None = None
     """Whether the residual is small enough; None if it was not checked."""
-    elapsed_time: float = math.nan
-    """Seconds between the dates of start and end, whole ones: another clock than that of `time`. NaN without dates."""
     line: int = 0
 
 
@@ -147,30 +141,6 @@ def parse_hpl_output(text: str, file: str = "<text>") -> list[HPLRun]:
     return reader.runs
 
 
-def runs_table(runs: Sequence[HPLRun]) -> Table:
-    """Runs as a table: parameters, time, rate, the components that any of the runs has (`*_time`), the residual.
-
-    Unknown numbers are NaN; `has_passed` is `yes`, `no` or empty.
-    """
-    components = [name for name in COMPONENTS.values() if any(name in run.component_times for run in runs)]
-    components += sorted({name for run in runs for name in run.component_times} - set(components))
-    columns: dict[str, Dimension | None] = {"variant": None}
-    columns |= dict.fromkeys(_SIZES, ONE)
-    columns |= {"swap": None, "swap_threshold": ONE, "time": SECOND, "rate": FLOP_PER_SECOND}
-    columns |= {f"{name}_time": SECOND for name in components} | {"residual": ONE, "has_passed": None}
-    return Table.of_rows(columns, [_table_row(run, components) for run in runs])
-
-
-def _table_row(run: HPLRun, components: Sequence[str]) -> tuple[Any, ...]:
-    configuration = run.configuration
-    return (
-        variant_code(configuration), *(getattr(configuration, name) for name in _SIZES),
-        configuration.swap.name.lower(), configuration.swap_threshold, run.time, run.rate,
-        *(run.component_times.get(name, math.nan) for name in components),
-        run.residual, {None: "", True: "yes", False: "no"}[run.has_passed],
-    )  # fmt: skip
-
-
 class _Reader:
     """Takes lines one after the other: what precedes a run waits for it, what follows is added to it."""
 
@@ -181,7 +151,6 @@ class _Reader:
         self.runs: list[HPLRun] = []
         self.pending: list[PanelProgress] = []
         self._swap: dict[str, Any] = {}
-        self._start: datetime | None = None
 
     def read(self, line: str, number: int) -> None:
         """One line, whatever it is."""
@@ -229,17 +198,6 @@ class _Reader:
         larger = residual if math.isnan(run.residual) else max(run.residual, residual)
         self._add(residual=larger, has_passed=run.has_passed is not False and match[2] == "PASSED")
 
-    def take_clock(self, match: re.Match[str], number: int) -> None:
-        try:
-            moment = datetime.strptime(match[2].strip(), "%a %b %d %H:%M:%S %Y")
-        except ValueError:
-            return
-        if match[1] == "start":
-            self._start = moment
-        elif self._start is not None and self.runs:
-            self._add(elapsed_time=(moment - self._start).total_seconds())
-            self._start = None
-
     def _add(self, **found: Any) -> None:
         self.runs[-1] = replace(self.runs[-1], **found)
 
@@ -267,7 +225,6 @@ class _Reader:
 _TAKERS: Final[Sequence[tuple[str, re.Pattern[str], Callable[[_Reader, re.Match[str], int], None]]]] = (
     ("Column=", _PROGRESS, _Reader.take_progress),
     ("Max aggregated", _COMPONENT, _Reader.take_component),
-    ("HPL_pdgesv()", _CLOCK, _Reader.take_clock),
     ("SWAP", _SWAP, _Reader.take_swap),
     ("ED", _RESIDUAL, _Reader.take_residual),
     ("W", _ROW, _Reader.take_row),

@@ -43,8 +43,6 @@ class HPLTuning(Presentable):
     times: Mapping[Configuration, float]
     """Run times in s at the largest N at which something is known."""
     summary: str
-    is_complete: bool = True
-    """Whether the search was not interrupted."""
 
     @property
     def ranked(self) -> list[Configuration]:
@@ -104,7 +102,7 @@ def tuned(
             search(everything, chosen, simulator)
         except KeyboardInterrupt:
             hint = f"; the same command continues from {log}" if log else ""
-            partial = HPLTuning(simulator.known, summary, is_complete=False) if simulator.known else None
+            partial = HPLTuning(simulator.known, summary) if simulator.known else None
             raise TuningInterrupted(f"interrupted{hint}", partial) from None
     return HPLTuning(simulator.known, summary)
 

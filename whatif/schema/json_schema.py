@@ -5,7 +5,6 @@ What is required depends on `extends`, so it is apart from what is allowed (`jso
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 from pydantic import BaseModel
@@ -63,8 +62,3 @@ def _name_or_table(schema: Node) -> None:
         "description": "Name of a platform, or a table that extends one and changes values.",
         **either({"type": "object"}, table, {"type": "string"}),
     }
-
-
-def schema_text(kind: str) -> str:
-    """JSON Schema as the text of its file."""
-    return json.dumps(file_schema(kind), indent=2, ensure_ascii=False, sort_keys=True) + "\n"

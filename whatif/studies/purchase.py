@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -22,9 +21,6 @@ from whatif.studies.study_result import StudyResult, values_on_all_platforms
 from whatif.table import Table
 from whatif.units import DAY, MONEY, WATT, Quantity, UnitError, parse_quantity
 
-LIMITS: Final = ("capital", "cost", "power")
-"""Price of the nodes; price or rent plus energy over the lifetime; power of the site."""
-
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -34,7 +30,8 @@ class Offer:
     platform: str
     node_count: float
     limit: str
-    """The binding limit, one of `LIMITS`."""
+    """The binding limit: `capital`, price of the nodes; `cost`, price or rent plus energy over the lifetime; or `power`
+    of the site."""
     job_count: float
     """Jobs that run at the same time."""
     daily_jobs: float

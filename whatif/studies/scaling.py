@@ -40,7 +40,6 @@ _NODES: Final = "platform.node_count"
 class Scaling:
     """Strong or weak scaling over numbers of nodes; arrays [point], NaN for infeasible points."""
 
-    mode: str
     nodes: FloatArray
     ranks: FloatArray
     time: FloatArray
@@ -212,7 +211,7 @@ class Planner:
         reasons = tuple(why_not(evaluation.reason(), time).tolist())
         speedup, efficiency = _gains(mode, ranks, time)
         share = np.divide(communication, time, out=np.full(len(time), np.nan), where=time > 0)
-        return Scaling(mode, counts, ranks, time, speedup, efficiency, share,
+        return Scaling(counts, ranks, time, speedup, efficiency, share,
                        memory * self.ranks_per_device, counts * total, reasons)  # fmt: skip
 
     def least_nodes(self) -> float | None:
