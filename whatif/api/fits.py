@@ -11,7 +11,6 @@ from typing import Final
 from whatif.api.common import AnyPlatform
 from whatif.api.measurements import ImportedTable
 from whatif.core.platform import Platform
-from whatif.core.protocol_limits import parse_limits
 from whatif.errors import UsageError, require_choice, require_least
 from whatif.files.fitted_collectives import FittedCollectives, fit_points, fitted_collectives
 from whatif.files.fitted_kernels import CalibrationFit, CalibrationModels, ProcessorChoice, fit_calibrations
@@ -24,6 +23,7 @@ from whatif.fitting.fit_tables import gpu_points, host_points, limits_in_words, 
 from whatif.fitting.gpu_rates import GpuFit
 from whatif.fitting.host_bandwidths import HostFit
 from whatif.fitting.message_parameters import NetworkFit
+from whatif.fitting.protocols import parse_limits
 from whatif.importers.gpu_benchmarks import read_gpu
 from whatif.importers.host_benchmarks import read_host
 from whatif.importers.measurement_files import (

@@ -45,9 +45,9 @@ def _below(depth: int | None) -> int | None:
     return None if depth is None else depth - 1
 
 
-def markdown_lines(node: Explanation, depth: int | None, indent: str = "") -> Iterator[str]:
+def markdown_lines(node: Explanation, depth: int | None) -> Iterator[str]:
     """Nested list, one item for each node, with the equation of a term as a formula; a term is derived once."""
-    yield from _markdown(node, depth, indent, set())
+    yield from _markdown(node, depth, "", set())
 
 
 def _markdown(node: Explanation, depth: int | None, indent: str, seen: set[str]) -> Iterator[str]:

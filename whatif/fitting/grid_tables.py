@@ -94,9 +94,9 @@ def prediction_table(prediction: PredictedRuns) -> Table:
     return Table(columns)
 
 
-def advice_table(advice: Advice, most: int = _ADVISED) -> Table:
+def advice_table(advice: Advice) -> Table:
     """The runs that narrow the target's interval most: what they take, its half-width with them, how much narrower."""
-    chosen = np.flatnonzero(np.isfinite(advice.after))[:most]
+    chosen = np.flatnonzero(np.isfinite(advice.after))[:_ADVISED]
     after = advice.after[chosen]
     return Table(
         _settings(advice.runs.at(chosen))

@@ -15,9 +15,11 @@ from typing import Final, Literal
 
 import numpy as np
 
+from whatif.errors import UsageError
 from whatif.fitting.points import MessagePoints
 from whatif.fitting.segments import Segments, segmented, segments_at
 from whatif.models.quantities import FloatArray
+from whatif.units import BYTE, UnitError, parse_quantity
 
 MOST_SEGMENTS: Final = 5
 MOST_PROTOCOLS: Final = 3
@@ -99,6 +101,19 @@ def segmentation(points: MessagePoints, limits: tuple[float, ...], kind: Literal
         effective_count=_effective_count(typical),
     )
     return _segmentation(kind, segments, len(typical))
+
+
+def parse_limits(text: str) -> tuple[float, float]:
+    """Short and eager limit in B, of a text such as `128 B, 64 KiB`. Raise `UsageError` for another text."""
+    try:
+        sizes = [parse_quantity(part) for part in text.split(",")]
+    except UnitError as error:
+        raise UsageError(f"protocol limits `{text}`: {error}") from None
+    unknown = any(size.value and size.dimension != BYTE for size in sizes)
+    if unknown or len(sizes) != 2 or sizes[0].value > sizes[1].value:
+        expected = "expected two sizes, the smaller one first, such as `128 B, 64 KiB`"
+        raise UsageError(f"protocol limits `{text}`: {expected}")
+    return sizes[0].value, sizes[1].value
 
 
 def protocol_limits(found: tuple[float, ...], sizes: FloatArray) -> tuple[float, float]:

@@ -64,7 +64,7 @@ def _read_as(found: Format, path: Path, flop_rate: float | None) -> Trace:
         return read_dumpi(path)
     if found == "simgrid":
         return read_actions(path, flop_rate)
-    return read_goal(_only_file(path, "goal")) if found == "goal" else read_otf2(path)
+    return read_goal(_only_schedule(path)) if found == "goal" else read_otf2(path)
 
 
 def trace_format(path: Path) -> Format:
@@ -105,13 +105,10 @@ def _other_files(path: Path) -> Iterator[Path]:
             yield from index_files(path, "".join(chunks(path)))
 
 
-def _only_file(path: Path, wanted: Format) -> Path:
-    """A file, or the only one of a format in a folder."""
-    files = (
-        [path]
-        if path.is_file()
-        else [file for file in sorted(path.iterdir()) if file.is_file() and trace_format(file) == wanted]
-    )
+def _only_schedule(path: Path) -> Path:
+    """A file, or the only schedule (GOAL) in a folder."""
+    inside = [path] if path.is_file() else sorted(path.iterdir())
+    files = [file for file in inside if file == path or (file.is_file() and trace_format(file) == "goal")]
     if len(files) > 1:
         raise refuse(shown_path(path), f"{len(files)} schedules: name one, as {files[0].name}")
     return files[0]

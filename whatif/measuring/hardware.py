@@ -6,7 +6,7 @@ import os
 import platform as python_platform
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -176,9 +176,9 @@ def _sysfs() -> Mapping[str, str]:
     return {str(path.relative_to(_CPUS.parent)): _text(path).strip() for path in paths}
 
 
-def _disks(text: Callable[[Path], str] = _text) -> Iterable[str]:
+def _disks() -> Iterable[str]:
     """Disks with their sizes, such as `nvme0n1, 1000 GB`."""
     for folder in sorted(Path("/sys/block").glob("*")):
-        sectors = text(folder / "size").strip()
+        sectors = _text(folder / "size").strip()
         if (folder / "device").exists() and sectors.isdigit() and int(sectors) > 0:
             yield f"{folder.name}, {int(sectors) * 512 / 1e9:.0f} GB"

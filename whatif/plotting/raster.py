@@ -67,8 +67,8 @@ _DASHED = (
 """Sample and dashes of the first curves, which differ where curves are close to each other."""
 
 
-def _pens(characters: str, faint: str) -> tuple[Pen, ...]:
-    return _pen(characters, faint, (4, 4)), *(_pen(characters, sample, dashes) for sample, dashes in _DASHED)
+def _pens(characters: str) -> tuple[Pen, ...]:
+    return _pen(characters, "╍╍", (4, 4)), *(_pen(characters, sample, dashes) for sample, dashes in _DASHED)
 
 
 # Unicode numbers braille dots down the left column, down the right one, then along the lowest row.
@@ -77,11 +77,11 @@ _HALVES = str.maketrans({"━": "▀", "╍": "▀", "╸": "▘", "╺": "▘",
 _QUADRANTS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
 GLYPHS: dict[MarkerName, Glyphs] = {
     "braille": Glyphs(
-        _pens(_BRAILLE, "╍╍"),
+        _pens(_BRAILLE),
         np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], dtype=np.uint8),
     ),
     "block": Glyphs(
-        tuple(pen._replace(sample=pen.sample.translate(_HALVES)) for pen in _pens(_QUADRANTS, "╍╍")),
+        tuple(pen._replace(sample=pen.sample.translate(_HALVES)) for pen in _pens(_QUADRANTS)),
         np.array([[1, 2], [4, 8]], dtype=np.uint8),
         measured="●",
     ),

@@ -332,14 +332,13 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
 """By kind and name; the first of a kind is its default."""
 
 
-def algorithm_of(kind: Kind, name: str) -> Algorithm:
-    """Algorithm of a collective. UsageError: a name that its kind does not have."""
+def check_algorithm(kind: Kind, name: str) -> None:
+    """Raise `UsageError` for an algorithm that a kind of collective does not have."""
     known = ALGORITHMS[kind]
     if name not in known:
         raise UsageError(
             f"no algorithm `{name}` for {_word(kind)}{did_you_mean(name, known)}; there are {', '.join(known)}"
         )
-    return known[name]
 
 
 def _word(kind: Kind) -> str:

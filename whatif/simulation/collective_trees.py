@@ -48,7 +48,7 @@ def broadcast_along(tree: Tree) -> Algorithm:
 
     def rounds(member: Members, process_count: int, root: int) -> list[Rounds]:
         parent, children = _relatives(tree, member, process_count, root)
-        return [_one_way(parent, 1.0, sends=False), _one_way(children, 1.0, sends=True)]
+        return [_one_way(parent, sends=False), _one_way(children, sends=True)]
 
     return rounds
 
@@ -58,7 +58,7 @@ def reduction_along(tree: Tree) -> Algorithm:
 
     def rounds(member: Members, process_count: int, root: int) -> list[Rounds]:
         parent, children = _relatives(tree, member, process_count, root)
-        return [_one_way(children, 1.0, sends=False, combines=True), _one_way(parent, 1.0, sends=True)]
+        return [_one_way(children, sends=False, combines=True), _one_way(parent, sends=True)]
 
     return rounds
 
@@ -92,11 +92,11 @@ def doubling_barrier(member: Members, process_count: int, root: int) -> list[Rou
     ]
 
 
-def _one_way(others: Members, share: float, *, sends: bool, combines: bool = False) -> Rounds:
+def _one_way(others: Members, *, sends: bool, combines: bool = False) -> Rounds:
     """Messages to or from some members, one after the other."""
     none = np.full_like(others, _NONE)
     source, target = (none, others) if sends else (others, none)
-    return Rounds(source, share, target, share, combines=combines)
+    return Rounds(source, 1.0, target, 1.0, combines=combines)
 
 
 def _relatives(tree: Tree, member: Members, process_count: int, root: int) -> tuple[Members, Members]:

@@ -96,7 +96,7 @@ def check_completion(schedule: Schedule, result: Replay) -> None:
     if unfinished.any():
         raise InfeasiblePointError(_deadlock(schedule, unfinished))
     sends = schedule.step == Step.SEND
-    _complain(schedule, np.flatnonzero(sends & (result.match < 0)), "messages are never received", "receive for")
+    _refuse_unreceived(schedule, np.flatnonzero(sends & (result.match < 0)))
     received = np.flatnonzero(schedule.step == Step.RECEIVE)
     sizes, sent = schedule.size[received], schedule.size[result.match[received]]
     short = np.flatnonzero(sizes < sent)
@@ -106,10 +106,10 @@ def check_completion(schedule: Schedule, result: Replay) -> None:
         raise InfeasiblePointError(f"{describe(schedule, at)} gets a message of {message:.15g} B{more}")
 
 
-def _complain(schedule: Schedule, operations: NDArray[np.intp], what: str, missing: str) -> None:
-    if operations.size:
-        lines = [f"no {missing} {describe(schedule, int(op))}" for op in _first_of_ranks(schedule, operations)]
-        raise InfeasiblePointError("\n  ".join([f"{len(operations):,} {what}:", *lines]))
+def _refuse_unreceived(schedule: Schedule, sends: NDArray[np.intp]) -> None:
+    if sends.size:
+        lines = [f"no receive for {describe(schedule, int(op))}" for op in _first_of_ranks(schedule, sends)]
+        raise InfeasiblePointError("\n  ".join([f"{len(sends):,} messages are never received:", *lines]))
 
 
 def _deadlock(schedule: Schedule, unfinished: NDArray[np.bool_]) -> str:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
-from whatif.simulation.collective_schedules import ALGORITHMS, algorithm_of
+from whatif.simulation.collective_schedules import ALGORITHMS, check_algorithm
 from whatif.simulation.openmpi_rules import RULES, rule_of
 from whatif.simulation.rank_programs import COLLECTIVES, Kind
 
@@ -125,7 +125,7 @@ def parse_selection(text: str) -> Selection:
 def selection_of(named: Mapping[Kind, str], library: str = "") -> Selection:
     """Selection of named algorithms; raise `UsageError` for a name that its kind does not have."""
     for kind, name in named.items():
-        algorithm_of(kind, name)
+        check_algorithm(kind, name)
     return Selection(tuple(named.items()), library)
 
 

@@ -14,7 +14,6 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import plot_table
 from whatif.errors import InfeasiblePointError, UsageError, did_you_mean
-from whatif.models.quantities import FloatArray
 from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
 from whatif.schema.application import HaloPhase
 from whatif.studies.message_curves import (
@@ -186,12 +185,7 @@ def _dots(label: str, messages: Sequence[SentMessage]) -> PlotLine:
     """Points that no line joins."""
     places = sorted({(item.size, item.time) for item in messages})
     size, time = np.array(places).T
-    return points_line(label, size, time)
-
-
-def points_line(label: str, size: FloatArray, value: FloatArray, error: FloatArray | None = None) -> PlotLine:
-    """Points that no line joins, with error bars of half that length."""
-    return PlotLine(label, size, value, "points", error)
+    return PlotLine(label, size, time, "points")
 
 
 def _limits(curves: MessageCurves) -> tuple[Marker, ...]:

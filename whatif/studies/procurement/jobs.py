@@ -93,12 +93,11 @@ class JobCache:
     """Fewest nodes that meet a target, or the reason why none do."""
 
 
-def jobs_of(study: StudyFile, sampling: Sampling, cache: JobCache | None = None) -> Jobs:
+def jobs_of(study: StudyFile, sampling: Sampling, cache: JobCache) -> Jobs:
     """Jobs of all machines and applications of a study.
 
     Raise `InvalidFileError` for files that cannot be used; a job that cannot run has a reason instead.
     """
-    cache = JobCache() if cache is None else cache
     adjusted = _adjusted(study, cache)
     scenarios = {
         machine: {name: _kept(placed(study, name, machine, adjusted[name]), cache) for name in study.spec.mix}

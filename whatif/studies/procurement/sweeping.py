@@ -98,13 +98,11 @@ def study_sweep(
     path: str,
     text: SweepText,
     overrides: Mapping[str, Any],
-    cache: JobCache | None = None,
 ) -> StudySweep:
     """Studies at the values of one parameter, written as for `--sweep`.
 
     Raise `UsageError` for a value that is not allowed, and for an unknown path.
     """
-    cache = JobCache() if cache is None else cache
     base = open_study(source, overrides)
     parameter = parameter_of(base, path)
     if parameter is None or parameter.structural:
@@ -116,6 +114,7 @@ def study_sweep(
         texts = [_written(parameter, float(value)) for value in values]
     if not texts:
         raise UsageError(f"sweep `{path}`: state at least one value")
+    cache = JobCache()
     studies = tuple(study_of(source, {**overrides, path: item}, cache=cache) for item in texts)
     return StudySweep(path, dimension, values, studies, remarks=studies[0].remarks)
 

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
-from whatif.studies.message_study import points_line
 from whatif.tui.fit_job import DistanceFit, FittedCurve
 from whatif.tui.widgets.message_costs import distinct, measured_line
 from whatif.tui.widgets.stacked_plots import StackedPlots
@@ -61,7 +60,7 @@ def residual_picture(fit: DistanceFit, limits: tuple[float, float]) -> PlotDescr
     with np.errstate(divide="ignore"):
         chosen = distinct(np.log(points.size), percents)
     lines = (
-        points_line("residual in %", points.size[chosen], percents[chosen]),
+        PlotLine("residual in %", points.size[chosen], percents[chosen], "points"),
         PlotLine("exact", ends, np.zeros(2), "baseline"),
     )
     return PlotDescription("", _SIZE_BELOW, _RESIDUAL, lines, tuple(Marker(limit) for limit in limits if limit >= 1))

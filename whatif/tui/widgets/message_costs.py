@@ -14,7 +14,7 @@ from textual.content import Content
 from whatif.core.sweep_figure import plot_table
 from whatif.plotting.description import PlotDescription, PlotLine
 from whatif.studies.message_curves import MessageCurves, PhaseMessages
-from whatif.studies.message_study import Detail, curve_numbers, curve_picture, points_line, sent_table
+from whatif.studies.message_study import Detail, curve_numbers, curve_picture, sent_table
 from whatif.tui.fit_job import MeasuredPoints
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
@@ -63,7 +63,7 @@ def measured_line(points: MeasuredPoints) -> PlotLine:
     """Measured times, as many as can be distinguished."""
     with np.errstate(divide="ignore"):
         chosen = distinct(np.log(points.size), np.log(points.time))
-    return points_line("measured", points.size[chosen], points.time[chosen])
+    return PlotLine("measured", points.size[chosen], points.time[chosen], "points")
 
 
 def distinct(x: FloatArray, y: FloatArray) -> NDArray[np.intp]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
-from whatif.studies.message_study import points_line
 from whatif.tui.regression_job import RunsRegression
 from whatif.tui.widgets.message_costs import distinct
 from whatif.tui.widgets.stacked_plots import StackedPlots
@@ -33,7 +32,7 @@ def fit_picture(found: RunsRegression) -> PlotDescription:
         lower = np.where(lower > 0, lower, np.nan)
     gap = np.array([np.nan])
     lines = (
-        points_line("measured", found.fitted[chosen], found.measured[chosen]),
+        PlotLine("measured", found.fitted[chosen], found.measured[chosen], "points"),
         PlotLine("as fitted", ends, ends),
         PlotLine(
             f"{found.level:.0%} interval",
@@ -76,7 +75,10 @@ def residual_picture(found: RunsRegression, against: str) -> PlotDescription:
         axis, residuals, name = AxisDescription("", found.dimension), found.measured - found.fitted, "residual"
     chosen = distinct(_spread(values, scale), residuals)
     ends = np.array([values.min(), values.max()])
-    lines = points_line(name, values[chosen], residuals[chosen]), PlotLine("exact", ends, np.zeros(2), "baseline")
+    lines = (
+        PlotLine(name, values[chosen], residuals[chosen], "points"),
+        PlotLine("exact", ends, np.zeros(2), "baseline"),
+    )
     return PlotDescription("", AxisDescription(label, dimension, scale), axis, lines)
 
 
