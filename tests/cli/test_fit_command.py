@@ -134,7 +134,7 @@ def test_a_value_set_from_outside_is_no_longer_the_fitted_one(whatif_main, measu
     path = "platform.network.inter_node.postal.eager.latency"
     scenario = Scenario.open("jacobi2d", platform="ours", folders=[Path()])
     assert scenario.program.parameters[path].fitted is not None
-    assert scenario.changed({path: "1 us"}, "ours").program.parameters[path].fitted is None
+    assert scenario.changed({path: "1 us"}).moved("ours").program.parameters[path].fitted is None
 
 
 def test_explain_shows_the_standard_error(whatif_main, measured):

@@ -124,7 +124,7 @@ def test_the_ranks_follow_from_the_grid_of_processes(file):
 )
 def test_an_infeasible_point_has_a_reason(file, path, value, message):
     evaluation = evaluate(Scenario.open(file(), overrides={path: value}).program)
-    assert np.isnan(evaluation.masked(evaluation.values["total.time"])).all()
+    assert np.isnan(evaluation.masked("total.time")).all()
     assert message in " ".join(evaluation.reasons())
 
 

@@ -48,7 +48,7 @@ def test_a_file_found_in_two_ways_is_not_read_to_tell_its_kind(kind, monkeypatch
 
 def test_loading_and_editing_leave_the_data_of_a_document_as_its_text_is():
     edits = {"platform.node.gpu.extends": "h100-sxm5-80gb", "application.grid.cells.x": "4096"}
-    scenario = Scenario.open("jacobi2d").changed(edits, "frontier")
+    scenario = Scenario.open("jacobi2d").changed(edits).moved("frontier")
     assert scenario.program
     assert scenario.to_toml()
     for document in (Scenario.open("jacobi2d").document, scenario.document):

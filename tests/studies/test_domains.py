@@ -17,7 +17,7 @@ PLATFORMS = sorted(path.stem for path in (ROOT / "platforms").glob("*.toml"))
 
 def picture(platform, chosen=None, **changes):
     scenario = Scenario.open(ROOT / "scenarios" / "jacobi2d.toml", platform=platform)
-    program = scenario.changed({key.replace("__", "."): value for key, value in changes.items()}, platform).program
+    program = scenario.changed({key.replace("__", "."): value for key, value in changes.items()}).program
     evaluation = evaluate(program)
     sent = next(iter(message_curves(program, evaluation).phases), None)
     return domain_picture(program, evaluation, sent, chosen)

@@ -75,7 +75,7 @@ def test_tensor_ranks_gather_and_reduce_the_activations_eight_times_a_layer():
 def test_communication_that_takes_longer_than_computation_is_exposed():
     plan = {"ranks": 64, "global_batch": 64, "sharding": "full"}
     fast = step(**plan)
-    slow = fast.changed({f"{PORT}.{key}_bandwidth": "0.5 GB/s" for key in ("process", "injection")}, fast.platform)
+    slow = fast.changed({f"{PORT}.{key}_bandwidth": "0.5 GB/s" for key in ("process", "injection")})
     values = evaluate(slow.program).values
     total, computing = values["gradients.communication_time"], values["training.computing_time"]
     assert total > 3 * computing
@@ -146,7 +146,7 @@ def test_files_that_cannot_be_used_are_refused(options, message):
     overrides = options.pop("overrides", {})
     scenario = step(**options)
     with pytest.raises(InvalidFileError, match=message):
-        scenario.changed(overrides, scenario.platform).program  # noqa: B018 - compiles it
+        scenario.changed(overrides).program  # noqa: B018 - compiles it
 
 
 def test_measured_steps_are_met_within_the_stated_bounds():
@@ -207,7 +207,7 @@ def test_without_sequence_parallelism_norms_and_messages_are_not_divided():
 
 def test_a_power_cap_slows_down_products():
     scenario = step()
-    capped = scenario.changed({"platform.node.gpu.power_cap": "400 W"}, scenario.platform)
+    capped = scenario.changed({"platform.node.gpu.power_cap": "400 W"})
     values = evaluate(capped.program).values
     assert_allclose(values["projections"], terms()["projections"] / values["node.clock_fraction"], rtol=1e-12, atol=0)
     assert float(values["pointwise"]) == float(terms()["pointwise"])

@@ -201,7 +201,7 @@ def _opened(
             scenario = scenario.on(platform)
             scenario.check_platform(scenario.platform)
             names[str(scenario.platform)] = None
-        opened[name] = scenario.changed(scenario.overrides, present)
+        opened[name] = scenario.moved(present)
     return opened, list(names)
 
 

@@ -45,21 +45,21 @@ class Evaluation:
 
     def column(self, name: str) -> FloatArray:
         """Result column, NaN at infeasible points."""
-        return self.masked(self.values[self.program.columns[name]])
+        return self.masked(self.program.columns[name])
 
-    def masked(self, array: FloatArray) -> FloatArray:
-        """Array with NaN at infeasible points."""
+    def masked(self, term: str) -> FloatArray:
+        """Value of a term without core axes, NaN at infeasible points."""
+        array = self.values[term]
         return array if self.possible is None else np.where(self.possible > 0, array, np.nan)
 
     def masked_term(self, term: Term) -> FloatArray:
         """Value of a term; without core axes, NaN at infeasible points."""
-        array = self.values[term.name]
-        return array if term.core else self.masked(array)
+        return self.values[term.name] if term.core else self.masked(term.name)
 
     def numbers(self, term: str) -> FloatArray:
-        """Value of a term without core axes at every swept point, NaN at infeasible points."""
+        """As `masked`, with the full shape of the swept points."""
         shape = np.broadcast_shapes(*(self.values[path].shape for path in self.swept))
-        return np.broadcast_to(self.masked(self.values[term]), shape)
+        return np.broadcast_to(self.masked(term), shape)
 
     def reason(self) -> Texts | None:
         """First reason why each point is infeasible, empty at feasible points; None if all points are feasible."""
@@ -203,7 +203,7 @@ def _without_overflows(evaluation: Evaluation) -> Evaluation:
     for name, term in evaluation.program.columns.items():
         if not _has_infinity(evaluation.values[term]):
             continue
-        infinite = np.isinf(evaluation.masked(evaluation.values[term]))
+        infinite = np.isinf(evaluation.masked(term))
         if infinite.any():
             texts = np.where(infinite, np.array(f"{name} is beyond the largest number", dtype=object), "")
             possible = np.where(infinite, 0.0, 1.0 if evaluation.possible is None else evaluation.possible)

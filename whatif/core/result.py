@@ -225,7 +225,7 @@ def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = No
     """Result of an evaluation, with bands if there are samples and uncertain values."""
     program = evaluation.program
     columns = {name: evaluation.column(name) for name in program.columns}
-    terms = {phase.phase: evaluation.masked(evaluation.values[phase.term]) for phase in program.phases}
+    terms = {phase.phase: evaluation.masked(phase.term) for phase in program.phases}
     dimensions = {name: program.terms[term].dimension for name, term in program.results.items()}
     remarks = (np.array(program.grade, dtype=object), evaluation.reason(), extrapolations(evaluation))
     bands = None if sampling is None else bands_of(program, grid, sampling)

@@ -153,24 +153,28 @@ class Scenario:
                 self._original.append(None)
         return self._original[0]
 
-    def changed(self, overrides: Mapping[str, Any], platform: str | None = None) -> Scenario:
-        """Same file with other overrides and platform."""
-        return replace(self, overrides=dict(overrides), platform=platform, _programs={})
+    def changed(self, overrides: Mapping[str, Any]) -> Scenario:
+        """Same scenario with other overrides in place of its own."""
+        return replace(self, overrides=dict(overrides), _programs={})
+
+    def moved(self, platform: str | None) -> Scenario:
+        """Same scenario, with all of its overrides, on another platform; None for the file's own."""
+        return replace(self, platform=platform, _programs={})
 
     def with_overrides(self, texts: Mapping[str, Any]) -> Scenario:
         """Scenario with more overrides; `none` for a value that no file states drops its override."""
         added = {path: text for path, text in texts.items() if not (str(text).strip() == NONE and self._drops(path))}
         gone = texts.keys() - added.keys()
         kept = {path: text for path, text in self.overrides.items() if path not in gone}
-        return self.changed({**kept, **added}, self.platform)
+        return self.changed({**kept, **added})
 
-    def with_more(self, texts: Mapping[str, Any]) -> dict[str, Any]:
-        """Its overrides and others; one relative to an overridden value, such as `x2`, has the value that it gives."""
+    def with_more(self, texts: Mapping[str, Any]) -> Scenario:
+        """Scenario with more overrides; one relative to an overridden value, such as `x2`, becomes what it gives."""
         again = {path: text for path, text in texts.items() if path in self.overrides and is_relative(text)}
         if not again:
-            return {**self.overrides, **texts}
+            return self.changed({**self.overrides, **texts})
         others = {**self.overrides, **{path: text for path, text in texts.items() if path not in again}}
-        return {**others, **absolute_overrides(again, lambda _: self._loaded(others, self.platform))}
+        return self.changed(others | absolute_overrides(again, lambda _: self._loaded(others, self.platform)))
 
     def _drops(self, path: str) -> bool:
         """Whether only an override states the key that `none` removes."""
@@ -187,7 +191,7 @@ class Scenario:
         overrides = {
             path: value for path, value in self.overrides.items() if not path.startswith(f"{PLATFORM_PARAMETER}.")
         }
-        return self.changed(overrides, name)
+        return self.changed(overrides).moved(name)
 
     def uncompiled(self) -> Scenario:
         """Same scenario without its compiled programs, which take some 1 MB each."""
@@ -244,7 +248,7 @@ class Scenario:
             return self
         known = self.program.parameters
         texts = {path: known[path].text(17) for path, text in self.overrides.items() if is_relative(text)}
-        return self.changed({**self.overrides, **texts}, self.platform)
+        return self.changed({**self.overrides, **texts})
 
     def compiled(self, grid: Grid) -> Scenario:
         """Scenario compiled for every structural choice of a grid; it needs no files any more. Invalid choices are kept

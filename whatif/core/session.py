@@ -171,7 +171,7 @@ class Session:
         value = self._number(parameter, text)
         back = original is not None and _says(original, value, text)
         sets = {key: item for key, item in self.scenario.overrides.items() if key != path}
-        scenario = self.scenario.changed(sets if back else {**sets, path: text}, self.scenario.platform)
+        scenario = self.scenario.changed(sets if back else {**sets, path: text})
         # A number in place of a number changes no term: the compiled program is kept and only fed anew.
         if value is not None and not isinstance(parameter.value, Expression):
             edited = replace(parameter, value=value, source=EDITED, grade=_edited_grade(parameter), fitted=None)

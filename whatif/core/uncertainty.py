@@ -256,7 +256,7 @@ def bands_of(program: Program, grid: Grid, sampling: Sampling) -> Bands:
     shape = tuple(map(len, axes))
     values = {}
     for name, term in program.results.items():
-        array = evaluation.masked(evaluation.values[term])
+        array = evaluation.masked(term)
         values[name] = _quantiles(array if axis is None else np.broadcast_to(array, shape), sampling, axis)
     answered = np.isfinite(np.broadcast_to(evaluation.column("total_time"), shape))
     wanted = answered.sum() if axis is None else answered.any(axis=-1).sum() * len(axis)

@@ -75,7 +75,7 @@ def hpl_scenario_of(
     runs = HPLRuns(scenario.program)
     change = fleet_change(placement.fleet, runs)
     if change.overrides:
-        scenario = scenario.changed({**overrides, **change.overrides})
+        scenario = scenario.with_overrides(change.overrides)
     return scenario, "" if has_ranks or stated is not None else _assumed(runs), change.notes
 
 

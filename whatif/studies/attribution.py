@@ -254,7 +254,7 @@ class _Numbers:
             for a, b in group.parameters
         }
         evaluation = evaluate(program, swept)
-        numbers = np.broadcast_to(evaluation.masked(evaluation.values[program.term_of(self.result)]), len(made))
+        numbers = np.broadcast_to(evaluation.masked(program.term_of(self.result)), len(made))
         missing = ~np.isfinite(numbers)
         if missing.any():
             at = int(missing.argmax())

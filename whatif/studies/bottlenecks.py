@@ -133,7 +133,7 @@ def _results(
         for parameter in parameters if chosen.any() else ():
             swept[parameter.path] = np.where(chosen, _ideal(parameter), float(parameter.value))
     evaluation = evaluate(program, swept)
-    numbers = np.broadcast_to(evaluation.masked(evaluation.values[term]), len(ideals))
+    numbers = np.broadcast_to(evaluation.masked(term), len(ideals))
     if not swept and not np.isfinite(numbers).all():
         raise InfeasiblePointError(f"infeasible: {'; '.join(evaluation.reasons()) or NO_NUMBER}")
     return np.where(np.isfinite(numbers), numbers, np.inf)

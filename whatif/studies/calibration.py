@@ -72,7 +72,7 @@ class Calibration(StudyResult):
     def calibrated(self) -> Scenario:
         """The scenario with the corrections as overrides."""
         texts = {item.path: item.text(self.values[item.path]) for item in self.corrections}
-        return self.scenario.changed({**self.scenario.overrides, **texts}, self.scenario.platform)
+        return self.scenario.with_overrides(texts)
 
     @cached_property
     def after(self) -> ModelErrors:

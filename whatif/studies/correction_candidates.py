@@ -59,7 +59,7 @@ def without_corrections(scenario: Scenario) -> Scenario:
     """Scenario whose corrections are neutral."""
     known = [path for path in scenario.program.parameters if path.startswith("calibration.")]
     neutral = {path: _neutral(path) for path in known}
-    return scenario.changed({**scenario.overrides, **neutral}, scenario.platform) if neutral else scenario
+    return scenario.with_overrides(neutral) if neutral else scenario
 
 
 def _neutral(path: str) -> str | float:
@@ -134,7 +134,7 @@ def _platforms(scenario: Scenario, runs: MeasuredRuns) -> list[str]:
 def _problem(scenario: Scenario, runs: MeasuredRuns, candidates: Sequence[Correction]) -> CorrectionProblem:
     """Predictions relative to the measured values, and the effect of each correction on them."""
     neutral = {item.path: item.text(item.neutral) for item in candidates}
-    with_all = scenario.changed({**scenario.overrides, **neutral}, scenario.platform)
+    with_all = scenario.with_overrides(neutral)
     found = np.full((len(runs.results), len(runs), 1 + len(candidates)), np.nan)
     for program, numeric, at in runs.parts(with_all):
         found[:, at] = _effects(program, numeric, runs, candidates)

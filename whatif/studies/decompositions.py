@@ -79,7 +79,7 @@ class Layouts(StudyResult):
     def best(self) -> Scenario:
         """The scenario with the best layout."""
         wanted = settings(self.ranked[0], self.scenario)
-        return self.scenario.changed({**self.scenario.overrides, **wanted}, self.scenario.platform)
+        return self.scenario.with_overrides(wanted)
 
     def write(self, path: str | Path) -> None:
         """Write the scenario with the best layout, comments kept; raise `UsageError` if the file cannot be written."""
@@ -223,7 +223,7 @@ def _laid_out(
     mapping, order = choice
     sets = _stated("given", dict(zip(grid.cells, shapes[0], strict=True)))
     sets |= {f"{GRID}.mapping": mapping, f"{GRID}.order": order}
-    program = scenario.changed({**scenario.overrides, **sets}, scenario.platform).program
+    program = scenario.with_overrides(sets).program
     for start in range(0, len(shapes), _CHUNK):
         some = np.array(shapes[start : start + _CHUNK], dtype=np.float64)
         parameters = {f"{GRID}.ranks.{key}": some[:, at] for at, key in enumerate(grid.cells)}
@@ -244,7 +244,7 @@ def _bisected(scenario: Scenario, result: str) -> list[Layout]:
     """Layout of the bisection, if the phases of the scenario allow one."""
     sets = {f"{GRID}.decomposition": "bisection", f"{GRID}.mapping": "block"}
     try:
-        program = scenario.changed({**scenario.overrides, **sets}, scenario.platform).program
+        program = scenario.with_overrides(sets).program
     except InvalidFileError:
         return []
     grid = program.loaded.scenario.application.grid

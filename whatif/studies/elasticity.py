@@ -135,7 +135,7 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
     moves = [_move(program, parameter) for parameter in program.parameters.values() if _moves(parameter, inputs)]
     evaluation = evaluate(program, _perturbed(moves))
     shape = (2 * len(moves) + 1,)
-    numbers = np.broadcast_to(evaluation.masked(evaluation.values[term]), shape)
+    numbers = np.broadcast_to(evaluation.masked(term), shape)
     reasons = _reasons(evaluation, numbers, result)
     if reasons[0]:
         raise InfeasiblePointError(f"infeasible: {reasons[0]}")

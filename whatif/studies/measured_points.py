@@ -51,7 +51,7 @@ def sweep_measurements(inputs: SessionInputs, file: str | Path | None = None) ->
     path = next(iter(axes[0].parameters), "") if axes else ""
     try:
         own = stated_platform(inputs.scenario.document, inputs.scenario.folders)
-        runs = measured_runs(inputs.scenario.changed(inputs.scenario.overrides, None), file)
+        runs = measured_runs(inputs.scenario.moved(None), file)
         kept = runs.at(_same(inputs.program, runs, path, inputs.scenario.platform or own or ""))
     except WhatifError as problem:
         return SweepMeasurements({}, f"measured runs: {problem}")
@@ -85,7 +85,7 @@ def _points(program: Program, runs: MeasuredRuns, result: MeasuredResult, path: 
     known = np.isfinite(result.values)
     x = runs.axis.parameters[path][known].astype(np.float64)
     evaluation = evaluate(program, {path: x})
-    predicted = sum(evaluation.masked(evaluation.values[program.term_of(part)]) for part in result.parts)
+    predicted = sum(evaluation.masked(program.term_of(part)) for part in result.parts)
     return MeasuredPoints(x, result.values[known], np.broadcast_to(predicted, x.shape))
 
 

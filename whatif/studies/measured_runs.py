@@ -127,7 +127,7 @@ class MeasuredRuns:
                 raise self.refused(int(runs[at]), f"infeasible: {np.broadcast_to(reasons, runs.shape)[at]}")
             for result in self.results:
                 terms = (program.term_of(part) for part in result.parts)
-                found[result.name][runs] = sum(evaluation.masked(evaluation.values[term]) for term in terms)
+                found[result.name][runs] = sum(evaluation.masked(term) for term in terms)
         return found
 
     def remarks(self, scenario: Scenario) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def _about_machines(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterat
     error of its predictions at measured runs."""
     for name, scenario in scenarios.items():
         programs = {
-            standing.platform: scenario.changed(scenario.overrides, standing.platform).program
+            standing.platform: scenario.moved(standing.platform).program
             for standing in found.standings
             if not standing.answers[name].reason
         }
@@ -87,7 +87,7 @@ def _other_bases(scenarios: Mapping[str, Scenario], found: Ranking) -> Iterator[
     sustained: dict[str, bool] = {}
     for standing in found.standings:
         with suppress(InvalidFileError):
-            gpu = scenario.changed(scenario.overrides, standing.platform).program.loaded.scenario.platform.node.gpu
+            gpu = scenario.moved(standing.platform).program.loaded.scenario.platform.node.gpu
             if gpu is not None:
                 sustained[standing.platform] = gpu.is_sustained
     peaks = [name for name, known in sustained.items() if not known]
@@ -113,7 +113,7 @@ def _required(
     nodes: dict[str, float] = {}
     for platform in platforms:
         try:
-            found = required_nodes(scenario.changed(scenario.overrides, platform), target)
+            found = required_nodes(scenario.moved(platform), target)
         except (InfeasiblePointError, InvalidFileError) as problem:
             nodes[platform] = math.nan
             remarks.append(f"{name} on {platform}: {problem}")

@@ -82,8 +82,7 @@ def budget_study(
     """Offers within all limits of a budget, stated as texts such as `20 MUSD` and `5 MW`; None for no limit."""
     stated = {name: _limit(name, limit) for name, limit in budget.items() if limit is not None}
     found = offers(scenarios, list(dict.fromkeys(platforms)), checked_limits(stated))
-    answered = [scenarios[row.scenario].changed(scenarios[row.scenario].overrides, row.platform) for row in found
-                if not row.reason]  # fmt: skip
+    answered = [scenarios[row.scenario].moved(row.platform) for row in found if not row.reason]
     return Offers(found, remarks=values_on_all_platforms(*scenarios.values())).about(*answered)
 
 
@@ -111,7 +110,7 @@ def offers(
         rows = []
         for platform in platforms:
             try:
-                evaluation = evaluate(scenario.changed(scenario.overrides, platform).program)
+                evaluation = evaluate(scenario.moved(platform).program)
             except WhatifError as error:
                 errors.append(error)
                 rows.append(_nothing(name, platform, str(error)))

@@ -232,10 +232,7 @@ def _answers(
     scenarios: Mapping[str, Scenario], platforms: Sequence[str], result: str, sampling: Sampling | None
 ) -> tuple[dict[str, dict[str, MachineScore]], int]:
     """Scores by platform and application, and the number of uncertain values."""
-    placed = {
-        name: {app: scenario.changed(scenario.overrides, name) for app, scenario in scenarios.items()}
-        for name in platforms
-    }
+    placed = {name: {app: scenario.moved(name) for app, scenario in scenarios.items()} for name in platforms}
     found = {name: {app: _answer(scenario, result) for app, scenario in its.items()} for name, its in placed.items()}
     if sampling is None:
         return found, 0

@@ -167,7 +167,7 @@ class Planner:
         """The scenario as strong scaling of the same grid; raise `UsageError` without a grid."""
         if self.grid is None:
             raise UsageError("without `[application.grid]` the scenario has no whole grid to keep")
-        return self.scenario.changed({**self.scenario.overrides, **self.settings("strong")}, self.scenario.platform)
+        return self.scenario.with_overrides(self.settings("strong"))
 
     def program(self, mode: Mode) -> Program:
         """Compiled scenario for strong or weak scaling, for any number of ranks."""
@@ -177,10 +177,10 @@ class Planner:
         """The scenario for strong or weak scaling; unchanged without a grid."""
         if self.grid is None:
             return self.scenario
-        sets = {**self.scenario.overrides, **self.settings(mode), f"{GRID}.decomposition": self._kind}
+        sets = {**self.settings(mode), f"{GRID}.decomposition": self._kind}
         if self.grid.mapping == "file":
             sets[f"{GRID}.mapping"] = "block"
-        return self.scenario.changed(sets, self.scenario.platform)
+        return self.scenario.with_overrides(sets)
 
     def doublings(self) -> list[float]:
         """Powers of 2 up to the number of nodes of the platform."""

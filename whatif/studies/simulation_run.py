@@ -185,7 +185,7 @@ def with_simulated_messages(scenario: Scenario) -> Scenario:
     """The scenario with simulated communication in place of closed forms; the scenario itself if it has none."""
     if not has_closed_forms(scenario.program):
         return scenario
-    return scenario.changed({**scenario.overrides, _COMMUNICATION: "simulated"}, scenario.platform)
+    return scenario.with_overrides({_COMMUNICATION: "simulated"})
 
 
 def has_closed_forms(program: Program) -> bool:

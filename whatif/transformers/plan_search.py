@@ -148,7 +148,7 @@ def _worth(scenario: Scenario, found: PlanSearch, keep: Sequence[str]) -> Iterat
     parameters = scenario.program.parameters
     for path, change in _changes(scenario).items():
         if path in parameters or path == DOMAIN_GPUS:
-            changed = scenario.changed({**scenario.overrides, path: change}, scenario.platform)
+            changed = scenario.with_overrides({path: change})
             try:
                 result = _gain(found, search_plans(changed, keep=keep, top=1))
             except InfeasiblePointError:

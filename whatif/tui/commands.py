@@ -49,7 +49,7 @@ class EditAll:
         texts = {path: session.absolute(path, text) for path, text in self.texts}
         parts = tuple(path.removesuffix("extends") for path in texts if path.endswith(EXTENDS))
         kept = {path: text for path, text in scenario.overrides.items() if not path.startswith(parts)}
-        fresh = scenario.changed(kept, scenario.platform).with_overrides(texts)
+        fresh = scenario.changed(kept).with_overrides(texts)
         return state.with_session(session.with_scenario(fresh))
 
     def line(self) -> str:
@@ -170,7 +170,7 @@ class Revert:
         kept = {path: text for path, text in scenario.overrides.items() if path != self.path}
         if not state.unsaved() if not self.path else kept == scenario.overrides:
             return state
-        fresh = scenario.changed(kept, scenario.platform) if self.path else scenario.unedited()
+        fresh = scenario.changed(kept) if self.path else scenario.unedited()
         return state.with_session(state.session.with_scenario(fresh))
 
     def line(self) -> str:

@@ -73,8 +73,7 @@ def placed(study: StudyFile, application: str, machine: str, adjustment: Adjustm
     }
     if stated.node_count is not None:
         overrides["platform.node_count"] = int(stated.node_count)
-    on = scenario.on(study.source(stated.platform))
-    return on.changed(overrides, on.platform)
+    return scenario.on(study.source(stated.platform)).changed(overrides)
 
 
 def present_scenario(study: StudyFile) -> Scenario:

@@ -134,7 +134,7 @@ class Study(StudyResult):
         scenario, known = self.jobs.scenarios[machine][application], self.cache.required
         bought = self.outcomes[machine].node_count[0]
         if bought > scenario.program.parameters[AVAILABLE].value:
-            scenario = scenario.changed({**scenario.overrides, AVAILABLE: int(bought)}, scenario.platform)
+            scenario = scenario.with_overrides({AVAILABLE: int(bought)})
         correction = self.jobs.of(machine)[application].correction
         key = f"{scenario_key(scenario)} {target} {correction}"
         if key not in known:
