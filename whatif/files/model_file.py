@@ -11,7 +11,7 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.files.run_machine import RunCounts
-from whatif.fitting.fit_result import root_mean_square
+from whatif.fitting.fit_result import range_of, root_mean_square
 from whatif.fitting.least_squares import RunsFit
 from whatif.schema.scenario_spec import RESERVED
 from whatif.schema.toml_text import file_text
@@ -66,7 +66,7 @@ def _record(fit: RunsFit, units: Mapping[str, str], values: Mapping[str, float])
     covariance = fit.covariance
     correlation = np.clip((covariance + covariance.T) / 2 / np.outer(errors, errors), -1, 1)
     np.fill_diagonal(correlation, 1.0)
-    ends = {name: (float(fit.columns[name].min()), float(fit.columns[name].max())) for name in units}
+    ends = {name: range_of(fit.columns[name]) for name in units}
     fitted, known = fit.predict(fit.columns).fit, fit.measured != 0
     return {
         "parameters": list(values),

@@ -22,7 +22,7 @@ from whatif.fitting.blas_models import (
     preferred,
 )
 from whatif.fitting.blas_samples import Samples, samples_of
-from whatif.fitting.fit_result import Fit
+from whatif.fitting.fit_result import Fit, range_of
 from whatif.fitting.input_checks import POOR
 from whatif.fitting.processors import Processors, processors
 from whatif.fitting.regression import NOISES
@@ -128,7 +128,7 @@ def _fit(samples: Samples, best: Candidate, path: str, values: FloatArray, sprea
     places = [samples.names.index(name) for name in best.names]
     whole, filled = np.full((len(samples.names),) * 2, np.nan), np.zeros(len(samples.names))
     whole[np.ix_(places, places)], filled[places] = spread, values
-    ranges = {name: (float(size.min()), float(size.max())) for name, size in samples.sizes.items()}
+    ranges = {name: range_of(size) for name, size in samples.sizes.items()}
     dimensions = dict.fromkeys(samples.names, SECOND)
     return Fit(path, dimensions, filled, whole, ranges, len(samples.time), best.found.error)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.fitting.fit_result import Fit, root_mean_square
+from whatif.fitting.fit_result import Fit, range_of, root_mean_square
 from whatif.fitting.library_points import (
     SCALES,
     CollectivePoints,
@@ -145,10 +145,7 @@ def _fit_of(
     points: CollectivePoints,
     borrowed: str,
 ) -> Fit:
-    ranges = {
-        name: (float(values.min()), float(values.max()))
-        for name, values in (("message_size", points.sizes), ("rank_count", points.ranks))
-    }
+    ranges = {name: range_of(values) for name, values in (("message_size", points.sizes), ("rank_count", points.ranks))}
     unseen = tuple(name for name, place in zip(dimensions, at, strict=True) if not (borrowed or solution.seen[place]))
     return Fit(
         path, dimensions, solution.values[at], solution.covariance[np.ix_(at, at)],

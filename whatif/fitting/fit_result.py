@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Fit:
     point_count: int
     error: float
     """Root mean square of the relative residuals, (fitted - measured) / measured; NaN for a value measured once."""
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
     borrowed: str = ""
     """Protocol whose points were used, if this one was measured at too few."""
     undetermined: tuple[str, ...] = ()
@@ -45,6 +45,11 @@ class Fit:
         errors = self.standard_errors
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.covariance / np.outer(errors, errors)
+
+
+def range_of(values: FloatArray) -> tuple[float, float]:
+    """Least and largest of some values."""
+    return float(values.min()), float(values.max())
 
 
 def root_mean_square(residuals: FloatArray) -> float:

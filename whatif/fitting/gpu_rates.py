@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.fitting.fit_result import Fit, root_mean_square
+from whatif.fitting.fit_result import Fit, range_of, root_mean_square
 from whatif.models.quantities import FloatArray
 from whatif.schema.fields import quantity_field
 from whatif.schema.gpu import GPU, RATE_RULES
@@ -306,4 +306,4 @@ def _fit(
 
 def _range(variable: str, values: FloatArray) -> dict[str, tuple[float, float]]:
     finite = values[np.isfinite(values)]
-    return {variable: (float(finite.min()), float(finite.max()))} if len(finite) else {}
+    return {variable: range_of(finite)} if len(finite) else {}

@@ -7,7 +7,7 @@ without the bound, whose intervals, cut off at 0, have the stated coverage; or t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -51,7 +51,7 @@ class GridFit:
     """Shape (columns, rows): what a residual, divided by its scale, moves each coefficient."""
     weighting: GridWeighting
     level: float
-    drawn: FloatArray | None = field(default=None)
+    drawn: FloatArray | None = None
     """Shape (draws, columns): coefficients of runs drawn again."""
 
     @property

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.fitting.fit_result import Fit, root_mean_square
+from whatif.fitting.fit_result import Fit, range_of, root_mean_square
 from whatif.fitting.linear import covariance
 from whatif.models.quantities import FloatArray
 from whatif.models.sockets import active_bandwidth
@@ -115,7 +115,7 @@ def fit_host(tables: Sequence[Table], sockets: MeasuredSockets) -> HostFit:
         fitted = node_bandwidth(cores, found[1], np.nan_to_num(found[0], nan=np.inf), sockets)
         names, found, spread = names[kept], found[kept], spread[kept, kept]
     error = root_mean_square(fitted / measured - 1) if len(cores) > 1 else math.nan
-    ranges = {"core_count": (float(cores.min()), float(cores.max()))}
+    ranges = {"core_count": range_of(cores)}
     fit = Fit(PATH, dict.fromkeys(names, BYTE_PER_SECOND), found, spread, ranges, len(cores), error)
     files = [line for table in tables for line in table.notes.get("warnings", "").splitlines()]
     return HostFit((fit,), cores, measured, fitted, (*files, *_doubts(cores, measured, sockets, names)))

@@ -7,7 +7,7 @@ R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2009, secti
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -50,7 +50,7 @@ class RunsFit:
     """The columns that the formula names, of the kept runs, in the units they were written in."""
     design: FloatArray
     """Shape (runs, terms)."""
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
     @property
     def measured(self) -> FloatArray:

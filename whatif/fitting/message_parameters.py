@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError, require_choice
-from whatif.fitting.fit_result import Fit, root_mean_square
+from whatif.fitting.fit_result import Fit, range_of, root_mean_square
 from whatif.fitting.forms import Form, form_of
 from whatif.fitting.input_checks import ONE_KIND, POOR
 from whatif.fitting.linear import covariance
@@ -336,10 +336,7 @@ def _fit(path: str, form: Form, points: MessagePoints, weighting: PointWeighting
     size, count = points.message_size, points.process_count
     residuals = form.time(size, count, values) - points.time
     spread = covariance(form.jacobian(size, count, values), weights, residuals, free)
-    ranges = {
-        "message_size": (float(size.min()), float(size.max())),
-        "process_count": (float(count.min()), float(count.max())),
-    }
+    ranges = {"message_size": range_of(size), "process_count": range_of(count)}
     error = root_mean_square(residuals / points.time)
     warnings = tuple(_fit_warnings(path, form, values, free, len(points)))
     bounds = tuple(name for name, determined in zip(form.names, free, strict=True) if not determined)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from whatif.errors import UsageError
 from whatif.fitting.least_squares import RunsFit
 from whatif.models.quantities import FloatArray
 
+CLEAR: Final = 0.05
+"""Probability below which a test counts."""
 _NESTED = 1e-8
 """Length of what a larger model misses of a term of a smaller one, relative to the term."""
 _UNTOLD = 1e-10

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.fitting.fit_result import Fit, root_mean_square
+from whatif.fitting.fit_result import Fit, range_of, root_mean_square
 from whatif.fitting.input_checks import POOR, refuse_invalid_numbers
 from whatif.fitting.linear import bounded_line, covariance, moments
 from whatif.fitting.mixture import Mixture, mixture
@@ -158,12 +158,13 @@ def _calls(table: Table) -> tuple[dict[str, _Calls], list[str]]:
         for name, mask in masks.items()
         if mask.any()
     }
-    ratio = _ratio(calls["way"], calls["receive"]) if "receive" in calls else 2.0
-    remarks = [f"ping-pongs take {ratio:.2g} times as long as the longest receives: timed "]
-    remarks[0] += "there and back, so half of it counts" if ratio > _BOTH_WAYS else "one way"
-    if "receive" not in calls:
-        remarks = ["no rows `recv`: ping-pongs are taken as timed there and back, so half of it counts"]
-    if ratio > _BOTH_WAYS:
+    remarks, both_ways = ["no rows `recv`: ping-pongs are taken as timed there and back, so half of it counts"], True
+    if "receive" in calls:
+        ratio = _ratio(calls["way"], calls["receive"])
+        both_ways = ratio > _BOTH_WAYS
+        timed = "there and back, so half of it counts" if both_ways else "one way"
+        remarks = [f"ping-pongs take {ratio:.2g} times as long as the longest receives: timed {timed}"]
+    if both_ways:
         calls["way"] = _Calls(calls["way"].size, calls["way"].time / 2, calls["way"].scatter)
     if beyond := int(sum((mask & ~inside).sum() for mask in masks.values())):
         remarks.append(f"not used: {counted(beyond, 'call')} shorter or longer than all ping-pongs")
@@ -263,6 +264,8 @@ def _line(size: FloatArray, time: FloatArray, scale: FloatArray) -> _Line:
 
 
 def _fits(path: str, piece: _Piece) -> Iterator[Fit]:
+    from scipy.linalg import block_diag
+
     parts = {"": piece.way, "send_": piece.send, "receive_": piece.receive}
     dimensions, values, spreads = {"smallest_size": BYTE}, [piece.start], [np.full((1, 1), np.nan)]
     for lead, line in parts.items():
@@ -276,9 +279,10 @@ def _fits(path: str, piece: _Piece) -> Iterator[Fit]:
         dimensions |= {names[at]: (SECOND, BYTE_PER_SECOND)[at] for at in kept}
         values += [(line.values[0], rate)[at] for at in kept]
         spreads.append(spread[np.ix_(kept, kept)])
-    ranges = {"message_size": (float(piece.size.min()), float(piece.size.max()))}
+    ranges = {"message_size": range_of(piece.size)}
     bounds = ("bandwidth",) if piece.bound else ()
-    whole = _blocks(spreads)
+    # What was fitted apart is not correlated.
+    whole = block_diag(*spreads)
     yield Fit(path, dimensions, np.array(values), whole, ranges, len(piece.size), piece.error, undetermined=bounds)
     if len(piece.modes) > 1:
         yield from _modes(f"{path}.modes", piece, ranges)
@@ -291,15 +295,6 @@ def _modes(path: str, piece: _Piece, ranges: dict[str, tuple[float, float]]) -> 
         values = np.array([weight, 1 + mean])
         spread = np.diag(variances)
         yield Fit(f"{path}.mode{at}", {"weight": ONE, "factor": ONE}, values, spread, ranges, count, piece.error)
-
-
-def _blocks(parts: list[FloatArray]) -> FloatArray:
-    """Matrices along the diagonal of one: what was fitted apart is not correlated."""
-    ends = np.cumsum([0, *(len(part) for part in parts)])
-    whole = np.zeros((ends[-1], ends[-1]))
-    for part, start, end in zip(parts, ends[:-1], ends[1:], strict=True):
-        whole[start:end, start:end] = part
-    return whole
 
 
 def _comparison(tried: tuple[Segments, ...], count: int) -> Table:

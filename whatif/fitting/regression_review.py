@@ -8,12 +8,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from whatif.errors import UsageError, WhatifError
+from whatif.fitting.formula_edits import compact
 from whatif.fitting.least_squares import RunsFit
-from whatif.fitting.model_checks import CrossValidation, Diagnostics, compare
+from whatif.fitting.model_checks import CLEAR, CrossValidation, Diagnostics, compare
 from whatif.units import format_quantity
 
-CLEAR: Final = 0.05
-"""Probability below which a test counts."""
 _INFLATED: Final = 10.0
 _HEAVY: Final = 1.0
 """Cook's distance above which a single run changes the fit."""
@@ -86,7 +85,7 @@ def doubts_in_words(fit: RunsFit, checks: Diagnostics, remedy: str = "") -> Iter
         yield f"residuals are not normal (Jarque-Bera p {checks.normality:.2g}): intervals are rough"
     inflation = np.nan_to_num(checks.inflation, posinf=np.inf)
     if inflation.max(initial=0.0) > _INFLATED:
-        name = "".join(fit.formula.terms[int(inflation.argmax())].name.split())
+        name = compact(fit.formula.terms[int(inflation.argmax())].name)
         yield f"{name} hardly differs from other terms: variance inflation {inflation.max():.3g}"
     distances = np.nan_to_num(checks.distances)
     if distances.max() > _HEAVY:

@@ -9,7 +9,7 @@ import numpy as np
 
 from whatif.fitting.additive import Additive
 from whatif.fitting.least_squares import Predicted, RunsFit
-from whatif.fitting.model_checks import ComparisonStep, CrossValidation, Diagnostics
+from whatif.fitting.model_checks import CLEAR, ComparisonStep, CrossValidation, Diagnostics
 from whatif.fitting.normal_form import Normal
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
@@ -128,7 +128,7 @@ def diagnostics_in_words(fit: RunsFit, found: Diagnostics) -> list[str]:
     """Tests of the residuals in words, a line each."""
     scatter = found.heteroscedasticity
     lines = [f"Breusch-Pagan p {scatter:.2g}: the scatter {_depends(scatter)}"]
-    if scatter < 0.05 and fit.formula.link == "identity":
+    if scatter < CLEAR and fit.formula.link == "identity":
         lines[0] += f"; a regression of log({fit.formula.response}) often evens it out"
     lines += [f"Jarque-Bera p {found.normality:.2g}: the residuals {_normal(found.normality)}"]
     lines += [f"condition of the terms {found.condition:.3g}; largest Cook's distance {found.distances.max():.3g}"]
@@ -136,11 +136,11 @@ def diagnostics_in_words(fit: RunsFit, found: Diagnostics) -> list[str]:
 
 
 def _depends(p: float) -> str:
-    return "depends on the variables" if p < 0.05 else "does not show to depend on the variables"
+    return "depends on the variables" if p < CLEAR else "does not show to depend on the variables"
 
 
 def _normal(p: float) -> str:
-    return "are not normal: intervals are rough" if p < 0.05 else "may be normal"
+    return "are not normal: intervals are rough" if p < CLEAR else "may be normal"
 
 
 def second_opinion(fit: RunsFit, other: Additive) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.fitting.copies import Copies, copy_sets, doubts
-from whatif.fitting.fit_result import Fit, root_mean_square
+from whatif.fitting.fit_result import Fit, range_of, root_mean_square
 from whatif.fitting.linear import bounded_line, covariance, moments
 from whatif.models.postal import postal
 from whatif.models.quantities import FloatArray
@@ -258,7 +258,7 @@ def _fits(path: str, prefix: str, found: _Found) -> Iterator[Fit]:
         {name: SECOND if name.endswith("latency") else BYTE_PER_SECOND for name in names},
         found.values[places],
         found.covariance[np.ix_(places, places)],
-        {"message_size": (float(size.min()), float(size.max()))},
+        {"message_size": range_of(size)},
         len(size),
         root_mean_square(found.residuals),
     )

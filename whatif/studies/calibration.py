@@ -15,7 +15,7 @@ from whatif.core.term import Program
 from whatif.errors import UsageError, did_you_mean
 from whatif.files.calibration_file import CorrectionRecord, calibrated_text, write_scenario
 from whatif.fitting.correction_choice import CorrectionProblem, FittedCorrections, fit_corrections, fitted
-from whatif.fitting.fit_result import root_mean_square
+from whatif.fitting.fit_result import range_of, root_mean_square
 from whatif.limits import CORRECTIONS
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
@@ -240,4 +240,4 @@ def _ranges(runs: MeasuredRuns, program: Program) -> Iterator[tuple[str, tuple[f
     """Smallest and largest value of each count among the parameters of the runs, by its last name."""
     for path, values in runs.axis.parameters.items():
         if values.dtype != object and program.parameters[path].dimension == ONE:
-            yield path.rpartition(".")[2], (float(values.min()), float(values.max()))
+            yield path.rpartition(".")[2], range_of(values)
