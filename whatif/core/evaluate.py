@@ -18,7 +18,7 @@ from whatif.core.refusals import refusal
 from whatif.core.term import Program, Term, as_array
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
-from whatif.units import Dimension, format_compared
+from whatif.units import format_compared
 
 Values = dict[str, FloatArray]
 Texts = NDArray[np.object_]
@@ -90,13 +90,8 @@ class Evaluation:
         if any(array.size != 1 for array in arrays):
             return ""
         numbers = [first_number(array) for array in arrays]
-        needed, available = format_compared(numbers, self._dimension(names[1]))
+        needed, available = format_compared(numbers, self.program.dimension(names[1]))
         return f"{needed} needed, {available} available"
-
-    def _dimension(self, name: str) -> Dimension:
-        """Unit of a term or parameter."""
-        terms, parameters = self.program.terms, self.program.parameters
-        return terms[name].dimension if name in terms else parameters[name].dimension
 
     def reasons(self) -> tuple[str, ...]:
         """Reasons why points are infeasible, each once."""

@@ -95,13 +95,7 @@ def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) ->
         if reference is not None:
             table = next(iter(known)).removeprefix("platform.").rsplit(".", keys)[0].removesuffix(".coefficients")
             low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
-            yield FittedRange(name, table, variable, reference, _dimension(program, reference), low, high)
-
-
-def _dimension(program: Program, reference: Reference) -> Dimension:
-    if isinstance(reference, Quantity):
-        return reference.dimension
-    return (program.terms if reference in program.terms else program.parameters)[reference].dimension
+            yield FittedRange(name, table, variable, reference, program.dimension(reference), low, high)
 
 
 def extrapolations(evaluation: Evaluation) -> dict[str, Points]:

@@ -173,6 +173,12 @@ class Program:
         """Unit of a result column or a phase (`terms.NAME`)."""
         return self.terms[self.term_of(result)].dimension
 
+    def dimension(self, reference: Reference) -> Dimension:
+        """Unit of a term, a parameter or a constant."""
+        if isinstance(reference, Quantity):
+            return reference.dimension
+        return self.terms[reference].dimension if reference in self.terms else self.parameters[reference].dimension
+
     def inputs_of(self, name: str) -> frozenset[str]:
         """Paths of the parameters that a term depends on."""
         return self._parameters_of([name])

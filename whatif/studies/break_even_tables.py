@@ -8,7 +8,7 @@ import numpy as np
 
 from whatif.core.sweep_figure import suiting
 from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
-from whatif.studies.search_space import Span, tails
+from whatif.studies.search_space import Span, headings
 from whatif.table import Table
 from whatif.units import Dimension, counted, format_quantity
 
@@ -22,7 +22,7 @@ def break_even_table(found: BreakEven, *, short: bool = False) -> Table:
     """One row per crossing: parameters, scenarios with less below and above, results; `short` shortens headings."""
     spans = [*([found.along] if found.along is not None else []), found.span]
     paths = [span.path for span in spans]
-    heading = tails(paths) if short else {path: path for path in paths}
+    heading = headings(paths, short=short)
     columns: dict[str, Dimension | None] = {heading[span.path]: span.parameter.dimension for span in spans}
     columns |= {"less_below": None, "less_above": None}
     columns |= dict.fromkeys((f"{name} {found.result}" for name in found.names), found.dimension)
@@ -51,9 +51,8 @@ def _curve(found: BreakEven, along: Span) -> PlotDescription:
 
 
 def _axis(span: Span) -> AxisDescription:
-    whole = span.parameter.field is not None and span.parameter.field.domain.whole
     scale = Scale.LOG if span.low > 0 else Scale.LINEAR
-    return AxisDescription(span.path, span.parameter.dimension, scale, whole=whole)
+    return AxisDescription(span.path, span.parameter.dimension, scale, whole=span.whole)
 
 
 def never_equal(found: BreakEven) -> str:

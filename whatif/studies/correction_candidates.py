@@ -19,7 +19,7 @@ from whatif.errors import UsageError
 from whatif.fitting.correction_choice import CorrectionProblem
 from whatif.models.quantities import FloatArray
 from whatif.studies.measured_runs import MeasuredRuns
-from whatif.units import ONE, SECOND, Dimension, format_quantity
+from whatif.units import ONE, SECOND, Dimension, Quantity, format_quantity
 
 APPLICATION: Final = "calibration.application"
 PLATFORMS: Final = "calibration.platforms"
@@ -31,14 +31,22 @@ _BUMP: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """One correction: path of its parameter, kind, neutral value and unit."""
+    """One correction: path of its parameter, and kind."""
 
     path: str
     kind: str
-    neutral: float
-    dimension: Dimension
     least: float = 0.0
     """Smallest value."""
+
+    @property
+    def neutral(self) -> float:
+        """Value that changes nothing, in base units."""
+        return _neutral(self.path).value
+
+    @property
+    def dimension(self) -> Dimension:
+        """Dimension of its values."""
+        return _neutral(self.path).dimension
 
     @property
     def name(self) -> str:
@@ -52,23 +60,25 @@ class Correction:
 
     def text(self, value: float) -> str | float:
         """Value as it is written into a file."""
-        return format_quantity(value, SECOND, 6) if self.dimension == SECOND else float(f"{value:.6g}")
+        return _text(Quantity(value, self.dimension))
+
+
+def _text(value: Quantity) -> str | float:
+    return format_quantity(value.value, SECOND, 6) if value.dimension == SECOND else float(f"{value.value:.6g}")
 
 
 def without_corrections(scenario: Scenario) -> Scenario:
     """Scenario whose corrections are neutral."""
     known = [path for path in scenario.program.parameters if path.startswith("calibration.")]
-    neutral = {path: _neutral(path) for path in known}
+    neutral = {path: _text(_neutral(path)) for path in known}
     return scenario.with_overrides(neutral) if neutral else scenario
 
 
-def _neutral(path: str) -> str | float:
-    """Value of a correction that changes nothing."""
+def _neutral(path: str) -> Quantity:
+    """Value of a correction that changes nothing; that of a factor of kernels is 1, whatever they are called."""
     table, _, name = path.rpartition(".")
-    value = NEUTRAL.get(name) if not table.endswith(".kernel_factors") else None
-    if value is None:
-        return 1.0
-    return value.value if value.dimension == ONE else format_quantity(value.value, value.dimension)
+    one = Quantity(1.0, ONE)
+    return one if table.endswith(".kernel_factors") else NEUTRAL.get(name, one)
 
 
 def correction_problem(
@@ -109,19 +119,19 @@ def _candidates(scenario: Scenario, runs: MeasuredRuns) -> Iterator[Correction]:
         f"terms.{name}" for name in kernels if name not in alone
     }
     for name in alone:
-        yield Correction(f"{APPLICATION}.kernel_factors.{name}", "kernels", 1.0, ONE)
+        yield Correction(f"{APPLICATION}.kernel_factors.{name}", "kernels")
     if kernels and (together or not alone):
-        yield Correction(f"{APPLICATION}.kernel_factor", "kernels", 1.0, ONE)
+        yield Correction(f"{APPLICATION}.kernel_factor", "kernels")
     if "communication" in categories.values():
         # Benchmarks send warm buffers, one message at a time: no application is faster than they are.
-        yield Correction(f"{APPLICATION}.message_factor", "messages", 1.0, ONE, 1.0)
-        yield Correction(f"{APPLICATION}.message_time", "messages", 0.0, SECOND)
+        yield Correction(f"{APPLICATION}.message_factor", "messages", least=1.0)
+        yield Correction(f"{APPLICATION}.message_time", "messages")
         for name in _platforms(scenario, runs):
-            yield Correction(f"{PLATFORMS}.{name}.sharing_factor", "sharing", 1.0, ONE)
-            yield Correction(f"{PLATFORMS}.{name}.congestion_factor", "congestion", 1.0, ONE)
-            yield Correction(f"{PLATFORMS}.{name}.doubling_factor", "congestion", 0.0, ONE)
-    yield Correction(f"{APPLICATION}.overhead_time", "overhead", 0.0, SECOND)
-    yield Correction(f"{APPLICATION}.doubling_time", "overhead", 0.0, SECOND)
+            yield Correction(f"{PLATFORMS}.{name}.sharing_factor", "sharing")
+            yield Correction(f"{PLATFORMS}.{name}.congestion_factor", "congestion")
+            yield Correction(f"{PLATFORMS}.{name}.doubling_factor", "congestion")
+    yield Correction(f"{APPLICATION}.overhead_time", "overhead")
+    yield Correction(f"{APPLICATION}.doubling_time", "overhead")
 
 
 def _platforms(scenario: Scenario, runs: MeasuredRuns) -> list[str]:

@@ -78,8 +78,7 @@ class Layouts(StudyResult):
     @property
     def best(self) -> Scenario:
         """The scenario with the best layout."""
-        wanted = settings(self.ranked[0], self.scenario)
-        return self.scenario.with_overrides(wanted)
+        return self.scenario.with_overrides(settings(self.ranked[0], self.scenario))
 
     def write(self, path: str | Path) -> None:
         """Write the scenario with the best layout, comments kept; raise `UsageError` if the file cannot be written."""

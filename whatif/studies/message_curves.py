@@ -23,7 +23,7 @@ from whatif.schema.application import HaloPhase
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.fields import QuantityField
 from whatif.schema.parameters import DEFAULT, STATED, Parameter
-from whatif.studies.placement_layout import halo_pattern, halo_phase
+from whatif.studies.placement_layout import halo_pattern, halo_phase, halo_phases
 from whatif.units import BYTE, ONE, Quantity
 from whatif.vocabulary import DISTANCES, LINK_DOMAIN, PARAMETER_TABLES
 
@@ -157,8 +157,7 @@ def message_curves(program: Program, evaluation: Evaluation, phase: str | None =
     first one where none is named. Raise `UsageError` if it is not a halo phase. If the point is infeasible there
     are curves of the platform, but none of the K-model, and no messages.
     """
-    stated = program.loaded.scenario.application.phases
-    chosen = phase or next((name for name, other in stated.items() if isinstance(other, HaloPhase)), None)
+    chosen = phase or next(iter(halo_phases(program)), None)
     if chosen is not None:
         halo_phase(program, chosen)
     infeasible = next(iter(evaluation.reasons()), "")

@@ -56,13 +56,18 @@ class PlacementPicture:
     node_count: int
 
 
+def halo_phases(program: Program) -> list[str]:
+    """Names of the halo phases, in the order of the file."""
+    phases = program.loaded.scenario.application.phases
+    return [name for name, phase in phases.items() if isinstance(phase, HaloPhase)]
+
+
 def halo_phase(program: Program, name: str) -> HaloPhase:
     """Halo phase of a name; raise `UsageError` if it does not exist."""
-    phases = program.loaded.scenario.application.phases
-    phase = phases.get(name)
+    phase = program.loaded.scenario.application.phases.get(name)
     if isinstance(phase, HaloPhase):
         return phase
-    halos = [key for key, other in phases.items() if isinstance(other, HaloPhase)]
+    halos = halo_phases(program)
     known = f"; halo phases: {', '.join(halos)}" if halos else "; this application has none"
     raise UsageError(f"`{name}` is not a halo phase{did_you_mean(name, halos) or known}")
 

@@ -11,9 +11,8 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.plotting.tiles import TileMap
-from whatif.schema.application import HaloPhase
 from whatif.studies.message_study import DISTANCE_LABELS
-from whatif.studies.placement_layout import PlacementPicture, placement_picture
+from whatif.studies.placement_layout import PlacementPicture, halo_phases, placement_picture
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import ONE, counted
@@ -60,7 +59,7 @@ def placement(scenario: Scenario, phase: str | None = None, plane: int | None = 
     """
     program = scenario.program
     application = program.loaded.scenario.application
-    halos = [name for name, one in application.phases.items() if isinstance(one, HaloPhase)]
+    halos = halo_phases(program)
     if phase is None and not halos:
         raise UsageError("no placement to draw: this application has no halo phase")
     name, evaluation = phase or halos[0], evaluate(program)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -28,19 +29,19 @@ class Offer:
 
     scenario: str
     platform: str
-    node_count: float
-    limit: str
+    node_count: float = np.nan
+    limit: str = ""
     """The binding limit: `capital`, price of the nodes; `cost`, price or rent plus energy over the lifetime; or `power`
     of the site."""
-    job_count: float
+    job_count: float = np.nan
     """Jobs that run at the same time."""
-    daily_jobs: float
+    daily_jobs: float = np.nan
     """Jobs per day if all nodes are always busy."""
-    energy: float
+    energy: float = np.nan
     """Energy of one job in J."""
-    cost: Quantity | None
+    cost: Quantity | None = None
     """Cost of one job."""
-    reason: str
+    reason: str = ""
     """Reason why there is no answer; empty if there is one."""
 
 
@@ -113,7 +114,7 @@ def offers(
                 evaluation = evaluate(scenario.moved(platform).program)
             except WhatifError as error:
                 errors.append(error)
-                rows.append(_nothing(name, platform, str(error)))
+                rows.append(Offer(name, platform, reason=str(error)))
             else:
                 rows.append(_offer(name, evaluation, platform, limits))
         found += sorted(rows, key=lambda row: -row.daily_jobs if np.isfinite(row.daily_jobs) else np.inf)
@@ -126,29 +127,25 @@ def _offer(scenario: str, evaluation: Evaluation, platform: str, limits: Mapping
     program, result = evaluation.program, result_of(evaluation, Grid())
     missing = _missing(program, limits)
     energy = float(result.columns["total_energy"]) if "total_energy" in result.columns else np.nan
-    cost = _cost(program, evaluation)
+    offer = partial(Offer, scenario, platform, energy=energy, cost=_cost(program, evaluation))
     time = float(result.columns["total_time"])
     reason = "; ".join(result.reasons) or missing or ("" if time > 0 else "a job takes no time there")
     if reason:
-        return Offer(scenario, platform, np.nan, "", np.nan, np.nan, energy, cost, reason)
+        return offer(reason=reason)
     affordable = {name: _affordable(program, evaluation, name, limit) for name, limit in limits.items()}
     limit = min(affordable, key=lambda name: affordable[name])
     needed, nodes = float(evaluation.values[NODES_NEEDED]), affordable[limit]
     if not 0 < nodes < np.inf:
-        return Offer(scenario, platform, nodes, limit, np.nan, np.nan, energy, cost, _why(limit, nodes))
+        return offer(nodes, limit, reason=_why(limit, nodes))
     jobs = float(np.floor(nodes / needed))
     reason = "" if jobs else f"{nodes:,.0f} nodes are too few: one job needs {needed:,.0f}"
     daily = jobs * DAY / time if jobs else np.nan
-    return Offer(scenario, platform, nodes, limit, jobs, daily, energy, cost, reason)
+    return offer(nodes, limit, jobs, daily, reason=reason)
 
 
 def _why(limit: str, nodes: float) -> str:
     """Reason why a budget buys no node, or infinitely many."""
     return "not one node is within the budget" if nodes == 0 else f"nodes take no {limit} there"
-
-
-def _nothing(scenario: str, platform: str, reason: str) -> Offer:
-    return Offer(scenario, platform, np.nan, "", np.nan, np.nan, np.nan, None, reason)
 
 
 def _missing(program: Program, limits: Mapping[str, Quantity]) -> str:
@@ -172,7 +169,7 @@ def _known(program: Program, reference: str) -> bool:
 def _affordable(program: Program, evaluation: Evaluation, name: str, limit: Quantity) -> float:
     """Whole nodes within one limit."""
     reference = {"capital": node_capital(program.terms), "cost": OWNED_COST, "power": BUSY_POWER}[name]
-    dimension = (program.terms[reference] if reference in program.terms else program.parameters[reference]).dimension
+    dimension = program.dimension(reference)
     if dimension != limit.dimension:
         here, there = (" and ".join(currencies([item])) for item in (limit.dimension, dimension))
         machine = program.loaded.scenario.platform.name

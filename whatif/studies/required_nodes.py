@@ -18,7 +18,7 @@ from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.studies.bracketing import narrowed
-from whatif.studies.scaling import MEMORY, RANKS, Planner
+from whatif.studies.scaling import Planner
 from whatif.studies.search_space import is_simulated
 from whatif.studies.threshold import parse_target
 from whatif.units import SECOND
@@ -64,10 +64,7 @@ def required_nodes(scenario: Scenario, target: str, correction: float = 1.0) -> 
 
     def met(places: FloatArray) -> NDArray[np.bool_]:
         nodes = places.ravel()
-        ranks = nodes * planner.ranks_per_node
-        follows_grid = planner.memory_size and planner.grid is not None
-        memory = {MEMORY: planner.memory(ranks, planner.whole)} if follows_grid else {}
-        swept = evaluate(program, {RANKS: ranks, **memory})
+        swept = evaluate(program, planner.whole_on(nodes * planner.ranks_per_node))
         numbers = swept.numbers(program.term_of(wanted.result))
         return wanted.met(numbers * factor).reshape(places.shape)
 

@@ -198,14 +198,17 @@ class Planner:
             return np.full(np.shape(ranks), np.nan)
         return np.asarray(self.memory_size * np.prod(self.rank_cells(ranks, whole), axis=-1) / np.prod(self.part))
 
+    def whole_on(self, ranks: FloatArray) -> dict[str, FloatArray]:
+        """Parameters of the whole problem on some ranks: their number, and the memory of one if it follows the grid."""
+        follows = self.memory_size and self.grid is not None
+        return {RANKS: ranks, MEMORY: self.memory(ranks, self.whole)} if follows else {RANKS: ranks}
+
     def scaling(self, mode: Mode, nodes: Sequence[float]) -> Scaling:
         """Strong or weak scaling over numbers of nodes in increasing order."""
         counts = np.unique(np.asarray(nodes, dtype=np.float64))
         ranks = counts * self.ranks_per_node
-        parameters = {RANKS: ranks}
-        memory = np.full(len(ranks), self.memory_size or np.nan)
-        if mode == "strong" and self.memory_size and self.grid is not None:
-            memory = parameters[MEMORY] = self.memory(ranks, self.whole)
+        parameters = self.whole_on(ranks) if mode == "strong" else {RANKS: ranks}
+        memory = parameters.get(MEMORY, np.full(len(ranks), self.memory_size or np.nan))
         evaluation = evaluate(self.program(mode), parameters)
         time, total, communication = (column(evaluation, name, len(ranks)) for name in _COLUMNS)
         reasons = tuple(why_not(evaluation.reason(), time).tolist())

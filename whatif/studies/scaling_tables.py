@@ -11,7 +11,7 @@ import numpy as np
 from whatif.core.sweep_figure import suiting
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
 from whatif.studies.scaling import Mode, Planner, Scaling, answers
-from whatif.studies.search_space import tails
+from whatif.studies.search_space import headings
 from whatif.table import Column, Table
 from whatif.table_writers import worth_showing
 from whatif.units import BYTE, ONE, SECOND, format_quantity, in_percent
@@ -88,7 +88,7 @@ def front_table(found: Front, *, short: bool = False) -> Table:
     """One row per point: choices, parameters and results; `short` shortens the headings."""
     chosen = list(dict.fromkeys(path for choices in found.choices for path in choices))
     names = [*chosen, *found.values, *found.results]
-    heading = tails(names) if short else {name: name for name in names}
+    heading = headings(names, short=short)
     columns = {heading[path]: Column(_texts(found, path)) for path in chosen}
     for name, array in {**found.values, **found.results}.items():
         columns[heading[name]] = Column(array, found.dimensions[name])

@@ -250,7 +250,7 @@ def quantity_named(name: str, program: Program) -> tuple[str, Dimension]:
     """Term of a result, a phase (`terms.NAME`) or a parameter, with its unit; raise `UsageError` for other names."""
     parameter = program.parameters.get(name)
     if parameter is not None and parameter.field is not None:
-        return name, program.terms[name].dimension if name in program.terms else parameter.dimension
+        return name, program.dimension(name)
     known = [path for path, parameter in program.parameters.items() if parameter.field is not None]
     try:
         return program.term_of(name), program.dimension_of(name)
@@ -282,8 +282,10 @@ def is_simulated(program: Program) -> bool:
     return application.costly_points or application.communication != "modelled" or traced
 
 
-def tails(paths: Sequence[str]) -> dict[str, str]:
-    """Shortest ends of paths, of at least two keys, that distinguish them, for headings."""
+def headings(paths: Sequence[str], *, short: bool) -> dict[str, str]:
+    """Paths as headings of columns: whole, or their shortest ends of at least two keys that distinguish them."""
+    if not short:
+        return {path: path for path in paths}
     found = {}
     for path in paths:
         keys = path.split(".")

@@ -33,7 +33,7 @@ from whatif.simulation.replay import Replay, replay
 from whatif.simulation.schedule import Places, Schedule
 from whatif.simulation.selection import parse_selection
 from whatif.simulation.trace_sequence import concatenated, repeated
-from whatif.studies.placement_layout import halo_pattern
+from whatif.studies.placement_layout import halo_pattern, halo_phases
 from whatif.studies.scenario_sources import ScenarioSource
 from whatif.table import Table
 from whatif.units import SECOND, Quantity, counted, format_quantity
@@ -289,7 +289,7 @@ def _placed(program: Program, evaluation: Evaluation, rank_count: int, term: Ter
 
     Nodes follow from the mapping of the grid; without a halo, consecutive ranks fill a node.
     """
-    halo = next(_halos(program), None)
+    halo = next(iter(halo_phases(program)), None)
     if halo is not None and simulated_term(program, halo) is term:
         pattern = halo_pattern(program, evaluation, halo)
         return pattern.nodes(), pattern.ranks_per_socket, pattern.nodes_per_domain
@@ -297,11 +297,6 @@ def _placed(program: Program, evaluation: Evaluation, rank_count: int, term: Ter
     numbers = (item.value if isinstance(item, Quantity) else _number(evaluation, item) for item in counts)
     ranks_per_node, ranks_per_socket, nodes_per_domain = (round(number) for number in numbers)
     return block_nodes(rank_count, ranks_per_node), ranks_per_socket, nodes_per_domain
-
-
-def _halos(program: Program) -> Iterator[str]:
-    phases = program.loaded.scenario.application.phases
-    return (name for name, phase in phases.items() if isinstance(phase, HaloPhase))
 
 
 def _generated(program: Program, evaluation: Evaluation, iteration_count: int) -> Schedule:
