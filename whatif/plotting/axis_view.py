@@ -229,6 +229,12 @@ def ticks(view: AxisView, fits: Callable[[Sequence[Tick]], bool]) -> tuple[Tick,
     return ()
 
 
+def labels_apart(found: Sequence[Tick], columns: Sequence[int], gap: int) -> bool:
+    """Whether the columns of ticks are farther apart than the longest label by a gap, in cells."""
+    size = max(len(tick.label) for tick in found) + gap
+    return all(after - before >= size for before, after in itertools.pairwise(columns))
+
+
 def _candidates(view: AxisView) -> Iterator[list[Tick]]:
     if view.description.ticks:
         every = _category_candidates(view.description.ticks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
+from whatif.plotting.axis_view import AxisView, Tick, axis_unit, labels_apart, ticks
 from whatif.plotting.cells import Cells, Line, Numbers, TextRun, flowing
 from whatif.plotting.description import AxisDescription
 from whatif.plotting.lanes import Kinds, Lanes, Ranks32
@@ -212,9 +211,7 @@ class _Chart:
         self.cells.put(row + 1, max(0, left - len(view.unit.name) - 2), view.unit.name, "label")
 
     def _fits(self, found: Sequence[Tick]) -> bool:
-        columns = [self._column(tick.position) for tick in found]
-        size = max(len(tick.label) for tick in found) + 3
-        return all(after - before >= size for before, after in itertools.pairwise(columns))
+        return labels_apart(found, [self._column(tick.position) for tick in found], 3)
 
     def legend(self, *, marked: bool) -> list[Line]:
         """Legend of the colours, or the letters, and the visible marks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -11,7 +11,6 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
 from whatif.tui.commands import Change
@@ -19,7 +18,7 @@ from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.pages.decision_page import START_KEY, DecisionPage
+from whatif.tui.pages.decision_page import START_KEY, WAITING, DecisionPage
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
@@ -31,8 +30,6 @@ from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import format_quantity
-
-_WAITING: Final = "computing …"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +103,6 @@ class DecidePage(DecisionPage[DecideView]):
         self.set_class(event.size.height < 16, "-low")
         self.set_class(event.size.height < 8, "-flat")
 
-    @property
-    def command(self) -> str:
-        """The command line that gives the visible answer."""
-        return self._decision.command if self._decision is not None and self._fresh else ""
-
     def show(self, state: ExplorerState) -> None:
         """Show a study; while the same question is answered anew, the last answer stays."""
         self._state = state
@@ -133,12 +125,6 @@ class DecidePage(DecisionPage[DecideView]):
             self._job = Job(decide, (self._request,))
         return self._job
 
-    def take(self, value: Any) -> None:
-        """Show the answer."""
-        self._decision, self._answered = value, self._inputs
-        if self._state is not None:
-            self._fill(self._state)
-
     def _fill(self, state: ExplorerState) -> None:
         found, name = self._decision, self.view_in(state.view).decision
         self.query_one(ChoiceBar).show(name)
@@ -147,7 +133,7 @@ class DecidePage(DecisionPage[DecideView]):
         self.set_class(found is None or found.table is None, "-none")
         self._turn(found, tabular=state.view.picture == "table")
         frame.border_subtitle = Content(f"{self._begins(found)}{name} · m asks the next question")
-        words = (_WAITING,) if found is None else found.sentences
+        words = (WAITING,) if found is None else found.sentences
         self.query_one("#words", Static).update(Content("\n".join(words)))
         self._say_row()
         self.screen.refresh_bindings()
@@ -192,12 +178,6 @@ class DecidePage(DecisionPage[DecideView]):
         if action == "start":
             return self.startable
         return action != "take_row" or any(self._changes)
-
-    def action_result(self, steps: int) -> None:
-        """Ask about the next result."""
-        if self._state is not None:
-            names = columns_to_plot(self._state.session.point)
-            self.choose_shared("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
 
     def action_other(self) -> None:
         """Compare with the next machine, or take the parameter of the tree for the front."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from whatif.tui.background import BackgroundJobs
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.background_decision import background_decision, decision_title, of_earlier_values
 from whatif.tui.events import BackgroundAsked, ErrorReported
 from whatif.tui.pages.page import Page, PageKey
+from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import V
 
+WAITING: Final = "computing …"
+"""Words in place of an answer."""
 START_KEY = PageKey("start", "ampersand", "start", "background", "Compute the answer in the background")
 
 
@@ -23,6 +26,11 @@ class DecisionPage(Page[V]):
         self._inputs: tuple[object, ...] = ()
         self._answered: tuple[object, ...] = ()
         self._request: DecisionRequest | None = None
+
+    @property
+    def command(self) -> str:
+        """Command line that gives the visible answer."""
+        return self._decision.command if self._decision is not None and self._fresh else ""
 
     @property
     def question(self) -> object:
@@ -40,6 +48,16 @@ class DecisionPage(Page[V]):
         earlier = jobs.earlier(decision_title(self._request.decision, self._request.result))
         known = None if earlier is None else earlier.answer
         return of_earlier_values(value, known) if isinstance(known, Decision) else value
+
+    def take(self, value: Any) -> None:
+        """Show the answer."""
+        self._decision, self._answered = value, self._inputs
+        if self._state is not None:
+            self._fill(self._state)
+
+    def _fill(self, state: ExplorerState) -> None:
+        """Show the answer that is known."""
+        raise NotImplementedError
 
     @property
     def refused(self) -> bool:

@@ -9,6 +9,7 @@ from textual.binding import Binding
 from textual.containers import Container
 from textual.widget import Widget
 
+from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.tui.commands import Choose, Show
 from whatif.tui.events import ChangeRequested
 from whatif.tui.state import ExplorerState, View
@@ -136,6 +137,12 @@ class Page(Container, Generic[V]):
         """Change a field of this page, or a shared one, to its next choice."""
         key = f"{self.NAME}.{name}" if name in entry_names(self.VIEW) else name
         self.choose_shared(key, lambda view: view.next_of(key))
+
+    def action_result(self, steps: int) -> None:
+        """Explain the next result."""
+        if self._state is not None:
+            names = columns_to_plot(self._state.session.point)
+            self.choose_shared("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
 
     def action_table(self) -> None:
         """Show the picture, or the table of its numbers."""

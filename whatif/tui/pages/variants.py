@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
+from whatif.core.sweep_figure import Y_COLUMN
 from whatif.errors import WhatifError
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import shorten
@@ -21,7 +21,7 @@ from whatif.tui.decisions.answers import DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.events import ChangeRequested, ErrorReported, VariantFilesAsked
 from whatif.tui.labels import change_text
-from whatif.tui.pages.decision_page import START_KEY, DecisionPage
+from whatif.tui.pages.decision_page import START_KEY, WAITING, DecisionPage
 from whatif.tui.pages.page import Job, PageKey, stepped
 from whatif.tui.pages.why import explained
 from whatif.tui.screens.dialogs import TextPrompt
@@ -94,11 +94,6 @@ class VariantsPage(DecisionPage[VariantsView]):
         self.set_class(event.size.height < 18, "-low")
         self.set_class(event.size.height < 12, "-flat")
 
-    @property
-    def command(self) -> str:
-        """The command line that explains the difference."""
-        return self._decision.command if self._decision is not None and self._fresh else ""
-
     def show(self, state: ExplorerState) -> None:
         """Show a study; while a difference is explained anew, the last explanation stays."""
         self._state = state
@@ -132,12 +127,6 @@ class VariantsPage(DecisionPage[VariantsView]):
         self._request = DecisionRequest(*inputs, "why", "", state.view, explained(state), seconds, names)
         return Job(decide, (self._request,))
 
-    def take(self, value: Any) -> None:
-        """Show the explanation."""
-        self._decision, self._answered = value, self._inputs
-        if self._state is not None:
-            self._fill(self._state)
-
     def _fill(self, state: ExplorerState) -> None:
         found = self._decision if self._inputs else None
         chart = found.picture if found is not None and isinstance(found.picture, BarChart) else None
@@ -148,7 +137,7 @@ class VariantsPage(DecisionPage[VariantsView]):
             bars.show(chart)
         if tabular and found is not None and found.table is not None:
             table.show(found.table)
-        words = ("computing …",) if found is None else found.sentences
+        words = (WAITING,) if found is None else found.sentences
         self.query_one("#words", Static).update(Content("\n".join(words)))
         self.query_one("#why").border_title = Content(self._title(state))
         self.screen.refresh_bindings()
@@ -173,12 +162,6 @@ class VariantsPage(DecisionPage[VariantsView]):
             letters = [item.letter for item in self._state.listed() if item.letter != present]
             if letters:
                 self.choose("against", lambda view: stepped(letters, view.against))
-
-    def action_result(self, steps: int) -> None:
-        """Explain the next result."""
-        if self._state is not None:
-            names = columns_to_plot(self._state.session.point)
-            self.choose_shared("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
 
     def action_delete(self) -> None:
         """Delete the present variant."""

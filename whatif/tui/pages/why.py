@@ -13,10 +13,10 @@ from textual.widgets import Static
 from whatif.core.derivation import explain
 from whatif.core.result import has_column
 from whatif.core.session import SessionInputs
-from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
+from whatif.core.sweep_figure import Y_COLUMN
 from whatif.studies.elasticity import Elasticity
 from whatif.tui.elasticity_job import Leverage, is_time, leverage, sentence, written
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.cursor_list import CursorList
@@ -163,12 +163,6 @@ class WhyPage(Page[PageView]):
             result = self._leverage.result
             text = sentence(self._leverage.items[index], in_words(result), timed=is_time(result))
             self.query_one("#sentence", Static).update(Content(text))
-
-    def action_result(self, steps: int) -> None:
-        """Explain the next result."""
-        if self._state is not None:
-            names = columns_to_plot(self._state.session.point)
-            self.choose_shared("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
 
     def action_half(self) -> None:
         """Go to the other half."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Final
@@ -10,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
+from whatif.plotting.axis_view import AxisView, Tick, axis_unit, labels_apart, ticks
 from whatif.plotting.cells import Cells, Line, Numbers, TextRun
 from whatif.plotting.description import AxisDescription, shorten, text_cells
 from whatif.profiles.stream_lanes import Interval, Lane, Streams, TimelineSpan
@@ -132,9 +131,7 @@ class _Chart:
         return self.left + min(int((tick.position - low) / (high - low) * self.width), self.width - 1)
 
     def _fits(self, found: Sequence[Tick]) -> bool:
-        columns = [self._column(tick) for tick in found]
-        size = max(len(tick.label) for tick in found) + 4
-        return all(after - before >= size for before, after in itertools.pairwise(columns))
+        return labels_apart(found, [self._column(tick) for tick in found], 4)
 
 
 def _label(interval: Interval) -> str:

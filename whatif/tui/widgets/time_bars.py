@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from whatif.core.iteration_timeline import Bar, Timeline
-from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
+from whatif.plotting.axis_view import AxisView, Tick, axis_unit, labels_apart, ticks
 from whatif.plotting.cells import Cells, Numbers, TextRun
 from whatif.plotting.description import SMALLEST, AxisDescription, series_style, shorten, text_cells
 from whatif.tui.labels import duration, percent
@@ -245,9 +245,7 @@ class _Chart:
         return min(int(tick.position / self.span * self.width), self.width - 1)
 
     def _fits(self, found: Sequence[Tick]) -> bool:
-        columns = [self._column(tick) for tick in found]
-        size = max(len(tick.label) for tick in found) + 4
-        return all(after - before >= size for before, after in itertools.pairwise(columns))
+        return labels_apart(found, [self._column(tick) for tick in found], 4)
 
 
 def _owners(bars: Sequence[tuple[float, float]], width: int) -> Numbers:
