@@ -223,6 +223,11 @@ def _error(path: str, message: str) -> PydanticCustomError:
     return PydanticCustomError("study", "{message}", {"message": message, "path": path})
 
 
+def machine_path(name: str) -> str:
+    """Path of the table of a machine in the file of a study."""
+    return name if name == PRESENT else f"bids.{name}"
+
+
 def flattened(tables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Values of nested tables by dotted path."""
     return ((dotted(path), value) for path, value in walk(dict(tables)) if not isinstance(value, dict))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -129,7 +129,7 @@ class Roofline(StudyResult):
             marks.append(PlotMark(kernel.intensity, kernel.attainable_rate, "◇"))
             marks.append(PlotMark(kernel.intensity, kernel.achieved_rate, "◆", kernel.name, below=True))
         x, y = ROOF_AXES.x, ROOF_AXES.y
-        axes = _limited(x, ends.left, ends.right), _limited(y, ends.low, ends.high)
+        axes = replace(x, limits=(ends.left, ends.right)), replace(y, limits=(ends.low, ends.high))
         return PlotDescription(title, *axes, tuple(lines), marks=tuple(marks))
 
 
@@ -206,7 +206,3 @@ def _named(roof: Roof) -> PlotMark:
     """Name of a slope, on it."""
     x, y = (10.0 ** (start + _LABELLED * (end - start)) for start, end in (roof.x, roof.y))
     return PlotMark(x, y, "", roof.words)
-
-
-def _limited(axis: AxisDescription, low: float, high: float) -> AxisDescription:
-    return AxisDescription(axis.label, axis.dimension, axis.scale, limits=(low, high))

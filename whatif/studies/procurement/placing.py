@@ -14,7 +14,7 @@ from whatif.core.scenario import Scenario
 from whatif.errors import InfeasiblePointError, InvalidFileError, Problem, UsageError, WhatifError
 from whatif.schema.shipped import looks_like_platform
 from whatif.schema.study_file import StudyFile
-from whatif.schema.study_spec import PRESENT, flattened
+from whatif.schema.study_spec import PRESENT, flattened, machine_path
 from whatif.schema.toml import parse_document
 from whatif.studies.calibration import Calibration, calibrate
 from whatif.studies.measured_runs import MeasuredRuns, measured_runs, stated_runs
@@ -110,7 +110,7 @@ def located(study: StudyFile, application: str, machine: str, problem: InvalidFi
 
 
 def _located(study: StudyFile, application: str, machine: str, item: Problem) -> Problem:
-    at = machine if machine == PRESENT else f"bids.{machine}"
+    at = machine_path(machine)
     if item.file == "--platform":
         return study.problem(f"{at}.platform", item.message)
     path = item.file.removeprefix("--set ").partition("=")[0]

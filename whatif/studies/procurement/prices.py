@@ -19,7 +19,7 @@ from whatif.schema.parameters import provenance
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.price import Price, currencies
 from whatif.schema.study_file import StudyFile
-from whatif.schema.study_spec import PRESENT, Machine
+from whatif.schema.study_spec import Machine, machine_path
 from whatif.schema.toml import Document, Layers
 from whatif.units import MONEY, ONE, Dimension, Quantity, format_quantity
 
@@ -93,7 +93,9 @@ class _Converter:
     def _of_platforms(self) -> str:
         """Currency that the prices of all platforms have in a study without money; empty if they have several."""
         machines = self.study.spec.machines.items()
-        platforms = (self._platform(_at(name), machine) for name, machine in machines if not machine.stated_price)
+        platforms = (
+            self._platform(machine_path(name), machine) for name, machine in machines if not machine.stated_price
+        )
         amounts = (amount for document, spec, _ in platforms for amount in _amounts(_own_price(document, spec)))
         found = {currency for amount in amounts for currency in currencies([amount.dimension])}
         return found.pop() if len(found) == 1 else ""
@@ -111,7 +113,7 @@ class _Converter:
 
     def _of_machine(self, name: str, machine: Machine) -> PriceList:
         """Prices that the study states, else those of the platform's own file."""
-        at = _at(name)
+        at = machine_path(name)
         found = self._stated(at, machine) if machine.stated_price else self._of_platform(at, machine)
         kept = 1.0 - machine.discount
         fixed = 0.0 if machine.fixed_price is None else kept * self._amount(f"{at}.fixed_price", machine.fixed_price)
@@ -191,11 +193,6 @@ class _Converter:
         place = len(self.uncertain)
         numbers = uniform_numbers(place, self.draws, self.seed)[:, place - 1]
         return np.concatenate([[float(value)], values_at(value.distribution, numbers, Domain())])
-
-
-def _at(name: str) -> str:
-    """Path of a machine in the file of a study."""
-    return name if name == PRESENT else f"bids.{name}"
 
 
 def _own_price(document: Document, platform: PlatformSpec) -> Price | None:
