@@ -48,7 +48,7 @@ def extrapolate(trace: Trace, rank_count: int, dimensions: Sequence[int] | None 
     _refuse_flat(programs, extents)
     places, _ = _places(extents)
     distinct, first, program_of = np.unique(places, return_index=True, return_inverse=True)
-    made = [_made(found, programs, int(place), int(rank), extents) for place, rank in zip(distinct, first, strict=True)]
+    made = [_made(found, int(place), int(rank), extents) for place, rank in zip(distinct, first, strict=True)]
     source = f"from {trace.rank_count} ranks ({_written(found.extents)}) to {rank_count} ({_written(extents)})"
     return Trace(tuple(made), program_of.ravel().astype(np.int32), notes={**dict(trace.notes), "extrapolated": source})
 
@@ -218,7 +218,7 @@ def _refuse_flat(programs: list[RankProgram], extents: Extents) -> None:
         raise UsageError(f"{prod(extents)} ranks make a grid of {_written(extents)}, with one rank along a dimension")
 
 
-def _made(grid: _Grid, programs: list[RankProgram], place: int, rank: int, extents: Extents) -> RankProgram:
+def _made(grid: _Grid, place: int, rank: int, extents: Extents) -> RankProgram:
     """Program of a class on the new grid; `rank` is one of the class."""
     members = np.flatnonzero(grid.places == place)
     if len(set(grid.keys)) == 1:

@@ -23,7 +23,7 @@ def wire_library(
 
     Measured parameters apply where the platform has them, else data sheets.
     """
-    _check(context, name, phase)
+    _check(context, name)
     group = group_of(context, f"application.phases.{name}.group", phase.group)
     return library_operation(context, name, group, algorithms, size)
 
@@ -76,7 +76,7 @@ def _network_bandwidth(context: Context, name: str, members: str) -> str:
     return context.wiring.add(f"{name}.group_bandwidth", group_bandwidth, inputs)
 
 
-def _check(context: Context, name: str, phase: CollectivePhase) -> None:
+def _check(context: Context, name: str) -> None:
     """Report what a library of GPUs cannot do."""
     wiring, path, application = context.wiring, f"application.phases.{name}", context.scenario.application
     platform = context.scenario.platform

@@ -66,12 +66,12 @@ def copy_panel(panel: int, way: int, state: HPLState, run: RunNumbers, copies: F
 
 
 def factor_on_host(
-    panel: int, state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray, pieces: FloatArray,
-    lines: FloatArray, copies: FloatArray, noisy: bool, random: Any,
+    panel: int, state: HPLState, run: RunNumbers, messages: PanelMessages, pieces: FloatArray, lines: FloatArray,
+    copies: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Bring a panel to the host, factor it, bring it back, and broadcast it from the device."""
     copy_panel(panel, TO_HOST, state, run, copies)
-    factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
+    factor(panel, state, run, messages, pieces, lines, noisy, random)
     copy_panel(panel, TO_DEVICE, state, run, copies)
     if run.q > 1:
         broadcast(panel, state, run, messages, pieces, random)
@@ -142,7 +142,7 @@ def step_beside(
         update_on_device(old, q, far, state, run, kernels, noisy, random)
     for me in range(owner, times.shape[0], run.q):
         times[me, CLOCK] = times[me, UPDATED_SO_FAR]
-    factor_on_host(panel, state, run, messages, kernels, pieces, lines, copies, noisy, random)
+    factor_on_host(panel, state, run, messages, pieces, lines, copies, noisy, random)
     for me in range(times.shape[0]):
         times[me, UPDATED_SO_FAR] = times[me, DEVICE]
     for q in range(run.q):
@@ -173,7 +173,7 @@ def accelerated_steps(
                 panel, state, run, messages, kernels, pieces, now, copies, split_fraction, noisy, random
             )  # fmt: skip
         else:
-            factor_on_host(panel, state, run, messages, kernels, pieces, now, copies, noisy, random)
+            factor_on_host(panel, state, run, messages, pieces, now, copies, noisy, random)
             if run.depth > 0:
                 swap_ahead(panel, state, run, split_fraction, kernels, pieces, noisy, random)
             else:

@@ -25,7 +25,7 @@ def step_at_once(
     lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """One step without look-ahead: factor, broadcast, update."""
-    factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
+    factor(panel, state, run, messages, pieces, lines, noisy, random)
     if run.q > 1:
         broadcast(panel, state, run, messages, pieces, random)
     for q in range(run.q):
@@ -40,7 +40,7 @@ def step_ahead(
     old = panel - run.depth
     for earlier in range(old, panel):
         update_column(earlier, panel % run.q, width_of(panel, run), False, state, run, kernels, pieces, noisy, random)
-    factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
+    factor(panel, state, run, messages, pieces, lines, noisy, random)
     if messages.chunk_count > 0:
         broadcast(panel, state, run, messages, pieces, random)
         for q in range(run.q):
@@ -66,7 +66,7 @@ def fill_pipeline(
     """Factor and broadcast the first panels, each applied to those of them behind it."""
     for panel in range(run.depth):
         now = lines if width_of(panel, run) == run.nb else last_lines
-        factor(panel, state, run, messages, kernels, pieces, now, noisy, random)
+        factor(panel, state, run, messages, pieces, now, noisy, random)
         broadcast(panel, state, run, messages, pieces, random)
         for q in range(run.q):
             columns = columns_behind(panel, q, run) - columns_behind(run.depth - 1, q, run)

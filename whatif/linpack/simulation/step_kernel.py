@@ -142,8 +142,8 @@ class HPLState(NamedTuple):
 
 
 def factor(
-    panel: int, state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray, pieces: FloatArray,
-    lines: FloatArray, noisy: bool, random: Any,
+    panel: int, state: HPLState, run: RunNumbers, messages: PanelMessages, pieces: FloatArray, lines: FloatArray,
+    noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Factor a panel in its process column, and draw the process rows of its pivots."""
     q, count = panel % run.q, run.p
