@@ -238,3 +238,16 @@ def test_kernels_with_a_deviation_of_runs_are_not_said_to_have_none(folder):
     assert warns()
     assert not warns(run_deviation=0.03)
     assert not warns(correction="1 +- 0.1")
+
+
+def test_runs_that_failed_the_check_of_the_residual_are_left_out_and_counted(folder):
+    truth = times_of(predicted(overrides={"platform.kernels.correction": 1.3}))
+    good = write_output(folder / "good.out", truth)
+    bad = write_output(folder / "bad.out", [(key, time / 4) for key, time in truth])
+    failed = "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   1.0e+09 ...... FAILED"
+    lines = (f"{line}\n{failed}" if line.startswith("WR") else line for line in bad.read_text().splitlines())
+    bad.write_text("\n".join(lines) + "\n")
+    result = predicted(measured=[good, bad])
+    assert "warning: 4 of 8 measured runs failed HPL's check of the residual and are left out" in result.notes
+    assert_allclose(result.correction().factor, 1.3, rtol=0.01, atol=0)
+    assert not any("failed" in note for note in predicted(measured=[good]).notes)

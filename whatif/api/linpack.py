@@ -18,6 +18,7 @@ from whatif.linpack.prediction_study import (
     NOISY_REPLICATES,
     HPLPredictions,
     measured_runs,
+    passed_runs,
     require_feasible,
     require_few,
 )
@@ -68,8 +69,8 @@ def hpl(
     each GPU or core. With noise or replicates the time is the mean of the replicates (with noise 10 by default, with
     seeds from `seed` on), and a further run is in the interval with 90 % probability: fitted costs are drawn from their
     covariance, kernel calls deviate, and so do whole runs (`kernels.run_deviation`). `measured` are outputs of HPL to
-    compare with: `errors()` of the result has mean error, bias, order and coverage, and `write(path)` writes a platform
-    with the correction that they show. `components` adds the parts of the time. `scenario` of the result is that of the
+    compare with, without runs that failed its check of the residual: `errors()` of the result has mean error, bias,
+    order and coverage, and `write(path)` writes a platform with the correction that they show. `components` adds the parts of the time. `scenario` of the result is that of the
     first combination.
 
     `hosts` names the nodes to use in order, or a file with these names; `without_slowest` leaves out the slowest nodes;
@@ -100,9 +101,10 @@ def hpl(
     sampling = next(filter(None, map(runs.sampling, asked.configurations())), "")
     notes += (sampling,) if sampling else ()
     count = replicates or (NOISY_REPLICATES if runs.is_noisy else 1)
-    known = by_key(measured_runs(measured))
+    known, failed = passed_runs(measured_runs(measured))
+    notes += failed
     return HPLPredictions(
-        asked, scenario, runs, range(runs.seed, runs.seed + count), known, components, notes,
+        asked, scenario, runs, range(runs.seed, runs.seed + count), by_key(known), components, notes,
         tuple(map(str, measured)),
     )  # fmt: skip
 

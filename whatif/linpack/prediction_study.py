@@ -221,3 +221,11 @@ def measured_runs(files: Sequence[str | Path]) -> list[HPLRun]:
     """Runs of several outputs of HPL; a file that is named twice is read once."""
     once = {Path(file).resolve(): Path(file) for file in files}
     return [run for path in once.values() for run in read_hpl_output(path)]
+
+
+def passed_runs(runs: Sequence[HPLRun]) -> tuple[list[HPLRun], tuple[str, ...]]:
+    """Runs that did not fail HPL's check of the residual, and a warning of those that did, if any."""
+    passed = [run for run in runs if run.has_passed is not False]
+    count = len(runs) - len(passed)
+    words = f"warning: {count:,} of {len(runs):,} measured runs failed HPL's check of the residual and are left out"
+    return passed, (words,) if count else ()
