@@ -65,13 +65,13 @@ def hpl(
 ) -> HPLPredictions:
     """Predicted times (s) and rates (flop/s) of every combination of an HPL.dat on a platform, in the file's order.
 
-    Combinations are simulated when the result is first iterated over or shown. `ranks_per_node` is by default one for
-    each GPU or core. With noise or replicates the time is the mean of the replicates (with noise 10 by default, with
-    seeds from `seed` on), and a further run is in the interval with 90 % probability: fitted costs are drawn from their
-    covariance, kernel calls deviate, and so do whole runs (`kernels.run_deviation`). `measured` are outputs of HPL to
-    compare with, without runs that failed its check of the residual: `errors()` of the result has mean error, bias,
-    order and coverage, and `write(path)` writes a platform with the correction that they show. `components` adds the parts of the time. `scenario` of the result is that of the
-    first combination.
+    Combinations are simulated when the result is first iterated over or shown. `ranks_per_node` is by default one
+    for each GPU or core. With noise or replicates the time is the mean of the replicates (with noise 10 by default,
+    with seeds from `seed` on), and a further run is in the interval with 90 % probability: fitted costs are drawn
+    from their covariance, kernel calls deviate, and so do whole runs (`kernels.run_deviation`). `measured` are
+    outputs of HPL to compare with, without runs that failed its check of the residual: `errors()` of the result has
+    mean error, bias, order and coverage, and `write(path)` writes a platform with the correction that they show.
+    `components` adds the parts of the time. `scenario` of the result is that of the first combination.
 
     `hosts` names the nodes to use in order, or a file with these names; `without_slowest` leaves out the slowest nodes;
     `cluster` draws a machine of that many nodes with relative spreads by level: `spread="node=2%, processor=1%, day=1%,
