@@ -22,6 +22,6 @@ def test_errors_are_those_of_the_comparison(compared):
         stated = re.search(words, PAGE)
         for place, name in ((1, "error"), (2, "bias")):
             assert float(stated[place]) == pytest.approx(100 * np.mean(rows.loc[part, name]), abs=0.5)
-    below = re.search(r"Below 1 MiB the mean error is (\d+) %, over Slingshot\nand EFA (\d+) %", PAGE)
+    below = re.search(r"Below 1 MiB the mean error is (\d+) %, over Slingshot and EFA (\d+) %", " ".join(PAGE.split()))
     for place, part in ((1, ~other), (2, other)):
         assert float(below[place]) == pytest.approx(100 * np.mean(rows.loc[part, "error below"]), abs=0.5)

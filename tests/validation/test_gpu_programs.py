@@ -95,7 +95,7 @@ def test_launches_and_blocks_are_what_short_and_partly_filled_kernels_lacked(tab
     errors = (gpu_programs.predictions(rows) / table["measured"] - 1).abs().groupby(table["kind"]).mean()
     page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
     shown = [round(100 * errors[kind]) for kind in ("H100", "H200", "short", "partly filled")]
-    assert "the mean errors are\n  {}, {}, {} and {} %.".format(*shown) in page
+    assert "the mean errors are {}, {}, {} and {} %.".format(*shown) in " ".join(page.split())
 
 
 def test_a_profile_lowers_the_error_of_the_counted_work(table):
