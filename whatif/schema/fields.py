@@ -86,7 +86,7 @@ def _several(text: str) -> str:
     """Error message for several values in the place of one; empty for other texts."""
     if not _SEVERAL.search(text):
         return ""
-    return f"`{text[:60]}`: several values in the place of one; sweep them: `--sweep`, key `S` in the explorer"
+    return f"`{text[:60]}` is a {'range' if '..' in text else 'list'}: `S` (explorer) or `--sweep` sweeps it"
 
 
 def _no_base(text: str) -> str:
