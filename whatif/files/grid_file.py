@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.fitting.fit_result import root_mean_square
+from whatif.fitting.fit_result import correlation_of, root_mean_square
 from whatif.fitting.grid import GridFit
 from whatif.fitting.grid_advice import unidentified
 from whatif.fitting.grid_runs import RATES, GridRuns
@@ -57,8 +57,8 @@ def _known(fit: GridFit, places: list[int]) -> dict[str, Any] | None:
     names = [fit.columns.names[at] for at in kept]
     values = np.array([fit.value(at) for at in kept])
     rate = np.isin(names, RATES)
-    correlation = fit.free_covariance[np.ix_(kept, kept)] / np.outer(deviations[kept], deviations[kept])
-    correlation = correlation * np.outer(1 - 2 * rate, 1 - 2 * rate) * _SHRUNK
+    correlation = correlation_of(fit.free_covariance[np.ix_(kept, kept)])
+    correlation *= np.outer(1 - 2 * rate, 1 - 2 * rate) * _SHRUNK
     np.fill_diagonal(correlation, 1.0)
     errors = deviations[kept] * np.where(rate, values**2, 1.0)
     runs = fit.runs

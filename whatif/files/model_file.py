@@ -11,7 +11,7 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.files.run_machine import RunCounts
-from whatif.fitting.fit_result import range_of, root_mean_square
+from whatif.fitting.fit_result import correlation_of, range_of, root_mean_square
 from whatif.fitting.least_squares import RunsFit
 from whatif.schema.scenario_spec import RESERVED
 from whatif.schema.toml_text import file_text
@@ -62,17 +62,13 @@ def _unit(fit: RunsFit, name: str) -> str:
 
 def _record(fit: RunsFit, units: Mapping[str, str], values: Mapping[str, float]) -> dict[str, Any]:
     """The `[fits]` entry: all digits of the correlation, for terms that nearly cancel live on the last ones."""
-    errors = fit.standard_errors
-    covariance = fit.covariance
-    correlation = np.clip((covariance + covariance.T) / 2 / np.outer(errors, errors), -1, 1)
-    np.fill_diagonal(correlation, 1.0)
     ends = {name: range_of(fit.columns[name]) for name in units}
     fitted, known = fit.predict(fit.columns).fit, fit.measured != 0
     return {
         "parameters": list(values),
         "values": list(values.values()),
-        "standard_errors": errors.tolist(),
-        "correlation": correlation.tolist(),
+        "standard_errors": fit.standard_errors.tolist(),
+        "correlation": correlation_of((fit.covariance + fit.covariance.T) / 2).tolist(),
         "ranges": {name: [_quantity(end, units[name]) for end in pair] for name, pair in ends.items()},
         "point_count": len(fit.measured),
         "error": float(f"{root_mean_square(fitted[known] / fit.measured[known] - 1):.4g}"),

@@ -113,8 +113,7 @@ def _record(fit: Fit) -> dict[str, Any] | None:
     if not known:
         return None
     names, dimensions = list(fit.dimensions), list(fit.dimensions.values())
-    errors, correlation = fit.standard_errors, np.clip(np.nan_to_num(fit.correlation), -1, 1)
-    np.fill_diagonal(correlation, 1.0)
+    errors, correlation = fit.standard_errors, fit.correlation
     return {
         "parameters": [names[index] for index in known],
         "values": [format_quantity(float(fit.values[index]), dimensions[index], _DIGITS) for index in known],

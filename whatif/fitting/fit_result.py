@@ -42,9 +42,16 @@ class Fit:
     @property
     def correlation(self) -> FloatArray:
         """Shape (parameters, parameters)."""
-        errors = self.standard_errors
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.covariance / np.outer(errors, errors)
+        return correlation_of(self.covariance)
+
+
+def correlation_of(covariance: FloatArray) -> FloatArray:
+    """Correlation matrix of a covariance matrix, within -1 and 1; 0 with a value whose variance is 0 or NaN."""
+    errors = np.sqrt(np.diag(covariance))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlation: FloatArray = np.clip(np.nan_to_num(covariance / np.outer(errors, errors)), -1, 1)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
 
 
 def range_of(values: FloatArray) -> tuple[float, float]:

@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError, abridged, did_you_mean
+from whatif.measuring.repetition import MAD_SCALE
 from whatif.models.quantities import FloatArray
 
 SLOW: Final = 3.0
 """Robust standard deviations above the median from which a processor is called slow."""
 MOST_PROCESSORS: Final = 1_000_000
 """Processors of a synthetic machine."""
-_ROBUST: Final = 1.4826
-"""Standard deviation of a normal distribution over its median absolute deviation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class Processors:
     def slow(self) -> tuple[str, ...]:
         """Keys of processors that are more than `SLOW` robust standard deviations slower than the median."""
         median = float(np.median(self.factors))
-        limit = median + SLOW * _ROBUST * float(np.median(np.abs(self.factors - median)))
+        limit = median + SLOW * MAD_SCALE * float(np.median(np.abs(self.factors - median)))
         return tuple(key for key, factor in self.table.items() if factor > limit)
 
     def without(self, nodes: Iterable[str]) -> Processors:

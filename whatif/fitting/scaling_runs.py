@@ -14,6 +14,7 @@ from whatif.errors import UsageError, did_you_mean, listed
 from whatif.fitting.grid_runs import MOST_COUNTED
 from whatif.fitting.scaling_average import Origins
 from whatif.fitting.scaling_fits import Problems
+from whatif.measuring.repetition import MAD_SCALE
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import ONE, SECOND, Dimension, counted
@@ -34,8 +35,6 @@ _MOST_ORIGINS: Final = 16
 """Counts of a series that are predicted from smaller ones, the largest."""
 _STEP: Final = 1.4
 """Least factor between the largest count of an origin and its target."""
-_DEVIATION: Final = 1.4826
-"""Standard deviation of a normal distribution over its median absolute deviation."""
 _MOST_COUNTS: Final = 10_000
 """Different counts of a series."""
 _ALIKE: Final = 1.5
@@ -190,7 +189,7 @@ def _repetitions(log_time: FloatArray, first: NDArray[np.intp]) -> tuple[FloatAr
     middle = (log_time[first + (size - 1) // 2] + log_time[first + size // 2]) / 2
     away = np.abs(log_time - np.repeat(np.add.reduceat(log_time, first) / size, size))
     scaled = (away * np.repeat(np.sqrt(size / np.maximum(size - 1, 1)), size))[np.repeat(size > 1, size)]
-    scatter = _DEVIATION * float(np.median(scaled)) if len(scaled) else 0.0
+    scatter = MAD_SCALE * float(np.median(scaled)) if len(scaled) else 0.0
     return middle, scatter, float(np.exp((log_time[last] - log_time[first]).max()))
 
 

@@ -14,7 +14,7 @@ TARGET: Final = 0.01
 """Relative standard error from which a measurement is known well enough."""
 FEWEST: Final = 5
 """Repetitions without which no scatter is known."""
-_DEVIATION: Final = 1.4826
+MAD_SCALE: Final = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
 _MEDIAN: Final = float(np.sqrt(np.pi / 2))
 """Standard error of the median over that of the mean, of a normal distribution."""
@@ -48,7 +48,7 @@ class Sample:
         """Relative standard deviation of one repetition, from the median deviation; NaN for fewer than two."""
         if len(self.values) < 2:
             return float("nan")
-        return float(_DEVIATION * np.median(np.abs(self.values - self.median)) / self.median)
+        return float(MAD_SCALE * np.median(np.abs(self.values - self.median)) / self.median)
 
     @property
     def standard_error(self) -> float:

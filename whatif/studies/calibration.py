@@ -15,7 +15,7 @@ from whatif.core.term import Program
 from whatif.errors import UsageError, did_you_mean
 from whatif.files.calibration_file import CorrectionRecord, calibrated_text, write_scenario
 from whatif.fitting.correction_choice import CorrectionProblem, FittedCorrections, fit_corrections, fitted
-from whatif.fitting.fit_result import range_of, root_mean_square
+from whatif.fitting.fit_result import correlation_of, range_of, root_mean_square
 from whatif.limits import CORRECTIONS
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
@@ -104,15 +104,11 @@ class Calibration(StudyResult):
     @property
     def record(self) -> CorrectionRecord:
         """The corrections as a file states them."""
-        errors = self.errors
-        scale = np.where(errors > 0, errors, 1.0)
-        correlation = np.clip(self.fit.covariance / np.outer(scale, scale), -1, 1)
-        np.fill_diagonal(correlation, 1.0)
         residuals = relative_predictions(self.runs, self.after.predicted) - 1
         return CorrectionRecord(
             {_in_table(item.path): item.text(self.values[item.path]) for item in self.corrections},
-            [item.text(error) for item, error in zip(self.corrections, errors.tolist(), strict=True)],
-            correlation,
+            [item.text(error) for item, error in zip(self.corrections, self.errors.tolist(), strict=True)],
+            correlation_of(self.fit.covariance),
             dict(_ranges(self.runs, self.scenario.program)),
             self.accuracy_cards,
             f"whatif calibrate: {self.runs.origin}",
