@@ -277,6 +277,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def crossed(extents: Iterable[int]) -> str:
+    """Extents of a grid or an array: `4 x 8 x 2`."""
+    return " x ".join(map(str, extents))
+
+
 def _unit(value: float, dimension: Dimension) -> tuple[float, str]:
     """Size in base units and name of the customary unit of a value, with prefix."""
     size = abs(value)

@@ -23,7 +23,7 @@ from whatif.plain_text import is_plain
 from whatif.plotting.presentable import Presentable
 from whatif.schema.parameters import worst
 from whatif.table import Table
-from whatif.units import ONE, Dimension, Quantity, format_quantity
+from whatif.units import ONE, Dimension, Quantity, crossed, format_quantity
 from whatif.visible_text import visible_json
 
 RESULT = "total_time"
@@ -219,7 +219,7 @@ def shown(array: FloatArray, dimension: Dimension, most: int = 9) -> str:
         return format_quantity(float(values[0]), dimension)
     if values.size <= most:
         return "[" + ", ".join(format_quantity(float(value), dimension) for value in values) + "]"
-    return f"array {' x '.join(map(str, array.shape))}, largest {format_quantity(float(np.max(values)), dimension)}"
+    return f"array {crossed(array.shape)}, largest {format_quantity(float(np.max(values)), dimension)}"
 
 
 def lines(tree: Explanation, depth: int | None = None) -> Iterator[str]:

@@ -27,6 +27,7 @@ from whatif.importers.reading import reading
 from whatif.importers.text import read_text, refuse
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, Mapping, RowSwap
 from whatif.schema.toml import shown_path
+from whatif.units import counted
 
 LARGEST_INPUT: Final = 2**20
 """Bytes of an HPL.dat."""
@@ -243,7 +244,7 @@ class _Lines:
         if len(values) < count:
             other = words[len(values)] if len(values) < len(words) else ""
             comes = f", then `{other[:40]}`" if other else ""
-            wanted = f"{count} value{'s' * (count != 1)} of {what}"
+            wanted = f"{counted(count, 'value')} of {what}"
             self._add_problem(f"expected {wanted}, found {len(values)}{comes}", other)
         return tuple(self._integer(word, what, least) for word in values)
 

@@ -36,7 +36,7 @@ def handle(thing: Any) -> int:
 
 @cache
 def _library() -> ctypes.CDLL:
-    for path in dict.fromkeys(_LIBRARY.findall(Path("/proc/self/maps").read_text())):
+    for path in dict.fromkeys(_LIBRARY.findall(Path("/proc/self/maps").read_text("utf-8", "surrogateescape"))):
         library = ctypes.CDLL(path)
         if hasattr(library, "MPI_Send"):
             return library

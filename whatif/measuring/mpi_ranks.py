@@ -78,7 +78,7 @@ def _socket() -> int:
     """Socket of the first processor that this rank may use."""
     at = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
     path = Path(f"/sys/devices/system/cpu/cpu{at}/topology/physical_package_id")
-    return int(path.read_text()) if path.exists() else 0
+    return int(path.read_text("ascii")) if path.exists() else 0
 
 
 def _pair(MPI: Any, pair: tuple[int, int], seconds: float) -> list[tuple[int, float]]:  # noqa: N803

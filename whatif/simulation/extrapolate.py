@@ -22,6 +22,7 @@ from whatif.models.decomposition import MOST_RANKS, balanced_extents, divisors
 from whatif.simulation.communicators import IS_COLLECTIVE
 from whatif.simulation.folding import as_relative, digest, mean_size, sorted_waits
 from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace
+from whatif.units import crossed
 
 MOST_DIMENSIONS: Final = 3
 _MESSAGES: Final = (Kind.SEND, Kind.RECEIVE, Kind.ISEND, Kind.IRECEIVE)
@@ -49,7 +50,7 @@ def extrapolate(trace: Trace, rank_count: int, dimensions: Sequence[int] | None 
     places, _ = _places(extents)
     distinct, first, program_of = np.unique(places, return_index=True, return_inverse=True)
     made = [_made(found, int(place), int(rank), extents) for place, rank in zip(distinct, first, strict=True)]
-    source = f"from {trace.rank_count} ranks ({_written(found.extents)}) to {rank_count} ({_written(extents)})"
+    source = f"from {trace.rank_count} ranks ({crossed(found.extents)}) to {rank_count} ({crossed(extents)})"
     return Trace(tuple(made), program_of.ravel().astype(np.int32), notes={**dict(trace.notes), "extrapolated": source})
 
 
@@ -160,7 +161,7 @@ def _exceptions(grid: _Grid) -> list[tuple[int, int]]:
 
 def _unlike(grid: _Grid, programs: list[RankProgram], rank: int, leader: int) -> str:
     difference = _difference(grid, programs, leader, rank)
-    return f"not regular: {difference}, at the same place of a grid of {_written(grid.extents)}"
+    return f"not regular: {difference}, at the same place of a grid of {crossed(grid.extents)}"
 
 
 def _difference(grid: _Grid, programs: list[RankProgram], one: int, other: int) -> str:
@@ -201,8 +202,8 @@ def _new_extents(traced: Extents, rank_count: int, dimensions: Sequence[int] | N
     if dimensions is not None:
         if len(dimensions) != len(traced) or prod(dimensions) != rank_count or min(dimensions) < 1:
             raise UsageError(
-                f"{_written(dimensions)} is not a grid of {rank_count} ranks with the {len(traced)} dimensions of the "
-                f"traced one ({_written(traced)})"
+                f"{crossed(dimensions)} is not a grid of {rank_count} ranks with the {len(traced)} dimensions of the "
+                f"traced one ({crossed(traced)})"
             )
         return tuple(dimensions)
     balanced = balanced_extents(rank_count, len(traced))
@@ -215,7 +216,7 @@ def _new_extents(traced: Extents, rank_count: int, dimensions: Sequence[int] | N
 def _refuse_flat(programs: list[RankProgram], extents: Extents) -> None:
     """A rank alone in a dimension is first and last in it, as no rank of a traced grid is."""
     if min(extents) == 1 and any(np.isin(program.kind, _MESSAGES).any() for program in programs):
-        raise UsageError(f"{prod(extents)} ranks make a grid of {_written(extents)}, with one rank along a dimension")
+        raise UsageError(f"{prod(extents)} ranks make a grid of {crossed(extents)}, with one rank along a dimension")
 
 
 def _made(grid: _Grid, place: int, rank: int, extents: Extents) -> RankProgram:
@@ -225,7 +226,7 @@ def _made(grid: _Grid, place: int, rank: int, extents: Extents) -> RankProgram:
         members = np.arange(len(grid.keys))
     if not len(members):
         raise UsageError(
-            f"cannot extrapolate a grid of {_written(grid.extents)} to {_written(extents)}: no traced rank has "
+            f"cannot extrapolate a grid of {crossed(grid.extents)} to {crossed(extents)}: no traced rank has "
             "neighbours as some would have there; trace at least 3 ranks along each dimension"
         )
     step = grid.steps[int(members[0])]
@@ -240,7 +241,3 @@ def _made(grid: _Grid, place: int, rank: int, extents: Extents) -> RankProgram:
         peer=np.where(is_message, distance, 0).astype(np.int32),
         size=np.where(step.kind == Kind.COMPUTE, size, step.size),
     )
-
-
-def _written(extents: Sequence[int]) -> str:
-    return " x ".join(str(extent) for extent in extents)

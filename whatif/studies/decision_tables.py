@@ -11,7 +11,7 @@ import numpy as np
 from whatif.core.answer_words import gain, larger_is_better
 from whatif.table import Table
 from whatif.table_writers import worth_showing
-from whatif.units import JOULE, ONE, Dimension
+from whatif.units import JOULE, ONE, Dimension, crossed
 
 if TYPE_CHECKING:
     from whatif.studies.decompositions import Layout, Layouts
@@ -98,7 +98,7 @@ def layouts_table(found: Layouts, count: int) -> Table:
     columns |= {found.result: found.dimension, "change": ONE, "present": None}
     rows: list[list[Any]] = []
     for at, item in layouts_shown(found, count):
-        shape = " x ".join(map(str, item.ranks))
+        shape = crossed(item.ranks)
         present = "present" if item.place == now.place else ""
         rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, found.change(item), present])
     return Table.of_rows(columns, rows, {"layouts": str(len(found.ranked))})

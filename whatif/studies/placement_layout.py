@@ -18,6 +18,7 @@ from whatif.models import decomposition, placement
 from whatif.models.decomposition import Boxes
 from whatif.models.patterns import INTER_NODE, BoxPattern, GridPattern, Pattern, Ranks, domains, sockets
 from whatif.schema.application import HaloPhase
+from whatif.units import crossed
 from whatif.vocabulary import DISTANCES
 
 MOST_RANKS_SHOWN: Final = 2**20
@@ -171,7 +172,7 @@ def _grid(pattern: GridPattern, view: _View) -> GridPart:
     centre_plane, row, column = (int(place[0]) for place in np.nonzero(planes == view.centre))
     plane = view.plane_of(centre_plane, len(planes))
     ranks = planes[plane, _window(row, view.height, extents[-2]), _window(column, view.width, extents[-1])]
-    drawn, whole = (_spelled(shape[-len(pattern.dims) :]) for shape in (ranks.shape, extents[-2:]))
+    drawn, whole = (crossed(shape[-len(pattern.dims) :]) for shape in (ranks.shape, extents[-2:]))
     shown = f"{whole} ranks" if drawn == whole else f"{drawn} of {whole} ranks"
     places = [int(place) for place in np.unravel_index(plane, extents[:-2])]
     return GridPart(ranks, shown, plane, len(planes), view.named(places))
@@ -188,10 +189,6 @@ def _window(centre: int, size: int, extent: int) -> slice:
     return slice(start, min(start + size, extent))
 
 
-def _spelled(extents: tuple[int, ...]) -> str:
-    return " x ".join(str(extent) for extent in extents)
-
-
 def _boxes(pattern: BoxPattern, view: _View) -> GridPart:
     """Ranks whose boxes hold the cells of a raster; all planes between two cuts are one."""
     boxes = decomposition.bisection(pattern.box_count, pattern.cells, rule=pattern.rule)
@@ -204,7 +201,7 @@ def _boxes(pattern: BoxPattern, view: _View) -> GridPart:
     plane = view.plane_of(_plane_at(boxes[view.centre, :, 0], cuts), prod(counts))
     places = [int(cut[place]) for cut, place in zip(cuts, np.unravel_index(plane, counts), strict=True)]
     ranks = _raster(boxes, filled, places, _samples(view.height, extents[-2]), _samples(view.width, extents[-1]))
-    drawn, whole = (_spelled(shape[-len(pattern.cells) :]) for shape in (ranks.shape, extents[-2:]))
+    drawn, whole = (crossed(shape[-len(pattern.cells) :]) for shape in (ranks.shape, extents[-2:]))
     shown = f"{whole} cells" if drawn == whole else f"{drawn} samples of {whole} cells"
     return GridPart(ranks, shown, plane, prod(counts), view.named(places))
 

@@ -29,6 +29,7 @@ from whatif.studies.simulation_run import (
     traced_phase,
     with_simulated_messages,
 )
+from whatif.units import counted
 
 BLOCK: Final = 128
 """Ranks of one set of lanes."""
@@ -85,7 +86,7 @@ def _title(program: Program, traced: str, iterations: int) -> str:
     phase = program.loaded.scenario.application.phases.get(traced)
     if isinstance(phase, TracePhase):
         return phase.file
-    return f"{iterations} iteration{'s' * (iterations > 1)} of {program.loaded.name}"
+    return f"{counted(iterations, 'iteration')} of {program.loaded.name}"
 
 
 def _models(program: Program, traced: str) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from whatif.tui.band_job import NOTHING_UNCERTAIN, sampling_of
 from whatif.tui.commands import Adopt, EditAll
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.labels import brief
-from whatif.units import Quantity, format_quantity
+from whatif.units import Quantity, crossed, format_quantity
 
 _LAYOUTS: Final = 20
 _NOW: Final = " (now)"
@@ -149,7 +149,7 @@ def layout(request: DecisionRequest) -> Decision:
 
 
 def _layout_words(item: Layout) -> str:
-    return f"{' x '.join(map(str, item.ranks)) or 'bisection'} {item.mapping} {item.order}"
+    return f"{crossed(item.ranks) or 'bisection'} {item.mapping} {item.order}"
 
 
 def budget(request: DecisionRequest) -> Decision:
