@@ -138,6 +138,12 @@ def test_a_relative_override_refers_to_an_earlier_one():
     assert whatif.load("jacobi2d", platform="frontier", overrides={path: "x2"}).program.parameters[path].value == 16
 
 
+def test_none_drops_an_override_of_a_value_that_no_file_states():
+    path = "platform.node.failure_interval"
+    overridden = whatif.load("jacobi2d", overrides={path: "1 year"})
+    assert whatif.load(overridden, overrides={path: "none"}).overrides == {}
+
+
 @pytest.mark.parametrize(
     ("values", "count"),
     [

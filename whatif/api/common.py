@@ -65,7 +65,7 @@ def load(
         opened = replace(opened, folders=(*folders, *opened.folders), _programs={}, _original=[])
     if platform is not None:
         opened = opened.on(platform)
-    return opened.with_more(checked_overrides(overrides)) if overrides else opened
+    return opened.with_overrides(checked_overrides(overrides)) if overrides else opened
 
 
 def sampling_of(

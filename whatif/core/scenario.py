@@ -162,19 +162,16 @@ class Scenario:
         return replace(self, platform=platform, _programs={})
 
     def with_overrides(self, texts: Mapping[str, Any]) -> Scenario:
-        """Scenario with more overrides; `none` for a value that no file states drops its override."""
-        added = {path: text for path, text in texts.items() if not (str(text).strip() == NONE and self._drops(path))}
-        gone = texts.keys() - added.keys()
-        kept = {path: text for path, text in self.overrides.items() if path not in gone}
-        return self.changed({**kept, **added})
+        """Scenario with more overrides.
 
-    def with_more(self, texts: Mapping[str, Any]) -> Scenario:
-        """Scenario with more overrides; one relative to an overridden value, such as `x2`, becomes what it gives."""
+        A text relative to an overridden value, such as `x2`, becomes what it gives; `none` for a value that no file
+        states drops its override.
+        """
         again = {path: text for path, text in texts.items() if path in self.overrides and is_relative(text)}
-        if not again:
-            return self.changed({**self.overrides, **texts})
-        others = {**self.overrides, **{path: text for path, text in texts.items() if path not in again}}
-        return self.changed(others | absolute_overrides(again, lambda _: self._loaded(others, self.platform)))
+        gone = {path for path, text in texts.items() if str(text).strip() == NONE and self._drops(path)}
+        stated = {**self.overrides, **texts, **{path: self.overrides[path] for path in again}}
+        kept = {path: text for path, text in stated.items() if path not in gone}
+        return self.changed(kept | absolute_overrides(again, lambda _: self._loaded(kept, self.platform)))
 
     def _drops(self, path: str) -> bool:
         """Whether only an override states the key that `none` removes."""

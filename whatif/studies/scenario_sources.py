@@ -48,7 +48,7 @@ def open_source(
     kind = "scenario" if isinstance(source, Scenario) else _kind(path)
     if isinstance(source, Scenario):
         placed = source if platform is None else source.on(platform)
-        return ScenarioSource(placed.with_more(stated) if stated else placed, kind)
+        return ScenarioSource(placed.with_overrides(stated) if stated else placed, kind)
     if kind == "scenario":
         return ScenarioSource(Scenario.open(source, platform=platform, overrides=stated, folders=folders), kind)
     machine, searched = opened_platform(platform, folders)

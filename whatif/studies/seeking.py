@@ -102,7 +102,7 @@ def _opponent(scenario: Scenario, equal_to: str | Path | Platform) -> tuple[Scen
 
 
 def _with_value(scenario: Scenario, path: str, value: str) -> tuple[Scenario, tuple[str, str], bool]:
-    other = scenario.with_more({path: value})
+    other = scenario.with_overrides({path: value})
     texts = [
         program.parameters[path].text() if path in program.parameters else "as it is"
         for program in (scenario.program, other.program)
