@@ -14,7 +14,7 @@ from whatif.cli.main import VERBS
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
-from whatif.schema.load import load_platform, load_scenario
+from whatif.schema.load import load_platform
 from whatif.schema.parameters import parameter_table
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.status import _message
@@ -83,7 +83,7 @@ def test_a_folder_of_outputs_becomes_a_machine_that_predicts(whatif_main, measur
 
 def test_fitted_values_are_in_the_platform_with_source_grade_and_error(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
-    loaded = load_scenario("jacobi2d", platform="ours", folders=[Path()])
+    loaded = Scenario.open("jacobi2d", platform="ours", folders=[Path()]).program.loaded
     parameter = parameter_table(loaded)["platform.network.inter_node.postal.eager.bandwidth"]
     assert parameter.grade == "measured"
     assert re.fullmatch(r"fitted to .*latency\.txt.* \(OSU.* 7\.4\)|fitted to osu \(OSU.* 7\.4\)", parameter.source)
@@ -102,7 +102,7 @@ def test_a_file_of_ones_own_keeps_its_comments_and_loses_its_guesses(whatif_main
     text = Path("mine.toml").read_text()
     for comment in ("# Our machine: keep me.", "# measured in May", "# by hand", "# guessed"):
         assert comment in text
-    loaded = load_scenario("jacobi2d", platform="mine", folders=[Path()])
+    loaded = Scenario.open("jacobi2d", platform="mine", folders=[Path()]).program.loaded
     parameters = parameter_table(loaded)
     assert parameters["platform.network.inter_node.short_limit"].value == 256
     fitted = [path for path in parameters if path.startswith("platform.network.inter_node.postal.")]
@@ -315,7 +315,7 @@ def test_a_resolved_scenario_keeps_fitted_values(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     Path("whole.toml").write_text(whatif_main("resolve", "jacobi2d", "--platform", "ours", "--platform-dir", ".")[1])
     path = "platform.network.inter_node.postal.eager.latency"
-    before = parameter_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))[path].fitted
+    before = Scenario.open("jacobi2d", platform="ours", folders=[Path()]).program.parameters[path].fitted
     assert Scenario.open(Path("whole.toml")).program.parameters[path].fitted == before
     assert before is not None
 
@@ -390,7 +390,7 @@ def test_a_protocol_that_nobody_measured_is_assumed(whatif_main, tmp_path):
     path = "platform.network.inter_node.postal.short.latency"
     for file, limits, grade in (("all.txt", "256 B, 16 KiB", "measured"), ("large.txt", "0, 16 KiB", "assumed")):
         whatif_main("fit", "network", file, "--limits", limits, "-o", "ours.toml", "--extends", "lassen")
-        parameter = parameter_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))[path]
+        parameter = Scenario.open("jacobi2d", platform="ours", folders=[Path()]).program.parameters[path]
         assert parameter.grade == grade
         assert (parameter.fitted is not None) == (grade == "measured")
     assert parameter.source.startswith("as eager messages")
@@ -408,7 +408,7 @@ def test_a_fitted_value_that_was_changed_by_hand_is_not_the_fits_any_more(whatif
     text = Path("ours.toml").read_text()
     old = re.search(r'eager\]\nlatency = "(.*?)"', text)[1]
     Path("ours.toml").write_text(text.replace(f'latency = "{old}"', 'latency = "2 us"', 1))
-    parameters = parameter_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))
+    parameters = Scenario.open("jacobi2d", platform="ours", folders=[Path()]).program.parameters
     assert parameters[path].value == 2e-6
     assert parameters[path].fitted is None
     assert parameters[path.replace("latency", "bandwidth")].fitted is not None

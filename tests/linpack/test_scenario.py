@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from whatif.core.compile import compile_scenario
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
@@ -13,7 +12,6 @@ from whatif.linpack.machine import CHOICES, plan_of
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.costs import AT_ONCE, KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
 from whatif.linpack.simulation.simulator import HPLMachine, simulate
-from whatif.schema.load import load_scenario
 
 # An ideal machine: one switch, kernels with a linear cost, as the emulated runs of validation/hpl_emulator.csv.
 PLATFORM = """
@@ -72,7 +70,7 @@ def plan_and_values(path, **sets):
 
 
 def test_a_scenario_takes_the_time_of_the_run_it_describes(file):
-    result = evaluate(compile_scenario(load_scenario(file())))
+    result = evaluate(Scenario.open(file()).program)
     kernels = np.zeros((len(KERNELS), 5))
     kernels[4] = np.inf
     kernels[0, 1] = kernels[KERNELS.index("dtrsm"), 1] = 1.029e-11
@@ -110,7 +108,7 @@ def test_a_faster_network_is_never_slower(file):
 
 
 def test_the_ranks_follow_from_the_grid_of_processes(file):
-    values = evaluate(compile_scenario(load_scenario(file()))).values
+    values = evaluate(Scenario.open(file()).program).values
     assert values["application.rank_count"] == 6
 
 
@@ -139,7 +137,7 @@ def test_an_infeasible_point_has_a_reason(file, path, value, message):
 )
 def test_a_typo_is_refused_with_its_line(file, wrong, message):
     with pytest.raises(InvalidFileError, match=r"hpl\.toml:[0-9]+") as error:
-        compile_scenario(load_scenario(file(APPLICATION.replace('kind = "hpl"', "") + "\n" + wrong)))
+        _ = Scenario.open(file(APPLICATION.replace('kind = "hpl"', "") + "\n" + wrong)).program
     assert message in str(error.value)
 
 
@@ -155,7 +153,7 @@ def test_a_platform_without_kernels_is_charged_by_its_data_sheet(file):
 def test_a_platform_without_processors_is_refused(file):
     platform = PLATFORM[: PLATFORM.index("[kernels.dgemm]")]
     with pytest.raises(InvalidFileError, match=r"neither `\[kernels\.dgemm\]` nor a data sheet"):
-        compile_scenario(load_scenario(file(platform=platform)))
+        _ = Scenario.open(file(platform=platform)).program
 
 
 def test_pieces_are_cut_where_the_protocol_changes(file):
@@ -180,7 +178,7 @@ def test_ranks_take_the_sockets_in_turn_or_fill_them(file):
 
 def test_large_products_are_charged_as_offloaded_ones(file):
     offloaded = '[kernels.dgemm.offloaded]\nmnk = "0.001 ns"\nsmallest_m = 100\nsmallest_n = 100\nsmallest_k = 100\n'
-    base, faster = (evaluate(compile_scenario(load_scenario(file(platform=text)))).values["total.time"]
+    base, faster = (evaluate(Scenario.open(file(platform=text)).program).values["total.time"]
                     for text in (PLATFORM, PLATFORM + offloaded))  # fmt: skip
     assert faster < 0.7 * base
 
@@ -190,9 +188,9 @@ def test_noise_is_drawn_from_the_seed(file):
 
     def time(seed):
         path = file(APPLICATION + f'noise = "kernels"\nseed = {seed}\n', noisy)
-        return float(evaluate(compile_scenario(load_scenario(path))).values["total.time"])
+        return float(evaluate(Scenario.open(path).program).values["total.time"])
 
-    quiet = float(evaluate(compile_scenario(load_scenario(file()))).values["total.time"])
+    quiet = float(evaluate(Scenario.open(file()).program).values["total.time"])
     assert time(1) == time(1) != time(2)
     assert quiet < time(1) < 1.2 * quiet
 
@@ -201,7 +199,7 @@ def test_messages_take_the_time_of_one_of_their_modes(file):
     def time(modes, noise):
         platform = PLATFORM.replace('bandwidth = "12.5 GB/s"', f'bandwidth = "12.5 GB/s"\n{modes}')
         path = file(APPLICATION + f'noise = "{noise}"\n', platform)
-        return float(evaluate(compile_scenario(load_scenario(path))).values["total.time"])
+        return float(evaluate(Scenario.open(path).program).values["total.time"])
 
     some, all_of_them = "modes.a = { weight = 0.9, factor = 1.0 }\nmodes.b = ", "modes.b = "
     slow = [time(f"{modes}{{ weight = 0.1, factor = 20.0 }}", "network") for modes in (some, all_of_them)]
@@ -217,7 +215,7 @@ def test_messages_share_the_links_of_a_tapered_fat_tree(file):
     platform = PLATFORM.replace('bandwidth = "12.5 GB/s"', 'bandwidth = "1 GB/s"')
     run = APPLICATION.replace("rows = 2", "rows = 4").replace("columns = 3", "columns = 2")
     plain, wide, narrow = (
-        float(evaluate(compile_scenario(load_scenario(file(run, text)))).values["total.time"])
+        float(evaluate(Scenario.open(file(run, text)).program).values["total.time"])
         for text in (platform, f"{platform}\n{tree}2\n", f"{platform}\n{tree}1\n")
     )
     assert plain <= wide < narrow

@@ -11,11 +11,12 @@ import tomli
 
 import whatif
 from tests.paths import ROOT
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.files.platform_file import present
 from whatif.files.scenario_edits import toml_patch
 from whatif.files.trace_scenario import trace_scenario
-from whatif.schema.load import load_part, load_platform, load_scenario
+from whatif.schema.load import load_part, load_platform
 from whatif.schema.study_file import open_study
 from whatif.schema.toml import FORMAT, parse_document
 
@@ -70,7 +71,7 @@ def test_a_file_may_state_its_format(tmp_path):
     (tmp_path / "base.toml").write_text(with_format(OLD / "jacobi2d.toml", 1).text)
     (tmp_path / "summit.toml").write_text(with_format(OLD / "summit.toml", 1).text)
     (tmp_path / "ours.toml").write_text('format = 1\nextends = "base"\napplication.rank_count = 12\n')
-    assert load_scenario(tmp_path / "ours.toml").scenario.application.rank_count == 12
+    assert Scenario.open(tmp_path / "ours.toml").program.loaded.scenario.application.rank_count == 12
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_the_format_of_a_platform_that_a_scenario_names_is_checked(tmp_path):
     (tmp_path / "far.toml").write_text('# New.\nformat = 7\nextends = "summit"\n')
     (tmp_path / "ours.toml").write_text('extends = "jacobi2d"\nplatform = "far"\n')
     with pytest.raises(InvalidFileError, match=r"far\.toml:2:1: format: this whatif reads format 1"):
-        load_scenario(tmp_path / "ours.toml")
+        _ = Scenario.open(tmp_path / "ours.toml").program
 
 
 def test_new_files_state_the_format(tmp_path, monkeypatch):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import whatif
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
-from whatif.schema.load import load_platform, load_scenario
-from whatif.schema.parameters import DEFAULT, parameter_table
+from whatif.schema.load import load_platform
+from whatif.schema.parameters import DEFAULT
 
 BID = 'extends = "el_capitan"\nname = "Bid"\n'
 
@@ -33,7 +34,7 @@ def test_resolve_and_energy_know_nothing_of_a_removed_value(tmp_path):
 
 def test_a_removed_value_of_a_part_gives_way_to_the_default(tmp_path):
     (tmp_path / "mine.toml").write_text('extends = "dgx_h100"\nnode.gpu.multiprocessor_count = "none"\n')
-    table = parameter_table(load_scenario("jacobi2d", platform="mine", folders=(tmp_path,)))
+    table = Scenario.open("jacobi2d", platform="mine", folders=(tmp_path,)).program.parameters
     assert table["platform.node.gpu.multiprocessor_count"].source == DEFAULT
 
 
@@ -43,7 +44,7 @@ def test_a_value_stated_again_is_the_new_one_alone(tmp_path):
     prices = load_platform(tmp_path / "second.toml")[0].price
     assert prices.machine_price is None
     assert prices.lifetime is not None
-    table = parameter_table(load_scenario("jacobi2d", platform="second", folders=(tmp_path,)))
+    table = Scenario.open("jacobi2d", platform="second", folders=(tmp_path,)).program.parameters
     assert table["platform.price.utilisation"].source == DEFAULT
 
 

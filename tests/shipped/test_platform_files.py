@@ -17,7 +17,7 @@ from tests.paths import ROOT
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.models.transfer import pcie_bandwidth
-from whatif.schema.load import load_part, load_platform, load_scenario
+from whatif.schema.load import load_part, load_platform
 from whatif.schema.parameters import DEFAULT, parameter_table
 from whatif.schema.platform_spec import GRADES
 from whatif.schema.shipped import shipped_folder, shipped_names
@@ -49,7 +49,7 @@ def shipped_values(name):
 
 def values(name, overrides=None, folders=(), scenario="jacobi2d", table="platform"):
     """The numeric values of a machine, or of another table, by path, that are stated in some file."""
-    loaded = load_scenario(scenario, platform=name, overrides=overrides, folders=folders)
+    loaded = Scenario.open(scenario, platform=name, overrides=overrides, folders=folders).program.loaded
     stated = (item for item in parameter_table(loaded).values() if not item.structural and item.source != DEFAULT)
     return {parameter.path: parameter for parameter in stated if parameter.path.startswith(f"{table}.")}
 

@@ -15,7 +15,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.grid_run import run
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
-from whatif.schema.load import load_platform, load_scenario
+from whatif.schema.load import load_platform
 from whatif.schema.parameters import parameter_table
 from whatif.schema.shipped import shipped_folder, shipped_names
 from whatif.schema.toml import parse_document
@@ -85,7 +85,7 @@ def test_first_line_names_the_schema(kind, path):
 def test_scenario_begins_with_its_question(path):
     lines = path.read_text(encoding="utf-8").splitlines()[1:]
     assert lines[0].startswith("# ")
-    question = load_scenario(path).question
+    question = Scenario.open(path).program.loaded.question
     assert question.endswith(("?", "."))
     assert 20 < len(question) < 200
     assert question.startswith(lines[0].removeprefix("# ")[:20])
@@ -102,7 +102,7 @@ def test_platform_loads_alone(name):
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_every_source_covers_a_value(name):
     """An entry that says where nothing comes from is a typing error."""
-    loaded = load_scenario("jacobi2d", platform=name)
+    loaded = Scenario.open("jacobi2d", platform=name).program.loaded
     own = tomli.loads((ROOT / "platforms" / f"{name}.toml").read_text(encoding="utf-8"))["sources"]
     used = {parameter.source for path, parameter in parameter_table(loaded).items() if path.startswith("platform.")}
     assert [path for path, entry in own.items() if entry["source"] not in used] == []
@@ -110,7 +110,7 @@ def test_every_source_covers_a_value(name):
 
 @pytest.mark.parametrize("path", FILES["scenario"], ids=identity)
 def test_every_source_of_a_scenario_covers_a_value(path):
-    loaded = load_scenario(path)
+    loaded = Scenario.open(path).program.loaded
     own = tomli.loads(path.read_text(encoding="utf-8")).get("sources", {})
     used = {parameter.source for parameter in parameter_table(loaded).values()}
     assert [pattern for pattern, entry in own.items() if entry["source"] not in used] == []
@@ -118,8 +118,8 @@ def test_every_source_of_a_scenario_covers_a_value(path):
 
 def test_grades_of_values_that_are_overridden():
     path = "platform.node.gpu.dram_bandwidth"
-    assert parameter_table(load_scenario("jacobi2d"))[path].grade == "measured"
-    changed = parameter_table(load_scenario("jacobi2d", overrides={path: "1 TB/s"}))
+    assert Scenario.open("jacobi2d").program.parameters[path].grade == "measured"
+    changed = Scenario.open("jacobi2d", overrides={path: "1 TB/s"}).program.parameters
     assert (changed[path].grade, changed[path].source) == ("assumed", f"--set {path}=1 TB/s")
     assert changed["platform.node.gpu.l2_bandwidth"].grade == "measured"
 
@@ -128,13 +128,13 @@ def test_grade_of_a_value_that_a_scenario_overrides(tmp_path):
     path = "platform.node.gpu.dram_bandwidth"
     file = tmp_path / "mine.toml"
     file.write_text('extends = "jacobi2d"\n[platform.node.gpu]\ndram_bandwidth = "1 TB/s"\n')
-    parameter = parameter_table(load_scenario(file))[path]
+    parameter = Scenario.open(file).program.parameters[path]
     assert (parameter.grade, parameter.source) == ("assumed", str(file))
     with file.open("a") as more:
         more.write('[sources]\n"platform.node" = { grade = "datasheet", source = "the data sheet" }\n')
-    parameter = parameter_table(load_scenario(file))[path]
+    parameter = Scenario.open(file).program.parameters[path]
     assert (parameter.grade, parameter.source) == ("datasheet", "the data sheet")
-    assert parameter_table(load_scenario(file))["platform.node.gpu_count"].source.startswith("Choi et al.")
+    assert Scenario.open(file).program.parameters["platform.node.gpu_count"].source.startswith("Choi et al.")
 
 
 def test_grade_of_a_default_in_a_table_that_was_replaced(tmp_path):
@@ -142,10 +142,9 @@ def test_grade_of_a_default_in_a_table_that_was_replaced(tmp_path):
     file = tmp_path / "mine.toml"
     link = (ROOT / "platforms" / "summit.toml").read_text().partition("[node.host_link]")[2].partition("[node.")[0]
     file.write_text(f'extends = "jacobi2d"\nplatform.extends = "bridges"\n[platform.node.host_link]{link}')
-    table = parameter_table(load_scenario(file))
-    assert (
-        parameter_table(load_scenario("jacobi2d", platform="bridges"))["platform.node.host_link.lane_count"].value == 16
-    )
+    table = Scenario.open(file).program.parameters
+    bridges = Scenario.open("jacobi2d", platform="bridges").program.parameters
+    assert bridges["platform.node.host_link.lane_count"].value == 16
     parameter = table["platform.node.host_link.lane_count"]
     assert (parameter.value, parameter.source, parameter.grade) == (8, "default of the model", "assumed")
 

@@ -40,21 +40,6 @@ class Loaded:
     """Folders to search for platforms and parts, without the shipped ones: that of the file is the first."""
 
 
-def load_scenario(
-    source: str | Path,
-    *,
-    platform: str | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    folders: Sequence[Path] = (),
-) -> Loaded:
-    """Scenario of a path or shipped name; `platform` replaces its platform, `overrides` override parameters.
-
-    Raise `InvalidFileError` with every problem of the files, each with file, line, column and key.
-    """
-    document = open_document(source, "scenarios")
-    return load_document(document, platform=platform, overrides=overrides, folders=folders)
-
-
 def load_document(
     document: Document,
     *,
@@ -63,7 +48,10 @@ def load_document(
     folders: Sequence[Path] = (),
     built: Mapping[str, Document] | None = None,
 ) -> Loaded:
-    """Scenario of a document that is already read, as by `load_scenario`; `built` are platforms without a file."""
+    """Scenario of a document; `platform` replaces the one it states, `built` are platforms without a file.
+
+    Raise `InvalidFileError` with every problem of the files, each with file, line, column and key.
+    """
     layers = scenario_layers(document, platform=platform, overrides=overrides or {}, folders=folders, built=built or {})
     layers = without_removed(ScenarioSpec, layers)
     scenario = validate(ScenarioSpec, layers)
