@@ -107,9 +107,9 @@ def test_errors_are_told_by_operation_and_number_of_ranks(polaris):
     assert "of 65 points" in fit.notes[-1]
 
 
-def test_one_number_of_ranks_says_that_others_are_extrapolated():
+def test_one_number_of_ranks_says_that_the_error_at_others_is_unknown():
     fit = whatif.fit_collectives(ALPS, platform="alps")
-    assert "extrapolated" in fit.notes[-1]
+    assert "the error at other numbers is unknown" in fit.notes[-1]
     assert set(fit.points().to_pandas()["operation"]) == {"allreduce"}
 
 

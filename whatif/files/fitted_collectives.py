@@ -132,10 +132,7 @@ def _quality(fit: CollectivesFit) -> list[str]:
     errors = {"fitted": fit.fitted_errors} | ({"held out": fit.held_out_errors} if held.any() else {})
     lines = column_lines(error_table(fit.points, errors))
     if not held.any():
-        return [
-            *lines,
-            "one number of ranks of each operation: the error at other numbers is unknown",
-        ]
+        return [*lines, "one number of ranks of each operation: the error at other numbers is unknown"]
     error, bias = mean_and_bias(fit.held_out_errors)
     predicted = f"mean absolute error {100 * error:.1f} %, bias {100 * bias:+.1f} %"
     return [*lines, f"held out, the largest number of ranks of each operation: {predicted}, of {held.sum()} points"]
