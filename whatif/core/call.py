@@ -13,7 +13,7 @@ Values = Mapping[str, FloatArray]
 
 def call(program: Program, term: Term, values: Values) -> FloatArray:
     """Value of a term."""
-    arrays = {key: _fetch(item, values) for key, item in term.inputs.items()}
+    arrays = {key: values[item] if isinstance(item, str) else as_array(item.value) for key, item in term.inputs.items()}
     declared = signature(term.function)
     if term.core and declared.elementwise:
         arrays = {key: _aligned(array, _core(program, term.inputs[key]), term.core) for key, array in arrays.items()}
@@ -22,10 +22,6 @@ def call(program: Program, term: Term, values: Values) -> FloatArray:
     else:
         result = term.function(**arrays, **term.options)
     return as_array(result)
-
-
-def _fetch(reference: str | Quantity, values: Values) -> FloatArray:
-    return as_array(reference.value) if isinstance(reference, Quantity) else values[reference]
 
 
 def _core(program: Program, reference: str | Quantity) -> tuple[str, ...]:

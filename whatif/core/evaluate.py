@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from whatif.axes import first_number
 from whatif.core.call import call
 from whatif.core.refusals import refusal
-from whatif.core.term import Program, Term, as_array
+from whatif.core.term import Program, Term
 from whatif.models.quantities import FloatArray
-from whatif.schema.expressions import Expression
 from whatif.units import format_compared
 
 Values = dict[str, FloatArray]
@@ -100,15 +99,6 @@ class Evaluation:
         return tuple(dict.fromkeys([*(constraint.reason for constraint in failed), *refused]))
 
 
-def parameter_values(program: Program) -> Values:
-    """Values of the numeric parameters as stated; expression parameters are terms."""
-    return {
-        path: as_array(parameter.value)
-        for path, parameter in program.parameters.items()
-        if parameter.field is not None and not isinstance(parameter.value, Expression)
-    }
-
-
 def evaluate(
     program: Program, swept: Mapping[str, FloatArray] | None = None, previous: Evaluation | None = None
 ) -> Evaluation:
@@ -118,7 +108,7 @@ def evaluate(
     expression parameter is replaced. Infeasible points do not raise: their columns are NaN, with a reason.
     """
     value_of = VALUE_OF_TERM.get()
-    values = parameter_values(program) | dict(swept or {})
+    values = {**program.numbers, **(swept or {})}
     changed = {name for name, array in values.items() if previous is None or _differs(array, previous.values.get(name))}
     seconds = dict(previous.seconds) if previous is not None else {}
     refusals: dict[str, Texts] = {}
@@ -129,7 +119,8 @@ def evaluate(
                 continue
             if previous is not None and name not in previous.swept and changed.isdisjoint(term.references()):
                 values[name] = previous.values[name]
-                refusals |= {key: texts for key, texts in previous.refusals.items() if key == name}
+                if name in previous.refusals:
+                    refusals[name] = previous.refusals[name]
             else:
                 began = time.perf_counter()
                 values[name], reasons = value_of(program, term, values)

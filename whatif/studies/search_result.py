@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from whatif.core.evaluate import parameter_values
 from whatif.core.scenario import Scenario
 from whatif.studies.population import SearchGoal
 from whatif.studies.search import Optimum, present_choice
@@ -171,7 +170,7 @@ def _table(found: SearchResult, *, readable: bool) -> Table:
 def _rows(answer: Optimum, found: SearchResult) -> Iterator[_Row]:
     """Choices, parameters and results of an answer."""
     program = found.scenario.program
-    present = {path: float(array) for path, array in parameter_values(program).items()}
+    present = {path: float(array) for path, array in program.numbers.items()}
     for path, text in answer.combination.choices.items():
         yield _Row(path, present_choice(found.scenario, path), text)
     for span in answer.spans:
