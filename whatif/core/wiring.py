@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from whatif.schema.parameters import DEFAULT, Parameter
 from whatif.units import Dimension, Quantity
 
 MAXIMUM_CHAIN = 100
+
+_ANYTHING: Final = Argument(None, None)
 
 
 class WiringError(TypeError):
@@ -67,7 +69,7 @@ class Wiring:
         """
         declared = signature(function)
         for parameter, reference in inputs.items():
-            self._check(name, parameter, declared.parameters.get(parameter, Argument(None, None)), reference)
+            self._check(name, parameter, declared.parameters.get(parameter, _ANYTHING), reference)
         core = self._core(inputs) if declared.elementwise else declared.result.core or ()
         dimension = dimension or declared.result.dimension or self._inherited(declared, inputs)
         self.terms[name] = Term(name, function, dict(inputs), dimension, core, dict(options or {}), note)

@@ -251,9 +251,14 @@ class Layers:
     def origin(self, path: KeyPath) -> Layer | None:
         """Last layer that states a path; None for a value that no layer states, or that a later one removes."""
         last = self._last.get(path)
-        if last is None or last < self._replaced[path[:-1]] or not _holds(self.merged, path):
+        if last is None or last < self._replaced[path[:-1]] or path not in self._held:
             return None
         return self.items[last]
+
+    @cached_property
+    def _held(self) -> frozenset[KeyPath]:
+        """Paths of the values and tables of the merged document."""
+        return frozenset([(), *(path for path, _ in entries(self.merged))])
 
     @cached_property
     def _last(self) -> Mapping[KeyPath, int]:
@@ -297,16 +302,6 @@ class Layers:
         if exactly or layer is None or layer.stated((*path, "kind")) is not None:
             return layer
         return next((file for file in reversed(self._files) if file.defines(path)), layer)
-
-
-def _holds(data: dict[str, Any], path: KeyPath) -> bool:
-    """Whether tables have a value at a path."""
-    value: Any = data
-    for key in path:
-        if not isinstance(value, dict) or key not in value:
-            return False
-        value = value[key]
-    return True
 
 
 def _cleared(data: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
