@@ -31,7 +31,7 @@ def columns(trace: Trace):
         "kind", "peer", "size", "tag", "wait_start", "waits", "started_start", "started", "processor",
     )  # fmt: skip
     programs = [[np.asarray(getattr(program, name)).tolist() for name in lists] for program in trace.programs]
-    return programs, trace.program_of.tolist(), trace.notes, trace.call_names
+    return programs, trace.program_of.tolist(), trace.notes
 
 
 def outcome(read, source):

@@ -69,13 +69,10 @@ def read_dumpi(path: Path) -> Trace:
     communicators = Communicators(shown_path(path), [rank.creations for rank in ranks])
     for number, rank in enumerate(ranks):
         communicators.resolve(number, rank.operations)
-    calls, warnings = Counter[str](), Counter[str]()
-    for rank in ranks:
-        calls.update(rank.calls)
-        warnings.update(rank.warnings)
+    warnings = Counter(text for rank in ranks for text in rank.warnings.elements())
     repeated = [f"{text} ({count} times)" if count > 1 else text for text, count in warnings.items()]
     notes = {"tool": "DUMPI", "file": shown_path(path)}
-    return sequential_trace([rank.operations for rank in ranks], communicators.members, calls, notes, repeated)
+    return sequential_trace([rank.operations for rank in ranks], communicators.members, notes, repeated)
 
 
 def _rank_files(path: Path) -> dict[int, Path]:

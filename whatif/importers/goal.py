@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -116,7 +115,6 @@ class _Text:
         self.rank_count = 0
         self.rank: int | None = None
         self.in_comment = False
-        self.calls = Counter[str]()
         self.warnings: list[str] = []
         self.adapter = 0
         self.programs: dict[int, RankProgram | None] = {}
@@ -141,9 +139,7 @@ class _Text:
         notes = {"tool": "GOAL", "version": "text", "file": self.file, "warnings": "\n".join(self.warnings)}
         found = tuple(program for _, program in sorted(self.programs.items()) if program is not None)
         numbers = np.arange(self.rank_count, dtype=np.int32)
-        return Trace(
-            found, numbers, call_names=dict(self.calls), notes={key: text for key, text in notes.items() if text}
-        )
+        return Trace(found, numbers, notes={key: text for key, text in notes.items() if text})
 
     def _after_head(self, text: str) -> str:
         """Text from the first rank on, after reading the lines before it."""
@@ -167,9 +163,6 @@ class _Text:
         self.ranks += found.ranks
         self.programs.update(dict.fromkeys(found.ranks))
         self.adapter = max(self.adapter, found.adapter)
-        for verb, kind in (("send", Kind.SEND), ("recv", Kind.RECEIVE), ("calc", Kind.COMPUTE)):
-            if count := int(np.count_nonzero(batch.kind == kind)):
-                self.calls[verb] += count
         _extend(self.start, batch.start[1:] + base)
         for name in ("kind", "peer", "size", "tag", "processor"):
             _extend(getattr(self, name), getattr(batch, name))
@@ -280,7 +273,6 @@ class _Text:
             raise self._refuse("a size or time beyond 2^60" if amount > LARGEST_SIZE else f"processor {number}")
         self.adapter = max(self.adapter, int(adapter or 0))
         self.processor.append(number)
-        self.calls[verb or "calc"] += 1
         if verb is None:
             self._append(Kind.COMPUTE, 0, amount * NANOSECOND, 0)
         else:

@@ -80,7 +80,6 @@ class _Schedule:
         table = data[_HEADER : _HEADER + 16 * self.rank_count].view("<u8").reshape(-1, 2)
         self._place(table)
         self.adapters = 0
-        self.counts = np.zeros(4, dtype=np.int64)
 
     def _place(self, table: NDArray[np.uint64]) -> None:
         """Set the ranges of the ranks; raise `InvalidFileError` if they overlap or leave the file."""
@@ -125,11 +124,10 @@ class _Schedule:
         bounds = [0, *(np.flatnonzero(np.diff(group)) + 1).tolist(), self.rank_count]
         for first, last in pairwise(bounds):
             found += programs(self.file, self._batch(first, last), range(first, last))
-        calls = {name: int(self.counts[number]) for number, name in ((1, "send"), (2, "recv"), (3, "calc"))}
         notes = {"tool": "GOAL", "version": "binary", "file": self.file}
         if self.adapters:
             notes["warnings"] = f"{self.file}: {self.adapters + 1} network adapters of a rank are taken as one"
-        return Trace(tuple(found), np.arange(self.rank_count, dtype=np.int32), call_names=calls, notes=notes)
+        return Trace(tuple(found), np.arange(self.rank_count, dtype=np.int32), notes=notes)
 
     def _batch(self, first: int, last: int) -> Batch:
         ranks = range(first, last)
@@ -144,7 +142,6 @@ class _Schedule:
         started = operations["then_started_count"], operations["then_started"]
         after_started = self._dependencies(*started, appendix, places, first)
         self._check_needs(operations, after, after_started, start, first)
-        self.counts += np.bincount(operations["type"], minlength=4)[:4]
         self.adapters = max(self.adapters, int(operations["adapter"].max(initial=0)))
         kind = _KINDS[operations["type"]]
         size = operations["size"].astype(np.float64)

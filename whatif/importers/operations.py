@@ -124,7 +124,6 @@ def refuse_missing_ranks(file: str, found: Iterable[int], count: int, source: st
 def sequential_trace(
     ranks: Sequence[Operations],
     communicators: Sequence[Sequence[int]],
-    calls: Mapping[str, int],
     notes: Mapping[str, str],
     warnings: Sequence[str],
 ) -> Trace:
@@ -141,7 +140,6 @@ def sequential_trace(
         programs=tuple(programs),
         program_of=np.arange(len(ranks), dtype=np.int32),
         communicators=tuple(np.array(members, dtype=np.int32) for members in communicators),
-        call_names=dict(sorted(calls.items())),
         notes={key: value for key, value in texts.items() if value},
     )
 

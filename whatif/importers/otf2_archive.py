@@ -53,9 +53,9 @@ def read_otf2(path: Path) -> Trace:
         raise refuse(shown_path(path), f"no anchor file of an OTF2 archive (`traces{SUFFIX}`)")
     if importlib.util.find_spec("otf2") is None:
         raise refuse(shown_path(path), f"reading OTF2 needs the package `otf2`: {install_command('otf2')}")
-    ranks, members, calls, warnings = _read_in_worker(anchor)
+    ranks, members, warnings = _read_in_worker(anchor)
     notes = {"tool": "OTF2", "file": shown_path(anchor)}
-    return sequential_trace(ranks, members, calls, notes, warnings)
+    return sequential_trace(ranks, members, notes, warnings)
 
 
 def _read_in_worker(anchor: Path) -> Read:

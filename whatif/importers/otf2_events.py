@@ -20,8 +20,8 @@ from whatif.importers.text import refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Kind
 
-Read = tuple[list[Operations], list[list[int]], Counter[str], list[str]]
-"""The operations of each rank, the members of each communicator, the calls, the warnings."""
+Read = tuple[list[Operations], list[list[int]], list[str]]
+"""The operations of each rank, the members of each communicator, the warnings."""
 
 _EVENTS_AT_A_TIME: Final = 10_000
 _EXCHANGES: Final = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
@@ -56,7 +56,6 @@ class _Archive:
 
     def __init__(self, file: str, definitions: Any) -> None:
         self.file = file
-        self.calls = Counter[str]()
         self.warnings = Counter[str]()
         self.resolution = int(definitions.clock_properties.timer_resolution)
         if self.resolution <= 0:
@@ -115,7 +114,6 @@ class _RankEvents:
         name = event.region.name
         if not name.startswith("MPI_"):
             return
-        self.archive.calls[name] += 1
         self._depth += 1
         if self._depth > 1 or is_local(name):
             return
@@ -293,7 +291,7 @@ def read_events(path: Path) -> Read:
         f"{file}: {text} ({count} times)" if count > 1 else f"{file}: {text}"
         for text, count in archive.warnings.items()
     ]
-    return [rank.operations for rank in ranks], archive.members, archive.calls, warnings
+    return [rank.operations for rank in ranks], archive.members, warnings
 
 
 def _refuse_missing(path: Path, archive: _Archive) -> None:

@@ -192,7 +192,7 @@ class _Actions:
         if silent:
             warnings.append(f"{len(silent)} ranks have no `init`: their sizes are taken as bytes")
         notes = {"tool": "SimGrid", "file": file, "flop_rate": f"{self.flop_rate:.6g} flop/s"}
-        return sequential_trace([rank.operations for rank in self.ranks], [()], self.calls, notes, warnings)
+        return sequential_trace([rank.operations for rank in self.ranks], [()], notes, warnings)
 
     # Actions, each of one rank.
 

@@ -108,8 +108,6 @@ class Trace:
     """[rank]: index of its program."""
     communicators: tuple[NDArray[np.int32], ...] = ()
     """World ranks of each communicator that collectives name by index; 0 is the world, whose entry may be empty."""
-    call_names: Mapping[str, int] = field(default_factory=dict)
-    """Number of each call of the traced program, as counted by the importer."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """`tool`, `version`, `file`, .., and `warnings`, one a line."""
 
