@@ -98,6 +98,11 @@ def registered_applications() -> dict[str, ApplicationKind]:
     return {kind: item for plugin in _plugins() for kind, item in plugin.applications.items()}
 
 
+def application_kind(application: object) -> ApplicationKind | None:
+    """Registration of an application by its plug-in; None for an application of phases."""
+    return registered_applications().get(getattr(application, "kind", ""))
+
+
 def registered_verbs(group: str = "") -> dict[str, Verb]:
     """Verbs of all plug-ins in a group such as `tune`, by their last word; without a group, the verbs in none."""
     verbs = {tuple(words.rpartition(" ")[::2]): verb for plugin in _plugins() for words, verb in plugin.verbs.items()}

@@ -12,7 +12,7 @@ import tomli
 
 from whatif.core.term import PhaseTerm, Program
 from whatif.schema.accuracy import AccuracyCard
-from whatif.schema.load import PLATFORM
+from whatif.schema.load import platform_names
 from whatif.units import counted
 
 CARDS: Final = Path(__file__).with_name("accuracy_cards.toml")
@@ -47,12 +47,6 @@ def _stated_model(program: Program, phase: PhaseTerm) -> str:
     return _KINDS.get(kind, _ALIKE.get(model, model))
 
 
-def platform_names(program: Program) -> tuple[str, ...]:
-    """Names of the files of the platform and of those that it extends, itself first."""
-    layers = reversed(program.loaded.layers.items)
-    return tuple(Path(layer.document.name).stem for layer in layers if layer.at == PLATFORM)
-
-
 def own_card(program: Program, category: str) -> AccuracyCard | None:
     """Card of a category, or of `iteration`, from runs of the scenario; None without any."""
     return program.loaded.scenario.accuracy.get(category)
@@ -75,7 +69,7 @@ def _is_from_here(card: AccuracyCard, program: Program) -> bool:
     """Whether runs of a card were on this platform, or kernels on its device."""
     device = program.loaded.scenario.kernel_device
     same_device = device is not None and device.name in card.devices
-    return same_device or not set(platform_names(program)).isdisjoint(card.platforms)
+    return same_device or not set(platform_names(program.loaded.layers)).isdisjoint(card.platforms)
 
 
 def _elsewhere(own: AccuracyCard, model: AccuracyCard) -> AccuracyCard:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whatif.core.accuracy_cards import accuracy_notes, own_card, platform_names
+from whatif.core.accuracy_cards import accuracy_notes, own_card
 from whatif.core.rule_notes import rule_notes
 from whatif.core.term import Program
+from whatif.schema.load import platform_names
 from whatif.units import counted
 
 _PLATFORMS = "calibration.platforms."
@@ -49,6 +50,6 @@ def _growth_notes(program: Program) -> Iterator[str]:
     card = own_card(program, "iteration")
     if _GROWTH not in program.reached or card is None or len(card.platforms) != 1:
         return
-    if card.platforms[0] not in platform_names(program):
+    if card.platforms[0] not in platform_names(program.loaded.layers):
         runs = f"runs on {card.platforms[0]} alone"
         yield f"warning: calibration: {runs} do not show whether the added growth with the nodes is due to the network"

@@ -21,7 +21,7 @@ from whatif.core.term import PhaseTerm, Program, Reference
 from whatif.core.wiring import Wiring
 from whatif.errors import did_you_mean
 from whatif.models.iteration import iteration_time, occasional_overlap_time, overlap_time, repeated_time, run_time
-from whatif.plugins import registered_applications, resolve
+from whatif.plugins import application_kind, resolve
 from whatif.schema.load import Loaded
 from whatif.schema.parameters import parameter_table
 from whatif.units import ONE, Quantity
@@ -72,19 +72,17 @@ def compile_scenario(loaded: Loaded) -> Program:
 
 def _results(context: Context, times: Mapping[str, str]) -> dict[str, str]:
     """Terms of the further results of an application of a plug-in, by name."""
-    registered = registered_applications().get(getattr(context.scenario.application, "kind", ""))
-    found: dict[str, str] = (
-        {} if registered is None or not registered.results else (resolve(registered.results)(context, times))
-    )
+    kind = application_kind(context.scenario.application)
+    found: dict[str, str] = resolve(kind.results)(context, times) if kind is not None and kind.results else {}
     return found
 
 
 def _phases(context: Context) -> list[PhaseTerm]:
     """Phases in the order of the file; halos are wired first because transfers of a halo need its sizes."""
     application = context.scenario.application
-    registered = registered_applications().get(getattr(application, "kind", ""))
-    if registered is not None:
-        return deferred(registered.wirer)(context)
+    kind = application_kind(application)
+    if kind is not None:
+        return deferred(kind.wirer)(context)
     stated = application.phases
     wired: dict[str, list[PhaseTerm]] = {}
     for name, phase in sorted(stated.items(), key=lambda item: item[1].kind != "halo"):

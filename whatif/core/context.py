@@ -110,6 +110,11 @@ class Context:
         return self.scenario.on_gpus
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether messages are simulated one by one, not computed by closed forms."""
+        return self.scenario.application.communication != "modelled"
+
+    @property
     def ranks_on_gpu(self) -> str:
         """Ranks that share a GPU at the same time: those of a full node, at most all."""
         counts: dict[str, Reference] = {"rank_count": self.rank_count, "available_count": self.ranks_on_full_gpu}

@@ -51,6 +51,16 @@ class Explanation:
     verbatim: bool = False
     """Whether the equation is an expression of a file, not in the notation of formulas."""
 
+    @property
+    def origin(self) -> str:
+        """Grade and source of a parameter, or lowest grade of a term and the source of its equation."""
+        return f"{self.grade}; {self.source}" if self.source else self.grade
+
+    @property
+    def alias(self) -> str:
+        """Parameter that it feeds in the term above, where that has another name; else empty."""
+        return "" if self.parameter == self.name else self.parameter
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TermExplanation(Presentable):
@@ -235,9 +245,9 @@ def _levelled(line: str) -> str:
 
 
 def _lines(node: Explanation, lead: str, indent: str, depth: int | None, shown_names: set[str]) -> Iterator[str]:
-    name = f"{node.parameter} = {node.name}" if node.parameter and node.parameter != node.name else node.name
+    name = f"{node.alias} = {node.name}" if node.alias else node.name
     share = f"  {node.share:.1%} of the iteration" if node.share is not None else ""
-    yield f"{lead}{name}: {node.value}{share}  ({_origin(node)})"
+    yield f"{lead}{name}: {node.value}{share}  ({node.origin})"
     if node.name in shown_names and node.inputs:
         yield f"{indent}  (shown above)"
         return
@@ -257,8 +267,3 @@ def _lines(node: Explanation, lead: str, indent: str, depth: int | None, shown_n
             None if depth is None else depth - 1,
             shown_names,
         )
-
-
-def _origin(node: Explanation) -> str:
-    """Grade and source of a parameter, or lowest grade of a term and the source of its equation."""
-    return f"{node.grade}; {node.source}" if node.source else node.grade

@@ -51,10 +51,9 @@ def markdown_lines(node: Explanation, depth: int | None) -> Iterator[str]:
 
 
 def _markdown(node: Explanation, depth: int | None, indent: str, seen: set[str]) -> Iterator[str]:
-    named = f"`{node.parameter}` = " if node.parameter and node.parameter != node.name else ""
+    named = f"`{node.alias}` = " if node.alias else ""
     share = f", {node.share:.1%} of the iteration" if node.share is not None else ""
-    origin = f"{node.grade}; {node.source}" if node.source else node.grade
-    yield _marked_down(f"{indent}- {named}`{node.name}`: **{node.value}**{share} ({origin})")
+    yield _marked_down(f"{indent}- {named}`{node.name}`: **{node.value}**{share} ({node.origin})")
     if node.name in seen and node.inputs:
         yield f"{indent}  (derived above)"
         return
@@ -97,8 +96,7 @@ def _terms(node: Explanation, depth: int | None, seen: set[str]) -> Iterator[Exp
 
 def _item(node: Explanation) -> Iterator[str]:
     share = rf", {node.share:.1%}".replace("%", r"\%") + " of the iteration" if node.share is not None else ""
-    origin = f"{node.grade}; {node.source}" if node.source else node.grade
-    yield rf"\item[{_code(node.name)}] {latex_text(node.value)}{share} ({latex_text(origin)})"
+    yield rf"\item[{_code(node.name)}] {latex_text(node.value)}{share} ({latex_text(node.origin)})"
     if node.verbatim:
         yield _code(node.equation)
     elif node.equation:
@@ -112,9 +110,9 @@ def _item(node: Explanation) -> Iterator[str]:
 
 
 def _input(node: Explanation) -> str:
-    named = f"{_code(node.parameter)} = " if node.parameter and node.parameter != node.name else ""
+    named = f"{_code(node.alias)} = " if node.alias else ""
     # The source of a term is at its own item.
-    origin = node.grade if node.inputs or not node.source else f"{node.grade}; {node.source}"
+    origin = node.grade if node.inputs else node.origin
     return rf"\item {named}{_code(node.name)}: {latex_text(node.value)} ({latex_text(origin)})"
 
 

@@ -84,13 +84,10 @@ def _tabulated_range(term: Term) -> FittedRange:
 def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) -> Iterator[FittedRange]:
     """Ranges of the parameters of some terms; the last `keys` of their paths are not part of the table's name."""
     paths = [item for part in parts for item in part.inputs.values() if isinstance(item, str)]
-    known = {
-        path: parameter.fitted
-        for path in paths
-        if (parameter := program.parameters.get(path)) is not None and parameter.fitted
-    }
-    for variable in dict.fromkeys(name for fit in known.values() if fit for name in fit.ranges):
-        bounds = [fit.ranges[variable] for fit in known.values() if fit and variable in fit.ranges]
+    fits = {path: program.parameters[path].fitted for path in paths if path in program.parameters}
+    known = {path: fit for path, fit in fits.items() if fit is not None}
+    for variable in dict.fromkeys(name for fit in known.values() for name in fit.ranges):
+        bounds = [fit.ranges[variable] for fit in known.values() if variable in fit.ranges]
         reference = next((part.inputs[variable] for part in parts if variable in part.inputs), None)
         if reference is not None:
             table = next(iter(known)).removeprefix("platform.").rsplit(".", keys)[0].removesuffix(".coefficients")

@@ -17,7 +17,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER, is_machine
 from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
 from whatif.core.wiring import Wiring
-from whatif.plugins import registered_applications, resolve
+from whatif.plugins import application_kind, resolve
 from whatif.schema.application import HaloPhase
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.load import stated_platform
@@ -92,7 +92,7 @@ def _message_notes(program: Program) -> Iterator[str]:
 
 def _registered_notes(program: Program, grid: Grid) -> tuple[str, ...]:
     """Remarks of the plug-in of an application."""
-    kind = registered_applications().get(getattr(program.loaded.scenario.application, "kind", ""))
+    kind = application_kind(program.loaded.scenario.application)
     return () if kind is None else resolve(kind.remarks)(program, grid.arrays())
 
 

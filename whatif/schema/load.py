@@ -28,6 +28,11 @@ MAXIMUM_CHAIN = 20
 _SWITCHES = {"true": True, "false": False}
 
 
+def platform_names(layers: Layers) -> tuple[str, ...]:
+    """Names of the files of the platform and of those that it extends, itself first."""
+    return tuple(Path(layer.document.name).stem for layer in reversed(layers.items) if layer.at == PLATFORM)
+
+
 @dataclass(frozen=True)
 class Loaded:
     """A validated scenario with the layers it was merged from."""
@@ -324,7 +329,7 @@ def _nothing_to_change(layers: Layers, error: Any, lacking: Sequence[KeyPath]) -
     path = path_of(layers.merged, error)
     table = path[:-1]
     below = [layer for layer in layers.items if layer.at]
-    name = next((Path(layer.document.name).stem for layer in reversed(below) if layer.at == PLATFORM), None)
+    name = next(iter(platform_names(layers)), None)
     if path not in lacking or name is None or table[:1] != PLATFORM or any(layer.defines(table) for layer in below):
         return None
     keys = sorted({item[-1] for item in lacking if item[:-1] == table})

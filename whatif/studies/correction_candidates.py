@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.core.accuracy_cards import platform_names
 from whatif.core.evaluate import evaluate
 from whatif.core.phases.correction import NEUTRAL
 from whatif.core.scenario import Scenario
@@ -18,6 +17,7 @@ from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.fitting.correction_choice import CorrectionProblem
 from whatif.models.quantities import FloatArray
+from whatif.schema.load import platform_names
 from whatif.studies.measured_runs import MeasuredRuns
 from whatif.units import ONE, SECOND, Dimension, Quantity, format_quantity
 
@@ -138,7 +138,7 @@ def _platforms(scenario: Scenario, runs: MeasuredRuns) -> list[str]:
     """Names of the files of the platforms of the runs."""
     if PLATFORM_PARAMETER in runs.axis.parameters:
         return list(dict.fromkeys(runs.axis.parameters[PLATFORM_PARAMETER].tolist()))
-    return list(platform_names(scenario.program)[:1])
+    return list(platform_names(scenario.program.loaded.layers)[:1])
 
 
 def _problem(scenario: Scenario, runs: MeasuredRuns, candidates: Sequence[Correction]) -> CorrectionProblem:

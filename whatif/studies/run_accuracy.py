@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from whatif.core.accuracy_cards import platform_names
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
+from whatif.schema.load import platform_names
 from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns
 
 ITERATION: Final = "iteration"
@@ -111,7 +111,7 @@ def own_cards(
 ) -> dict[str, AccuracyCard]:
     """Cards of one scenario by category, from its runs; `source` is the kind of the runs."""
     program = scenario.program
-    application, platform = program.loaded.scenario.application.name, platform_names(program)[0]
+    application, platform = program.loaded.scenario.application.name, platform_names(program.loaded.layers)[0]
     cards = {
         category: pooled_card(list(run_groups(application, runs, ratios, platform)), source)
         for category, ratios in category_ratios(runs, predicted).items()

@@ -26,7 +26,7 @@ def check_platform(parts: ModelParts, what: str, precision: ProductPrecision) ->
         wiring.refuse("application.kind", f"{name} has no GPUs, which {what} needs (`[platform.node.gpu]`)")
     if context.buffers == "host":
         wiring.problem("application.buffers", f"{what} sends between GPUs: {name} needs `[platform.node.peer_link]`")
-    if context.scenario.application.communication != "modelled":
+    if context.is_simulated:
         wiring.problem("application.communication", f"{what} has closed forms and cannot be simulated")
     if parts.model.feed_forward_size is None and not parts.has_experts:
         wiring.problem(f"{MODEL}.feed_forward_size", "missing key, needed by dense blocks")

@@ -68,7 +68,7 @@ def _buffer_size(context: Context, name: str, algorithms: Sequence[str]) -> Refe
 def _by_messages(candidates: Sequence[CollectiveWiring]) -> str:
     """Time of one operation by the fastest algorithm, from the times of its messages."""
     first, context = candidates[0], candidates[0].context
-    if context.scenario.application.communication != "modelled":
+    if context.is_simulated:
         return _simulated(first)
     alone = [_operation_time(one) for one in candidates]
     once = _fastest(first, "operation_time", alone)

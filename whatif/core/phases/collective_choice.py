@@ -26,7 +26,7 @@ def chosen_algorithms(context: Context, name: str, phase: CollectivePhase) -> tu
     if not reason and phase.algorithm == "best":
         known = offered[phase.operation or "allreduce"]
         chosen = tuple(one for one in known if phase.model == "nccl" or not _obstacle(context, phase, one))
-        reason = "`best` is not simulated: name an algorithm" if _is_simulated(context) else ""
+        reason = "`best` is not simulated: name an algorithm" if context.is_simulated else ""
     elif not reason:
         chosen, reason = (phase.algorithm,), _obstacle(context, phase, phase.algorithm)
     if not reason and phase.imbalance != 1 and chosen[0] not in _UNEVEN:
@@ -85,10 +85,6 @@ def _obstacle(context: Context, phase: CollectivePhase, algorithm: str) -> str:
         return f"`{algorithm}` follows the placement of the ranks: leave out `distance`"
     if algorithm in IN_NETWORK and not platform.network.switch_reduction:
         return f"`{algorithm}`: {platform.name} does not state `[network] switch_reduction = true`"
-    if algorithm in IN_NETWORK and _is_simulated(context):
+    if algorithm in IN_NETWORK and context.is_simulated:
         return f"`{algorithm}` has a closed form and cannot be simulated"
     return ""
-
-
-def _is_simulated(context: Context) -> bool:
-    return context.scenario.application.communication != "modelled"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Final
 
 from whatif.core.context import Context
@@ -21,7 +20,7 @@ from whatif.models.corrections import (
     count_of_fastest,
 )
 from whatif.schema.correction_tables import ApplicationCorrections, PlatformCorrections
-from whatif.schema.load import PLATFORM
+from whatif.schema.load import platform_names
 from whatif.units import ONE, SECOND, Quantity
 
 CORRECTION: Final = "correction"
@@ -59,8 +58,7 @@ class Corrections:
     def platform(self) -> tuple[str, PlatformCorrections] | None:
         """Name and corrections of the platform, or of the nearest one that it extends; None without any."""
         known = {} if self._calibration is None else self._calibration.platforms
-        layers = reversed(self._context.wiring.loaded.layers.items)
-        names = (Path(layer.document.name).stem for layer in layers if layer.at == PLATFORM)
+        names = platform_names(self._context.wiring.loaded.layers)
         return next(((name, known[name]) for name in names if name in known), None)
 
     def reference(self, name: str) -> Reference:
@@ -117,13 +115,14 @@ def _corrected(context: Context, corrections: Corrections, phase: PhaseTerm) -> 
     names = ("message_factor", "message_time", "sharing_factor", "congestion_factor", "doubling_factor")
     if phase.category != "communication" or not corrections.stated(*names):
         return phase
-    inputs = {name: corrections.reference(name) for name in names}
-    inputs |= {"time": phase.term, "node_count": context.nodes_needed}
-    inputs |= {
+    inputs = {
+        **{name: corrections.reference(name) for name in names},
+        "time": phase.term,
+        "node_count": context.nodes_needed,
         "message_count": _message_count(context, phase.phase),
         "shared_time": _part(context, f"{phase.phase}.shared_time"),
+        "congestion_time": _part(context, f"{phase.phase}.congestion_time"),
     }
-    inputs |= {"congestion_time": _part(context, f"{phase.phase}.congestion_time")}
     return replace(phase, term=context.wiring.add(f"{phase.phase}.corrected", corrected_message_time, inputs))
 
 

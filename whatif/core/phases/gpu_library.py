@@ -78,13 +78,12 @@ def _network_bandwidth(context: Context, name: str, members: str) -> str:
 
 def _check(context: Context, name: str) -> None:
     """Report what a library of GPUs cannot do."""
-    wiring, path, application = context.wiring, f"application.phases.{name}", context.scenario.application
-    platform = context.scenario.platform
+    wiring, path, platform = context.wiring, f"application.phases.{name}", context.scenario.platform
     if context.buffers == "host":
         reason = f'`nccl` sends from the memory of GPUs: state `buffers = "device"`; {platform.name} needs peer links'
         wiring.problem(f"{path}.model", reason)
     if platform.network.inter_node.injection is None:
         wiring.problem(f"{path}.model", f"{platform.name} does not state `[network.inter_node.injection]`")
-    if application.communication != "modelled":
+    if context.is_simulated:
         wiring.problem("application.communication", f"`{name}` has a closed form and cannot be simulated")
     wiring.raise_problems()

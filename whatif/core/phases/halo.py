@@ -32,7 +32,7 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
     wiring.add(f"{name}.rank_size", rank_size, {"rank_counts": counts, "message_sizes": sizes})
     once = _node_aware(exchange, counts) if phase.model == "node_aware" else _by_rank(exchange, counts)
     repeats = f"application.phases.{name}.exchange_count"
-    if context.scenario.application.communication != "modelled":
+    if context.is_simulated:
         from whatif.core.phases.simulated_exchange import wire_simulated_halo
 
         once = wire_simulated_halo(exchange, _sharing(exchange))

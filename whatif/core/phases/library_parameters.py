@@ -49,11 +49,9 @@ def measured_operation(
 
 def _at_scale(context: Context, name: str, scale: str, algorithm: str, inputs: Inputs) -> str | None:
     """Time at one scale; None without parameters."""
-    collectives, reduces = (
-        context.scenario.platform.network.collectives,
-        context.scenario.platform.node.switch_reduction,
-    )
-    known: LibraryParameters | None = getattr(collectives, scale, None)
+    platform = context.scenario.platform
+    reduces = platform.node.switch_reduction
+    known: LibraryParameters | None = getattr(platform.network.collectives, scale, None)
     if known is None:
         return None
     if algorithm == "best":

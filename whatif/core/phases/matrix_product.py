@@ -58,10 +58,9 @@ def _peak(context: Context, path: str, precision: Precision) -> tuple[str, str]:
         gpu = context.scenario.platform.node.gpu
         message = f"{gpu.name if gpu else 'no GPU'} states no peak rate of {precision}; it has {', '.join(peaks)}"
         context.wiring.refuse(f"{path}.precision", f"{message} (`[platform.node.gpu.matrix_rates]`)")
-    key = peaks[precision]
-    return key, "" if key.startswith(
-        "matrix_rates"
-    ) else f"no matrix units for {precision}: the peak of the vector units"
+    by_matrix_units = peaks[precision].startswith("matrix_rates")
+    note = "" if by_matrix_units else f"no matrix units for {precision}: the peak of the vector units"
+    return peaks[precision], note
 
 
 def _stated(context: Context, precision: Precision) -> str | None:

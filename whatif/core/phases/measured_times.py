@@ -49,7 +49,7 @@ def _tables(context: Context, name: str, phase: CollectivePhase) -> list[Measure
     for key, value in {**unused, "imbalance": None if phase.imbalance == 1 else phase.imbalance}.items():
         if value is not None:
             context.wiring.problem(f"{path}.{key}", 'no effect with `algorithm = "measured"`')
-    if context.scenario.application.communication != "modelled":
+    if context.is_simulated:
         context.wiring.problem("application.communication", f"`{name}` has measured times and cannot be simulated")
     context.wiring.raise_problems()
     return [table for table in of_library if table.operation == phase.operation]
