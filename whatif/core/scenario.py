@@ -131,7 +131,7 @@ class Scenario:
     @property
     def search_folders(self) -> tuple[Path, ...]:
         """Folders to search for platforms and parts, without the shipped ones: that of the file is the first."""
-        return (*filter(None, [self.document.folder]), *self.folders)
+        return self.document.search(self.folders)
 
     @property
     def known_platforms(self) -> tuple[str, ...]:

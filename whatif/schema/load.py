@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -60,9 +60,7 @@ def load_document(
     layers = scenario_layers(document, platform=platform, overrides=overrides or {}, folders=folders, built=built or {})
     layers = without_removed(ScenarioSpec, layers)
     scenario = validate(ScenarioSpec, layers)
-    return Loaded(
-        scenario, layers, Path(document.name).stem, question_of(document.text), (*_folder(document), *folders)
-    )
+    return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text), document.search(folders))
 
 
 def _refuse_other(document: Document) -> None:
@@ -84,9 +82,9 @@ def scenario_layers(
     built: Mapping[str, Document],
 ) -> Layers:
     """Layers of a scenario: the files of the platform, those of the scenario, and the overrides."""
-    search = (*_folder(document), *folders)
+    search = document.search(folders)
     _refuse_other(document)
-    chain = [_normalised(item) for item in extend_chain(document, "scenarios", search)]
+    chain = _scenario_chain(document, search)
     stated = _stated_platform(chain)
     base: list[Layer] = []
     if platform or stated:
@@ -98,20 +96,20 @@ def scenario_layers(
 
 def stated_platform(document: Document, folders: Sequence[Path] = ()) -> str | None:
     """Name of the platform stated by a scenario or one that it extends."""
-    chain = extend_chain(document, "scenarios", (*_folder(document), *folders))
-    return _stated_platform([_normalised(item) for item in chain])
+    return _stated_platform(_scenario_chain(document, document.search(folders)))
 
 
 def stated_values(document: Document, folders: Sequence[Path] = ()) -> tuple[str, ...]:
     """Paths of the platform values stated by a scenario or one that it extends; they apply to any platform."""
-    chain = extend_chain(document, "scenarios", (*_folder(document), *folders))
-    tables = (_without_extends(_normalised(item)).data.get("platform", {}) for item in chain)
+    chain = _scenario_chain(document, document.search(folders))
+    tables = (_without_extends(item).data.get("platform", {}) for item in chain)
     paths = (path for table in tables for path, _ in walk(table) if path[0] not in ("name", "sources", "fits"))
     return tuple(dict.fromkeys(dotted((*PLATFORM, *path)) for path in paths))
 
 
 def _stated_platform(chain: Sequence[Document]) -> str | None:
-    names = (_platform_name(item) for item in reversed(chain))
+    tables = (item.data.get("platform") for item in reversed(chain))
+    names = (table.get("extends") for table in tables if isinstance(table, dict))
     return next((name for name in names if name is not None), None)
 
 
@@ -133,8 +131,8 @@ def load_platform(source: str | Path, folders: Sequence[Path] = ()) -> tuple[Pla
 
 def load_platform_document(document: Document, folders: Sequence[Path] = ()) -> tuple[PlatformSpec, Layers]:
     """Platform of a document that is already read, and its layers."""
-    chain = extend_chain(document, "platforms", (*_folder(document), *folders))
-    search = (*_folder(document), *folders)
+    search = document.search(folders)
+    chain = extend_chain(document, "platforms", search)
     merged = Layers.of(_with_parts([Layer(_drop(item, "extends")) for item in chain], search))
     layers = without_removed(PlatformSpec, merged)
     return validate(PlatformSpec, layers), layers
@@ -154,7 +152,7 @@ def _kinds_around(layer: Layer, table: KeyPath) -> Iterator[Layer]:
         if "kind" in below:
             data: dict[str, Any] = {}
             set_at(data, (*table[:length], "kind"), below["kind"])
-            yield Layer(Document(document.name, document.text, data, document.folder), layer.at)
+            yield Layer(replace(document, data=data), layer.at)
 
 
 def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]:
@@ -165,7 +163,7 @@ def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]
         tables = dict(extended_tables(layer))
         for table, name in tables.items():
             try:
-                part, model = part_layer(layer, table, name, (*_folder(layer.document), *folders))
+                part, model = part_layer(layer, table, name, layer.document.search(folders))
                 validate(model, Layers.of([Layer(part.document)]))
             except InvalidFileError as error:
                 problems += error.problems
@@ -209,7 +207,7 @@ def extend_chain(document: Document, kind: str, folders: Sequence[Path]) -> list
     """Chain of documents that a file extends, base first, itself last; raise for a file that extends itself."""
     chain, seen = [document], [_identity(document)]
     while (name := chain[0].data.get("extends")) is not None:
-        parent = _named(str(name), kind, (*_folder(chain[0]), *folders), chain[0], ("extends",))
+        parent = _named(str(name), kind, chain[0].search(folders), chain[0], ("extends",))
         if _identity(parent) in seen or len(chain) > MAXIMUM_CHAIN:
             loop = " -> ".join([*(Path(item.name).stem for item in reversed(chain)), Path(parent.name).stem])
             raise InvalidFileError([chain[0].problem(("extends",), f"extends itself: {loop}")])
@@ -263,10 +261,6 @@ def _not_found(name: str, kind: str, folders: Sequence[Path]) -> str:
     return f"{reason}{hint}"
 
 
-def _folder(document: Document) -> tuple[Path, ...]:
-    return () if document.folder is None else (document.folder,)
-
-
 def _given(option: str) -> Document:
     return Document(option, "", {})
 
@@ -282,18 +276,17 @@ def override_layers(overrides: Mapping[str, Any]) -> list[Layer]:
     return layers
 
 
+def _scenario_chain(document: Document, search: Sequence[Path]) -> list[Document]:
+    """Scenarios that a file extends, base first, itself last, each with its platform as a table."""
+    return [_normalised(item) for item in extend_chain(document, "scenarios", search)]
+
+
 def _normalised(document: Document) -> Document:
     """Document with `platform = "summit"` written as a table `[platform]` with `extends`."""
     platform = document.data.get("platform")
     if not isinstance(platform, str):
         return document
-    data = {**document.data, "platform": {"extends": platform}}
-    return Document(document.name, document.text, data, document.folder)
-
-
-def _platform_name(document: Document) -> str | None:
-    platform = document.data.get("platform")
-    return platform.get("extends") if isinstance(platform, dict) else None
+    return replace(document, data={**document.data, "platform": {"extends": platform}})
 
 
 def _without_extends(document: Document) -> Document:
@@ -302,12 +295,11 @@ def _without_extends(document: Document) -> Document:
     if not isinstance(platform, dict):
         return document
     rest = {key: value for key, value in platform.items() if key != "extends"}
-    return Document(document.name, document.text, {**document.data, "platform": rest}, document.folder)
+    return replace(document, data={**document.data, "platform": rest})
 
 
 def _drop(document: Document, key: str) -> Document:
-    data = {name: value for name, value in document.data.items() if name != key}
-    return Document(document.name, document.text, data, document.folder)
+    return replace(document, data={name: value for name, value in document.data.items() if name != key})
 
 
 def validate(model: type[Model], layers: Layers) -> Model:

@@ -49,9 +49,8 @@ def _motif(name: str, document: Document, folders: tuple[Path, ...] = ()) -> Mot
 
 def application_of(document: Document, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Table of the application of a scenario, merged with that of the scenarios that it extends."""
-    search = (*(() if document.folder is None else (document.folder,)), *folders)
     merged: dict[str, Any] = {}
-    for item in extend_chain(document, "scenarios", search):
+    for item in extend_chain(document, "scenarios", document.search(folders)):
         application = item.data.get("application")
         merged = merge(merged, application if isinstance(application, dict) else {})
     return merged
@@ -126,9 +125,8 @@ def _of_file(path: Path, kind: PhaseFile, into: Document, folders: tuple[Path, .
     name = stated_platform(into, folders)
     if name is None:
         raise UsageError(f"{shown_path(path)}: name the platform of the scenario first")
-    search = (*(() if into.folder is None else (into.folder,)), *folders)
     try:
-        text = resolve(kind.text)(path, load_platform(name, search)[0], into.folder)
+        text = resolve(kind.text)(path, load_platform(name, into.search(folders))[0], into.folder)
     except OSError as error:
         raise UsageError(f"{shown_path(path)}: cannot be read: {error.strerror}") from None
     return _motif(path.name, parse_document(text, shown_path(path), path.parent), folders)

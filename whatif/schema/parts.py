@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -119,5 +120,4 @@ def without_extends(layer: Layer, tables: Sequence[KeyPath]) -> Layer:
     data = layer.document.data
     for table in tables:
         data = without(data, (*table, "extends"))
-    document = layer.document
-    return Layer(Document(document.name, document.text, data, document.folder), layer.at)
+    return Layer(replace(layer.document, data=data), layer.at)

@@ -68,6 +68,10 @@ class Document:
         """Paths of the inherited values that it removes."""
         return frozenset(path for path, value in self._entries if value == "none")
 
+    def search(self, folders: Sequence[Path] = ()) -> tuple[Path, ...]:
+        """Folders to search for the files that it names: its own, then others."""
+        return (*filter(None, [self.folder]), *folders)
+
     def locate(self, path: KeyPath) -> tuple[int, int]:
         """Line and column of a key, or of the nearest enclosing table; (0, 0) for an empty text."""
         for length in range(len(path), 0, -1):
