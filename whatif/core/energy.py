@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 from whatif.core.context import Context
-from whatif.core.term import PhaseTerm, Reference
+from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.core.wiring import Wiring
 from whatif.models.cost import capital_cost, energy_cost, node_price, node_time, owned_cost, rent_cost, total_cost
 from whatif.models.power import (
@@ -69,7 +69,7 @@ def _clock(context: Context) -> str:
     powers: dict[str, Reference] = {"power_cap": CAP, "idle_power": f"{GPU}.idle_power"}
     reason = f"the power cap leaves nothing to compute with ({CAP} is not above idle_power)"
     wiring.require("node.power_cap fits", reason, exceeds_idle, powers)
-    return wiring.add(CLOCK, capped_clock, powers | _parameters(GPU, "dynamic_power", "power_exponent"))
+    return wiring.add(CLOCK, capped_clock, powers | parameters_in(GPU, "dynamic_power", "power_exponent"))
 
 
 def wire_energy(context: Context, phases: Sequence[PhaseTerm], times: Mapping[str, str]) -> tuple[Columns, Missing]:
@@ -223,12 +223,8 @@ def _cost(context: Context, columns: Columns, times: Mapping[str, str], missing:
     total = wiring.add("total.cost", total_cost, {cost: cost for cost in costs}, dimension=wiring.dimension(costs[0]))
     if f"{PRICE}.lifetime" in wiring.parameters:
         owned: dict[str, Reference] = {"total_cost": total, "node_time": nodes}
-        wiring.add(OWNED_COST, owned_cost, owned | _parameters(PRICE, "lifetime", "utilisation"))
+        wiring.add(OWNED_COST, owned_cost, owned | parameters_in(PRICE, "lifetime", "utilisation"))
     return {"total_cost": total}
-
-
-def _parameters(table: str, *keys: str) -> dict[str, Reference]:
-    return {key: f"{table}.{key}" for key in keys}
 
 
 def _lacking_capital(wiring: Wiring) -> tuple[str, ...]:
@@ -265,4 +261,4 @@ def node_capital(terms: Container[str]) -> str:
 
 def _capital(wiring: Wiring, nodes: str) -> str:
     inputs: dict[str, Reference] = {"node_time": nodes, "node_price": node_capital(wiring.terms)}
-    return wiring.add("total.capital_cost", capital_cost, inputs | _parameters(PRICE, "lifetime", "utilisation"))
+    return wiring.add("total.capital_cost", capital_cost, inputs | parameters_in(PRICE, "lifetime", "utilisation"))

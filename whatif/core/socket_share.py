@@ -6,7 +6,7 @@ from collections.abc import Callable, Container
 from typing import Final, NamedTuple
 
 from whatif.core.context import Context
-from whatif.core.term import Reference
+from whatif.core.term import Reference, parameters_in
 from whatif.models.ranks import ranks_per_socket, sharing_count
 from whatif.models.reductions import reduced_set
 from whatif.models.sockets import (
@@ -171,7 +171,7 @@ def _cached(
 def _reusing(context: Context, name: str, bandwidth: str, full: str, reuse: str) -> str:
     """Term of a bandwidth for a kernel that loads data again from the first caches."""
     path = f"application.phases.{name}"
-    sizes = {key: f"{path}.{key}" for key in ("dram_size", "load_store_size")}
+    sizes = parameters_in(path, "dram_size", "load_store_size")
     inputs: dict[str, Reference] = {"bandwidth": full, **sizes, "reuse_bandwidth": reuse}
     return context.wiring.add(f"{name}.{bandwidth}", reusing_bandwidth, inputs)
 

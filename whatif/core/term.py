@@ -25,6 +25,11 @@ _OPTIONS: Final = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD
 Reference = str | Quantity
 
 
+def parameters_in(table: str, *keys: str) -> dict[str, Reference]:
+    """Parameters of a table by their keys: inputs of a function whose arguments have the same names."""
+    return {key: f"{table}.{key}" for key in keys}
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """Unit and core axes of an argument or result, from the annotation; None if anything is accepted."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from whatif.core.context import Context
-from whatif.core.term import Reference
+from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.schema.transformer import Transformer
 from whatif.units import BYTE, ONE, Quantity
@@ -58,10 +58,10 @@ class ModelParts:
     @cached_property
     def attention(self) -> str:
         """Parameters of the projections of attention of one layer."""
-        shape: dict[str, Reference] = {key: f"{MODEL}.{key}" for key in ("hidden_size", "head_count", "head_size")}
+        shape = parameters_in(MODEL, "hidden_size", "head_count", "head_size")
         if self.model.attention == "latent":
             latent = ("query_rank", "kv_rank", "rotary_size", "value_size")
-            shape |= {key: f"{MODEL}.{key}" for key in latent}
+            shape |= parameters_in(MODEL, *latent)
             return self.add("model.attention_parameters", layers.latent_parameters, **shape)
         shape["kv_head_count"] = f"{MODEL}.kv_head_count"
         return self.add("model.attention_parameters", layers.attention_parameters, **shape)
@@ -101,7 +101,7 @@ class ModelParts:
         if not self.has_experts:
             return NOTHING
         keys = ("layer_count", "leading_dense_count", "expert_interval")
-        return self.add("model.expert_layer_count", layers.expert_layers, **{key: f"{MODEL}.{key}" for key in keys})
+        return self.add("model.expert_layer_count", layers.expert_layers, **parameters_in(MODEL, *keys))
 
     @property
     def output_embedding(self) -> str:
@@ -142,7 +142,7 @@ class ModelParts:
     @property
     def heads(self) -> dict[str, Reference]:
         """Number of heads and their sizes."""
-        return {key: f"{MODEL}.{key}" for key in ("head_count", "head_size", "value_size")}
+        return parameters_in(MODEL, "head_count", "head_size", "value_size")
 
     @property
     def projection_width(self) -> str:

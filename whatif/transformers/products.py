@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from whatif.core.energy import GPU, gpu_rate
-from whatif.core.term import Reference
+from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
 from whatif.models.gemm import gemm_efficiency, tile_efficiency
@@ -61,7 +61,7 @@ class Products:
 
     def efficiency(self, name: str, shape: dict[str, Reference], share: Reference) -> str:
         """Share of the peak of products of a shape: that of large ones times that of their tiles."""
-        device = {key: f"{GPU}.{key}" for key in ("tile_extent", "multiprocessor_count")}
+        device = parameters_in(GPU, "tile_extent", "multiprocessor_count")
         tiles = self.parts.add(f"{name}.tile_efficiency", tile_efficiency, **shape, **device)
         return self.parts.add(f"{name}.efficiency", gemm_efficiency, matrix_efficiency=share, tile_efficiency=tiles)
 

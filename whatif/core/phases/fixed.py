@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from whatif.core.context import Context
-from whatif.core.term import PhaseTerm, Reference
+from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.core.wiring import total
 from whatif.models.structured_grid import (
     communication_time_by_distance,
@@ -29,8 +30,7 @@ def wire_structured_grid(context: Context, name: str, phase: StructuredGridPhase
     """Phases of computation, communication and miscellaneous work of one iteration (Sharif et al., Eq. 1, 6, 3)."""
     wiring = context.wiring
 
-    def parameters(*keys: str) -> dict[str, Reference]:
-        return {key: f"application.phases.{name}.{key}" for key in keys}
+    parameters = partial(parameters_in, f"application.phases.{name}")
 
     def term(part: str, factor: str, function: Callable[..., object], inputs: dict[str, Reference]) -> str:
         """Mean time, multiplied by the factor of single runs if it is stated."""

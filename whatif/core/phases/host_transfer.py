@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 
 from whatif.core.context import Context
 from whatif.core.phases.node_links import wire_shared
-from whatif.core.term import PhaseTerm, Reference
+from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models.staging import CHUNK_SIZE, CORE_SHARE, PASS_COUNT, commanded_bandwidth, core_copy_bandwidth
 from whatif.models.transfer import (
     device_copy_time,
@@ -188,7 +188,7 @@ def _transferred(context: Context, name: str, base: str, link: PCIe | NVLink, wa
 def _bandwidth(context: Context, base: str, link: PCIe | NVLink) -> str:
     function, keys = LINK_BANDWIDTHS[link.kind]
     name = f"{base.rpartition('.')[2]}.bandwidth"
-    return context.once(name, function, **{key: f"{base}.{key}" for key in keys})
+    return context.once(name, function, **parameters_in(base, *keys))
 
 
 def _missing(context: Context, name: str, key: str, parameter: str) -> NoReturn:

@@ -8,7 +8,7 @@ from whatif.core.context import Context
 from whatif.core.energy import GPU, gpu_rate
 from whatif.core.phases.gpu_sharing import launch_time_of_ranks
 from whatif.core.socket_share import PRECISIONS, bandwidth_of_kernel, bandwidth_of_rank, cores_of_rank, rate_of_core
-from whatif.core.term import PhaseTerm, Reference
+from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models.gpu_sharing import of_all_ranks
 from whatif.models.occupancy import filled_bandwidth, filled_rate, grown_blocks
 from whatif.models.roofline import (
@@ -101,7 +101,7 @@ def _attainable_rate(context: Context, name: str, phase: KernelPhase) -> str:
     }
     if phase.compute_fraction is None:
         return wiring.add(term, plain_rate, peak)
-    mix: dict[str, Reference] = {key: f"{path}.{key}" for key in ("compute_fraction", "load_store_fraction")}
+    mix = parameters_in(path, "compute_fraction", "load_store_fraction")
     reason = f"{path}: compute_fraction and load_store_fraction together exceed 1"
     wiring.require(f"{name}.mix fits", reason, mix_fits, mix)
     others: dict[str, Reference] = {key: gpu_rate(context, key) for key in ("peak_add_rate", "peak_shared_rate")}
@@ -131,7 +131,7 @@ def _filled(context: Context, name: str, phase: KernelPhase, limits: Mapping[str
     together: dict[str, Reference] = {"quantity": blocks, "rank_count": context.ranks_at_once}
     blocks = wiring.add(f"{name}.joint_blocks", of_all_ranks, together)
     shape: dict[str, Reference] = {"block_count": blocks, "block_size": f"{path}.block_size"}
-    device: dict[str, Reference] = {key: f"{GPU}.{key}" for key in ("multiprocessor_count", "full_threads")}
+    device = parameters_in(GPU, "multiprocessor_count", "full_threads")
     rate: dict[str, Reference] = {"rate": limits["attainable_rate"]}
     filled = {"attainable_rate": wiring.add(f"{name}.filled_rate", filled_rate, rate | shape | device)}
     latencies = {"dram_bandwidth": _of_data(context, name, phase, "latency"), "l2_bandwidth": f"{GPU}.l2_latency"}

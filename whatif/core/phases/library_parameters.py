@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from whatif.core.context import Context
-from whatif.core.term import Reference, signature
+from whatif.core.term import Reference, parameters_in, signature
 from whatif.models.library_steps import (
     by_domain_count,
     chosen_allreduce_time,
@@ -69,9 +69,8 @@ def _steps(context: Context, name: str, scale: str, algorithm: str, inputs: Inpu
     context.wiring.require(
         f"{name}.{scale}.limits agree", f"{table}: short_limit exceeds eager_limit", memory_fits, {**limits}
     )
-    keys = ("short_limit", "eager_limit", "bandwidth_share")
-    stated = {f"{protocol}_{key}": f"{table}.{protocol}.{key}" for protocol in PROTOCOLS for key in ("start", "gap")}
-    stated |= {key: f"{table}.{key}" for key in keys}
+    stated = parameters_in(table, "short_limit", "eager_limit", "bandwidth_share")
+    stated |= {f"{protocol}_{key}": f"{table}.{protocol}.{key}" for protocol in PROTOCOLS for key in ("start", "gap")}
     return _add(
         context, f"{name}.{scale}.{algorithm}_time", library_steps_time, {**inputs, **stated}, algorithm=algorithm
     )
@@ -80,7 +79,7 @@ def _steps(context: Context, name: str, scale: str, algorithm: str, inputs: Inpu
 def _tuned(context: Context, name: str, scale: str, inputs: Inputs) -> str:
     """Time of an allreduce by ring or tree, as the library's tuner chooses."""
     table = f"platform.network.collectives.{scale}"
-    of_tree = {key: f"{table}.tree.{key}" for key in ("start", "gap", "bandwidth")}
+    of_tree = parameters_in(f"{table}.tree", "start", "gap", "bandwidth")
     of_ring = {f"rendezvous_{key}": f"{table}.ring.rendezvous.{key}" for key in ("start", "gap")}
     of_ring |= {"bandwidth_share": f"{table}.ring.bandwidth_share"}
     times: dict[str, Reference] = {

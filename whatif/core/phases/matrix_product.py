@@ -7,7 +7,7 @@ from typing import Final
 from whatif.core.context import Context
 from whatif.core.energy import GPU, gpu_rate
 from whatif.core.phases.gpu_sharing import launch_time_of_ranks
-from whatif.core.term import PhaseTerm, Reference
+from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models.gemm import gemm_efficiency, gemm_operations, gemm_size, gemm_time, tile_efficiency
 from whatif.models.gpu_sharing import of_all_ranks
 from whatif.schema.gemm_phase import GemmPhase
@@ -26,7 +26,7 @@ def wire_gemm(context: Context, name: str, phase: GemmPhase) -> list[PhaseTerm]:
     path, wiring = f"application.phases.{name}", context.wiring
     _need_gpu(context, path)
     key, note = _peak(context, path, phase.precision)
-    shape: dict[str, Reference] = {item: f"{path}.{item}" for item in ("m", "n", "k", "batch_count")}
+    shape = parameters_in(path, "m", "n", "k", "batch_count")
     sizes: dict[str, Reference] = {
         "element_size": Quantity(_SIZES[phase.precision], BYTE),
         "result_element_size": Quantity(_RESULT_SIZES[phase.precision], BYTE),
@@ -75,9 +75,9 @@ def _efficiency(context: Context, name: str, phase: GemmPhase) -> Reference:
     if phase.efficiency is not None:
         return f"{path}.efficiency"
     batch: dict[str, Reference] = {"quantity": f"{path}.batch_count", "rank_count": context.ranks_at_once}
-    inputs: dict[str, Reference] = {item: f"{path}.{item}" for item in ("m", "n")}
+    inputs = parameters_in(path, "m", "n")
     inputs["batch_count"] = wiring.add(f"{name}.joint_batch", of_all_ranks, batch)
-    inputs |= {item: f"{GPU}.{item}" for item in ("tile_extent", "multiprocessor_count")}
+    inputs |= parameters_in(GPU, "tile_extent", "multiprocessor_count")
     shares: dict[str, Reference] = {
         "matrix_efficiency": f"{GPU}.matrix_efficiency",
         "tile_efficiency": wiring.add(f"{name}.tile_efficiency", tile_efficiency, inputs),

@@ -9,7 +9,7 @@ from functools import partial
 from whatif.core.context import Context
 from whatif.core.phases.device_messages import from_memory
 from whatif.core.phases.message import parameters_at, pieces_at, protocol_time
-from whatif.core.term import Reference, signature
+from whatif.core.term import Reference, parameters_in, signature
 from whatif.models.charges import LONG, by_protocol_charges, loggops_charges, piece_charges, serial_charges
 from whatif.models.workload import by_kind
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, Quantity
@@ -100,9 +100,7 @@ def _piece(context: Context, piece: str) -> dict[str, Reference]:
 
 
 def _loggops(context: Context, name: str, base: str, note: str) -> str:
-    inputs: dict[str, Reference] = {
-        key: f"{base}.{key}" for key in ("latency", "overhead_time", "bandwidth", "gap_time", "processing_bandwidth")
-    }
+    inputs = parameters_in(base, "latency", "overhead_time", "bandwidth", "gap_time", "processing_bandwidth")
     if inputs["processing_bandwidth"] not in context.wiring.parameters:
         inputs["processing_bandwidth"] = Quantity(math.inf, BYTE_PER_SECOND)
     return context.wiring.add(f"{name}_charges", loggops_charges, inputs, note=note)

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from whatif.core.energy import GPU
 from whatif.core.phases.gpu_library import library_operation
-from whatif.core.term import Reference
+from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps
@@ -97,7 +97,7 @@ class ForwardPass:
 
     @property
     def _routed(self) -> str:
-        sizes = {key: f"{PLAN}.{key}" for key in ("expert_size", "tensor_size")}
+        sizes = parameters_in(PLAN, "expert_size", "tensor_size")
         return self.parts.add(f"{self.name}.routed_tokens", serving.routed_tokens, token_count=self.work.tokens,
                               **sizes)  # fmt: skip
 
@@ -124,7 +124,7 @@ class ForwardPass:
     def _experts(self) -> str:
         """Time of the products of the experts that tokens are sent to."""
         parts, name, width = self.parts, self._named("experts"), f"{MODEL}.expert_size"
-        counts = {key: f"{MODEL}.{key}" for key in ("expert_count", "active_expert_count")}
+        counts = parameters_in(MODEL, "expert_count", "active_expert_count")
         hit = parts.add(f"{name}.hit_count", serving.hit_experts, token_count=self._routed, **counts)
         rows = parts.add(f"{name}.token_count", serving.tokens_of_hit, token_count=self._routed, hit_count=hit,
                          active_expert_count=counts["active_expert_count"])  # fmt: skip
@@ -231,7 +231,7 @@ class ForwardPass:
 
     def _exchanges(self) -> str:
         """Time of the exchanges of tokens between replicas that share experts."""
-        sizes = {key: f"{PLAN}.{key}" for key in ("expert_size", "tensor_size")}
+        sizes = parameters_in(PLAN, "expert_size", "tensor_size")
         count = self.parts.add(f"{self.name}.exchange_count", serving.exchange_count,
                                pass_count=self._passes("exchange", number(_EXCHANGES)), **sizes)  # fmt: skip
         size = self._size("expert_parallel", self._copies)

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from whatif.core.context import Context
 from whatif.core.energy import GPU
-from whatif.core.term import Reference
+from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps
@@ -50,7 +50,7 @@ class ServingParts(ModelParts):
     # Replicas and their ranks
 
     def _replicas(self, name: str, ranks: Reference, others: Reference) -> str:
-        sizes = {key: f"{PLAN}.{key}" for key in ("tensor_size", "pipeline_size")}
+        sizes = parameters_in(PLAN, "tensor_size", "pipeline_size")
         return self.add(name, serving.decoding_replicas, rank_count=ranks, prefill_rank_count=others, **sizes)
 
     @property
@@ -118,7 +118,7 @@ class ServingParts(ModelParts):
         if not self.latent:
             return self.kv_width
         return self.add("model.latent_width", serving.latent_width,
-                        **{key: f"{MODEL}.{key}" for key in ("kv_rank", "rotary_size")})  # fmt: skip
+                        **parameters_in(MODEL, "kv_rank", "rotary_size"))  # fmt: skip
 
     @property
     def cache_element(self) -> Quantity:
@@ -133,7 +133,7 @@ class ServingParts(ModelParts):
                         windowed_fraction=f"{MODEL}.windowed_fraction")  # fmt: skip
 
     def _length(self, name: str, function: object) -> str:
-        lengths = {key: f"{PLAN}.{key}" for key in ("input_length", "output_length")}
+        lengths = parameters_in(PLAN, "input_length", "output_length")
         return self.add(name, function, **lengths)  # type: ignore[arg-type]
 
     @property
@@ -152,7 +152,7 @@ class ServingParts(ModelParts):
     def _needs(self) -> dict[str, Reference]:
         """Memory of weights, buffers and a whole request, and the share of the cache."""
         whole = self.kept("serving.full", self._length("serving.full_length", serving.full_length))
-        plan = {key: f"{PLAN}.{key}" for key in ("cache_fraction", "buffer_size")}
+        plan = parameters_in(PLAN, "cache_fraction", "buffer_size")
         return {"weight_size": self.weights, "request_size": self.cache_of("serving.request_size", whole), **plan}
 
     @cached_property
@@ -166,7 +166,7 @@ class ServingParts(ModelParts):
     @property
     def gained(self) -> str:
         """Tokens that a request gains in a step."""
-        draft = {key: f"{PLAN}.{key}" for key in ("draft_length", "acceptance")}
+        draft = parameters_in(PLAN, "draft_length", "acceptance")
         return self.add("serving.step_tokens", serving.step_tokens, **draft)
 
     @property

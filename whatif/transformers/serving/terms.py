@@ -7,7 +7,7 @@ from typing import Final
 from whatif.core.context import Context
 from whatif.core.energy import GPU
 from whatif.core.phases.gpu_library import library_operation
-from whatif.core.term import PhaseTerm, Reference
+from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models import serving_waits as waits
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps
@@ -83,7 +83,7 @@ def _decoding(parts: ServingParts, name: str, batch: Reference) -> Phases:
 def _decode(parts: ServingParts, batch: str) -> Phases:
     """Phases of the steps of decoding of one request; the requests in flight share each."""
     step = _decoding(parts, "step", batch)
-    draft = {key: f"{PLAN}.{key}" for key in ("draft_length", "draft_fraction")}
+    draft = parameters_in(PLAN, "draft_length", "draft_fraction")
     time = parts.add("step_draft", serving.draft_time, decoding_time=_summed(parts, DECODING, step), **draft)
     share = parts.add("serving.step_share", serving.step_share, batch=batch, step_tokens=parts.gained,
                       replica_count=parts.replicas, output_length=f"{PLAN}.output_length")  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from whatif.core.energy import GPU, NODE
-from whatif.core.term import Reference
+from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_steps as steps
 from whatif.models.ranks import memory_fits
 from whatif.transformers.model_parts import BF16, MODEL, ONCE, PLAN
@@ -79,7 +79,7 @@ def _activations(parts: Parts) -> list[str]:
                            head_count=f"{MODEL}.head_count", sequence_length=f"{PLAN}.sequence_length",
                            tensor_size=f"{PLAN}.tensor_size")  # fmt: skip
         kept = _summed(parts, "training.layer_and_score_size", [kept, scores])
-    sizes = {key: f"{PLAN}.{key}" for key in ("pipeline_size", "virtual_count")}
+    sizes = parameters_in(PLAN, "pipeline_size", "virtual_count")
     found = [parts.add("training.activations_size", steps.stage_activations, layer_size=kept,
                        layer_count=f"{MODEL}.layer_count", micro_batch_count=parts.micro_batches, **sizes)]  # fmt: skip
     return [*found, _layer(parts, "training.recomputed_layer_size", _element_sizes(parts))] if full else found
@@ -107,6 +107,6 @@ def _element_sizes(parts: Parts) -> tuple[float, float, float]:
 
 def _logits(parts: Parts) -> str:
     """Bytes of the logits of a micro batch."""
-    sizes = {key: f"{PLAN}.{key}" for key in ("tensor_size", "pipeline_size")}
+    sizes = parameters_in(PLAN, "tensor_size", "pipeline_size")
     return parts.add("training.logits_size", steps.logits_memory, token_count=parts.tokens, element_size=_LOGIT,
                      vocabulary_size=f"{MODEL}.vocabulary_size", **sizes)  # fmt: skip

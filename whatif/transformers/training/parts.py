@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import cast
 
 from whatif.core.context import Context
-from whatif.core.term import Reference
+from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
 from whatif.models.ranks import agrees, fits
@@ -31,7 +31,7 @@ class Parts(ModelParts):
     def tokens(self) -> str:
         """Tokens of a micro batch on one rank."""
         keys = ("micro_batch", "sequence_length", "context_size")
-        return self.add("training.rank_tokens", steps.rank_tokens, **{key: f"{PLAN}.{key}" for key in keys})
+        return self.add("training.rank_tokens", steps.rank_tokens, **parameters_in(PLAN, *keys))
 
     @property
     def sequence_size(self) -> str:
@@ -45,25 +45,25 @@ class Parts(ModelParts):
     @property
     def sequence_tokens(self) -> str:
         """Tokens of a micro batch on all context ranks."""
-        keys = {key: f"{PLAN}.{key}" for key in ("micro_batch", "sequence_length")}
-        return self.add("training.sequence_tokens", steps.rank_tokens, context_size=ONCE, **keys)
+        sizes = parameters_in(PLAN, "micro_batch", "sequence_length")
+        return self.add("training.sequence_tokens", steps.rank_tokens, context_size=ONCE, **sizes)
 
     @property
     def replicas(self) -> str:
         """Replicas of the model."""
-        keys = {key: f"{PLAN}.{key}" for key in ("tensor_size", "context_size", "pipeline_size")}
-        return self.add("training.replica_count", steps.replica_count, rank_count=self.context.rank_count, **keys)
+        sizes = parameters_in(PLAN, "tensor_size", "context_size", "pipeline_size")
+        return self.add("training.replica_count", steps.replica_count, rank_count=self.context.rank_count, **sizes)
 
     @property
     def micro_batches(self) -> str:
         """Micro batches of a replica in a step."""
-        keys = {key: f"{PLAN}.{key}" for key in ("global_batch", "micro_batch")}
-        return self.add("training.micro_batch_count", steps.micro_batch_count, replica_count=self.replicas, **keys)
+        sizes = parameters_in(PLAN, "global_batch", "micro_batch")
+        return self.add("training.micro_batch_count", steps.micro_batch_count, replica_count=self.replicas, **sizes)
 
     def _passes(self, name: str, count: Reference) -> str:
-        keys = {key: f"{PLAN}.{key}" for key in ("pipeline_size", "virtual_count")}
+        sizes = parameters_in(PLAN, "pipeline_size", "virtual_count")
         return self.add(name, steps.layer_passes, counted_layers=count, layer_count=f"{MODEL}.layer_count",
-                        micro_batch_count=self.micro_batches, **keys)  # fmt: skip
+                        micro_batch_count=self.micro_batches, **sizes)  # fmt: skip
 
     @property
     def layer_passes(self) -> str:
@@ -90,9 +90,9 @@ class Parts(ModelParts):
     @property
     def stage_messages(self) -> str:
         """Messages that a stage sends in a step."""
-        keys = {key: f"{PLAN}.{key}" for key in ("pipeline_size", "virtual_count")}
+        sizes = parameters_in(PLAN, "pipeline_size", "virtual_count")
         return self.add("training.stage_message_count", steps.stage_message_count,
-                        micro_batch_count=self.micro_batches, **keys)  # fmt: skip
+                        micro_batch_count=self.micro_batches, **sizes)  # fmt: skip
 
     @property
     def local_experts(self) -> str:

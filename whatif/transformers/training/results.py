@@ -8,7 +8,7 @@ from typing import Any, Final
 from whatif.core.context import Context
 from whatif.core.energy import GPU, NODE
 from whatif.core.evaluate import evaluate
-from whatif.core.term import Program, Reference
+from whatif.core.term import Program, Reference, parameters_in
 from whatif.models import failures
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
@@ -26,7 +26,7 @@ MEMORY_TERMS: Final = {name: f"training.{name}_size" for name in KINDS} | {"buff
 def training_results(context: Context, times: Mapping[str, str]) -> dict[str, str]:
     """Terms of the further columns, by name."""
     parts = Parts(context)
-    batch = {key: f"{PLAN}.{key}" for key in ("global_batch", "sequence_length")}
+    batch = parameters_in(PLAN, "global_batch", "sequence_length")
     tokens = parts.add("training.token_rate", steps.token_rate, iteration_time=times["iteration_time"], **batch)
     work = parts.add("model.token_operations", layers.training_operations, token_parameters=parts.token_parameters,
                      layer_count=f"{MODEL}.layer_count", attended_length=parts.attended, **parts.heads)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from whatif.core.context import Context
 from whatif.core.socket_share import HOST_BANDWIDTH
-from whatif.core.term import PhaseTerm
+from whatif.core.term import PhaseTerm, parameters_in
 from whatif.models import transformer_steps as steps
 from whatif.transformers.model_parts import ONCE, PLAN, number
 from whatif.transformers.products import check_platform
@@ -57,7 +57,7 @@ def _check_host(parts: Parts) -> None:
 
 def _bubble(parts: Parts, stage: str) -> str:
     """Time in which a stage waits for the others."""
-    sizes = {key: f"{PLAN}.{key}" for key in ("pipeline_size", "virtual_count")}
+    sizes = parameters_in(PLAN, "pipeline_size", "virtual_count")
     return parts.add("pipeline_bubble", steps.bubble_time, stage_time=stage, micro_batch_count=parts.micro_batches,
                      idle_fraction=number(_IDLE[parts.plan.schedule]), **sizes)  # fmt: skip
 
