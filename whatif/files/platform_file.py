@@ -167,7 +167,7 @@ def platform_text(document: Document, change: PlatformChange) -> str:
         values["fits", path] = toml_value(_joined(old_fits.get(path), dict(record)))
     try:
         return with_values(document.text, values)
-    except (ValueError, StopIteration):
+    except ValueError:
         raise UsageError(f"{document.name}: written in a way that only an editor can change") from None
 
 

@@ -33,7 +33,7 @@ def edited_study(document: Document, overrides: Mapping[str, Any], path: Path) -
     }
     try:
         text = with_values(document.text, values)
-    except (ValueError, StopIteration):
+    except ValueError:
         text = ""
     edited = parse_document(text, str(path), path.parent)
     if not text or _texts(open_study(edited)) != wanted:

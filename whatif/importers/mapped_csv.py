@@ -10,14 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from whatif.importers.mapping import TESTS, TEXTS, ColumnSource, filters_of, own_names, parse_mapping, sources_of
+from whatif.importers.mapping import (
+    TESTS,
+    TEXTS,
+    ColumnSource,
+    filters_in_words,
+    filters_of,
+    own_names,
+    sources_of,
+)
 from whatif.importers.numbers import valid_measurements
 from whatif.importers.sheets import SheetRows, opened, read_rows
 from whatif.importers.text import chunks, pieces, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
-
-__all__ = ["parse_columns", "parse_mapping", "read_columns"]
 
 _PAIRS = re.compile(r"(?:(?:[nk]|num|number)[_ ]?(?:of[_ ])?)?pairs?(?:[_ ]?count)?", re.IGNORECASE)
 
@@ -58,8 +64,7 @@ def _table(texts: Iterable[str], mapping: Mapping[str, str] | None, file: str, w
 
 def _measured(part: SheetRows, sources: Mapping[str, ColumnSource], file: str, where: Mapping[str, str]) -> Table:
     if not part.count:
-        chosen = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
-        raise refuse(file, "; ".join([f"no rows{chosen}", *part.warnings]))
+        raise refuse(file, "; ".join([f"no rows{filters_in_words(where)}", *part.warnings]))
     columns = {name: _values(part, name, source) for name, source in sources.items()}
     warnings = part.remarks
     if "test" not in columns:

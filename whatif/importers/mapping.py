@@ -193,6 +193,11 @@ def no_column(sheet: SheetLayout, name: str) -> str:
     return f"no column `{name}`{hint or f'; the columns are {listed(sheet.names)}'}"
 
 
+def filters_in_words(where: Mapping[str, str]) -> str:
+    """` with NAME=VALUE, ..` for filters of rows; empty without any."""
+    return " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
+
+
 def filters_of(sheet: SheetLayout, where: Mapping[str, str]) -> dict[int, str]:
     """Values to keep by position of their column. Raise `UsageError` for a missing column."""
     for name in where:

@@ -14,7 +14,7 @@ from whatif.importers.logs import read_logs
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.message_files import read_networks
 from whatif.importers.reading import reading
-from whatif.importers.rows import joined, tables_of_folder
+from whatif.importers.rows import files_in, joined, tables_of_folder
 from whatif.importers.run_files import chosen, read_runs
 from whatif.importers.simgrid import is_platform, read_platform
 from whatif.schema.toml import shown_path
@@ -49,15 +49,11 @@ def paths_in_folders(files: Files) -> list[Path]:
     """
     found = []
     for path in listed_paths(files):
-        inside = _files_of(path) if path.is_dir() else [path]
+        inside = files_in(path) if path.is_dir() else [path]
         if not inside:
             raise UsageError(f"{shown_path(path)}: no files in this folder")
         found += inside
     return listed_paths(found)
-
-
-def _files_of(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file())
 
 
 def read_message_files(files: Files, columns: ColumnNames | None = None, where: RowFilter = ()) -> Table:

@@ -33,13 +33,18 @@ def row_table(
     return Table(filled, {key: value for key, value in texts.items() if value})
 
 
+def files_in(folder: Path) -> list[Path]:
+    """Files of a folder, sorted by name."""
+    return sorted(path for path in folder.iterdir() if path.is_file())
+
+
 def tables_of_folder(folder: Path, read: Callable[[Path], Table], warnings: list[str]) -> list[Table]:
     """Tables of the files of a folder, sorted by name; files that are refused add to the warnings.
 
     Raise `UsageError` if nothing is left.
     """
     found: list[Table] = []
-    files = sorted((path for path in folder.iterdir() if path.is_file()), key=lambda path: path.name)
+    files = files_in(folder)
     if len(files) > MOST_FILES:
         raise refuse(shown_path(folder), f"more than {MOST_FILES:,} files in this folder")
     for path in files:

@@ -11,7 +11,7 @@ from whatif.importers.caliper import MARK, read_caliper
 from whatif.importers.caliper_json import caliper_document
 from whatif.importers.extrap import TEXT, extrap_document, is_extrap_document, is_extrap_line, read_extrap
 from whatif.importers.json_text import parse_json
-from whatif.importers.mapping import SheetLayout, filters_of
+from whatif.importers.mapping import SheetLayout, filters_in_words, filters_of
 from whatif.importers.numbers import MOST_ROWS
 from whatif.importers.nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from whatif.importers.reading import reading
@@ -100,7 +100,7 @@ def chosen(table: Table, columns: Mapping[str, str] | None, where: Mapping[str, 
         written = dict(enumerate(column.as_written() for column in table.columns.values()))
         keep = kept(written, filters)
         if not keep.any():
-            raise refuse(file, "no rows with " + ", ".join(f"{name}={value}" for name, value in where.items()))
+            raise refuse(file, f"no rows{filters_in_words(where)}")
         table = table.at(keep)
     if columns is None:
         return table

@@ -16,6 +16,7 @@ from whatif.importers.cell_numbers import is_missing, looks_like_number
 from whatif.importers.mapping import (
     DURATIONS,
     SheetLayout,
+    filters_in_words,
     filters_of,
     no_column,
     position_of,
@@ -124,8 +125,7 @@ def sheet_runs(
     rows = read_rows(chain((first,), texts), sheet, wanted, filters, file)
     rows.refuse_wrong(pair or (() if columns is None else wanted))
     if not rows.count:
-        chosen = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
-        raise refuse(file, "; ".join([f"no rows{chosen}", *rows.warnings]))
+        raise refuse(file, "; ".join([f"no rows{filters_in_words(where)}", *rows.warnings]))
     values = {_heading(rows, position): _joined(rows, position) for position in wanted}
     if pair is not None:
         values = _pivoted(values, sheet.names[pair[0]], sheet.names[pair[1]], file, rows.warnings)

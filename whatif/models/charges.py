@@ -7,6 +7,7 @@ receiving side.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 import numpy as np
@@ -61,8 +62,7 @@ def loggops_charges(
         RECEIVE_OVERHEAD: (overhead_time, np.maximum(handling, per_byte)),
         RECEIVE_GAP: (gap_time, per_byte),
     }
-    rows = [np.stack(np.broadcast_arrays(empty, empty + LONG * slope), axis=-1) for empty, slope in lines.values()]
-    return np.stack(np.broadcast_arrays(*rows), axis=-2)
+    return _charges(lines)
 
 
 @model(
@@ -91,6 +91,11 @@ def piece_charges(
         RECEIVE_OVERHEAD: (receive_overhead, receiving),
         RECEIVE_GAP: (receive_overhead, receiving),
     }
+    return _charges(lines)
+
+
+def _charges(lines: Mapping[int, tuple[FloatArray, FloatArray]]) -> Charges:
+    """Charges from the time of an empty message and the time per byte of each, all of them in order."""
     rows = [np.stack(np.broadcast_arrays(empty, empty + LONG * slope), axis=-1) for empty, slope in lines.values()]
     return np.stack(np.broadcast_arrays(*rows), axis=-2)
 

@@ -40,6 +40,7 @@ from whatif.profiles.profile_data import (
     looked_up,
     named,
     operation_table,
+    places_in,
     plain_memory,
     touches_symbol,
 )
@@ -204,9 +205,7 @@ def parse_copy_summary(text: str, file: str = "<text>") -> Table:
     """
     lines = _lines(text, file)
     heading = [word.strip() for word in next(lines, (1, []))[1]]
-    places = {
-        name: next((heading.index(word) for word in words if word in heading), -1) for name, words in _HEADINGS.items()
-    }
+    places = places_in(heading, _HEADINGS)
     missing = [" or ".join(f"`{word}`" for word in _HEADINGS[name]) for name in _NEEDED if places[name] < 0]
     if missing:
         raise refuse(file, f"no summary of copies: the first line has no column {', '.join(missing)}", 1)

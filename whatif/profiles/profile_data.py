@@ -177,6 +177,11 @@ def _peaks(lanes: tuple[float, float], processor_count: float, clock_rate: float
     return {name: processor_count * count * 2 * clock_rate for name, count in zip(names, lanes, strict=True)}
 
 
+def places_in(heading: Sequence[str], known: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Place of each column in a heading, where it has one of several words; -1 for a missing column."""
+    return {name: next((heading.index(word) for word in words if word in heading), -1) for name, words in known.items()}
+
+
 def looked_up(words: Sequence[str], numbers: NDArray[np.int64], missing: str = "") -> NDArray[Any]:
     """The word of each number, `missing` for numbers that have none."""
     table = np.array([*words, missing], dtype=object)

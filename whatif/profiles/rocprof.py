@@ -39,6 +39,7 @@ from whatif.profiles.profile_data import (
     amd_peaks,
     device_table,
     operation_table,
+    places_in,
 )
 from whatif.schema.toml import shown_path
 
@@ -92,7 +93,7 @@ def _traces(path: Path) -> list[Path]:
 
 
 def _kind(heading: Sequence[str]) -> str:
-    there = {name for name, words in _HEADINGS.items() if any(word in heading for word in words)}
+    there = {name for name, place in places_in(heading, _HEADINGS).items() if place >= 0}
     if not {"start", "end"} <= there:
         return ""
     return KERNEL if "name" in there else COPY if {"direction", "source", "target"} <= there else ""
@@ -107,10 +108,7 @@ def _parts(path: Path, warnings: list[str]) -> Iterator[OperationBatch]:
         count += len(rows)
         if count > MOST_OPERATIONS:
             raise refuse(file, f"more than {MOST_OPERATIONS:,} rows: profile a shorter run")
-        places = {
-            name: next((heading.index(word) for word in words if word in heading), -1)
-            for name, words in _HEADINGS.items()
-        }
+        places = places_in(heading, _HEADINGS)
         cells = {name: [row[place] for row in rows] for name, place in places.items() if place >= 0}
         yield (_kernels if kind == KERNEL else _copies)(file, line, cells, names)
 

@@ -111,7 +111,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
     cost, bundle, pairs, protocol = _bundles(schedule, places, costs, rank)
     routes = topology.routes(*pairs)
     bundles, links, entries = _network(routes, pairs, limits[protocol], topology, costs)
-    units = 1 if schedule.processor is None else int(schedule.processor.max(initial=0)) + 1
+    units = schedule.processor_count
     unit = rank * units + (0 if schedule.processor is None else schedule.processor.astype(np.int32))
     size = np.where(schedule.step == Step.COMPUTE, schedule.size, np.maximum(schedule.size - costs.free_size, 0.0))
     count, of_ranks = len(rank), 2 * schedule.rank_count

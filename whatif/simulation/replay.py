@@ -127,7 +127,7 @@ def _ticks(schedule: Schedule, costs: Costs) -> int:
 def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int, compiled: bool) -> ReplayState:
     """State of the kernel before the first event, without channels."""
     operations, ranks = len(schedule.step), schedule.rank_count
-    processors = 1 if schedule.processor is None else int(schedule.processor.max(initial=0)) + 1
+    processors = schedule.processor_count
     columns = _given(schedule, places, costs, ticks) | _operations(schedule, processors)
     nodes = int(places.node.max(initial=0)) + 1 if costs.node_gap > 0 else 0
     columns |= {

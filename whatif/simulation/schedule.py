@@ -63,6 +63,11 @@ class Schedule:
         """Ranks that take part."""
         return len(self.rank_start) - 1
 
+    @property
+    def processor_count(self) -> int:
+        """Processors of a rank."""
+        return 1 if self.processor is None else int(self.processor.max(initial=0)) + 1
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Costs:

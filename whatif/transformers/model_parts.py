@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
 from whatif.core.context import Context
-from whatif.core.term import Reference, parameters_in
+from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.schema.transformer import Transformer
 from whatif.units import BYTE, ONE, Quantity
+from whatif.vocabulary import Category
 
 MODEL: Final = "application.transformer"
 PLAN: Final = "application.plan"
@@ -20,6 +21,11 @@ ONCE: Final = Quantity(1.0, ONE)
 NOTHING: Final = Quantity(0.0, ONE)
 NO_BYTES: Final = Quantity(0.0, BYTE)
 Group = Mapping[str, Reference]
+
+
+def phase_terms(phases: Iterable[tuple[Mapping[str, str], Category]]) -> list[PhaseTerm]:
+    """Phases of terms by name, with the category of each group."""
+    return [PhaseTerm(name, term, category) for terms, category in phases for name, term in terms.items()]
 
 
 def number(value: float) -> Quantity:

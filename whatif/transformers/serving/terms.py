@@ -11,7 +11,7 @@ from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models import serving_waits as waits
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps
-from whatif.transformers.model_parts import ONCE, PLAN, number
+from whatif.transformers.model_parts import ONCE, PLAN, number, phase_terms
 from whatif.transformers.products import check_platform
 from whatif.transformers.serving.forward_pass import ForwardPass, Work
 from whatif.transformers.serving.parts import MEMORY, ServingParts
@@ -52,7 +52,7 @@ def wire_serving(context: Context) -> list[PhaseTerm]:
     busy = _summed(parts, BUSY, phases)
     if parts.plan.request_rate is not None:
         phases.append(({"idle": parts.add("idle", serving.idle_time, request_rate=RATE, busy_time=busy)}, "overhead"))
-    return [PhaseTerm(name, term, category) for terms, category in phases for name, term in terms.items()]
+    return phase_terms(phases)
 
 
 def _summed(parts: ServingParts, name: str, phases: Phases) -> str:

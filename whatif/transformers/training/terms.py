@@ -6,7 +6,7 @@ from whatif.core.context import Context
 from whatif.core.socket_share import HOST_BANDWIDTH
 from whatif.core.term import PhaseTerm, parameters_in
 from whatif.models import transformer_steps as steps
-from whatif.transformers.model_parts import ONCE, PLAN, number
+from whatif.transformers.model_parts import ONCE, PLAN, number, phase_terms
 from whatif.transformers.products import check_platform
 from whatif.transformers.training.communication import Communication
 from whatif.transformers.training.computation import Computation
@@ -42,7 +42,7 @@ def wire_training(context: Context) -> list[PhaseTerm]:
         ({"optimiser": computation.optimiser()}, "kernel"),
         ({"data_stall": _stall(parts)}, "overhead"),
     ]
-    return [PhaseTerm(name, term, category) for terms, category in phases for name, term in terms.items()]
+    return phase_terms(phases)
 
 
 def _check_host(parts: Parts) -> None:
