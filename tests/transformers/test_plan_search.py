@@ -145,6 +145,12 @@ def test_the_worth_of_a_change_is_that_of_a_search_with_it():
     assert next(text for text in found.worth if "port_count" in text).endswith("no faster, same plan")
 
 
+def test_the_worth_of_more_memory_is_relative_to_an_override():
+    path = "platform.node.gpu.memory_size"
+    found = whatif.tune_transformer("llama_serving", worth=True, overrides={path: "200 GB"})
+    assert next(text for text in found.worth if f"{path} x1.1" in text).endswith("no faster, same plan")
+
+
 def test_the_link_domain_may_be_an_expression_and_a_change_may_leave_no_plan():
     domain = "platform.node.domain_gpu_count"
     stated = {domain: "= 1 + 1", "platform.node.gpu_count": "6", "application.rank_count": "6"}

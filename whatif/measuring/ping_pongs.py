@@ -1,4 +1,4 @@
-"""Messages between ranks of MPI: measured by starting `ranks` with a launcher, and as tables."""
+"""Messages between ranks of MPI: measured by starting `mpi_ranks` with a launcher, and as tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Messages:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Messages:
-        """Messages of the result of `ranks.measure`."""
+        """Messages of the result of `mpi_ranks.measure`."""
         rows: dict[str, list[tuple[int, float]]] = {}
         for distance, size, taken in found["rows"]:
             rows.setdefault(distance, []).append((int(size), float(taken)))

@@ -12,6 +12,7 @@ from whatif.schema.gpu import GPU
 from whatif.schema.load import load_part
 from whatif.table import Table
 from whatif.units import ONE, Dimension
+from whatif.validation.measured_kinds import Rows
 
 _PARTS: Final = {"V100": "v100-sxm2-16gb", "GH200": "gh200-96gb", "MI300A": "mi300a"}
 _TRIAD: Final = "Stream_TRIAD"
@@ -20,7 +21,6 @@ _BOUND: Final = 0.6
 """Share of the measured time that a memory-bound kernel spends at the rate of the triad, at least."""
 _COMPUTING: Final = 0.2
 """Share of the measured time that a compute-bound kernel would take at the peak, at least."""
-Rows = list[dict[str, str]]
 
 
 def anchored_kernels(rows: Rows) -> Table:

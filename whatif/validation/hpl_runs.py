@@ -29,6 +29,7 @@ from whatif.linpack.threads import Share, all_in_threads, silent
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.units import ONE, SECOND, Dimension
+from whatif.validation.measured_kinds import Row
 
 COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "reference": None,
@@ -64,7 +65,6 @@ class Play(NamedTuple):
     noisy: bool = False
 
 
-Row = Mapping[str, str]
 Rows = Sequence[Row]
 
 

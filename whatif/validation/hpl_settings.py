@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
-from whatif.validation.hpl_runs import Play, Row, Rows, RunComparison, dahu_machine, summaries, times
+from whatif.validation.hpl_runs import Play, Rows, RunComparison, dahu_machine, summaries, times
 
 _SIZE = 250_000
 _MODEL = "2020_het"
@@ -44,9 +44,7 @@ def _configuration(nb: int, p: int, q: int, broadcast: Broadcast, depth: int, sw
     return Configuration(_SIZE, nb, p, q, broadcast, depth, swap, 64, Looking.CROUT, 2, 2, Looking.RIGHT)
 
 
-def _compared(
-    reference: str, rows: Sequence[Row], names: Sequence[str], runs: Sequence[Configuration]
-) -> list[RunComparison]:
+def _compared(reference: str, rows: Rows, names: Sequence[str], runs: Sequence[Configuration]) -> list[RunComparison]:
     ours = times([Play(run, dahu_machine(_MODEL, run.rank_count), noisy=True) for run in runs])
     measured = [float(row["time_s"]) for row in rows]
     emulated = [float(row["emulator_time_s"]) for row in rows]

@@ -13,12 +13,12 @@ from whatif.fitting.library_points import CollectivePoints, LibrarySheet
 from whatif.models.transfer import nvlink_write_size
 from whatif.table import Table
 from whatif.units import ONE, Dimension
+from whatif.validation.measured_kinds import Rows
 
 _OPERATIONS: Final = {"all_reduce": "allreduce", "all_gather": "allgather", "alltoall": "alltoall"}
 _MICROSECOND: Final = 1e-6
 _GB: Final = 1e9
 _PAYLOAD: Final = 256.0 / float(nvlink_write_size(np.array(256.0), np.array(256.0), np.array(16.0)))
-Rows = list[dict[str, str]]
 
 
 class _Machine(NamedTuple):

@@ -13,8 +13,8 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.table import Table
 from whatif.units import ONE, Dimension
+from whatif.validation.measured_kinds import Rows
 
-Rows = list[dict[str, str]]
 _PLATFORM: Final = "dgx_a100"
 """Machine whose GPU is replaced by the measured one."""
 BEST: Final = "best of many shapes"

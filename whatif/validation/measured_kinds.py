@@ -9,6 +9,7 @@ import numpy as np
 
 from whatif.models.quantities import FloatArray
 
+Row = Mapping[str, str]
 Rows = list[dict[str, str]]
 Masks = Mapping[str, Any]
 

@@ -15,8 +15,8 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.table import Table
 from whatif.units import ONE, WATT, Dimension
+from whatif.validation.measured_kinds import Rows
 
-Rows = list[dict[str, str]]
 _MEASURED_ON: Final = "summit"
 """Platform with the GPU whose slowdowns were measured."""
 # One node with more ranks than devices, so that a kernel runs on each of them; lists count no cooling.

@@ -7,7 +7,6 @@ when its receive is posted. Times count from a barrier, which rank 0 leaves befo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -19,6 +18,7 @@ from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import Kind, RankProgram, Trace
 from whatif.simulation.schedule import Costs, Places, Schedule
 from whatif.simulation.topology import Topology, star
+from whatif.validation.measured_kinds import Row
 
 HEADER: Final = 16.0
 DETACHED: Final = 65536
@@ -26,7 +26,6 @@ BANDWIDTH: Final = 12.5e9
 LATENCY: Final = 1e-6
 LOOPBACK: Final = 50e9
 CROSS_TRAFFIC: Final = 0.05
-Row = Mapping[str, str]
 Call = tuple[Kind, int, float, int, list[int]]
 """Kind, peer, size, tag, and how many calls back the calls are that it waits for."""
 Peers = list[tuple[int, int]]

@@ -24,8 +24,8 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.load import load_platform
 from whatif.table import Table
 from whatif.units import FLOP_PER_SECOND, ONE, Dimension
+from whatif.validation.measured_kinds import Row
 
-Row = Mapping[str, str]
 FILLED: Final = 0.8
 """Share of the memory that a matrix of unknown size fills."""
 _BLOCK_SIZE: Final = 512
