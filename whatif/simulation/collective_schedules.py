@@ -123,22 +123,14 @@ def reducing(algorithm: Algorithm) -> Algorithm:
     return rounds
 
 
-def scatter_ring_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """Rounds of a long broadcast: the message is scattered in P blocks, which are then passed around a ring."""
-    parts = [*binomial_scatter(member, process_count, root), *ring_blocks(member, process_count, root)]
-    return _of_blocks(parts, process_count)
+def scattered(allgather: Algorithm) -> Algorithm:
+    """Broadcast of a message that is scattered in P blocks, which an allgather then brings to all."""
 
+    def rounds(member: Members, process_count: int, root: int) -> list[Rounds]:
+        parts = [*binomial_scatter(member, process_count, root), *allgather(member, process_count, root)]
+        return _of_blocks(parts, process_count)
 
-def scatter_bruck_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """Rounds of a broadcast of medium size: the message is scattered in P blocks, which are gathered by Bruck's way."""
-    parts = [*binomial_scatter(member, process_count, root), *bruck_allgather(member, process_count, root)]
-    return _of_blocks(parts, process_count)
-
-
-def scatter_doubling_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """Rounds of a broadcast whose message is scattered in P blocks, which are gathered by recursive doubling."""
-    parts = [*binomial_scatter(member, process_count, root), *doubling_allgather(member, process_count, root)]
-    return _of_blocks(parts, process_count)
+    return rounds
 
 
 def rabenseifner_reduce(member: Members, process_count: int, root: int) -> list[Rounds]:
@@ -274,9 +266,9 @@ ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
     },
     Kind.BROADCAST: {
         "binomial_tree": binomial_broadcast,
-        "scatter_ring_allgather": scatter_ring_allgather,
-        "scatter_bruck_allgather": scatter_bruck_allgather,
-        "scatter_doubling_allgather": scatter_doubling_allgather,
+        "scatter_ring_allgather": scattered(ring_blocks),
+        "scatter_bruck_allgather": scattered(bruck_allgather),
+        "scatter_doubling_allgather": scattered(doubling_allgather),
         "linear": linear_from_root,
         "one_by_one": one_by_one(linear_from_root),
         "chain": broadcast_along(chain),
