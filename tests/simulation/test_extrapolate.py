@@ -10,14 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.jacobi2d_trace import write_jacobi2d
 from tests.simulation.test_lower import assert_same
-from tests.simulation.traces import fold_all
 from tests.written_programs import halo, op, program, trace
 from whatif.errors import UsageError
 from whatif.importers.dumpi import read_dumpi
 from whatif.simulation.extrapolate import extrapolate
-from whatif.simulation.folding import share
 from whatif.simulation.lower import lower
-from whatif.simulation.rank_programs import ANY, Kind, Trace
+from whatif.simulation.rank_programs import ANY, Kind, Loop, Trace
 
 
 @pytest.mark.parametrize(
@@ -45,11 +43,18 @@ def test_extents_that_are_given_win_over_the_balanced_ones():
     assert_same(lower(extrapolate(halo((4, 3)), 24, (2, 12))), lower(halo((2, 12))))
 
 
-def test_a_shared_and_folded_trace_extrapolates_like_the_one_that_was_written():
-    small = fold_all(share(halo((4, 3), iteration_count=9)))
-    found = extrapolate(small, 48)
-    assert all(len(one.loops) == 1 for one in found.programs)
-    assert_same(lower(found), lower(halo((8, 6), iteration_count=9)))
+def test_a_trace_whose_ranks_share_programs_extrapolates_like_the_one_that_was_written():
+    small = extrapolate(halo((4, 3), iteration_count=9), 12)
+    assert len(small.programs) == 9
+    assert_same(lower(extrapolate(small, 48)), lower(halo((8, 6), iteration_count=9)))
+
+
+def test_loops_are_extrapolated_as_they_are():
+    step = [op(Kind.IRECEIVE, 1, 8.0), op(Kind.ISEND, -1, 8.0), op(Kind.WAIT, waits=(1, 2))]
+    looped = program(*step, relative=True, loops=(Loop(0, 3, 9),))
+    found = extrapolate(trace(looped, program_of=[0] * 4), 12)
+    assert [one.loops for one in found.programs] == [looped.loops] * len(found.programs)
+    assert_same(lower(found), lower(trace(looped, program_of=[0] * 12)))
 
 
 def test_collectives_alone_extrapolate_from_two_ranks():

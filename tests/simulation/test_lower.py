@@ -7,16 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.simulation.traces import fold_all
 from tests.written_programs import halo, op, program, trace
 from whatif.errors import UsageError
 from whatif.models import collectives as closed_forms
 from whatif.simulation.collective_schedules import ALGORITHMS
-from whatif.simulation.folding import fold, share
+from whatif.simulation.extrapolate import extrapolate
 from whatif.simulation.joined import joined
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import ANY, Kind, Loop, Trace, executed_count, unrolled
@@ -107,7 +104,7 @@ def test_loops_and_relative_peers_are_the_same_program_written_out():
 
 
 def test_many_ranks_of_one_program_are_lowered_in_pieces_to_the_same_schedule(monkeypatch: pytest.MonkeyPatch):
-    whole = share(halo((4, 3)))
+    whole = extrapolate(halo((4, 3)), 12)
     expected = lower(whole)
     monkeypatch.setattr("whatif.simulation.lower._BATCH", 10)
     assert_same(lower(whole), expected)
@@ -344,107 +341,11 @@ def test_an_unknown_algorithm_is_refused_with_those_that_there_are():
         lower(collective(Kind.ALLREDUCE, 2), {Kind.ALLREDUCE: "rabenseifer"})
 
 
-# Folding and sharing.
-
-
-def folded_rows(one) -> tuple[int, tuple[Loop, ...]]:
-    found = fold(one)
-    return len(found), found.loops
-
-
-def test_repeated_blocks_become_loops_even_where_no_operation_of_a_block_is_unique():
-    first, second = op(Kind.SEND, 1, 8.0), op(Kind.RECEIVE, 1, 8.0)
-    work = op(Kind.COMPUTE, size=1.0)
-    assert folded_rows(program(work, *[first, first, second, second] * 50, work)) == (6, (Loop(1, 5, 50),))
-    inner = [*[first, second] * 10, work]
-    assert folded_rows(program(*inner * 30)) == (21, (Loop(0, 21, 30),))
-    several = program(*[first] * 7, work, *[second, work] * 9)
-    assert folded_rows(several) == (4, (Loop(0, 1, 7), Loop(1, 3, 9)))
-
-
-def test_mean_durations_keep_the_sum_and_change_nothing_else():
-    durations = np.random.default_rng(11).random(200)
-    steps = [(op(Kind.COMPUTE, size=float(time)), op(Kind.SEND, 1, 8.0), op(Kind.BARRIER)) for time in durations]
-    written = program(*(one for step in steps for one in step))
-    assert fold(written).loops == ()
-    found = fold(written, mean_compute=True)
-    assert (len(found), found.loops) == (3, (Loop(0, 3, 200),))
-    assert_allclose(found.size[0] * 200, durations.sum(), rtol=1e-13, atol=0)
-    assert_array_equal(unrolled(found).kind, written.kind)
-
-
-@pytest.mark.parametrize(
-    ("dims", "how", "program_count"),
-    [
-        ((12,), {"periodic": True}, 1),
-        ((12,), {}, 3),
-        ((4, 3), {}, 9),
-        ((4, 5), {"periodic": True}, 3),
-        ((3, 3, 3), {}, 27),
-    ],
-)
-def test_ranks_at_the_same_place_share_a_program_and_the_schedule_stays(dims, how, program_count):
-    written = halo(dims, iteration_count=5, **how)
-    small = fold_all(share(written))
-    assert len(small.programs) == program_count
-    assert all(len(one.loops) == 1 for one in small.programs)
-    assert_same(lower(small), lower(written))
-
-
-def test_workers_that_all_talk_to_one_master_share_their_program_as_it_is():
-    worker = program(op(Kind.SEND, 0, 8.0), op(Kind.RECEIVE, 0, 8.0))
-    master = program(
-        *(op(Kind.RECEIVE, ANY, 8.0, ANY) for _ in range(3)), *(op(Kind.SEND, at, 8.0) for at in (1, 2, 3))
-    )
-    written = trace(master, worker, program(op(Kind.SEND, 0, 8.0), op(Kind.RECEIVE, 0, 8.0)), worker)
-    small = share(written)
-    assert small.program_of.tolist() == [0, 1, 1, 1]
-    assert_same(lower(small), lower(written))
-
-
-def test_ranks_whose_computations_differ_share_a_program_of_their_means():
-    written = trace(*(program(op(Kind.COMPUTE, size=time), op(Kind.BARRIER)) for time in (1.0, 2.0, 6.0)))
-    assert len(share(written).programs) == 3
-    (one,) = share(written, mean_compute=True).programs
-    assert_allclose(one.size[0], 3.0, rtol=1e-15, atol=0)
-
-
-LETTERS = [
-    op(Kind.COMPUTE, size=1.0),
-    op(Kind.COMPUTE, size=2.0),
-    op(Kind.ISEND, 0, 8.0),
-    op(Kind.IRECEIVE, 0, 8.0),
-    op(Kind.BARRIER),
-    op(Kind.ALLREDUCE, 0, 8.0),
-    op(Kind.WAIT, waits=(1, 2)),
-    op(Kind.WAIT, waits=(2, 1)),
-]
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.lists(st.integers(0, len(LETTERS) - 1), min_size=1, max_size=5), st.integers(1, 6)), max_size=5
-    ),
-    st.booleans(),
-)
-def test_folding_any_program_keeps_its_schedule(blocks, sequential):
-    letters = [letter for block, count in blocks for letter in block * count]
-    if not sequential:
-        letters = [letter % 4 for letter in letters]
-    written = program(LETTERS[0], LETTERS[0], *(LETTERS[letter] for letter in letters), sequential=sequential)
-    folded = fold(written)
-    assert len(folded) <= len(written) == executed_count(folded)
-    assert_same(lower(trace(folded)), lower(trace(written)))
-
-
-def test_a_long_loop_is_found_again_and_lowered_to_all_of_its_operations():
+def test_a_long_loop_is_lowered_to_all_of_its_operations():
     step = [op(Kind.IRECEIVE, 1, 8.0), op(Kind.ISEND, -1, 8.0), op(Kind.WAIT, waits=(1, 2)), op(Kind.COMPUTE, size=1.0)]
     count = 100_000
     looped = program(*step, relative=True, loops=(Loop(0, 4, count),))
-    folded = fold(unrolled(looped))
-    assert (len(folded), folded.loops) == (4, looped.loops)
-    schedule = lower(trace(folded, program_of=[0, 0]))
+    schedule = lower(trace(looped, program_of=[0, 0]))
     assert len(schedule.step) == 2 * 4 * count
     # The operations of the first iteration up to its wait have none before them that blocks.
     assert schedule.need_count.sum() == len(schedule.next) == 2 * (6 * count - 3)

@@ -13,11 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.paths import ROOT
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.simulation import replay as replay_module
-from whatif.simulation.activity import GROUPS
+from whatif.simulation.activity import GROUPS, activity
 from whatif.simulation.critical import critical_path
 from whatif.simulation.jit import _jitted
 from whatif.simulation.rank_programs import ANY, Kind
-from whatif.simulation.replay import replay, summary
+from whatif.simulation.replay import replay
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.validation.tables import loggops_costs, rows_of
 
@@ -351,7 +351,8 @@ def test_times_are_counted_to_the_call_that_returns_with_them():
     second = [(RECEIVE, 0, 1000, 0, []), (COMPUTE, 0, 3e-6, 0, []), (JOIN, 0, 0, 0, [0, 1])]
     kinds = [Kind.COMPUTE, Kind.SEND, Kind.COMPUTE, Kind.IRECEIVE, Kind.COMPUTE, Kind.WAIT]
     schedule = build([first, second], kinds)
-    times = summary(replay_result(schedule, postal(1e-6, 1e-9)), schedule)
+    found = replay_result(schedule, postal(1e-6, 1e-9))
+    times = activity(schedule, found.start, found.end, found.match).rank_times()
     expected = np.zeros((2, len(GROUPS)))
     expected[0, [0, 1]], expected[1, [0, 3]] = [3e-6, 2e-6], [3e-6, 1e-6]
     assert_allclose(times, expected, rtol=0, atol=1e-18)

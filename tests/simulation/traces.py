@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from whatif.models.quantities import FloatArray
-from whatif.simulation.folding import fold
 from whatif.simulation.generate import _program
 from whatif.simulation.rank_programs import Kind, Trace
 from whatif.simulation.sharing import Routes
-
-
-def fold_all(trace: Trace, *, mean_compute: bool = False) -> Trace:
-    """Trace with every program folded."""
-    return replace(trace, programs=tuple(fold(program, mean_compute=mean_compute) for program in trace.programs))
 
 
 def pipeline_trace(rank_count: int, message_size: float, block_count: int = 1) -> Trace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
@@ -10,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from whatif.importers.caliper import TOOL
 from whatif.importers.json_text import parse_json, shaped
 from whatif.importers.run_records import REGION, paths_of, records_table
-from whatif.importers.text import read_text, refuse
-from whatif.schema.toml import shown_path
+from whatif.importers.text import refuse
 from whatif.table import Table
 
 Cell = float | str | None
@@ -60,13 +58,11 @@ class _Thicket(BaseModel):
     metadata: list[dict[str, Any]] = []
 
 
-def read_caliper_json(path: Path) -> Table:
-    """Regions of profiles: run attributes, `region`, and the metrics with the units of the file."""
-    return parse_caliper_json(read_text(path), shown_path(path))
-
-
 def parse_caliper_json(text: str, file: str = "<text>") -> Table:
-    """Regions of a text; see `read_caliper_json`. Raise `InvalidFileError` for JSON of another shape."""
+    """Regions of profiles: run attributes, `region`, and the metrics with the units of the text.
+
+    Raise `InvalidFileError` for JSON of another shape.
+    """
     return caliper_document(parse_json(text, file), file)
 
 

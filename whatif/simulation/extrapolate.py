@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from math import prod
 from typing import Final
 
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.models.decomposition import MOST_RANKS, balanced_extents, divisors
+from whatif.models.quantities import FloatArray
 from whatif.simulation.communicators import IS_COLLECTIVE
-from whatif.simulation.folding import as_relative, digest, mean_size, sorted_waits
 from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace
 from whatif.units import crossed
 
@@ -75,7 +76,7 @@ def _checked(trace: Trace, rank: int) -> RankProgram:
     _refuse(rank, program, is_message & (program.peer == ANY) & (not program.relative), "receives from any rank")
     _refuse(rank, program, collective & (program.tag != 0), "is a collective of some ranks only")
     _refuse(rank, program, collective & (program.peer != 0), "is a collective with a root other than rank 0")
-    return sorted_waits(as_relative(program, rank, trace.rank_count))
+    return _sorted_waits(_as_relative(program, rank, trace.rank_count))
 
 
 def _refuse(rank: int, program: RankProgram, wrong: NDArray[np.bool_], reason: str) -> None:
@@ -142,7 +143,7 @@ def _on(extents: Extents, programs: list[RankProgram]) -> _Grid:
         moved = _displacement(extents, np.full_like(target, rank), target) + 1
         code = np.ravel_multi_index(tuple(moved), (3,) * len(extents))
         steps.append(replace(program, peer=np.where(is_message, code, 0).astype(np.int32)))
-    keys = tuple(digest(step, mean_compute=True) for step in steps)
+    keys = tuple(_digest(step) for step in steps)
     return _Grid(extents, tuple(steps), keys, _places(extents)[0])
 
 
@@ -235,9 +236,49 @@ def _made(grid: _Grid, place: int, rank: int, extents: Extents) -> RankProgram:
     own = np.stack(np.unravel_index(rank, extents))[:, np.newaxis]
     cells = (own + moved) % np.array(extents)[:, np.newaxis]
     distance = np.ravel_multi_index(tuple(cells), extents) - rank
-    size = mean_size(np.stack([grid.steps[member].size for member in members]))
+    size = _mean_size(np.stack([grid.steps[member].size for member in members]))
     return replace(
         step,
         peer=np.where(is_message, distance, 0).astype(np.int32),
         size=np.where(step.kind == Kind.COMPUTE, size, step.size),
     )
+
+
+def _as_relative(program: RankProgram, rank: int, rank_count: int) -> RankProgram:
+    """The program of a rank with distances for peers, from -P/2 to below P/2; as it is if it receives from `ANY`."""
+    is_message = np.isin(program.kind, _MESSAGES)
+    if not program.relative and (is_message & (program.peer == ANY)).any():
+        return program
+    half = rank_count // 2
+    distance = program.peer.astype(np.int64) - (0 if program.relative else rank)
+    peer = np.where(is_message, (distance + half) % rank_count - half, program.peer).astype(np.int32)
+    return replace(program, peer=peer, relative=True)
+
+
+def _sorted_waits(program: RankProgram) -> RankProgram:
+    """Program with the waits of each operation in a fixed order, so that equal sets are equal lists."""
+    program = replace(program, waits=_sorted_lists(program.wait_start, program.waits))
+    if program.started_start is None or program.started is None:
+        return program
+    return replace(program, started=_sorted_lists(program.started_start, program.started))
+
+
+def _sorted_lists(start: Numbers, values: NDArray[np.int32]) -> NDArray[np.int32]:
+    return values[np.lexsort((values, np.repeat(np.arange(len(start) - 1), np.diff(start))))]
+
+
+def _digest(program: RankProgram) -> bytes:
+    """Equal for programs that do the same, whatever their computations take, and for no others."""
+    found = blake2b(repr((program.loops, program.sequential, program.relative)).encode(), digest_size=16)
+    lists = (program.wait_start, program.waits, program.started_start, program.started, program.processor)
+    size = np.where(program.kind == Kind.COMPUTE, 0.0, program.size)
+    for column in (program.kind, program.peer, size, program.tag, *lists):
+        found.update(b"none" if column is None else np.ascontiguousarray(column).view(np.uint8).data)
+        found.update(b";")
+    return found.digest()
+
+
+def _mean_size(sizes: FloatArray) -> FloatArray:
+    """The mean over the first axis: the very value where all are equal, which a sum would round."""
+    mean: FloatArray = sizes[0] + (sizes - sizes[0]).mean(axis=0)
+    return mean

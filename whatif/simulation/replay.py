@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from whatif.models.quantities import FloatArray
 from whatif.simulation import event_loop as kernel
 from whatif.simulation import replay_queues, replay_state
-from whatif.simulation.activity import activity
 from whatif.simulation.clocks import TICKS
 from whatif.simulation.jit import CompilerError, fields_of, jitted, table_of
 from whatif.simulation.rank_programs import ANY, Kind
@@ -106,14 +105,6 @@ def _functions(state: ReplayState, compiled: bool) -> tuple[Callable[..., Any], 
 
 def _with_table(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda state, *others: function(table_of(state), *others)
-
-
-def summary(replay: Replay, schedule: Schedule, sequential: bool = True) -> FloatArray:
-    """Time in s that each rank spends [rank, `activity.GROUPS`]: compute, send, receive, wait, collective.
-
-    In a sequential program the time from the end of one blocking call to that of the next belongs to the latter.
-    """
-    return activity(schedule, replay.start, replay.end, replay.match, sequential).rank_times()
 
 
 def _ticks(schedule: Schedule, costs: Costs) -> int:
