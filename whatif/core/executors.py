@@ -114,7 +114,7 @@ def opened(on: str, worker_count: int | None = None) -> Iterator[Place]:
     require_least("workers", worker_count, 1)
     start = {"threads": _threads, "processes": _processes, "local": _local_cluster}.get(on)
     if start is not None:
-        with start(worker_count or _core_count()) as place:
+        with start(worker_count or core_count()) as place:
             yield place
     elif "://" not in on:
         raise UsageError(f"--on {on}: expected threads, processes, local, or a scheduler such as tcp://HOST:8786")
@@ -125,7 +125,8 @@ def opened(on: str, worker_count: int | None = None) -> Iterator[Place]:
             yield place
 
 
-def _core_count() -> int:
+def core_count() -> int:
+    """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

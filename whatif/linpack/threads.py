@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from threading import Event
 from typing import TypeVar
 
+from whatif.core.executors import core_count
 from whatif.linpack.simulation.simulator import Progress
 
 Task = TypeVar("Task")
@@ -63,7 +63,7 @@ def all_in_threads(
 def _pooled(
     run: Callable[[int, Task], Outcome], numbered: Iterable[tuple[int, Task]], ended: Event
 ) -> Iterator[Outcome]:
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    count = core_count()
     pool = ThreadPoolExecutor(count)
     waiting: deque[Future[Outcome]] = deque()
     try:

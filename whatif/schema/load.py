@@ -88,7 +88,7 @@ def scenario_layers(
     stated = _stated_platform(chain)
     base: list[Layer] = []
     if platform or stated:
-        name, asking = (platform, _given("--platform")) if platform else (stated, chain[-1])
+        name, asking = (platform, Document("--platform", "", {})) if platform else (stated, chain[-1])
         base = [Layer(item, PLATFORM) for item in _platform_chain(str(name), asking, search, built)]
     upper = [Layer(_without_extends(item)) for item in _own_runs(_one_sweep(chain))]
     return Layers.of(_with_parts([*base, *upper, *override_layers(overrides)], search))
@@ -259,10 +259,6 @@ def _not_found(name: str, kind: str, folders: Sequence[Path]) -> str:
     own = f"; did you mean the file `{file}`?" if is_file(Path(file)) else ""
     hint = own or did_you_mean(name.removesuffix(".toml"), known) or f"; known: {', '.join(known)}"
     return f"{reason}{hint}"
-
-
-def _given(option: str) -> Document:
-    return Document(option, "", {})
 
 
 def override_layers(overrides: Mapping[str, Any]) -> list[Layer]:

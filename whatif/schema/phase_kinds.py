@@ -50,8 +50,9 @@ def changed_kind(table: Mapping[str, Any], kind: str) -> ChangedKind:
     """
     if kind not in phase_kinds():
         whole = f"a phase of kind `{kind}` is made from a file, with `whatif fit` or `whatif import`"
-        choices = ", ".join(phase_kinds())
-        raise UsageError(whole if kind in _models() else f"`{kind}`: expected one of {choices}{_near(kind)}")
+        choices = phase_kinds()
+        other = f"`{kind}`: expected one of {', '.join(choices)}{did_you_mean(kind, choices)}"
+        raise UsageError(whole if kind in _models() else other)
     if table.get("kind") == kind:
         raise UsageError(f"the phase is of kind `{kind}` already")
     model, first = _models()[kind], _first_values()[kind]
@@ -62,10 +63,6 @@ def changed_kind(table: Mapping[str, Any], kind: str) -> ChangedKind:
     needed = required | ({"message_size"} if kind == "collective" else set()) | ({"transfer_size"} & first.keys())
     added = {key: value for key, value in first.items() if key in needed - {"kind", *kept}}
     return ChangedKind(kept, added, tuple(key for key in table if key not in {"kind", *kept, *added}))
-
-
-def _near(kind: str) -> str:
-    return did_you_mean(kind, phase_kinds())
 
 
 def _refused(model: type[BaseModel], table: Mapping[str, Any]) -> set[Any]:

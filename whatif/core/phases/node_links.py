@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated
 
 import numpy as np
@@ -84,10 +83,6 @@ def _nearest_host(ends: Ends, device: str) -> str:
     return hosts[0] if edge else "cpu0"
 
 
-def _paths(links: Iterable[str]) -> list[str]:
-    return [f"platform.node.links.{key}.bandwidth" for key in links]
-
-
 def wire_shared(context: Context, name: str, phase: TransferPhase, bandwidth: str) -> str:
     """Bandwidth of a transfer during the transfers of other devices; `bandwidth` if no links are stated."""
     links, count = context.scenario.platform.node.links, f"application.phases.{name}.device_count"
@@ -102,7 +97,8 @@ def wire_shared(context: Context, name: str, phase: TransferPhase, bandwidth: st
     context.wiring.require(
         f"{name}.device_count fits", reason, fits, {"needed_count": count, "available_count": devices}
     )
-    joined = context.once("node.links", by_link, **{path: path for path in _paths(links)})
+    paths = [f"platform.node.links.{key}.bandwidth" for key in links]
+    joined = context.once("node.links", by_link, **{path: path for path in paths})
     inputs: dict[str, Reference] = {"link_bandwidth": bandwidth, "device_count": count, "link_bandwidths": joined}
     options = {"ends": ends, "direction": phase.direction}
     return context.wiring.add(f"{name}.shared_bandwidth", shared_bandwidth, inputs, options=options)
