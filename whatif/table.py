@@ -66,6 +66,11 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())).values) if self.columns else 0
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings of the importer that read it."""
+        return tuple(self.notes.get("warnings", "").splitlines())
+
     def at(self, rows: slice | NDArray[Any]) -> Table:
         """Some rows: a slice, their numbers, or a mask."""
         columns = {name: replace(column, values=column.values[rows]) for name, column in self.columns.items()}

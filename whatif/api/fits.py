@@ -34,7 +34,6 @@ from whatif.importers.measurement_files import (
     paths_in_folders,
     read_calibration_files,
     read_message_files,
-    warnings_of,
 )
 from whatif.profiles import link_fit
 from whatif.profiles.copy_files import read_transfer_files
@@ -244,7 +243,7 @@ def fit_transfer(
         (fit.points,),
         source_text(listed_paths(files), [table]),
         partial(change_of, fit.fits),
-        notes=(*warned([*warnings_of(table), *fit.warnings]), *column_lines(fit.comparison)),
+        notes=(*warned([*table.warnings, *fit.warnings]), *column_lines(fit.comparison)),
     )
 
 

@@ -19,7 +19,6 @@ from whatif.importers.measurement_files import (
     read_log_files,
     read_network_files,
     read_run_files,
-    warnings_of,
 )
 from whatif.plotting.presentable import Presentable, PresentableTable
 from whatif.profiles.copy_files import read_transfer_files
@@ -36,7 +35,7 @@ class ImportedTable(PresentableTable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings of the importer, a sentence each."""
-        return tuple(warnings_of(self.values))
+        return self.values.warnings
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ from whatif.importers.measurement_files import (
     Files,
     RowFilter,
     read_run_files,
-    warnings_of,
 )
 from whatif.table import Table
 from whatif.vocabulary import GridWeighting, IntervalKind
@@ -73,7 +72,7 @@ def fit_regression(
     )
     with _columns_explained(runs):
         study = regress(runs, options, others)
-    warnings = warned([*warnings_of(runs), *(() if others is None else warnings_of(others))])
+    warnings = warned([*runs.warnings, *(() if others is None else others.warnings)])
     return FittedRegression(
         runs=study.fits[0].runs,
         notes=(*warnings, *study.notes),
@@ -116,7 +115,7 @@ def fit_grid(
     options = GridOptions(reduction, weighting, _level(level), bootstrap, seed, targets, advice, vary, points)
     with _columns_explained(runs):
         study = study_grid(runs, options)
-    return FittedGrid(runs=runs, notes=(*warned(warnings_of(runs)), *study.notes), study=study)
+    return FittedGrid(runs=runs, notes=(*warned(runs.warnings), *study.notes), study=study)
 
 
 def fit_scaling(
@@ -148,7 +147,7 @@ def fit_scaling(
     names = [name.strip() for name in series.split(",") if name] if isinstance(series, str) else series
     with _columns_explained(runs):
         found = study_scaling(runs, ScalingOptions(_points("--predict", predict, EXAMPLE), names, _level(level), show))
-    return replace(found, notes=(*warned(warnings_of(runs)), *found.notes))
+    return replace(found, notes=(*warned(runs.warnings), *found.notes))
 
 
 def _level(level: Share | None) -> float | None:
@@ -162,7 +161,7 @@ def _columns_explained(runs: Table) -> Iterator[None]:
         yield
     except UsageError as error:
         names = [name for name in runs.columns if f"`{name}`" in str(error)]
-        reasons = [line for line in warnings_of(runs) if any(f"`{name}" in line for name in names)]
+        reasons = [line for line in runs.warnings if any(f"`{name}" in line for name in names)]
         raise UsageError("; ".join([str(error), *reasons, *_renamed(runs, str(error))])) from None
 
 

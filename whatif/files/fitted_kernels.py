@@ -16,7 +16,6 @@ from whatif.fitting.coefficients import fit_coefficients
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.pieces import PiecesFit, fit_pieces
 from whatif.fitting.processors import Processors, in_words, slow_in_words, spread, synthetic_processors
-from whatif.importers.measurement_files import warnings_of
 from whatif.importers.rows import joined
 from whatif.schema.blas_kernels import KERNEL_NAMES
 from whatif.schema.platform_spec import Grade
@@ -68,7 +67,7 @@ def fit_calibrations(
     chosen = _chosen_processors(processors, choice)
     busy = _busy_cores(parts)
     found = [fit for each in fits for fit in each.fits]
-    remarks = [f"warning: {line}" for table in tables.values() for line in warnings_of(table)]
+    remarks = [f"warning: {line}" for table in tables.values() for line in table.warnings]
     several = sum(isinstance(fit, KernelFit) for fit in fits) > 1
     remarks += [line for fit in fits for line in _remarks(fit, shortened=several)]
     remarks += _busy_remarks(parts, busy)

@@ -120,7 +120,7 @@ def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = Non
     measured = _device(tables)
     fits: dict[str, Fit] = {}
     points: list[RatePoints] = []
-    warnings = [line for table in tables for line in table.notes.get("warnings", "").splitlines()]
+    warnings = [line for table in tables for line in table.warnings]
     warnings += _of_host(tables)
     for kind, (_, fitter) in _KINDS.items():
         found, drawn, remarks = fitter(groups[kind]) if groups[kind] else ((), (), ())

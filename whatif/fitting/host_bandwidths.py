@@ -117,7 +117,7 @@ def fit_host(tables: Sequence[Table], sockets: MeasuredSockets) -> HostFit:
     error = root_mean_square(fitted / measured - 1) if len(cores) > 1 else math.nan
     ranges = {"core_count": range_of(cores)}
     fit = Fit(PATH, dict.fromkeys(names, BYTE_PER_SECOND), found, spread, ranges, len(cores), error)
-    files = [line for table in tables for line in table.notes.get("warnings", "").splitlines()]
+    files = [line for table in tables for line in table.warnings]
     return HostFit((fit,), cores, measured, fitted, (*files, *_doubts(cores, measured, sockets, names)))
 
 

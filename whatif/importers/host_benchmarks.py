@@ -72,7 +72,7 @@ def _valid(table: Table, file: str) -> Table:
     if not good.any():
         raise refuse(file, f"no row has a number of cores and a bandwidth from 1 kB/s to 1 EB/s: {why}")
     warned = f"{file}: {counted(count, 'row')} left out, row {first + 1} is the first: {why}"
-    warnings = [*table.notes.get("warnings", "").splitlines(), warned]
+    warnings = [*table.warnings, warned]
     return replace(table.at(good), notes={**table.notes, "warnings": "\n".join(warnings)})
 
 
@@ -90,7 +90,7 @@ def _stream(text: str, file: str) -> Table:
             {"function": name, "cores": float(threads[1]), "bandwidth": found}
             for name, found in zip(*values, strict=True)
         ]
-        warnings += table.notes.get("warnings", "").splitlines()
+        warnings += table.warnings
     return row_table(rows, COLUMNS, {"tool": "STREAM", "file": file}, warnings)
 
 

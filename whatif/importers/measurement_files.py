@@ -131,8 +131,3 @@ def row_filter(where: RowFilter) -> dict[str, str] | None:
         return dict(where) or None
     texts = re.split(r",(?=[^,=]+=)", where) if isinstance(where, str) else where
     return pairs("--where", filter(None, texts), "HEADING=VALUE") or None
-
-
-def warnings_of(table: Table) -> list[str]:
-    """Warnings of the importers that read a table."""
-    return table.notes.get("warnings", "").splitlines()

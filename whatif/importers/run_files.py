@@ -106,7 +106,7 @@ def chosen(table: Table, columns: Mapping[str, str] | None, where: Mapping[str, 
         return table
     headings = {_heading(name, column): column.as_written() for name, column in table.columns.items()}
     notes = {name: text for name, text in table.notes.items() if name not in ("columns", "warnings")}
-    return run_table(named_columns(headings, columns, file), notes, table.notes.get("warnings", "").splitlines())
+    return run_table(named_columns(headings, columns, file), notes, table.warnings)
 
 
 def _heading(name: str, column: Column) -> str:

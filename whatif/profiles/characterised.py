@@ -43,7 +43,7 @@ class CharacterisedProfile(Presentable):
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings of the reader, and of a profile of another device than that of the platform."""
-        warnings = self.profile.operations.notes.get("warnings", "").splitlines()
+        warnings = self.profile.operations.warnings
         others = () if self.platform is None else other_device(self.profile, self._named[1])
         return tuple(f"warning: {line}" for line in (*warnings, *others))
 

@@ -79,7 +79,7 @@ class Projection(Presentable):
     def notes(self) -> tuple[str, ...]:
         """Warnings, sources of the parameters, the time line before and after, and the weighted mean error."""
         source, target = self.machines
-        warnings = [*self.operations.notes.get("warnings", "").splitlines(), *self.warnings]
+        warnings = [*self.operations.warnings, *self.warnings]
         found = [*(f"warning: {line}" for line in warnings), f"latencies of {source}, data sheet of {target}"]
         low, high = self.kernel_range
         if (low, high) != (1.0, 1.0) and KERNEL in self._values("operation"):

@@ -112,6 +112,11 @@ class Trace:
     """`tool`, `version`, `file`, .., and `warnings`, one a line."""
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings of the importer that read it."""
+        return tuple(self.notes.get("warnings", "").splitlines())
+
+    @property
     def rank_count(self) -> int:
         """Ranks of the traced run."""
         return len(self.program_of)

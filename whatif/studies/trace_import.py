@@ -41,7 +41,7 @@ class ImportedTrace(Presentable):
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings of the importer."""
-        return tuple(self.trace.notes.get("warnings", "").splitlines())
+        return self.trace.warnings
 
     @cached_property
     def scenario(self) -> Scenario:

@@ -98,8 +98,7 @@ def _trace(file: TraceFile) -> Trace:
 @lru_cache(maxsize=16)
 def _facts(file: TraceFile) -> TraceFacts:
     trace = file.trace
-    warnings = trace.notes.get("warnings", "").splitlines()
-    return TraceFacts(trace.rank_count, all(program.sequential for program in trace.programs), tuple(warnings))
+    return TraceFacts(trace.rank_count, all(program.sequential for program in trace.programs), trace.warnings)
 
 
 @lru_cache(maxsize=8)
