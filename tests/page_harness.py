@@ -98,8 +98,7 @@ class OnePage:
         return next(line for line in self.lines if all(word in line for word in words))
 
     async def settle(self) -> None:
-        for _ in range(2):
-            await self.pilot.pause()
+        await self.pilot.pause()
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)

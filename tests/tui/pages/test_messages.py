@@ -102,8 +102,7 @@ class Driver:
         await self.settle()
 
     async def settle(self) -> None:
-        for _ in range(4):
-            await self.pilot.pause()
+        await self.pilot.pause()
 
     async def resize(self, size) -> None:
         await self.pilot.resize_terminal(*size)
@@ -424,10 +423,9 @@ def test_the_words_count_what_the_busiest_node_sends():
 def test_how_much_of_the_grid_is_shown_follows_the_size_of_the_screen():
     async def check(driver):
         for width, height in ((140, 42), (300, 80), (95, 24), (44, 14), (160, 50)):
-            await driver.pilot.resize_terminal(width, height)
+            await driver.resize((width, height))
             if (width, height) == (44, 14):
                 await driver.press("half")
-            await driver.settle()
             columns, rows = room_for_ranks(*driver.placement.size)
             shown = f"{min(48, rows)} x {min(32, columns)}"
             assert (f"{shown} of 48 x 32 ranks" if shown != "48 x 32" else "48 x 32 ranks") in driver.words()

@@ -1,0 +1,41 @@
+"""Pauses of a test of the explorer, which end when nothing is left to do: those of Textual end by the clock."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import textual.app
+import textual.pilot
+from textual._context import active_app
+from textual.app import App
+
+_QUIET_TURNS = 4
+"""Turns of the event loop in a row with nothing to do: what a message leads to may come after the first one."""
+_LOOK_SECONDS = 0.001
+
+
+@pytest.fixture(autouse=True)
+def _pauses_until_quiet(monkeypatch):
+    """A busy machine needs longer than Textual waits: a key would come before the size or the focus that it is for."""
+    monkeypatch.setattr(textual.app, "wait_for_idle", _until_quiet)
+    monkeypatch.setattr(textual.pilot, "wait_for_idle", _until_quiet)
+
+
+async def _until_quiet(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
+    """Wait until the running app has handled all messages, and drawn what they changed."""
+    app, quiet = active_app.get(), 0
+    while app._running and quiet < _QUIET_TURNS:
+        await asyncio.sleep(0)
+        if app._resize_event is not None:
+            # A timer of Textual passes the new size on.
+            await asyncio.sleep(_LOOK_SECONDS)
+        app.screen._on_timer_update()
+        quiet = 0 if _is_busy(app) else quiet + 1
+
+
+def _is_busy(app: App[object]) -> bool:
+    screen = app.screen
+    nodes = (app, *screen.walk_children(with_self=True))
+    waiting = any(node.message_queue_size or node._next_callbacks for node in nodes)
+    return waiting or bool(app._resize_event or screen._layout_required or screen._callbacks)
