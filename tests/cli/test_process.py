@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from whatif.cli import patience
+from whatif.cli import progress
 
 WHATIF = [sys.executable, "-m", "whatif"]
 LONG = ["run", "jacobi2d", "--sweep", "platform.node.gpu.dram_bandwidth=1 TB/s .. 3 TB/s linear 60000", "--sweep",
@@ -78,9 +78,9 @@ def test_an_ignored_signal_stays_ignored(tmp_path):
 
 @pytest.mark.parametrize(("found", "words"), [(None, "-m pip install 'numba<"), (object(), "compiled once")])
 def test_a_simulation_that_takes_long_says_why(found, words, monkeypatch, capsys):
-    monkeypatch.setattr(patience, "find_spec", lambda name: found)
-    monkeypatch.setattr(patience, "_SECONDS", 0.0)
-    patience.start_patience().join()
+    monkeypatch.setattr(progress, "find_spec", lambda name: found)
+    monkeypatch.setattr(progress, "_REMARK_SECONDS", 0.0)
+    progress.remark_on_duration().join()
     assert words in capsys.readouterr().err
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from whatif.cli.options import show_notes
+from whatif.cli.options import Command, show_notes, with_options
 from whatif.cli.output import Output
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from whatif.files.fitted_model import FittedModel
     from whatif.files.fitted_platform import FittedPlatform
     from whatif.schema.platform_spec import PlatformSpec
-
-Command = TypeVar("Command", bound=Callable[..., None])
 
 files_argument = click.argument(
     "files", nargs=-1, required=True, metavar="FILE..", type=click.Path(path_type=Path, exists=True)
@@ -105,7 +102,7 @@ def platform_options(command: Command) -> Command:
     extends = click.option("--extends", metavar="NAME", help="Platform that a new PLATFORM.toml extends.")
     points = click.option("--points", is_flag=True, help="Print the points with their residuals, not the parameters.")
     options = (files_argument, output, extends, source_option, format_option, points)
-    return cast("Command", _decorated(with_target, options))
+    return cast("Command", with_options(with_target, options))
 
 
 @dataclass(frozen=True)
@@ -148,10 +145,4 @@ def model_options(command: Command) -> Command:
         "--platform", metavar="NAME", help="Platform of the generated scenario.  [default: an unknown machine]"
     )
     reading = (files_argument, columns_option, where_option, long_option)
-    return cast("Command", _decorated(with_target, (*reading, output, scenario, source_option, platform)))
-
-
-def _decorated(command: Any, options: Iterable[Any]) -> Any:
-    for option in reversed(list(options)):
-        command = option(command)
-    return command
+    return cast("Command", with_options(with_target, (*reading, output, scenario, source_option, platform)))

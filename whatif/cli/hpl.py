@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
 from whatif.cli.echo import echo
-from whatif.cli.options import parse_sets, platforms_option, set_option, show_notes
+from whatif.cli.options import Command, parse_sets, platforms_option, set_option, show_notes, with_options
 from whatif.cli.output import Output, output_options
-from whatif.cli.patience import start_patience
+from whatif.cli.progress import runs_percentage
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.api.linpack import HPLPredictions
     from whatif.linpack.prediction_tables import HPLPrediction
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def machine_options(command: Command) -> Command:
@@ -70,9 +66,7 @@ def machine_options(command: Command) -> Command:
             help="Remove K uplinks of every lowest-level switch of a fat tree.",
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return cast("Command", with_options(command, options))
 
 
 @click.command("hpl")
@@ -126,7 +120,7 @@ def _require_no_results(output: Output, options: Mapping[str, Any]) -> None:
 def _show(result: HPLPredictions, output: Output) -> None:
     notes = result.notes
     show_notes(notes)
-    with meter(result.run_count) as progress:
+    with runs_percentage(result.run_count) as progress:
         _write(result, result.predictions(progress), output)
     show_notes(result.notes[len(notes) :])
 
@@ -150,26 +144,6 @@ def _platform_dirs(result: HPLPredictions, path: Path) -> list[str]:
     """Options that name the folders of a platform for a file that refers to it, except the folder of the file."""
     elsewhere = [folder for folder in result.scenario.folders if folder.resolve() != path.resolve().parent]
     return [word for folder in elsewhere for word in ("--platform-dir", str(folder))]
-
-
-@contextmanager
-def meter(count: int) -> Iterator[Callable[[int, float], None]]:
-    """Show the finished share of `count` runs on a terminal, and a remark where nothing finishes for a while."""
-    patience = start_patience()
-    shown = -1
-
-    def progress(number: int, share: float) -> None:
-        nonlocal shown
-        patience.cancel()
-        now = int(100 * (number + share) / count)
-        if now > shown and sys.stderr.isatty():
-            click.echo(f"\r{now:3d}%\r", nl=False, err=True)
-        shown = max(now, shown)
-
-    try:
-        yield progress
-    finally:
-        patience.cancel()
 
 
 def _write_table(result: HPLPredictions, predictions: Iterable[HPLPrediction], file_format: str, out: TextIO) -> None:

@@ -10,7 +10,7 @@ import click
 from whatif.cli.fit_options import format_option
 from whatif.cli.options import show_notes
 from whatif.cli.output import Output
-from whatif.cli.study_output import progress
+from whatif.cli.progress import progress_line
 
 
 @click.command("measure")
@@ -30,7 +30,7 @@ def command(output: Path | None, file_format: str, **options: Any) -> None:
     """
     from whatif.api.measuring import measure
 
-    with progress() as line:
+    with progress_line() as line:
         found = measure(output, progress=line, **options)
     Output(file_format).write(found)
     show_notes(["nothing is written without -o PLATFORM.toml"] if output is None else [f"written: {output}"])

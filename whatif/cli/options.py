@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce, wraps
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -16,6 +16,11 @@ from whatif.errors import UsageError
 from whatif.paths import exists
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def with_options(command: Any, options: Sequence[Any]) -> Any:
+    """Command with options, in their order."""
+    return reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
 def _shipped(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
@@ -50,6 +55,17 @@ set_option = click.option(
     multiple=True,
     metavar="PATH=VALUE",
     help="Override a parameter, e.g. --set platform.node.gpu_count=8 (or x2, +50%).",
+)
+on_option = click.option(
+    "--on", metavar="WHERE",
+    help="Evaluate in parallel: `threads`, `processes`, `local` (a dask.distributed cluster on this machine) or the "
+         "address of a scheduler, `tcp://HOST:8786`.",
+)  # fmt: skip
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help="With --on: number of workers, by default one per core.",
 )
 
 
@@ -89,10 +105,7 @@ def uncertainty_options(command: Command) -> Command:
     def with_spreads(*arguments: Any, spreads: tuple[str, ...], **others: Any) -> Any:
         return command(*arguments, spreads=pairs("--spread", spreads, "GRADE=SHARE"), **others)
 
-    options: Any = with_spreads
-    for option in reversed(_SAMPLING):
-        options = option(options)
-    return cast("Command", options)
+    return cast("Command", with_options(with_spreads, _SAMPLING))
 
 
 _SAMPLING: Final = (

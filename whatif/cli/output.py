@@ -15,7 +15,7 @@ import click
 
 from whatif.atomic import atomic_file, require_writable
 from whatif.cli.echo import echo
-from whatif.cli.options import Command, show_notes
+from whatif.cli.options import Command, show_notes, with_options
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.limits import PICTURES, TABLE_FORMATS
 from whatif.plain_text import is_plain
@@ -178,10 +178,7 @@ def output_options(
             stated = file_format if output is not None or plot else file_format or formats[0]
             return command(output=Output.of(stated, output, plot, formats), **given)
 
-        decorated: Any = with_output
-        for option in reversed(options):
-            decorated = option(decorated)
-        return cast("Command", decorated)
+        return cast("Command", with_options(with_output, options))
 
     return decorate
 

@@ -10,13 +10,15 @@ import click
 
 from whatif.cli.echo import echo
 from whatif.cli.options import (
+    on_option,
     overrides_of,
     scenario_options,
     show_notes,
     uncertainty_options,
+    workers_option,
 )
 from whatif.cli.output import Output
-from whatif.cli.parallel_options import on_option, workers_option
+from whatif.cli.progress import show_percentage
 from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 from whatif.vocabulary import RELATIONS, Relation
@@ -86,7 +88,7 @@ def command(
     parts.relation, parts.runs = relative or "value", runs
     parts.message = lambda text: echo(text, err=True)
     if sys.stderr.isatty():
-        parts.progress = _show_progress
+        parts.progress = show_percentage
     if plot and not parts.request.grid.axes:
         raise UsageError("--plot needs a sweep; add --sweep PATH=SPEC")
     if picture is not None:
@@ -95,8 +97,3 @@ def command(
         parts.write(output, file_format)
     show_notes(parts.remarks)
     parts.raise_if_infeasible()
-
-
-def _show_progress(share: float) -> None:
-    if share < 1:
-        click.echo(f"\r{share:4.0%}\r", nl=False, err=True)

@@ -8,7 +8,7 @@ import click
 
 from whatif.cli.options import log_option, parse_sets, scenario_options
 from whatif.cli.output import Output, output_options
-from whatif.cli.study_output import progress
+from whatif.cli.progress import progress_line
 from whatif.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def command(
         raise UsageError("--within: no effect without --pareto")
     options["overrides"] = parse_sets(overrides)
     found: StudyResult
-    with progress() as line:
+    with progress_line() as line:
         if equal_to is not None:
             found = break_even(scenario, vary, equal_to, result=result or "iteration_time", progress=line, **options)
         elif objectives is not None:

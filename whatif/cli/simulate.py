@@ -9,7 +9,7 @@ import click
 from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, question_options
 from whatif.cli.output import Output, output_options
-from whatif.cli.patience import start_patience
+from whatif.cli.progress import remark_on_duration
 from whatif.limits import MOST_LANES
 from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, TraceModel
 
@@ -68,14 +68,14 @@ def command(
 
     if timeline is not None:
         check_timeline(timeline)
-    patience = start_patience()
+    remark = remark_on_duration()
     try:
         found = simulate(
             scenario, platform=platform, platform_dirs=platform_dirs, overrides=parse_sets(overrides), model=model,
             ranks=ranks, iterations=iterations, show=show, collectives=collectives,
         )  # fmt: skip
     finally:
-        patience.cancel()
+        remark.cancel()
     output.write(found)
     if timeline is not None:
         found.write_timeline(timeline)

@@ -9,7 +9,7 @@ import click
 from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, scenario_options
 from whatif.cli.output import Output, output_options
-from whatif.cli.study_output import progress
+from whatif.cli.progress import progress_line
 
 
 @click.command("grid", short_help="Decomposition and mapping of an application's grid.")
@@ -33,7 +33,7 @@ def command(
     """
     from whatif.api import decisions as library
 
-    with progress() as line:
+    with progress_line() as line:
         found = library.tune_grid(
             scenario, whole_grid=whole_grid, result=result, count=count, platform=platform,
             platform_dirs=platform_dirs, overrides=parse_sets(overrides), progress=line,

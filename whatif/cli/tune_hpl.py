@@ -11,10 +11,10 @@ import click
 
 from whatif.atomic import require_writable
 from whatif.cli.echo import echo
-from whatif.cli.hpl import machine_options, meter
-from whatif.cli.options import parse_sets
+from whatif.cli.hpl import machine_options
+from whatif.cli.options import on_option, parse_sets, workers_option
 from whatif.cli.output import Output, output_options
-from whatif.cli.parallel_options import on_option, workers_option
+from whatif.cli.progress import runs_percentage
 
 
 @click.command("hpl")
@@ -53,7 +53,7 @@ def command(overrides: tuple[str, ...], write_input: Path | None, output: Output
             echo(text, err=True)
 
         def simulating(self, count: int) -> AbstractContextManager[Any]:
-            return meter(count)
+            return runs_percentage(count)
 
     if write_input is not None:
         require_writable(write_input)

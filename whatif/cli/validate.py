@@ -10,6 +10,7 @@ import click
 from whatif.cli.echo import echo
 from whatif.cli.options import overrides_of, question_options, show_notes
 from whatif.cli.output import Output, output_options
+from whatif.cli.progress import runs_percentage
 from whatif.errors import InvalidFileError, UsageError, did_you_mean
 from whatif.limits import LONG_TOPICS, TABLE_FORMATS, TOPIC_GROUPS, VALIDATION_TOPICS
 from whatif.paths import exists
@@ -90,7 +91,5 @@ def _computed(found: Comparisons, topic: str) -> Table:
     """Table of a topic, with its progress on stderr if it takes minutes."""
     if topic not in LONG_TOPICS:
         return found[topic]
-    from whatif.cli.hpl import meter
-
-    with meter(1) as progress:
+    with runs_percentage(1) as progress:
         return found.compute(topic, lambda share: progress(0, share))
