@@ -103,8 +103,8 @@ class Breakdown(Picture):
     Breakdown { height: auto; }
     """
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
         self._bar: StackedBar | None = None
 
     def show(self, bar: StackedBar | None) -> None:

@@ -21,8 +21,8 @@ _ROOM: Final = 0.1
 class ChartBars(CursorList):
     """Bars below one another, on one axis."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._rows: tuple[BarRow, ...] = ()
         self._styles: dict[str, str] = {}
         self._range = 0.0, 0.0

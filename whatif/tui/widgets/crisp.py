@@ -44,8 +44,8 @@ class CrispPlot(Widget):
     _strips: list[Strip]
     _marker: MarkerName
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
         self._number = next(_NUMBERS)
         self._version = 0
         self._waiting: Timer | None = None

@@ -53,8 +53,8 @@ class CursorList(LineList):
             """The list."""
             return self.rows
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._row_count = 0
 
     def draw_title(self, line: int, width: int) -> Sequence[TextRun]:

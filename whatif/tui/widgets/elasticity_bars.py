@@ -20,8 +20,8 @@ class ElasticityBars(CursorList):
 
     TITLES: ClassVar[int] = 1
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._items: tuple[Elasticity, ...] = ()
         self._sides = _SIDES[True]
         self._longest_path = self._longest_value = 0

@@ -107,8 +107,8 @@ class ParameterTree(PhaseKeys):
     ]
     STYLES, GROUND, AROUND = "parameter-tree", "name", 3
 
-    def __init__(self, state: ExplorerState, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__()
         self._state = state
         self._folded = set(idle_tables(state.session.program))
         self._words = ""

@@ -59,8 +59,8 @@ class Picture(Widget):
     """ + "".join(f"Picture > .picture--{style} {{ color: {hue}; }}\n" for style, hue in HEAT_HUES.items())
     ALLOW_SELECT = False
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
         self._strips: list[Strip] = []
         self._drawn: tuple[Size, str] | None = None
         # Textual forgets its own with every refresh.

@@ -145,8 +145,8 @@ class PlacementMap(Picture):
     class Resized(Message):
         """There is room for more ranks, or for fewer."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._placed: Placed | None = None
 
     def show(self, placed: Placed | None) -> None:

@@ -46,8 +46,8 @@ class Prompt(Horizontal):
             super().__init__()
             self.purpose = purpose
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.purpose = Purpose.VALUE
         self.path = ""
         self.original = ""

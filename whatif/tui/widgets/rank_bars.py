@@ -33,8 +33,8 @@ class RankBars(Picture, can_focus=True):
             super().__init__()
             self.steps = steps
 
-    def __init__(self, kinds: Kinds = RANK_KINDS, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, kinds: Kinds = RANK_KINDS) -> None:
+        super().__init__()
         self._kinds = kinds
         self._shown: tuple[Lanes, int, int | None] | None = None
 

@@ -247,9 +247,8 @@ def _log(value: float) -> float:
 class RoofsView(Picture):
     """The kernels of an application under the roofs of a GPU."""
 
-    def __init__(self, *, marker: MarkerName = "braille", id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self.marker: MarkerName = marker
+    def __init__(self) -> None:
+        super().__init__()
         self._found: Roofline | None = None
         self._chosen = -1
 

@@ -13,8 +13,8 @@ from whatif.units import counted
 class Status(KeptStatic):
     """One line; the whole of a long message is a tooltip, and a window on demand. `has_message`: there is a message."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, markup=False)
+    def __init__(self) -> None:
+        super().__init__(markup=False)
         self.full = ""
         self.has_message = False
 

@@ -20,7 +20,6 @@ from whatif.plotting.description import (
     PlotStack,
 )
 from whatif.plotting.placed import PlacedPlot
-from whatif.plotting.raster import MarkerName
 from whatif.plotting.terminal import DrawOptions, place_plot, point_at, render_runs
 from whatif.plotting.window import PlotWindow, Which, first_curve_at
 from whatif.tui.widgets.crisp import CrispPlot
@@ -98,16 +97,8 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
     adopts: bool = False
     """Whether the axes are swept parameters, whose values can be adopted."""
 
-    def __init__(
-        self,
-        *,
-        marker: MarkerName = "braille",
-        name: str | None = None,
-        id: str | None = None,  # noqa: A002
-        classes: str | None = None,
-    ) -> None:
-        super().__init__(name=name, id=id, classes=classes)
-        self._marker: MarkerName = marker
+    def __init__(self) -> None:
+        super().__init__()
         self._cross: tuple[float, float] | None = None
         # A crosshair under the mouse goes with it; one put there by a key or a click stays.
         self._stays = False

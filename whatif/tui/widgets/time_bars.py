@@ -291,8 +291,8 @@ def hidden(found: Timeline) -> Iterator[tuple[float, str, str]]:
 class TimeBars(Picture):
     """Shows when each phase of an iteration begins and ends."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._shown: tuple[Timeline, Timeline | None] | None = None
 
     def show(self, now: Timeline | None, before: Timeline | None = None) -> None:

@@ -27,7 +27,7 @@ class Title(Horizontal):
         """Name, question and pages."""
         yield KeptStatic("whatif", id="badge", markup=False)
         yield KeptStatic(id="question", markup=False)
-        yield Pages(id="pages", markup=False)
+        yield Pages(id="pages")
 
     def show(self, question: str, name: str, page: str, unsaved: int) -> None:
         """Show another question, or the name of the scenario in little room, and page; a star marks unsaved changes."""
@@ -50,8 +50,8 @@ class Word(NamedTuple):
 class Pages(KeptStatic):
     """The groups of pages with their keys, and the pages of the present group."""
 
-    def __init__(self, *, id: str | None = None, markup: bool = True) -> None:  # noqa: A002
-        super().__init__(id=id, markup=markup)
+    def __init__(self, *, id: str) -> None:  # noqa: A002
+        super().__init__(id=id, markup=False)
         self._words: list[Word] = []
 
     @property

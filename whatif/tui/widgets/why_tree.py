@@ -107,8 +107,8 @@ class WhyTree(CursorList):
         ),
     ]
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._all: tuple[DerivationRow, ...] = ()
         self._rows: tuple[DerivationRow, ...] = ()
         # What the user folded or unfolded, and what is unfolded because there is room.

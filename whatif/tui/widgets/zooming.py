@@ -37,8 +37,8 @@ ZOOM_KEYS: Final[list[BindingType]] = [
 class Zooming(Widget):
     """Widget whose plot may be visible in part; the window stays as long as the axes do."""
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
         self._description: Description | None = None
         self._window = PlotWindow()
         self._held: tuple[tuple[float, float], PlotWindow] | None = None
