@@ -12,6 +12,7 @@ import numpy as np
 
 from whatif.errors import UsageError, WhatifError
 from whatif.paths import user_path
+from whatif.tui.refusal import answer_or_refusal
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
@@ -99,21 +100,12 @@ class DistanceFit:
     """Fitted values by parameter of the platform."""
 
 
-@dataclass(frozen=True, slots=True)
-class FitRefusal:
-    """Reason why a fit is not possible."""
-
-    reason: str
-
-
-def fit_of_view(view: FitView) -> DistanceFit | FitRefusal:
+@answer_or_refusal
+def fit_of_view(view: FitView) -> DistanceFit:
     """Fit of a view, or the reason why it is not possible."""
-    try:
-        files = files_of(view)
-        found = _fit(files, view.buffers, view.distance)
-        return _distance_fit(view, _measurements(files), found.detail, _with_limits(found, view))
-    except WhatifError as problem:
-        return FitRefusal(str(problem))
+    files = files_of(view)
+    found = _fit(files, view.buffers, view.distance)
+    return _distance_fit(view, _measurements(files), found.detail, _with_limits(found, view))
 
 
 def points_of_view(view: FitView) -> MeasuredPoints | None:

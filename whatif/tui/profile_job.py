@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whatif.errors import WhatifError
 from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, profile_inputs, profile_summary
 from whatif.profiles.stream_lanes import Window
-from whatif.tui.fit_job import FitRefusal
+from whatif.tui.refusal import answer_or_refusal
 from whatif.tui.state import ExplorerState
 
 if TYPE_CHECKING:
@@ -19,9 +18,7 @@ def inputs_of(state: ExplorerState, view: ProfileView, window: Window | None = N
     return profile_inputs(state.session, view.file, view.source, window)
 
 
-def profile_of_inputs(inputs: ProfileInputs) -> ProfileSummary | FitRefusal:
+@answer_or_refusal
+def profile_of_inputs(inputs: ProfileInputs) -> ProfileSummary:
     """Summary of a profile, or the error message."""
-    try:
-        return profile_summary(inputs)
-    except WhatifError as problem:
-        return FitRefusal(str(problem))
+    return profile_summary(inputs)

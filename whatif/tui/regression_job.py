@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from whatif.errors import WhatifError
 from whatif.table import Column, Table
-from whatif.tui.fit_job import FitRefusal, StampedFiles, files_of, paths_of
+from whatif.tui.fit_job import StampedFiles, files_of, paths_of
+from whatif.tui.refusal import answer_or_refusal
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
@@ -61,14 +61,12 @@ class SavedModel(NamedTuple):
     scenario: Path | None
 
 
-def regression_of_view(view: RunsView, last: str = "", seen: Sequence[str] = ()) -> RunsRegression | FitRefusal:
+@answer_or_refusal
+def regression_of_view(view: RunsView, last: str = "", seen: Sequence[str] = ()) -> RunsRegression:
     """Regression of a view, compared with the previous one; terms that were `seen` can be added again."""
-    try:
-        found = _regressions(files_of(view))
-        review = found.review(view.formula or found.first_formula, {"pinned": view.pinned, "last": last}, seen, _REMEDY)
-        return _in_base_units(review, found)
-    except WhatifError as problem:
-        return FitRefusal(str(problem))
+    found = _regressions(files_of(view))
+    review = found.review(view.formula or found.first_formula, {"pinned": view.pinned, "last": last}, seen, _REMEDY)
+    return _in_base_units(review, found)
 
 
 def write_model(view: RunsView, path: Path, platform: str | None, asks: bool) -> SavedModel:

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from whatif.core.session import SessionInputs
-from whatif.errors import WhatifError
 from whatif.plotting.lanes import Lanes, Window
 from whatif.studies.rank_lanes import RunSummary
+from whatif.tui.refusal import answer_or_refusal
 
 if TYPE_CHECKING:
     from whatif.studies.simulation_summary import SummarisedRun
@@ -29,28 +29,15 @@ class SimulationPart:
     summary: RunSummary | None
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationRefusal:
-    """Reason why a run cannot be simulated."""
-
-    reason: str
-
-
-def simulated_part(
-    inputs: SessionInputs, view: RanksView, rank: int | None, known: bool
-) -> SimulationPart | SimulationRefusal:
+@answer_or_refusal
+def simulated_part(inputs: SessionInputs, view: RanksView, rank: int | None, known: bool) -> SimulationPart:
     """Lanes of the run in the window of a view, with the messages of `rank`; without the summary if it is `known`."""
     from whatif.studies.simulation_summary import BLOCK, lanes_of  # noqa: PLC0415 - only the worker process needs it
 
-    try:
-        kept = _kept(_Run.of(inputs, view))
-        window = window_of(view.window, kept.summary.run_time)
-        last = max(0, len(kept.summary.node) - BLOCK)
-        lanes = lanes_of(kept, window, min(block_of(view.first_rank), last), rank)
-    except WhatifError as problem:
-        return SimulationRefusal(str(problem))
-    except MemoryError:
-        return SimulationRefusal("this needs more memory than is available")
+    kept = _kept(_Run.of(inputs, view))
+    window = window_of(view.window, kept.summary.run_time)
+    last = max(0, len(kept.summary.node) - BLOCK)
+    lanes = lanes_of(kept, window, min(block_of(view.first_rank), last), rank)
     return SimulationPart(lanes, None if known else kept.summary)
 
 

@@ -16,6 +16,7 @@ from whatif.studies.procurement.jobs import JobCache, Jobs
 from whatif.studies.procurement.study import Study, study_of
 from whatif.studies.procurement.sweeping import absolute_values
 from whatif.table import Table
+from whatif.tui.refusal import answer_or_refusal
 from whatif.tui.study_values import text_of, value_in, values_in
 from whatif.vocabulary import STUDY_VIEWS, StudyView
 
@@ -49,25 +50,13 @@ class StudyAnswer(NamedTuple):
     """Files that the answer follows from."""
 
 
-class StudyRefusal(NamedTuple):
-    """Reason why there is no answer."""
-
-    reason: str
-
-
 # Of the study seen last: its file and the version of that, with its jobs.
 _kept: tuple[object, JobCache] = (None, JobCache())
 
 
-def answered(request: StudyRequest) -> StudyAnswer | StudyRefusal:
+@answer_or_refusal
+def answered(request: StudyRequest) -> StudyAnswer:
     """Answer to a study with changed values."""
-    try:
-        return _answer(request)
-    except WhatifError as problem:
-        return StudyRefusal(str(problem))
-
-
-def _answer(request: StudyRequest) -> StudyAnswer:
     values = absolute_values(request.file, values_in(request.values))
     found = study_of(request.file, values, show=cast("StudyView", request.show), cache=_cache(request))
     stated = {path: item.text() for path, item in stated_parameters(found.file.spec, found.file.layers).items()}

@@ -25,7 +25,6 @@ from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import (
     DistanceFit,
     FitParameter,
-    FitRefusal,
     Protocol,
     fit_of_view,
     limits_of,
@@ -37,6 +36,7 @@ from whatif.tui.labels import percent, with_error
 from whatif.tui.pages.file_paths import own_folder
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
+from whatif.tui.refusal import Refusal
 from whatif.tui.screens.dialogs import TextPrompt, may_write
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import entry
@@ -158,7 +158,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
             return None
         return Job(fit_of_view, (view,))
 
-    def take(self, value: DistanceFit | FitRefusal) -> None:
+    def take(self, value: DistanceFit | Refusal) -> None:
         """Show a fit, or the reason why it failed."""
         if self._state is not None:
             self._found, self._inputs = value, self.view_in(self._state.view)

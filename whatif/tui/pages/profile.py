@@ -18,10 +18,10 @@ from whatif.paths import is_file, user_path
 from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, ProjectionSummary, has_latencies, readable
 from whatif.profiles.stream_lanes import Window
 from whatif.tui.events import ErrorReported, JobRequested
-from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, stepped
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
+from whatif.tui.refusal import Refusal
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.simulation_job import fitting
 from whatif.tui.state import ExplorerState, View
@@ -103,7 +103,7 @@ class ProfilePage(Page[ProfileView]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: ProfileSummary | FitRefusal | None = None
+        self._found: ProfileSummary | Refusal | None = None
         self._inputs: ProfileInputs | None = None
         self._job: Job | None = None
         self._window: Window | None = None
@@ -153,7 +153,7 @@ class ProfilePage(Page[ProfileView]):
         self._job = Job(profile_of_inputs, (inputs,))
         return self._job
 
-    def take(self, value: ProfileSummary | FitRefusal) -> None:
+    def take(self, value: ProfileSummary | Refusal) -> None:
         """Show a profile, or the reason why it failed."""
         if self._state is None or self._job is None:
             return

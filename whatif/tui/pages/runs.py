@@ -19,10 +19,11 @@ from whatif.errors import WhatifError
 from whatif.paths import toml_path
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.fit_job import FitRefusal, paths_of
+from whatif.tui.fit_job import paths_of
 from whatif.tui.pages.file_paths import own_folder
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
+from whatif.tui.refusal import Refusal
 from whatif.tui.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
 from whatif.tui.screens.dialogs import TextPrompt, may_write
 from whatif.tui.state import ExplorerState, View
@@ -185,15 +186,15 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             return ""
         return found.formula if found.formula != (view.formula or found.first) else self._last
 
-    def take(self, value: RunsRegression | FitRefusal) -> None:
+    def take(self, value: RunsRegression | Refusal) -> None:
         """Show a fit; if it fails, show the reason and keep the last one of the same runs."""
         if self._state is None:
             return
         view = self.view_in(self._state.view)
         same = self._inputs is not None and self._inputs.files == view.files
         before, self._inputs = self._before(view), view
-        self._refused = view.formula if isinstance(value, FitRefusal) else ""
-        if isinstance(value, FitRefusal) and same and isinstance(self._found, RunsRegression):
+        self._refused = view.formula if isinstance(value, Refusal) else ""
+        if isinstance(value, Refusal) and same and isinstance(self._found, RunsRegression):
             self.post_message(ErrorReported(value.reason))
         else:
             self._found = value

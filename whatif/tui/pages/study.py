@@ -19,11 +19,12 @@ from whatif.schema.shipped import is_shipped
 from whatif.tui.events import ErrorReported, JobRequested
 from whatif.tui.pages.file_paths import free_file
 from whatif.tui.pages.page import Job, Page, PageKey
+from whatif.tui.refusal import Refusal
 from whatif.tui.scenario_file import Stamp, stamp
 from whatif.tui.screens.dialogs import TextPrompt, may_write
 from whatif.tui.screens.pick_list import PickList
 from whatif.tui.state import ExplorerState
-from whatif.tui.study_job import VIEWS, StudyAnswer, StudyRefusal, StudyRequest, answered, saved, with_value
+from whatif.tui.study_job import VIEWS, StudyAnswer, StudyRequest, answered, saved, with_value
 from whatif.tui.study_values import values_in
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.chart_bars import ChartBars
@@ -169,12 +170,12 @@ class StudyPage(Page[StudyPageView]):
         self._job = Job(answered, (request,))
         return self._job
 
-    def take(self, value: StudyAnswer | StudyRefusal) -> None:
+    def take(self, value: StudyAnswer | Refusal) -> None:
         """Show an answer; after a refusal show the reason and keep the last answer."""
         if self._state is None or self._job is None:
             return
         (request,) = self._job.arguments
-        if isinstance(value, StudyRefusal):
+        if isinstance(value, Refusal):
             self._refused = request, value.reason
             if self._answer is not None:
                 self.post_message(ErrorReported(value.reason))
