@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from whatif.core.session import SessionInputs
-from whatif.plotting.lanes import Lanes, Window
+from whatif.plotting.lanes import Lanes
 from whatif.studies.rank_lanes import RunSummary
 from whatif.tui.refusal import answer_or_refusal
+from whatif.tui.time_window import window_of
 
 if TYPE_CHECKING:
     from whatif.studies.simulation_summary import SummarisedRun
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 _BLOCK_STEP: Final = 32
 MOST_ITERATIONS: Final = 100_000
-_FINEST: Final = 1e-9
-"""Shortest window, as a share of the run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,19 +38,6 @@ def simulated_part(inputs: SessionInputs, view: RanksView, rank: int | None, kno
     last = max(0, len(kept.summary.node) - BLOCK)
     lanes = lanes_of(kept, window, min(block_of(view.first_rank), last), rank)
     return SimulationPart(lanes, None if known else kept.summary)
-
-
-def window_of(window: Window | None, run_time: float) -> Window:
-    """Window within the run; all of the run for None."""
-    start, end = window or (0.0, run_time)
-    return fitting(start, end - start, run_time)
-
-
-def fitting(start: float, length: float, run_time: float) -> Window:
-    """Window of a length nearest to one that starts at `start`, within the run."""
-    length = min(max(length, _FINEST * run_time), run_time)
-    start = min(max(start, 0.0), run_time - length)
-    return start, start + length
 
 
 def block_of(first_rank: int) -> int:

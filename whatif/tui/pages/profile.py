@@ -23,8 +23,8 @@ from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, step
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
 from whatif.tui.refusal import Refusal
 from whatif.tui.screens.dialogs import TextPrompt
-from whatif.tui.simulation_job import fitting
 from whatif.tui.state import ExplorerState, View
+from whatif.tui.time_window import moved
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import SLIGHT, ColumnsView
 from whatif.tui.widgets.picture import Picture
@@ -262,10 +262,7 @@ class ProfilePage(Page[ProfileView]):
         found, state = self._found, self._state
         if state is None or not isinstance(found, ProfileSummary) or self.view_in(state.view).side != "streams":
             return
-        (low, high), whole = self._window or found.streams.window, found.streams.whole
-        length = min((high - low) * factor, whole)
-        window = fitting((low + high - length) / 2 + shift * (high - low), length, whole)
-        self._window = window if window[1] - window[0] < whole else None
+        self._window = moved(self._window or found.streams.window, found.streams.whole, shift, factor)
         self.post_message(JobRequested())
 
 

@@ -24,11 +24,10 @@ from whatif.tui.simulation_job import (
     MOST_ITERATIONS,
     SimulationPart,
     block_of,
-    fitting,
     simulated_part,
-    window_of,
 )
 from whatif.tui.state import ExplorerState
+from whatif.tui.time_window import moved, window_of
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import TableView
@@ -361,14 +360,6 @@ class RanksPage(Page[RanksView]):
             self.post_message(ErrorReported("a trace is simulated once: it has no iterations to choose"))
         else:
             self.choose("iterations", lambda view: _next_iterations(view.iterations))
-
-
-def moved(window: Window | None, run_time: float, shift: float, factor: float) -> Window | None:
-    """Window moved by a share of its length and scaled around its middle; None for the whole run."""
-    low, high = window_of(window, run_time)
-    length = (high - low) * factor
-    low, high = fitting((low + high - length) / 2 + shift * (high - low), length, run_time)
-    return None if high - low >= run_time else (low, high)
 
 
 def _next_iterations(count: int) -> int:
