@@ -11,7 +11,7 @@ from whatif.errors import WhatifError
 from whatif.paths import user_path
 from whatif.tui.events import ErrorReported
 from whatif.tui.pages.page import Page
-from whatif.tui.screens.dialogs import TextPrompt, may_write
+from whatif.tui.screens.dialogs import path_to_write
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.tui.worker import run_once
 
@@ -30,11 +30,9 @@ async def export_plot(app: App[Any], page: Page[Any], state: ExplorerState) -> N
     description = None if plot is None else plot.exported
     if description is None:
         return
-    name = await app.push_screen_wait(
-        TextPrompt("Export to (.svg .png .pdf .csv .json .md .html .sh .txt)", f"{page.NAME}.svg")
-    )
-    path = user_path(name)
-    if not name or not await may_write(app, path):
+    title = "Export to (.svg .png .pdf .csv .json .md .html .sh .txt)"
+    path = await path_to_write(app, title, f"{page.NAME}.svg", user_path)
+    if path is None:
         return
     from whatif.api.exporting import SCRIPT, write_plot  # noqa: PLC0415 - not for the first frame
 

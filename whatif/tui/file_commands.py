@@ -15,7 +15,7 @@ from textual.worker import Worker, WorkerFailed
 from whatif.core.scenario import EvaluationRequest
 from whatif.defects import defect_message
 from whatif.errors import InvalidFileError, WhatifError
-from whatif.paths import exists, toml_path, user_path
+from whatif.paths import exists, user_path
 from whatif.tui.background import BackgroundJobs
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Revert
@@ -25,7 +25,7 @@ from whatif.tui.keys_in_order import KeysInOrder
 from whatif.tui.labels import toast
 from whatif.tui.memory import return_memory
 from whatif.tui.scenario_file import FileChanges
-from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt, may_write
+from whatif.tui.screens.dialogs import ChoicePrompt, path_to_write
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState
 from whatif.tui.worker import run_once
@@ -188,12 +188,11 @@ class FileCommands(KeysInOrder):
     @work
     async def action_save_as(self) -> None:
         """Write the scenario, with its edits, to another file."""
-        path = self.file_sync.file.path
-        name = await self.push_screen_wait(
-            TextPrompt("Save the scenario to", path.name if self.file_sync.shipped else str(path))
-        )
-        if name and await may_write(self, toml_path(name)):
-            self.runner.later(lambda: self._store(lambda: self.file_sync.save_as(toml_path(name))))
+        present = self.file_sync.file.path
+        start = present.name if self.file_sync.shipped else str(present)
+        path = await path_to_write(self, "Save the scenario to", start)
+        if path is not None:
+            self.runner.later(lambda: self._store(lambda: self.file_sync.save_as(path)))
             await self.runner.idle()
 
     def action_copy(self, what: str) -> None:
@@ -219,16 +218,15 @@ class FileCommands(KeysInOrder):
     @work
     async def action_journal(self) -> None:
         """Write the journal to a file, to be replayed."""
-        name = await self.push_screen_wait(TextPrompt("Save the journal to", "whatif.journal"))
-        if name and await may_write(self, user_path(name)):
-            self._say(self.file_sync.save_journal(user_path(name)))
+        path = await path_to_write(self, "Save the journal to", "whatif.journal", user_path)
+        if path is not None:
+            self._say(self.file_sync.save_journal(path))
 
     @work
     async def action_report(self) -> None:
         """Write a report about the values and the sweep as they are."""
-        name = await self.push_screen_wait(TextPrompt("Write a report to", "report.html"))
-        path = user_path(name)
-        if not name or not await may_write(self, path):
+        path = await path_to_write(self, "Write a report to", "report.html", user_path)
+        if path is None:
             return
         inputs, report = self.state.session.inputs, import_module("whatif.tui.report_job").report
         self._say(f"writing {path}")

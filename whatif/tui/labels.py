@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import Final
 
 from whatif.plotting.description import shorten
@@ -64,6 +65,12 @@ def with_error(value: float, error: float, dimension: Dimension) -> str:
     size = parse_quantity(f"1 {unit}").value
     digits = min(max(1 - math.floor(math.log10(error / size)), 0), 6)
     return f"{value / size:.{digits}f} ± {error / size:.{digits}f} {unit}"
+
+
+def warning_lines(warnings: Sequence[str], most: int) -> list[tuple[str, str]]:
+    """Warnings with their colour, a line each; after `most` of them the number of the others."""
+    more = [f"and {len(warnings) - most} more"] if len(warnings) > most else []
+    return [(f"\n▲ {warning}", "$text-warning") for warning in (*warnings[:most], *more)]
 
 
 def toast(text: str, screen_width: int) -> str:

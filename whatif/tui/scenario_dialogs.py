@@ -21,12 +21,12 @@ from whatif.api.building import (
 )
 from whatif.api.editing import motifs
 from whatif.errors import WhatifError
-from whatif.paths import toml_path, user_path
+from whatif.paths import user_path
 from whatif.studies.choice_lists import platform_choices
 from whatif.tui.keys_in_order import before_window
 from whatif.tui.pages.file_paths import catalogue_folders, free_file
 from whatif.tui.phase_dialogs import FILE_ROW, pick_file
-from whatif.tui.screens.dialogs import TextPrompt, may_write
+from whatif.tui.screens.dialogs import may_write, path_to_write
 from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.pick_list import PickList, Row
 from whatif.tui.state import ExplorerState
@@ -74,8 +74,8 @@ async def make_scenario(app: App[Any], state: ExplorerState) -> Path | None:
     Raise `WhatifError` if a file cannot be written.
     """
     folders = catalogue_folders(state.session.scenario)
-    typed = await app.push_screen_wait(TextPrompt("1 of 3: name of the new scenario", free_file("mine")))
-    if not typed or not await may_write(app, path := toml_path(typed)):
+    path = await path_to_write(app, "1 of 3: name of the new scenario", free_file("mine"))
+    if path is None:
         return None
     platforms = await before_window(app, platform_choices, replace(state.session.scenario, folders=folders))
     started = _Answers(path, state.platform_name or DEFAULT_PLATFORM)

@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError, WhatifError
-from whatif.paths import is_file, toml_path
+from whatif.paths import is_file
 from whatif.schema.shipped import require_name
 from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.table import Column, Table
@@ -32,12 +32,12 @@ from whatif.tui.fit_job import (
     paths_of,
     write_fit,
 )
-from whatif.tui.labels import percent, with_error
+from whatif.tui.labels import percent, warning_lines, with_error
 from whatif.tui.pages.file_paths import own_folder
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.refusal import Refusal
-from whatif.tui.screens.dialogs import TextPrompt, may_write
+from whatif.tui.screens.dialogs import path_to_write
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import entry
 from whatif.tui.widgets.column_layout import ColumnsView
@@ -242,9 +242,9 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
             )
             return
         start = str(own_folder(state) / f"{machine}_measured.toml")
-        name = await self.app.push_screen_wait(TextPrompt(f"Write {machine} with the fitted values to", start))
-        if name and await may_write(self.app, toml_path(name)):
-            await self._write(state, toml_path(name), machine)
+        path = await path_to_write(self.app, f"Write {machine} with the fitted values to", start)
+        if path is not None:
+            await self._write(state, path, machine)
 
     async def _write(self, state: ExplorerState, path: Path, machine: str) -> None:
         """Write a platform in a worker process, and use it if it will be found."""
@@ -350,7 +350,4 @@ def summary(found: DistanceFit) -> Content:
     others = ", ".join(f"{MODEL_LABELS[name]} {percent(error)}" for name, error in found.held_out.items())
     held = f" · points left out: {others} · {MODEL_LABELS[found.recommended]} is recommended" if others else ""
     ours = [warning for warning in found.warnings if _is_of(warning, found.model)]
-    more = len(ours) - _WARNINGS
-    shown = [*ours[:_WARNINGS], *([f"and {more} more"] if more > 0 else [])]
-    lines = (f"\n▲ {warning}" for warning in shown)
-    return Content.assemble(f"{good}{held}", *((line, "$text-warning") for line in lines))
+    return Content.assemble(f"{good}{held}", *warning_lines(ours, _WARNINGS))

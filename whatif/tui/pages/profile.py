@@ -18,7 +18,7 @@ from whatif.paths import is_file, user_path
 from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, ProjectionSummary, has_latencies, readable
 from whatif.profiles.stream_lanes import Window
 from whatif.tui.events import ErrorReported, JobRequested
-from whatif.tui.labels import duration, percent
+from whatif.tui.labels import duration, percent, warning_lines
 from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, stepped
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
 from whatif.tui.refusal import Refusal
@@ -305,10 +305,7 @@ def summary(found: ProfileSummary, side: str) -> Content:
         found
     )
     warnings = [*found.warnings, *(found.projected.warnings if found.projected is not None else ())]
-    shown = [*warnings[:_WARNINGS], *([f"and {len(warnings) - _WARNINGS} more"] if len(warnings) > _WARNINGS else [])]
-    parts: list[str | Part] = [" ".join(filter(None, sentences))]
-    parts += [(f"\n▲ {warning}", "$text-warning") for warning in shown]
-    return Content.assemble(*parts)
+    return Content.assemble(" ".join(filter(None, sentences)), *warning_lines(warnings, _WARNINGS))
 
 
 def _time_line(found: ProfileSummary) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -16,16 +16,16 @@ from textual.widgets import Static
 
 from whatif.api.formulas import with_other_link, with_term, without_term
 from whatif.errors import WhatifError
-from whatif.paths import toml_path
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import paths_of
+from whatif.tui.labels import warning_lines
 from whatif.tui.pages.file_paths import own_folder
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.refusal import Refusal
 from whatif.tui.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
-from whatif.tui.screens.dialogs import TextPrompt, may_write
+from whatif.tui.screens.dialogs import TextPrompt, path_to_write
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
@@ -307,9 +307,8 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             self.post_message(ErrorReported("no fit to accept yet; n reads runs"))
             return
         start = str(own_folder(state) / f"{found.response}_model.toml")
-        name = await self.app.push_screen_wait(TextPrompt("Write the model to", start))
-        path = toml_path(name) if name else None
-        if path is not None and await may_write(self.app, path):
+        path = await path_to_write(self.app, "Write the model to", start)
+        if path is not None:
             await self._write(state, replace(self.view_in(state.view), formula=found.formula), path)
 
     def _is_current(self, state: ExplorerState) -> bool:
@@ -376,10 +375,4 @@ def summary(found: RunsRegression) -> Content:
     """Quality of the fit, its comparison with the others, and warnings."""
     compared = [f"{item.name}: {item.verdict}" for item in found.models if item.verdict]
     lines = "\n".join((" · ".join(found.left_out), *compared, " · ".join(found.quality)))
-    return Content.assemble(lines, *((f"\n▲ {line}", "$text-warning") for line in _few(found.warnings)))
-
-
-def _few(warnings: tuple[str, ...]) -> Iterator[str]:
-    yield from warnings[:_WARNINGS]
-    if len(warnings) > _WARNINGS:
-        yield f"and {len(warnings) - _WARNINGS} more"
+    return Content.assemble(lines, *warning_lines(found.warnings, _WARNINGS))

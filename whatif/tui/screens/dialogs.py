@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from whatif.paths import exists
+from whatif.paths import exists, toml_path
 from whatif.tui.widgets.key_bar import KeyBar
 
 
@@ -118,6 +118,15 @@ class TextPrompt(ModalScreen[str]):
             self.query_one("#wrong", Static).update(wrong)
         else:
             self.dismiss(text)
+
+
+async def path_to_write(
+    app: App[Any], title: str, start: str, path_of: Callable[[str], Path] = toml_path
+) -> Path | None:
+    """Path of a file that a user names to be written; None after escape, and if an existing file is to stay."""
+    name = await app.push_screen_wait(TextPrompt(title, start))
+    path = path_of(name) if name else None
+    return path if path is not None and await may_write(app, path) else None
 
 
 async def may_write(app: App[Any], path: Path) -> bool:

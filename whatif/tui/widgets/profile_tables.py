@@ -13,18 +13,16 @@ from whatif.tui.widgets.profile_bars import class_words
 from whatif.units import BYTE, ONE, format_quantity
 
 _WAYS: Final = {"model": "projected", "peak": "peak", "envelope": "envelope"}
+_KEPT: Final = {"sizes": 3, "streams": 2, "kernels": 1}
+"""Columns that stay visible, by side."""
 
 
 def table_of(found: ProfileSummary, side: str) -> tuple[TableRows, int]:
     """The numbers of a side, and how many columns stay visible."""
     if side == "projection":
         return (class_rows(found.projected), 1) if found.projected is not None else (TableRows((), ()), 0)
-    names = {"sizes": "sizes", "streams": "streams", "kernels": "kernels"}
-    table = found.tables.get(names[side])
-    if table is None:
-        return TableRows((), ()), 0
-    kept = {"sizes": 3, "streams": 2, "kernels": 1}[side]
-    return _plain(table), kept
+    table = found.tables.get(side)
+    return (TableRows((), ()), 0) if table is None else (_plain(table), _KEPT[side])
 
 
 def _plain(table: Table) -> TableRows:
