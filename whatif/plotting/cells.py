@@ -23,6 +23,8 @@ class TextRun(NamedTuple):
 
 
 Line = list[TextRun]
+EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+"""Characters that fill a cell from the left, by eighths."""
 _GAP: Final = 3
 """Cells between words side by side."""
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.plotting.axis_view import AxisView, Tick, axis_unit, labels_apart, ticks
-from whatif.plotting.cells import Cells, Line, Numbers, TextRun, flowing
-from whatif.plotting.description import AxisDescription
+from whatif.plotting.cells import EIGHTHS, Cells, Line, Numbers, TextRun, flowing
 from whatif.plotting.lanes import Kinds, Lanes, Ranks32
-from whatif.units import SECOND
+from whatif.plotting.time_axis import draw_time_axis
 
 MOST_MARKS: Final = 60
 """Messages whose ends are marked, unless they are those of one rank."""
-_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _CRITICAL, _SENT, _RECEIVED, _CHOSEN = "━", "▸", "◂", "»"
 _HIGHEST: Final = 4
 _LONG: Final = 96
@@ -161,7 +158,7 @@ class _Chart:
             return text, styles, np.zeros_like(styles)
         numbers = np.array([self.cells.number(style) for style in self.kinds.styles])
         split = (eighths > 0) & ~critical
-        text = np.where(split, np.array(list(_EIGHTHS))[eighths], np.where(critical, _CRITICAL, " "))
+        text = np.where(split, np.array(list(EIGHTHS))[eighths], np.where(critical, _CRITICAL, " "))
         lone = critical & (main == 0)
         styles = np.where(split, numbers[left], np.where(lone, self.cells.number("title"), 0))
         return text, styles, numbers[np.where(split, right, main)]
@@ -200,18 +197,9 @@ class _Chart:
 
     def draw_axis(self, row: int) -> None:
         """Draw the axis below the bars."""
-        left, (low, high) = self.frame.left, self.lanes.window
-        view = AxisView(AxisDescription("time", SECOND), low, high, axis_unit(high, SECOND))
-        self.cells.put(row, left, "─" * self.width, "axis")
-        for tick in ticks(view, self._fits):
-            column = left + self._column(tick.position)
-            self.cells.put(row, column, "┴", "axis")
-            size = len(tick.label)
-            self.cells.put(row + 1, max(left, min(column - size // 2, self.cells.width - size)), tick.label, "label")
-        self.cells.put(row + 1, max(0, left - len(view.unit.name) - 2), view.unit.name, "label")
-
-    def _fits(self, found: Sequence[Tick]) -> bool:
-        return labels_apart(found, [self._column(tick.position) for tick in found], 3)
+        left = self.frame.left
+        unit = draw_time_axis(self.cells, row, left, self.lanes.window, gap=3, first=left).unit
+        self.cells.put(row + 1, max(0, left - len(unit) - 2), unit, "label")
 
     def legend(self, *, marked: bool) -> list[Line]:
         """Legend of the colours, or the letters, and the visible marks."""

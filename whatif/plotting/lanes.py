@@ -39,6 +39,12 @@ class MessageLines:
     received: FloatArray
 
 
+_NOBODY: Final = np.empty(0, dtype=np.int32)
+NO_MESSAGES: Final = MessageLines(_NOBODY, _NOBODY, np.empty(0), np.empty(0), np.empty(0))
+NO_PATH: Final = np.full(PARTS, -1, dtype=np.int32)
+"""`Lanes.critical` without a critical path."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Lanes:
     """Some ranks in a window of time, reduced to `PARTS` parts of it."""

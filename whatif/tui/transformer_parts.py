@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from whatif.plotting.description import BarSegment, StackedBar
-from whatif.plotting.lanes import PARTS, Lanes, MessageLines
+from whatif.plotting.lanes import NO_MESSAGES, NO_PATH, Lanes
 from whatif.studies.rank_lanes import main_groups
 from whatif.transformers.group_collectives import group_collectives
 from whatif.transformers.memory_kinds import free_memory, memory_kinds
@@ -36,9 +36,7 @@ def step_lanes(step: SimulatedStep) -> Lanes | None:
     starts, ends = np.append(simulated.start, np.full(count, end)), np.append(simulated.end, np.full(count, end + rest))
     order, window = np.lexsort((starts, stage)), (0.0, end + rest)
     group = main_groups(stage[order], kind[order], starts[order], ends[order], window, count)
-    nobody = np.empty(0, dtype=np.int32)
-    messages = MessageLines(nobody, nobody, np.empty(0), np.empty(0), np.empty(0))
-    return Lanes(window, 0, step.nodes, group, np.full(PARTS, -1, np.int32), messages, 0)
+    return Lanes(window, 0, step.nodes, group, NO_PATH, NO_MESSAGES, 0)
 
 
 def collective_rows(program: Program, values: Mapping[str, Any]) -> TableRows:

@@ -17,12 +17,11 @@ from whatif.linpack.process_grids import GridRate, HPLRunView, Share, grids
 from whatif.linpack.simulation.configuration import Broadcast
 from whatif.plotting.lanes import PARTS
 from whatif.tui.commands import Edit, Revert, Show
-from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import duration
 from whatif.tui.pages.hpl import PARTS as HPL_PARTS
 from whatif.tui.pages.hpl import HPLPage
 from whatif.tui.state import ExplorerState
-from whatif.tui.widgets.hpl_labels import component_rows, grid_rows, rate_plot, rate_words, share_words
+from whatif.tui.widgets.hpl_labels import component_rows, grid_rows, panel_lanes, rate_plot, rate_words, share_words
 from whatif.tui.widgets.rank_bars import RankBars
 from whatif.units import FLOP_PER_SECOND, format_quantity
 

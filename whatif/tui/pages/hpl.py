@@ -20,7 +20,6 @@ from whatif.plotting.lane_cells import lanes_in_sight
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeRequested
 from whatif.tui.hpl_job import simulate_hpl
-from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import brief
 from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
 from whatif.tui.refusal import Refusal
@@ -36,6 +35,7 @@ from whatif.tui.widgets.hpl_labels import (
     component_rows,
     grid_rows,
     lanes_words,
+    panel_lanes,
     rate_plot,
     sentences,
     share_words,

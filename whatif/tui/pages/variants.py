@@ -30,8 +30,8 @@ from whatif.tui.variant_commands import Delete, Rename
 from whatif.tui.variant_set import BASELINE, Variant, checked_name, question
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.chart_bars import ChartBars
-from whatif.tui.widgets.cursor_list import tail
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
+from whatif.tui.widgets.text_columns import tail
 
 _ALONE: Final = "There is one variant only. Change a value, or press f to fork the present values into a new variant."
 _WIDE_PATH, _NARROW_PATH, _TEXT = 34, 22, 20

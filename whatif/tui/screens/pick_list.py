@@ -17,10 +17,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from whatif.errors import did_you_mean
-from whatif.tui.widgets.cursor_list import GAP, padded
 from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.line_list import LineList
 from whatif.tui.widgets.prompt import PromptInput
+from whatif.tui.widgets.text_columns import GAP, padded
 
 Row = tuple[str, str]
 """Name and description."""

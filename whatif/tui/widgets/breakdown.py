@@ -8,11 +8,11 @@ from typing import NamedTuple
 from textual.geometry import Size
 
 from whatif import units
-from whatif.plotting.cells import TextRun
+from whatif.plotting.cells import EIGHTHS, TextRun
 from whatif.plotting.description import StackedBar, shorten, text_cells
 from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.text_columns import padded
 
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _GAP = 3
 
 
@@ -54,7 +54,7 @@ def bar_runs(bar: StackedBar, width: int) -> list[TextRun]:
         # A segment too thin to reach the left side of the cell gives way to the one that does.
         if right % 8 and right // 8 >= first_full:
             beyond = next(i for i, edge in enumerate(edges[1:]) if edge >= right - right % 8 + 8)
-            runs.append(TextRun(_EIGHTHS[right % 8], styles[index], styles[beyond]))
+            runs.append(TextRun(EIGHTHS[right % 8], styles[index], styles[beyond]))
     return runs
 
 
@@ -89,11 +89,7 @@ def legend_runs(entries: tuple[LegendEntry, ...], width: int, height: int) -> li
 def _aligned(entries: tuple[LegendEntry, ...], width: int) -> list[str]:
     value_size = max(len(entry.value) for entry in entries)
     label_size = min(max(len(text_cells(e.label)) for e in entries), max(4, width - value_size - 9))
-    labels = [shorten(entry.label, label_size) for entry in entries]
-    return [
-        f"{label}{' ' * (label_size - len(text_cells(label)))} {entry.value:>{value_size}} {entry.share:>4}"
-        for label, entry in zip(labels, entries, strict=True)
-    ]
+    return [f"{padded(entry.label, label_size)} {entry.value:>{value_size}} {entry.share:>4}" for entry in entries]
 
 
 class Breakdown(Picture):

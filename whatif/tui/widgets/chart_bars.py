@@ -9,7 +9,8 @@ from typing import Final
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.cells import TextRun
 from whatif.plotting.description import shorten, text_cells
-from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded, tail
+from whatif.tui.widgets.cursor_list import CursorList
+from whatif.tui.widgets.text_columns import GAP, column, padded, tail
 
 _LABEL, _BAR, _TEXT = 8, 6, 28
 """The fewest cells of a label and of the bars, and the most of a text."""

@@ -12,12 +12,12 @@ from textual.content import Content
 
 from whatif.plotting.description import SERIES_STYLES, shorten
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
+from whatif.tui.widgets.text_columns import GAP
 
 WORDS = "words"
 """The part of a cell that stretches to the end of its row."""
 SHORT, SLIGHT = 20, 8
 """The heights below which a page with such a table has no room for frames, and for nothing but the table."""
-_GAP = 2
 _MORE, _UNSEEN = "← → other columns", "more columns"
 
 
@@ -61,7 +61,7 @@ class ColumnsView(TableView):
         """Show other rows, whose first `kept` columns stay visible, with words below them."""
         self._whole, self._kept, self._words = rows, kept, words
         self.show(_without_words(rows))
-        self._sizes = tuple(width + _GAP for width in self._widths)
+        self._sizes = tuple(width + GAP for width in self._widths)
         self._choose()
 
     def bring(self, column: int) -> None:
@@ -119,7 +119,7 @@ class ColumnsView(TableView):
 
     def _room(self) -> int:
         """Cells next to the columns that stay; the last column needs no gap behind it."""
-        return self.scrollable_content_region.width + _GAP - sum(self._sizes[: self._kept])
+        return self.scrollable_content_region.width + GAP - sum(self._sizes[: self._kept])
 
     def _fitting(self, groups: list[list[int]]) -> range:
         """Groups that fit, starting with the first visible one."""

@@ -11,7 +11,6 @@ from textual.geometry import Size
 from textual.message import Message
 
 from whatif.plotting.cells import TextRun
-from whatif.plotting.description import shorten, text_cells
 from whatif.tui.labels import grade_style
 from whatif.tui.widgets.line_list import LineList, movement_keys
 
@@ -25,8 +24,6 @@ _COLOURS = {
     "bad": "$text-error",
     **{grade: grade_style(grade) for grade in ("measured", "datasheet", "assumed", "stated")},
 }
-GAP = 2
-"""The cells between two columns."""
 
 
 class CursorList(LineList):
@@ -90,26 +87,3 @@ class CursorList(LineList):
 
     def _segments(self, runs: Sequence[TextRun]) -> Iterable[Segment]:
         return (Segment(run.text, self.part(run.style if run.style in _COLOURS else self.GROUND)) for run in runs)
-
-
-def padded(text: str, width: int) -> str:
-    """A text cut and filled to some cells."""
-    short = shorten(text, width)
-    return short + " " * (width - len(text_cells(short)))
-
-
-def column(text: str, width: int, *, right: bool = False) -> str:
-    """A text in a column, with the gap before it; empty if the column does not fit."""
-    if not width:
-        return ""
-    short = shorten(text, width)
-    space = " " * (width - len(text_cells(short)))
-    return " " * GAP + (space + short if right else short + space)
-
-
-def tail(path: str, width: int) -> str:
-    """End of a path, its most specific part, in `width` cells."""
-    cells = text_cells(path)
-    if len(cells) <= width:
-        return "".join(cells)
-    return "…" + "".join(cells[len(cells) - width + 1 :]) if width > 1 else "…" * width

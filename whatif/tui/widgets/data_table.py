@@ -11,14 +11,14 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
 
-from whatif.plotting.description import shorten, text_cells
+from whatif.plotting.description import text_cells
 from whatif.table import Column, Table
 from whatif.tui.labels import brief
 from whatif.tui.widgets.line_list import LineList, movement_keys
+from whatif.tui.widgets.text_columns import GAP, padded
 from whatif.units import ONE, format_quantity
 
 _PARTS = ("head", "cell", "text", "cursor", "marked", "faint")
-_GAP = 2
 _WIDEST = 44
 
 
@@ -89,7 +89,7 @@ class TableView(LineList):
         """Show other rows; the cursor stays where it is, as far as there are rows."""
         self._rows = _Numbers(content) if isinstance(content, Table) else content
         self._widths = _widths(self._rows)
-        self.virtual_size = Size(sum(self._widths) + _GAP * len(self._widths), len(self._rows.cells) + 1)
+        self.virtual_size = Size(sum(self._widths) + GAP * len(self._widths), len(self._rows.cells) + 1)
         self.cursor = min(self.cursor, max(0, len(self._rows.cells) - 1))
         self.refresh()
 
@@ -127,7 +127,7 @@ class TableView(LineList):
 
     def _segments(self, cells: Sequence[Cell]) -> list[Segment]:
         return [
-            Segment(_padded(cell.text, width, left=index in self._rows.texts), self.part(cell.part))
+            Segment(padded(cell.text, width, right=index not in self._rows.texts) + " " * GAP, self.part(cell.part))
             for index, (cell, width) in enumerate(zip(cells, self._widths, strict=True))
         ]
 
@@ -167,9 +167,3 @@ def _widths(rows: TableRows | _Numbers) -> tuple[int, ...]:
     longest = ([len(text_cells(cells[index].text)) for cells in seen] for index in range(len(rows.titles)))
     titles = (len(text_cells(title)) for title in rows.titles)
     return tuple(min(max([title, *lengths]), _WIDEST) for title, lengths in zip(titles, longest, strict=True))
-
-
-def _padded(text: str, width: int, *, left: bool) -> str:
-    short = shorten(text, width)
-    space = " " * (width - len(text_cells(short)))
-    return (short + space if left else space + short) + " " * _GAP

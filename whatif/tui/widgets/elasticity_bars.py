@@ -9,7 +9,8 @@ from whatif.plotting.cells import TextRun
 from whatif.plotting.description import text_cells
 from whatif.studies.elasticity import Elasticity
 from whatif.tui.elasticity_job import written
-from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded, tail
+from whatif.tui.widgets.cursor_list import CursorList
+from whatif.tui.widgets.text_columns import GAP, column, padded, tail
 
 _NUMBER, _CHANGE, _VALUE = 6, 5, 18
 _SIDES = {True: (" faster ", " slower "), False: (" less ", " more ")}

@@ -1,4 +1,4 @@
-"""Texts, curves and rows of a run of HPL: its rate, the parts of its time, and the rates on other grids."""
+"""Texts, curves, rows and lanes of a run of HPL: its rate, the parts of its time, its first panels, and other grids."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from whatif.linpack.grid_lines import WORK, GridLine
+from whatif.linpack.grid_lines import WORK, GridLine, line_spans
 from whatif.linpack.machine import NOISES
 from whatif.linpack.output_reader import COMPONENTS, variant_code
-from whatif.linpack.prediction_tables import PARTS
+from whatif.linpack.prediction_tables import PARTS as LINE_PARTS
 from whatif.linpack.process_grids import Grid, HPLRunView, Share
 from whatif.linpack.simulation.simulator import HPLOutcome
 from whatif.plotting.description import HEAT_STYLES, AxisDescription, PlotDescription, PlotLine
-from whatif.plotting.lanes import Kinds
+from whatif.plotting.lanes import NO_MESSAGES, NO_PATH, PARTS, Kinds, Lanes
+from whatif.studies.rank_lanes import main_groups
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows
@@ -22,7 +23,7 @@ from whatif.tui.widgets.picture import HEAT_HUES
 from whatif.units import FLOP_PER_SECOND, format_quantity
 
 if TYPE_CHECKING:
-    from whatif.models.quantities import FloatArray
+    from whatif.models.quantities import FloatArray, IntArray
 
 PANEL_KINDS: Final = Kinds(WORK, ("", "series-6", "series-1", "series-2", "series-3"), " FBw-", "+FBW=")
 THEY_OVERLAP: Final = "they overlap: + is in the line above, waiting counts"
@@ -92,7 +93,7 @@ def component_rows(outcome: HPLOutcome) -> TableRows:
     titles = ("HPL's timer", "mean", "share", "min", "max")
     named = [(label, name) for label, name in COMPONENTS.items() if name in outcome.components]
     rows = (
-        _component(f"{'+ ' if name in PARTS else ''}{label}", outcome.components[name], outcome.time)
+        _component(f"{'+ ' if name in LINE_PARTS else ''}{label}", outcome.components[name], outcome.time)
         for label, name in named
     )
     return TableRows(titles, tuple(rows), frozenset((0,)))
@@ -129,6 +130,19 @@ def best_words(shown: list[Grid], rates: Mapping[Grid, float], here: Grid) -> st
     if here not in rates or best == here:
         return f"{here[0]} x {here[1]} is the best of them"
     return f"{best[0]} x {best[1]} is {rates[best] / rates[here] - 1:.1%} faster"
+
+
+def panel_lanes(outcome: HPLOutcome, nodes: IntArray, line: GridLine, panel_count: int) -> Lanes:
+    """Lanes of the processes of a line, from the start of the run to the end of the updates with its first panels.
+
+    Time without other work is that of updates, with their row swaps and what these wait for.
+    """
+    spans = line_spans(outcome, line, panel_count)
+    window = 0.0, spans.duration
+    group = main_groups(spans.lane, spans.kind, spans.start, spans.end, window, len(spans.last))
+    middle = window[0] + (np.arange(PARTS) + 0.5) / PARTS * (window[1] - window[0])
+    group[(group == 0) & (middle < spans.last[:, None])] = len(WORK)
+    return Lanes(window, 0, line.of_grid(nodes).astype(np.int32), group, NO_PATH, NO_MESSAGES, 0)
 
 
 def lanes_words(line: GridLine, panel_count: int) -> str:

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from whatif.plotting.cells import Line, TextRun, flowing
+from whatif.plotting.cells import EIGHTHS, Line, TextRun, flowing
 from whatif.plotting.description import BarSegment, StackedBar, series_style, shorten
 from whatif.table import Table
 from whatif.table_writers import short_kernel
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.breakdown import bar_runs
-from whatif.tui.widgets.cursor_list import padded
 from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.text_columns import padded
 from whatif.units import ONE, format_quantity
 
 WAYS: Final = (
@@ -25,7 +25,6 @@ WAYS: Final = (
 """The times of a class of copies: how they are called, their column, their style."""
 NO_COPIES: Final = "There are no copies in this profile."
 NO_KERNELS: Final = "There are no kernels in this profile."
-_EIGHTHS: Final = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 _WORD: Final = 8
 
 
@@ -48,7 +47,7 @@ def length(value: float, largest: float, width: int) -> str:
     """A bar to the eighth of a cell; what is too short for one is a thin mark."""
     share = value / largest if largest > 0 and math.isfinite(value) else 0.0
     eighths = max(min(round(share * width * 8), width * 8), int(share > 0))
-    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8])[:width]
+    return ("█" * (eighths // 8) + EIGHTHS[eighths % 8].rstrip())[:width]
 
 
 def legend(entries: Sequence[tuple[str, str, str]], width: int, *, colours: bool) -> list[Line]:

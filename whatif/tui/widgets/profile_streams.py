@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.plotting.axis_view import AxisView, Tick, axis_unit, labels_apart, ticks
 from whatif.plotting.cells import Cells, Line, Numbers, TextRun
-from whatif.plotting.description import AxisDescription, shorten, text_cells
+from whatif.plotting.description import shorten, text_cells
+from whatif.plotting.time_axis import draw_time_axis
 from whatif.profiles.stream_lanes import Interval, Lane, Streams, TimelineSpan
 from whatif.table_writers import short_kernel
 from whatif.tui.labels import duration
-from whatif.tui.widgets.cursor_list import padded
 from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.profile_bars import legend
-from whatif.units import SECOND
+from whatif.tui.widgets.text_columns import padded
 
 STYLES: Final = {
     "kernel": ("series-1", "K"),
@@ -117,21 +115,8 @@ class _Chart:
 
     def draw_axis(self, row: int) -> None:
         """Draw the axis of the visible time."""
-        low, high = self.streams.window
-        view = AxisView(AxisDescription("time", SECOND), low, high, axis_unit(max(high, 1e-12), SECOND))
-        self.cells.put(row, self.left, "─" * self.width, "axis")
-        for tick in ticks(view, self._fits):
-            column, size = self._column(tick), len(tick.label)
-            self.cells.put(row, column, "┴", "axis")
-            self.cells.put(row + 1, max(0, min(column - size // 2, self.cells.width - size)), tick.label, "label")
-        self.cells.put(row + 1, max(0, self.left - len(view.unit.name) - 2), view.unit.name, "label")
-
-    def _column(self, tick: Tick) -> int:
-        low, high = self.streams.window
-        return self.left + min(int((tick.position - low) / (high - low) * self.width), self.width - 1)
-
-    def _fits(self, found: Sequence[Tick]) -> bool:
-        return labels_apart(found, [self._column(tick) for tick in found], 4)
+        unit = draw_time_axis(self.cells, row, self.left, self.streams.window, gap=4).unit
+        self.cells.put(row + 1, max(0, self.left - len(unit) - 2), unit, "label")
 
 
 def _label(interval: Interval) -> str:

@@ -9,12 +9,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from whatif.core.iteration_timeline import Bar, Timeline
-from whatif.plotting.axis_view import AxisView, Tick, axis_unit, labels_apart, ticks
-from whatif.plotting.cells import Cells, Numbers, TextRun
-from whatif.plotting.description import SMALLEST, AxisDescription, series_style, shorten, text_cells
+from whatif.plotting.cells import EIGHTHS, Cells, Numbers, TextRun
+from whatif.plotting.description import SMALLEST, series_style, shorten, text_cells
+from whatif.plotting.time_axis import draw_time_axis
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.picture import Picture
-from whatif.units import SECOND
 
 _TITLES: Final = ("phase", "category", "start", "time", "share", "before")
 _NAMES, _BOLD, _BEFORE = (0, 1), (0, 3), 5
@@ -24,7 +23,6 @@ _GAP: Final = 2
 _LONGEST_NAME: Final = 24
 _HIGHEST: Final = 6
 _DIM: Final = ("baseline", "axis")
-_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
 
 class Mark(NamedTuple):
@@ -222,30 +220,16 @@ class _Chart:
 
     def draw_axis(self, row: int) -> None:
         """Draw the axis, and faint lines up from its ticks."""
-        left, width = self.layout.left, self.width
-        view = AxisView(AxisDescription("time", SECOND), 0.0, self.span, axis_unit(self.span, SECOND))
-        self.cells.put(row, left, "─" * width, "axis")
-        found = ticks(view, self._fits)
-        for tick in found:
-            column = left + self._column(tick)
-            self.cells.put(row, column, "┴", "axis")
-            size = len(tick.label)
-            self.cells.put(row + 1, max(0, min(column - size // 2, self.cells.width - size)), tick.label, "label")
-            for line in range(row):
-                if self.cells.blank(line, column, column + 1) and not self._barred[line, column]:
-                    self.cells.put(line, column, "┊", "axis")
-        self._draw_unit(row + 1, view.unit.name)
+        columns, unit = draw_time_axis(self.cells, row, self.layout.left, (0.0, self.span), gap=4)
+        for line, column in itertools.product(range(row), columns):
+            if self.cells.blank(line, column, column + 1) and not self._barred[line, column]:
+                self.cells.put(line, column, "┊", "axis")
+        self._draw_unit(row + 1, unit)
 
     def _draw_unit(self, row: int, unit: str) -> None:
         """Name the unit before the first number; where the bars begin at the rim, at the end of the axis."""
         before = self.layout.left - len(unit) - 2
         self.cells.put(*((row, before) if before >= 0 else (row - 1, self.cells.width - len(unit))), unit, "label")
-
-    def _column(self, tick: Tick) -> int:
-        return min(int(tick.position / self.span * self.width), self.width - 1)
-
-    def _fits(self, found: Sequence[Tick]) -> bool:
-        return labels_apart(found, [self._column(tick) for tick in found], 4)
 
 
 def _owners(bars: Sequence[tuple[float, float]], width: int) -> Numbers:
@@ -273,7 +257,7 @@ def _glyphs(owners: Numbers, lane: Sequence[Mark], *, colours: bool) -> list[Tex
     styles = ["", *(mark.style for mark in lane)]
     eighths = (owners == owners[:, :1]).cumprod(axis=1).sum(axis=1).tolist()
     return [
-        TextRun(" ", "", styles[right]) if part == 8 else TextRun(_EIGHTHS[part], styles[left], styles[right])
+        TextRun(" ", "", styles[right]) if part == 8 else TextRun(EIGHTHS[part], styles[left], styles[right])
         for left, right, part in zip(first, last, eighths, strict=True)
     ]
 

@@ -14,7 +14,8 @@ from whatif.core.derivation import Explanation
 from whatif.plotting.cells import TextRun
 from whatif.plotting.description import text_cells
 from whatif.tui.labels import MUTED, grade_style, percent
-from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded
+from whatif.tui.widgets.cursor_list import CursorList
+from whatif.tui.widgets.text_columns import GAP, column, padded
 
 SHOWN_ABOVE: Final = "shown above"
 # Deep trees on a narrow screen need the room for names.
