@@ -9,7 +9,6 @@ from textual.app import App
 from whatif.api.editing import command_line
 from whatif.errors import WhatifError
 from whatif.paths import user_path
-from whatif.tui.events import ErrorReported
 from whatif.tui.pages.page import Page
 from whatif.tui.screens.dialogs import path_to_write
 from whatif.tui.widgets.sweep_plot import PlotView
@@ -41,6 +40,6 @@ async def export_plot(app: App[Any], page: Page[Any], state: ExplorerState) -> N
         command = page.command or command_line(state.session.scenario, state.session.grid.axes) if needed else ""
         app.notify(await run_once(write_plot, description, path, command))
         # An earlier export may have failed.
-        page.post_message(ErrorReported(""))
+        page.report("")
     except WhatifError as problem:
-        page.post_message(ErrorReported(str(problem)))
+        page.report(str(problem))

@@ -17,7 +17,6 @@ from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, plot_table
 from whatif.plotting.description import PlotDescription, series_style
 from whatif.studies.platform_comparison import PlatformRow, comparison
 from whatif.tui.commands import Adopt
-from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.labels import brief
 from whatif.tui.pages.compared_machines import (
     ARROWS,
@@ -212,7 +211,7 @@ class ComparePage(SweepPage[CompareView]):
         base = baseline(self._machines, state.view.against)
         if base not in self._drawn:
             label = self._machines[base].label
-            self.post_message(ErrorReported(f"{label} has no curve to compare with; x chooses another machine"))
+            self.report(f"{label} has no curve to compare with; x chooses another machine")
             return plot
         related = self.related(state, plot, plot.lines[self._drawn.index(base)])
         assert isinstance(related, PlotDescription)  # noqa: S101 - curves stay curves
@@ -236,7 +235,7 @@ class ComparePage(SweepPage[CompareView]):
             return
         at = self._order[event.row]
         if at > 0 and self._machines[at].name:
-            self.post_message(ChangeRequested(Adopt(self._machines[at].name)))
+            self.request(Adopt(self._machines[at].name))
 
     def action_sort(self, steps: int) -> None:
         """Sort by the next column; after the last one, as the machines come."""

@@ -17,7 +17,6 @@ from whatif.tui.commands import Change
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.decisions.titles import DECISIONS
-from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.pages.decision_page import START_KEY, WAITING, DecisionPage
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.pages.why import explained
@@ -188,11 +187,9 @@ class DecidePage(DecisionPage[DecideView]):
         if decision == "pareto":
             self.ask("front_over", self._parameter())
         elif decision != "why":
-            self.post_message(ErrorReported("nothing to choose here: m goes to why or Pareto"))
+            self.report("nothing to choose here: m goes to why or Pareto")
         elif state.changed:
-            self.post_message(
-                ErrorReported("the values differ from the baseline: press b to set the baseline, then compare machines")
-            )
+            self.report("the values differ from the baseline: press b to set the baseline, then compare machines")
         else:
             names = ("", *state.session.scenario.known_platforms)
             self.choose_shared("against", lambda view: stepped(names, view.against))
@@ -221,9 +218,9 @@ class DecidePage(DecisionPage[DecideView]):
         changes, at = self._changes, self._rows.cursor
         change = changes[at] if at < len(changes) else None
         if change is not None:
-            self.post_message(ChangeRequested(change))
+            self.request(change)
         else:
-            self.post_message(ErrorReported("nothing to adopt in this row"))
+            self.report("nothing to adopt in this row")
 
 
 def _inputs(state: ExplorerState) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from whatif.tui.background import BackgroundJobs
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.background_decision import background_decision, decision_title, of_earlier_values
-from whatif.tui.events import BackgroundAsked, ErrorReported
+from whatif.tui.events import BackgroundAsked
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import V
@@ -72,7 +72,7 @@ class DecisionPage(Page[V]):
     def action_start(self) -> None:
         """Compute the answer in the background."""
         if self._request is None or not self.startable:
-            self.post_message(ErrorReported("the answer is already known"))
+            self.report("the answer is already known")
             return
         seconds = self._decision.seconds if self.refused and self._decision is not None else 0.0
         self.post_message(BackgroundAsked(background_decision(self._request, self.question, self.NAME, seconds)))

@@ -25,7 +25,7 @@ from whatif.studies.measured_curves import drawn_points, error_picture, with_mea
 from whatif.table import Table
 from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
-from whatif.tui.events import ChangeRequested, JobRequested
+from whatif.tui.events import JobRequested
 from whatif.tui.labels import grade_style
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
 from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SCALES, SweepPage, SweepView
@@ -225,7 +225,7 @@ class ExplorePage(SweepPage[ExploreView]):
 
     def action_swap(self) -> None:
         """Exchange the axes."""
-        self.post_message(ChangeRequested(SwapAxes()))
+        self.request(SwapAxes())
 
 
 def _numbers(plot: Description, scale: str) -> Table:

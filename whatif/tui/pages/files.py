@@ -20,7 +20,7 @@ from whatif.schema.phase_edits import on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
-from whatif.tui.events import ChangeRequested, ErrorReported, FileAsked, JobRequested, NewScenarioAsked
+from whatif.tui.events import FileAsked, JobRequested, NewScenarioAsked
 from whatif.tui.pages.file_paths import catalogue_folders, free_file
 from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write
@@ -134,16 +134,16 @@ class FilesPage(Page[PageView]):
             self.post_message(FileAsked(str(entry.path)))
         elif entry.kind == "study":
             for change in study_changes(str(entry.path)):
-                self.post_message(ChangeRequested(change))
+                self.request(change)
         else:
-            self.post_message(ChangeRequested(Adopt(entry.name)))
+            self.request(Adopt(entry.name))
 
     def action_difference(self) -> None:
         """Show what would be written."""
         try:
             lines = self._difference()
         except WhatifError as problem:
-            self.post_message(ErrorReported(str(problem)))
+            self.report(str(problem))
         else:
             title = "the open scenario against its file"
             self.app.push_screen(TextDialog(coloured(lines or "nothing differs from the file"), title))
@@ -163,7 +163,7 @@ class FilesPage(Page[PageView]):
             try:
                 content = entry.path.read_bytes()
             except OSError as problem:
-                self.post_message(ErrorReported(f"{entry.path}: cannot be read: {problem.strerror}"))
+                self.report(f"{entry.path}: cannot be read: {problem.strerror}")
             else:
                 await self._write(toml_path(name), content, "" if entry.problem else entry.kind)
 
@@ -175,7 +175,7 @@ class FilesPage(Page[PageView]):
             with atomic_file(path) as temporary:
                 temporary.write_bytes(content)
         except WhatifError as problem:
-            self.post_message(ErrorReported(str(problem)))
+            self.report(str(problem))
         else:
             self.post_message(FileAsked(str(path)) if kind == "scenario" else JobRequested())
 

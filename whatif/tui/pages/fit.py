@@ -21,7 +21,6 @@ from whatif.schema.shipped import require_name
 from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.table import Column, Table
 from whatif.tui.commands import Adopt, EditAll
-from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import (
     DistanceFit,
     FitParameter,
@@ -227,7 +226,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         """Take the fitted values into the study, all at once."""
         found = self._ready()
         if found is not None:
-            self.post_message(ChangeRequested(EditAll(found.texts)))
+            self.request(EditAll(found.texts))
 
     @work
     async def action_write(self) -> None:
@@ -237,9 +236,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
             return
         machine = state.platform_name
         if machine is None:
-            self.post_message(
-                ErrorReported("the scenario describes its machine itself: there is no platform to extend")
-            )
+            self.report("the scenario describes its machine itself: there is no platform to extend")
             return
         start = str(own_folder(state) / f"{machine}_measured.toml")
         path = await path_to_write(self.app, f"Write {machine} with the fitted values to", start)
@@ -253,18 +250,18 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
             adoption = _adoption(state.session.scenario, path)
             await run_once(write_fit, self.view_in(state.view), path, machine, folders)
         except WhatifError as problem:
-            self.post_message(ErrorReported(str(problem)))
+            self.report(str(problem))
         else:
-            self.post_message(ChangeRequested(adoption))
+            self.request(adoption)
             self.notify(f"written to {path}")
 
     def _ready(self) -> DistanceFit | None:
         """Requested fit; None, with a message, while it is computed and if it failed."""
         if self._state is None or not isinstance(self._found, DistanceFit):
-            self.post_message(ErrorReported("no fit to accept; n reads measurements"))
+            self.report("no fit to accept; n reads measurements")
             return None
         if self._inputs != self.view_in(self._state.view):
-            self.post_message(ErrorReported("the fit is not ready yet; try again"))
+            self.report("the fit is not ready yet; try again")
             return None
         return self._found
 

@@ -18,7 +18,6 @@ from whatif.linpack.grid_lines import GridLine
 from whatif.linpack.process_grids import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
 from whatif.plotting.lane_cells import lanes_in_sight
 from whatif.tui.commands import EditAll
-from whatif.tui.events import ChangeRequested
 from whatif.tui.hpl_job import simulate_hpl
 from whatif.tui.labels import brief
 from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
@@ -314,4 +313,4 @@ class HPLPage(Page[HPLView]):
             return
         rows, columns = grids(self._run.outcome.configuration.rank_count)[event.row]
         edits = ("application.process_rows", str(rows)), ("application.process_columns", str(columns))
-        self.post_message(ChangeRequested(EditAll(edits)))
+        self.request(EditAll(edits))

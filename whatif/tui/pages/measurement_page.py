@@ -10,7 +10,6 @@ from textual import work
 from textual.content import Content
 
 from whatif.errors import WhatifError
-from whatif.tui.events import ErrorReported
 from whatif.tui.pages.file_paths import file_names, missing_paths
 from whatif.tui.pages.page import Page
 from whatif.tui.refusal import Refusal
@@ -101,7 +100,7 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
             value = Refusal(str(problem))
         if isinstance(value, Refusal):
             self._fill()
-            self.post_message(ErrorReported(value.reason))
+            self.report(value.reason)
         return isinstance(value, self.FITTED)
 
     @work

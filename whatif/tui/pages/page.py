@@ -10,8 +10,8 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
-from whatif.tui.commands import Choose, Show
-from whatif.tui.events import ChangeRequested
+from whatif.tui.commands import Change, Choose, Show
+from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, V, entry_names, to_text
 
@@ -117,21 +117,29 @@ class Page(Container, Generic[V]):
         """Fields of this page in a view."""
         return cast("V", view.of(self.VIEW))
 
+    def request(self, change: Change | Choose) -> None:
+        """Request a change of the state."""
+        self.post_message(ChangeRequested(change))
+
+    def report(self, error: str) -> None:
+        """Show an error in the status line; an empty text clears the line."""
+        self.post_message(ErrorReported(error))
+
     def ask(self, name: str, value: object) -> None:
         """Ask for another value of a field of this page."""
-        self.post_message(ChangeRequested(Show(f"{self.NAME}.{name}", to_text(self.VIEW, name, value))))
+        self.request(Show(f"{self.NAME}.{name}", to_text(self.VIEW, name, value)))
 
     def choose(self, name: str, value_in: Callable[[V], object]) -> None:
         """Ask for a value of a field of this page that follows from the view requested last, shown or not."""
-        self.post_message(ChangeRequested(Choose(f"{self.NAME}.{name}", lambda view: value_in(self.view_in(view)))))
+        self.request(Choose(f"{self.NAME}.{name}", lambda view: value_in(self.view_in(view))))
 
     def ask_shared(self, name: str, value: object) -> None:
         """Ask for another value of a field that pages share."""
-        self.post_message(ChangeRequested(Show(name, to_text(View, name, value))))
+        self.request(Show(name, to_text(View, name, value)))
 
     def choose_shared(self, name: str, value_in: Callable[[View], object]) -> None:
         """Ask for a value of a shared field that follows from the view requested last, shown or not."""
-        self.post_message(ChangeRequested(Choose(name, value_in)))
+        self.request(Choose(name, value_in))
 
     def action_turn(self, name: str) -> None:
         """Change a field of this page, or a shared one, to its next choice."""

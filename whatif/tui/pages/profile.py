@@ -17,7 +17,7 @@ from whatif.errors import WhatifError
 from whatif.paths import is_file, user_path
 from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, ProjectionSummary, has_latencies, readable
 from whatif.profiles.stream_lanes import Window
-from whatif.tui.events import ErrorReported, JobRequested
+from whatif.tui.events import JobRequested
 from whatif.tui.labels import duration, percent, warning_lines
 from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, stepped
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
@@ -236,7 +236,7 @@ class ProfilePage(Page[ProfileView]):
             wrong = str(problem)
         if wrong:
             self._fill()
-            self.post_message(ErrorReported(wrong))
+            self.report(wrong)
         return not wrong
 
     def action_latencies(self) -> None:

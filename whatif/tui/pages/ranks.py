@@ -15,7 +15,7 @@ from textual.widgets import Static
 from whatif.plotting.lane_cells import lanes_in_sight
 from whatif.plotting.lanes import Lanes, Window
 from whatif.studies.rank_lanes import RunSummary, busiest
-from whatif.tui.events import ErrorReported, JobRequested
+from whatif.tui.events import JobRequested
 from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
 from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, stepped
@@ -291,7 +291,7 @@ class RanksPage(Page[RanksView]):
             return
         ranks = [rank for rank, _ in itertools.groupby(found.lanes.critical.tolist()) if rank >= 0]
         if not ranks:
-            self.post_message(ErrorReported("the critical path is on no rank here; home shows the whole run"))
+            self.report("the critical path is on no rank here; home shows the whole run")
             return
         self._stop = (self._stop + steps) % len(ranks) if self._rank in ranks else 0
         self._choose(ranks[self._stop])
@@ -357,7 +357,7 @@ class RanksPage(Page[RanksView]):
     def action_iterations(self) -> None:
         """Simulate more iterations; after the most, one."""
         if self._summary is not None and self._summary.traced:
-            self.post_message(ErrorReported("a trace is simulated once: it has no iterations to choose"))
+            self.report("a trace is simulated once: it has no iterations to choose")
         else:
             self.choose("iterations", lambda view: _next_iterations(view.iterations))
 

@@ -17,7 +17,6 @@ from textual.widgets import Static
 from whatif.api.formulas import with_other_link, with_term, without_term
 from whatif.errors import WhatifError
 from whatif.tui.commands import EditAll
-from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import paths_of
 from whatif.tui.labels import warning_lines
 from whatif.tui.pages.file_paths import own_folder
@@ -195,7 +194,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         before, self._inputs = self._before(view), view
         self._refused = view.formula if isinstance(value, Refusal) else ""
         if isinstance(value, Refusal) and same and isinstance(self._found, RunsRegression):
-            self.post_message(ErrorReported(value.reason))
+            self.report(value.reason)
         else:
             self._found = value
         if isinstance(value, RunsRegression):
@@ -259,7 +258,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             good = found.formula if refused else ""
             self.choose("formula", lambda view: change(good or view.formula or found.first))
         else:
-            self.post_message(ErrorReported("no fit to change; n reads runs"))
+            self.report("no fit to change; n reads runs")
 
     @on(TableView.Chosen, "#terms")
     def action_term(self) -> None:
@@ -275,7 +274,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         """List the terms that could be added, the most telling first, or no longer."""
         found = self._found
         if not isinstance(found, RunsRegression):
-            self.post_message(ErrorReported("no fit to change; n reads runs"))
+            self.report("no fit to change; n reads runs")
             return
         self._adding = not self._adding
         self._fill()
@@ -304,7 +303,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         """Write the model to a file, and take it into the scenario."""
         state, found = self._state, self._found
         if state is None or not isinstance(found, RunsRegression) or not self._is_current(state):
-            self.post_message(ErrorReported("no fit to accept yet; n reads runs"))
+            self.report("no fit to accept yet; n reads runs")
             return
         start = str(own_folder(state) / f"{found.response}_model.toml")
         path = await path_to_write(self.app, "Write the model to", start)
@@ -322,10 +321,10 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         try:
             taken: SavedModel = await run_once(write_model, view, path, state.platform_name, not within)
         except WhatifError as problem:
-            self.post_message(ErrorReported(str(problem)))
+            self.report(str(problem))
             return
         if taken.edits:
-            self.post_message(ChangeRequested(EditAll(taken.edits)))
+            self.request(EditAll(taken.edits))
         asks = (
             ""
             if taken.scenario is None

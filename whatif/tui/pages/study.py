@@ -16,7 +16,7 @@ from textual.widgets import Static
 from whatif.errors import UsageError, WhatifError
 from whatif.paths import toml_path
 from whatif.schema.shipped import is_shipped
-from whatif.tui.events import ErrorReported, JobRequested
+from whatif.tui.events import JobRequested
 from whatif.tui.pages.file_paths import free_file
 from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.refusal import Refusal
@@ -178,7 +178,7 @@ class StudyPage(Page[StudyPageView]):
         if isinstance(value, Refusal):
             self._refused = request, value.reason
             if self._answer is not None:
-                self.post_message(ErrorReported(value.reason))
+                self.report(value.reason)
         else:
             self._answer, self._known, self._refused = value, request, None
         self._watch(request.file)
@@ -289,7 +289,7 @@ class StudyPage(Page[StudyPageView]):
         """Write the study with its changed values, into its file or another one."""
         found, known = self._answer, self._known
         if found is None or known is None or self._state is None or not known.values:
-            self.post_message(ErrorReported("nothing to save: no value of the study is changed"))
+            self.report("nothing to save: no value of the study is changed")
             return
         own = found.files[0]
         shipped = is_shipped(own.parent, "studies")
@@ -303,7 +303,7 @@ class StudyPage(Page[StudyPageView]):
         try:
             said = await run_once(saved, known.file, known.values, path)
         except WhatifError as problem:
-            self.post_message(ErrorReported(str(problem)))
+            self.report(str(problem))
         else:
             self.ask("values", "")
             self.ask("file", str(path))

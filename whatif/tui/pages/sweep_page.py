@@ -12,7 +12,6 @@ from whatif.core.result import Result
 from whatif.errors import UsageError
 from whatif.plotting.description import Description, HeatMap, PlotLine, Scale
 from whatif.tui.adoption import adopted_words, edits_at, part_of_sweep, point_of
-from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.pages.page import Page, extra_key, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
@@ -59,7 +58,7 @@ class SweepPage(Page[W]):
         try:
             return relative(plot, result, y, relation, baseline, SCALES[state.view.y_scale])
         except UsageError as problem:
-            self.post_message(ErrorReported(str(problem)))
+            self.report(str(problem))
             return plot
 
     def action_relation(self) -> None:
@@ -77,7 +76,7 @@ class SweepPage(Page[W]):
         changes = edits_at(session, self.index_at(event.plot.description, event.cross))
         self.notify(adopted_words(session, changes))
         for change in changes:
-            self.post_message(ChangeRequested(change))
+            self.request(change)
 
     @on(PlotView.PartWanted)
     def _sweep_part(self, event: PlotView.PartWanted) -> None:
@@ -85,6 +84,6 @@ class SweepPage(Page[W]):
         if self._state is not None:
             try:
                 for change in part_of_sweep(self._state.session, event.parts):
-                    self.post_message(ChangeRequested(change))
+                    self.request(change)
             except UsageError as problem:
-                self.post_message(ErrorReported(str(problem)))
+                self.report(str(problem))

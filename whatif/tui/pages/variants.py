@@ -19,7 +19,7 @@ from whatif.plotting.description import shorten
 from whatif.studies.side_by_side import SideBySide, side_by_side
 from whatif.tui.decisions.answers import DecisionRequest
 from whatif.tui.decisions.decision_job import decide
-from whatif.tui.events import ChangeRequested, ErrorReported, VariantFilesAsked
+from whatif.tui.events import VariantFilesAsked
 from whatif.tui.labels import change_text
 from whatif.tui.pages.decision_page import START_KEY, WAITING, DecisionPage
 from whatif.tui.pages.page import Job, PageKey, stepped
@@ -166,7 +166,7 @@ class VariantsPage(DecisionPage[VariantsView]):
     def action_delete(self) -> None:
         """Delete the present variant."""
         if self._state is not None:
-            self.post_message(ChangeRequested(Delete(self._state.variants.current)))
+            self.request(Delete(self._state.variants.current))
 
     @work
     async def action_rename(self) -> None:
@@ -177,14 +177,14 @@ class VariantsPage(DecisionPage[VariantsView]):
         before = "" if present is None else present.name
         name = await self.app.push_screen_wait(TextPrompt(f"Name of variant {letter}", before, check=_wrong_name))
         if name:
-            self.post_message(ChangeRequested(Rename(letter, name)))
+            self.request(Rename(letter, name))
 
     def action_write(self) -> None:
         """Write each variant to a scenario file of its own."""
         if self.offers("write"):
             self.post_message(VariantFilesAsked())
         else:
-            self.post_message(ErrorReported(_ALONE))
+            self.report(_ALONE)
 
 
 def _wrong_name(text: str) -> str:
