@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -55,6 +55,7 @@ class ComparePage(SweepPage[CompareView]):
     NAME: ClassVar[str] = "compare"
     VIEW = CompareView
     WIDE: ClassVar[bool] = True
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": SHORT, "-slight": SLIGHT}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("sort", "o", "sort(1)", "sort", "Sort by the next column"),
         extra_key("turn", "O", "reverse", "reverse", "Reverse the order"),
@@ -108,11 +109,6 @@ class ComparePage(SweepPage[CompareView]):
     def enter(self) -> None:
         """Focus the list of machines."""
         self.query_one(ColumnsView).focus()
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Adapt to the height: first hide the frames, then the curves."""
-        self.set_class(event.size.height < SHORT, "-short")
-        self.set_class(event.size.height < SLIGHT, "-slight")
 
     def show(self, state: ExplorerState) -> None:
         """Show a study; while the machines are being asked, the last picture stays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -48,6 +48,7 @@ class DecidePage(DecisionPage[DecideView]):
     NAME: ClassVar[str] = "decide"
     VIEW = DecideView
     WIDE: ClassVar[bool] = True
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 16, "-flat": 8}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("question", "m", "turn('decision')", "question", "Ask the next question"),
         PageKey("result", "y", "result(1)", "result", "Ask about the next result"),
@@ -96,11 +97,6 @@ class DecidePage(DecisionPage[DecideView]):
     def enter(self) -> None:
         """Focus the answer."""
         self.focus_first((self.query_one(ChartBars), self.query_one(PlotView), self.query_one(TableView)))
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Adapt to the height: hide frames and words on few lines."""
-        self.set_class(event.size.height < 16, "-low")
-        self.set_class(event.size.height < 8, "-flat")
 
     def show(self, state: ExplorerState) -> None:
         """Show a study; while the same question is answered anew, the last answer stays."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Literal
 
 import numpy as np
-from textual import events, work
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -46,8 +46,6 @@ from whatif.tui.worker import run_once
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 
-_SHORT, _SLIGHT = 26, 14
-"""Heights below which frames are hidden in favour of the residuals, and all but the picture."""
 _MODEL: Final = re.compile(r"network\.\w+\.(?P<model>\w+)\.")
 """Beginning of a warning about one model only."""
 _WARNINGS: Final = 3
@@ -88,6 +86,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
     )
     REMEDY = "n reads other measurements, N names the columns of CSV files."
     WIDE: ClassVar[bool] = True
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": 26, "-slight": 14}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "measurements", "Read measurements: files or folders of OSU, IMB, Netgauge .."),
         extra_key("columns", "N", "columns", "columns", "Name the columns of CSV files"),
@@ -137,11 +136,6 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         """Focus the picture or the table."""
         plot = self.query_one(FitPlot)
         (plot if plot.display else self.query_one("#points", TableView)).focus()
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Adapt to the height: first hide the frames, then all but the picture."""
-        self.set_class(event.size.height < _SHORT, "-short")
-        self.set_class(event.size.height < _SLIGHT, "-slight")
 
     def show(self, state: ExplorerState) -> None:
         """Show the known fit of the measurements of a state."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Grid as Quarters
 from textual.containers import Vertical
@@ -44,9 +44,6 @@ from whatif.tui.widgets.sweep_plot import PlotView
 
 _WIDE, _HIGH = 96, 20
 """Least size of the screen for all parts."""
-_LOW, _FLAT = 14, 9
-"""Least heights for frames and for words."""
-
 PARTS: Final = ("rates", "components", "panels", "geometries")
 _PANELS: Final = (1, 2, 3, 5, 8, 12, 20, MOST_PANELS)
 
@@ -74,6 +71,7 @@ class HPLPage(Page[HPLView]):
     NAME: ClassVar[str] = "hpl"
     VIEW = HPLView
     WIDE: ClassVar[bool] = True
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 14, "-flat": 9}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("part", "m", "part", "part", "Show the next part alone, after the last one all of them"),
         PageKey("more", "plus,z", "panels(1)", "panels", "Show the time line of more panels"),
@@ -133,10 +131,8 @@ class HPLPage(Page[HPLView]):
         """Focus the first visible part that has keys; the grids before all."""
         self.focus_first((*self.query(GridsView), *self.query("PlotView, TableView, RankBars")))
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Adapt to the size: show one part; first hide the frames, then the words."""
-        self.set_class(event.size.height < _LOW, "-low")
-        self.set_class(event.size.height < _FLAT, "-flat")
+    def on_resize(self) -> None:
+        """Show as many parts as fit."""
         self._arrange()
 
     def on_hide(self) -> None:

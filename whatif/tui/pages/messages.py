@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -44,7 +44,8 @@ from whatif.vocabulary import MODEL_LABELS
 
 _WIDE, _HIGH, _ROOMY = 90, 18, 24
 """Least width and height for both halves, and for the messages below the curves."""
-_LOW, _FLAT = 18, 8
+_LOW: Final = 18
+"""Height below which frames are hidden."""
 Fact = tuple[str, str]
 """A name and a number in words."""
 
@@ -198,6 +199,7 @@ class MessagesPage(Page[PageView]):
     """Time over message size, the messages of a phase, the placement of its ranks, and the domains that they cross."""
 
     NAME: ClassVar[str] = "messages"
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": _LOW, "-flat": 8}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("phase", "y", "phase(1)", "phase", "Show the next phase that sends messages"),
         PageKey("plane", "x", "plane(1)", "plane", "Show the next plane of a 3D grid"),
@@ -242,9 +244,7 @@ class MessagesPage(Page[PageView]):
                 yield TableView(id="nested")
 
     def on_resize(self) -> None:
-        """Small screens have room for one half, and for no frames."""
-        self.set_class(self.size.height < _LOW, "-low")
-        self.set_class(self.size.height < _FLAT, "-flat")
+        """Show both halves if they fit."""
         self._arrange()
 
     def enter(self) -> None:

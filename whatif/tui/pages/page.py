@@ -71,10 +71,17 @@ class Page(Container, Generic[V]):
     KEYS: ClassVar[tuple[PageKey, ...]] = ()
     WIDE: ClassVar[bool] = False
     """Whether the page needs the room of the parameter tree on narrow screens."""
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {}
+    """Classes for the stylesheet, each with the height below which the page has it: `{"-low": 18}`."""
 
     def __init__(self) -> None:
         super().__init__(id=self.NAME)
         self._state: ExplorerState | None = None
+
+    def on_resize(self) -> None:
+        """Take on the classes of the height; Textual calls the method of a subclass besides this one."""
+        for name, height in self.HEIGHT_CLASSES.items():
+            self.set_class(self.size.height < height, name)
 
     @classmethod
     def bindings(cls) -> tuple[Binding, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
-from textual import events, work
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -38,8 +38,6 @@ NOTHING: Final = (
     "No profile yet. n reads one of nvprof, Nsight Systems, rocprof or Kineto; "
     "so does `whatif open PROFILE --platform NAME`."
 )
-_SHORT: Final = 22
-"""Height below which frames are hidden."""
 _WARNINGS: Final = 2
 _SIDES: Final = {"projection": "projected", "sizes": "sizes of copies", "streams": "streams", "kernels": "kernels"}
 """Parts of a profile in words; `streams` is the time line."""
@@ -66,6 +64,7 @@ class ProfilePage(Page[ProfileView]):
 
     NAME: ClassVar[str] = "profile"
     VIEW = ProfileView
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": 22, "-slight": SLIGHT + 1}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "profile", "Read a profile: nvprof, Nsight Systems, rocprof or Kineto"),
         PageKey("side", "m", "turn('side')", "view", "Show the projection, sizes of copies, streams or kernels"),
@@ -122,11 +121,6 @@ class ProfilePage(Page[ProfileView]):
     def enter(self) -> None:
         """Focus the table, or the picture in its place."""
         self.focus_first((self.query_one(ColumnsView), *self.query(Picture)))
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Adapt to the height: first hide the frames, then all but the numbers."""
-        self.set_class(event.size.height < _SHORT, "-short")
-        self.set_class(event.size.height <= SLIGHT, "-slight")
 
     def offers(self, action: str) -> bool:
         """Only to read a profile until one is read; to zoom only the time line."""

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -44,8 +44,8 @@ from whatif.tui.widgets.run_labels import (
 )
 from whatif.units import SECOND
 
-_ROOMY, _LOW, _FLAT = 24, 18, 12
-"""Least heights for both halves, for frames and for words."""
+_ROOMY: Final = 24
+"""Least height for both halves."""
 _STEPS: Final = (1, 2, 5, 10, 20, 50, 100)
 """Numbers of iterations that a key cycles through."""
 _WAITING: Final = "simulating the messages one by one …"
@@ -80,6 +80,7 @@ class RanksPage(Page[RanksView]):
     NAME: ClassVar[str] = "ranks"
     VIEW = RanksView
     WIDE: ClassVar[bool] = True
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 18, "-flat": 12}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("rank", "y", "rank(1)", "rank", "Select the next rank and mark its messages"),
         PageKey("last_rank", "Y", "rank(-1)", "", "Select the previous rank"),
@@ -146,10 +147,8 @@ class RanksPage(Page[RanksView]):
         """Focus the picture, or the table in its place."""
         self.focus_first(self.query("RankBars, TableView"))
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Adapt to the height: first hide the frames, then the words."""
-        self.set_class(event.size.height < _LOW, "-low")
-        self.set_class(event.size.height < _FLAT, "-flat")
+    def on_resize(self) -> None:
+        """Show both halves if they fit."""
         self._arrange()
 
     def offers(self, action: str) -> bool:

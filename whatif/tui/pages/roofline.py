@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -63,6 +63,7 @@ class RooflinePage(Page[RooflineView]):
 
     NAME: ClassVar[str] = "roofline"
     VIEW = RooflineView
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": SHORT, "-slight": SLIGHT}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("second", "x", "second(1)", "second GPU", "Compare with the GPU of the next platform"),
         PageKey("table", "v", "table", "table", "Switch between the roofline and a table of the kernels"),
@@ -99,11 +100,6 @@ class RooflinePage(Page[RooflineView]):
     def enter(self) -> None:
         """Focus the kernels."""
         self.query_one(ColumnsView).focus()
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Adapt to the height: first hide the frames, then the picture."""
-        self.set_class(event.size.height < SHORT, "-short")
-        self.set_class(event.size.height < SLIGHT, "-slight")
 
     def show(self, state: ExplorerState) -> None:
         """Show a study: the present GPU at once, the second one as it was until it has been asked."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from textual import events, on, work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -34,8 +34,8 @@ from whatif.tui.worker import run_once
 if TYPE_CHECKING:
     from whatif.api.regressions import Coefficient
 
-_NARROW, _SHORT, _SLIGHT = 100, 26, 12
-"""Width below which there is one column; heights below which frames are hidden, then all but the picture."""
+_NARROW: Final = 100
+"""Width below which there is one column."""
 _WARNINGS: Final = 4
 _STARS: Final = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
 """Marks of significance, as in R."""
@@ -81,6 +81,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     )
     REMEDY = "n reads other runs, N names the columns of CSV files, f changes the formula."
     WIDE: ClassVar[bool] = True
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": 26, "-slight": 12}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "runs", "Read runs: files or folders with one run per row"),
         extra_key("columns", "N", "columns", "columns", "Name the columns of CSV files"),
@@ -143,12 +144,10 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         self.screen.set_focus(None)
         self.focus_first((self.query_one("#terms"), self.query_one(RunsPlot), self.query_one("#runs-table")))
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Adapt to the size: first hide the frames, then all but the picture."""
-        self.set_class(event.size.width < _NARROW, "-narrow")
-        self.set_class(event.size.width >= 2 * _NARROW - 40, "-roomy")
-        self.set_class(event.size.height < _SHORT, "-short")
-        self.set_class(event.size.height < _SLIGHT, "-slight")
+    def on_resize(self) -> None:
+        """Adapt to the width: lay the parts in one column, or give the terms more room."""
+        self.set_class(self.size.width < _NARROW, "-narrow")
+        self.set_class(self.size.width >= 2 * _NARROW - 40, "-roomy")
 
     @property
     def command(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Final
 
-from textual import events, on, work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -34,8 +34,8 @@ from whatif.tui.widgets.data_table import Cell, TableRows, TableView, table_rows
 from whatif.tui.worker import run_once
 
 _LOOK_SECONDS: Final = 0.7
-_SHORT, _TALL, _WIDE = 22, 26, 60
-"""Height below which frames are hidden, and least height and width for bars."""
+_TALL, _WIDE = 26, 60
+"""Least height and width for bars."""
 _HINT: Final = "⏎ changes a value · v next table"
 _NAMED: Final = {"bids": 1, "turns": 1}
 """Columns by view that name a row; two in the others."""
@@ -72,6 +72,7 @@ class StudyPage(Page[StudyPageView]):
     NAME: ClassVar[str] = "study"
     VIEW = StudyPageView
     WIDE: ClassVar[bool] = True
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": 22}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("edit", "equals_sign", "edit", "change", "Change a value of the study: a price, a limit, a weight"),
         PageKey("view", "v", "turn('show')", "table", "Show the next table: bids, jobs, commitments, turns .."),
@@ -125,10 +126,9 @@ class StudyPage(Page[StudyPageView]):
         self.screen.set_focus(None)
         self.focus_first((self.query_one(ColumnsView),))
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Adapt to the size: hide frames and bars on small screens."""
-        self.set_class(event.size.height < _SHORT, "-short")
-        self.query_one(ChartBars).display = event.size.height >= _TALL and event.size.width >= _WIDE
+    def on_resize(self) -> None:
+        """Show the bars if they fit."""
+        self.query_one(ChartBars).display = self.size.height >= _TALL and self.size.width >= _WIDE
 
     @property
     def command(self) -> str:

@@ -29,6 +29,7 @@ class TimelinePage(Page[PageView]):
     """Begin and end of each phase of an iteration, as a picture or a table, with a summary."""
 
     NAME: ClassVar[str] = "timeline"
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 22, "-flat": 8}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("table", "v", "table", "table", "Switch between the bars and a table"),
     )
@@ -81,11 +82,6 @@ class TimelinePage(Page[PageView]):
         self.query_one(TimeBars).display = self.query_one(TableView).display = False
         self.query_one("#kinds", Static).update("")
         self.query_one("#words", Static).update(Content(text))
-
-    def on_resize(self) -> None:
-        """Adapt to the height: hide the words in favour of the picture."""
-        self.set_class(self.size.height < 22, "-low")
-        self.set_class(self.size.height < 8, "-flat")
 
 
 def _before(state: ExplorerState, now: Schedule) -> tuple[Schedule | None, str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from textual import events, work
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -53,6 +53,7 @@ class VariantsPage(DecisionPage[VariantsView]):
     NAME: ClassVar[str] = "variants"
     VIEW = VariantsView
     WIDE: ClassVar[bool] = True
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 18, "-flat": 12}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("against", "x", "against", "reference", "Explain the difference from the next variant"),
         PageKey("rename", "r", "rename", "rename", "Rename the present variant"),
@@ -88,11 +89,6 @@ class VariantsPage(DecisionPage[VariantsView]):
     def enter(self) -> None:
         """Focus the table."""
         self.focus_first(self.query(TableView))
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Adapt to the height: show only the table on few lines."""
-        self.set_class(event.size.height < 18, "-low")
-        self.set_class(event.size.height < 12, "-flat")
 
     def show(self, state: ExplorerState) -> None:
         """Show a study; while a difference is explained anew, the last explanation stays."""
