@@ -17,7 +17,7 @@ from whatif.tui.background_seek import background_seek, sought_edit
 from whatif.tui.commands import Edit, Show
 from whatif.tui.decisions.answers import Decision
 from whatif.tui.decisions.background_decision import of_earlier_values
-from whatif.tui.events import BackgroundAsked, FileAsked
+from whatif.tui.events import BackgroundRequested, FileRequested
 from whatif.tui.performing import perform
 from whatif.tui.screens.dialogs import ChoicePrompt
 from whatif.tui.screens.jobs import JobsDialog
@@ -262,10 +262,10 @@ def test_a_job_goes_on_where_another_scenario_is_opened_and_its_answer_leads_bac
         jobs._new_worker = FakeWorker
         other = Scenario.open("minife")
         asked = BackgroundJob("ladder of minife", other, print, (), ("ladder",), opens=(Show("screen", "decide"),))
-        driver.main_screen.post_message(BackgroundAsked(asked))
+        driver.main_screen.post_message(BackgroundRequested(asked))
         await driver.until(lambda: workers)
         first = driver.main_screen
-        driver.app.post_message(FileAsked("minimd"))
+        driver.app.post_message(FileRequested("minimd"))
         await driver.until(lambda: driver.main_screen is not first and driver.main_screen.is_attached)
         assert "ladder of minife, running" in driver.screen_text()
         workers[0].future.set_result("found")

@@ -18,7 +18,7 @@ from whatif.cli.open import read_journal
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.tui.commands import Edit
-from whatif.tui.events import FileAsked
+from whatif.tui.events import FileRequested
 from whatif.tui.labels import duration
 from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt
 from whatif.tui.screens.pick_list import PickList
@@ -191,7 +191,7 @@ def test_save_and_open_of_a_shipped_scenario_opens_the_other_one(tmp_path, monke
 
     async def check(driver):
         await driver.edit(RANKS, "256")
-        driver.app.post_message(FileAsked("minife"))
+        driver.app.post_message(FileRequested("minife"))
         await driver.until(window(driver, ChoicePrompt))
         await driver.pilot.press("s")
         await driver.until(window(driver, TextPrompt))

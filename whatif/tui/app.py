@@ -24,7 +24,7 @@ from whatif.tui.all_keys import all_keys
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt
 from whatif.tui.config import Config, keymap
-from whatif.tui.events import ChangeRequested, FileAsked, StopRequested
+from whatif.tui.events import ChangeRequested, FileRequested, StopRequested
 from whatif.tui.file_commands import FileCommands
 from whatif.tui.file_sync import FileSync
 from whatif.tui.graphics import Graphics
@@ -193,7 +193,7 @@ class Explorer(FileCommands):
         self.file_sync.recovery.close()
 
     @on(ChangeRequested)
-    def _inputs(self, event: ChangeRequested) -> None:
+    def _change_requested(self, event: ChangeRequested) -> None:
         self.runner.ask(event.change)
         self._watch_work()
 
@@ -221,9 +221,9 @@ class Explorer(FileCommands):
         if name:
             self.post_message(ChangeRequested(Adopt(name)))
 
-    @on(FileAsked)
+    @on(FileRequested)
     @work
-    async def _open(self, event: FileAsked) -> None:
+    async def _open(self, event: FileRequested) -> None:
         """Open another scenario in place of this one."""
         if not await self._may_leave("open it"):
             return

@@ -28,7 +28,7 @@ class Purpose(Enum):
     FILTER = "filter"
 
 
-class PromptAsked(Message):
+class PromptRequested(Message):
     """Request to type a line about the selected parameter."""
 
     def __init__(self, purpose: Purpose) -> None:
@@ -56,7 +56,7 @@ class JobRequested(Message):
     """The current page needs another job although the state has not changed."""
 
 
-class BackgroundAsked(Message):
+class BackgroundRequested(Message):
     """Request to compute something in the background."""
 
     def __init__(self, job: BackgroundJob) -> None:
@@ -68,7 +68,7 @@ class StopRequested(Message):
     """Request to cancel the running command."""
 
 
-class FileAsked(Message):
+class FileRequested(Message):
     """Request to open another scenario, by path or name, and to perform changes there."""
 
     def __init__(self, source: str, changes: tuple[Change, ...] = ()) -> None:
@@ -77,15 +77,15 @@ class FileAsked(Message):
         self.changes = changes
 
 
-class NewScenarioAsked(Message):
+class NewScenarioRequested(Message):
     """Request to put a new scenario together."""
 
 
-class VariantFilesAsked(Message):
+class VariantFilesRequested(Message):
     """Request to write each variant to a scenario file of its own."""
 
 
-class EditorAsked(Message):
+class EditorRequested(Message):
     """Request to open the file of a parameter in the editor; `path` is that of a parameter or a table."""
 
     def __init__(self, path: str) -> None:

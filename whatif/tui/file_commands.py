@@ -19,7 +19,7 @@ from whatif.paths import exists, user_path
 from whatif.tui.background import BackgroundJobs
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Revert
-from whatif.tui.events import EditorAsked, VariantFilesAsked
+from whatif.tui.events import EditorRequested, VariantFilesRequested
 from whatif.tui.file_sync import FileSync
 from whatif.tui.keys_in_order import KeysInOrder
 from whatif.tui.labels import toast
@@ -204,9 +204,9 @@ class FileCommands(KeysInOrder):
         self.copy_to_clipboard(text)
         return f"copied{f', also to {place}' if place else ''}:\n{text}"
 
-    @on(EditorAsked)
+    @on(EditorRequested)
     @work
-    async def _edit_file(self, event: EditorAsked) -> None:
+    async def _edit_file(self, event: EditorRequested) -> None:
         """Open a file in the editor, then take in what changed."""
         try:
             self._say(await import_module("whatif.tui.file_editor").edit_file(self, event.path))
@@ -235,7 +235,7 @@ class FileCommands(KeysInOrder):
         except WhatifError as problem:
             self._shown(str(problem))
 
-    @on(VariantFilesAsked)
+    @on(VariantFilesRequested)
     @work
     async def _write_asked(self) -> None:
         await self.write_variants()

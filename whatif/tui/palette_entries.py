@@ -19,7 +19,7 @@ from whatif.schema.catalogue import CatalogueEntry
 from whatif.tui.command_names import command_name, synonyms
 from whatif.tui.commands import Adopt, Show
 from whatif.tui.decisions.titles import DECISIONS
-from whatif.tui.events import FileAsked
+from whatif.tui.events import FileRequested
 from whatif.tui.page_registry import FIRST_PAGE, screens
 from whatif.tui.parameter_rows import matters
 from whatif.tui.screens.main_screen import MainScreen
@@ -161,7 +161,7 @@ def file_entries(screen: MainScreen, files: Iterable[CatalogueEntry]) -> Iterato
         elif item.kind == "study":
             yield Entry(item.name, item.kind, item.words, partial(open_study, screen, str(item.path)))
         elif item.kind == "scenario" and not item.problem:
-            ask = partial(screen.post_message, FileAsked(str(item.path)))
+            ask = partial(screen.post_message, FileRequested(str(item.path)))
             yield Entry(item.name, "scenario", item.words, ask)
 
 

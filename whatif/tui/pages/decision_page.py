@@ -7,7 +7,7 @@ from typing import Any, Final
 from whatif.tui.background import BackgroundJobs
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.background_decision import background_decision, decision_title, of_earlier_values
-from whatif.tui.events import BackgroundAsked
+from whatif.tui.events import BackgroundRequested
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import V
@@ -75,4 +75,4 @@ class DecisionPage(Page[V]):
             self.report("the answer is already known")
             return
         seconds = self._decision.seconds if self.refused and self._decision is not None else 0.0
-        self.post_message(BackgroundAsked(background_decision(self._request, self.question, self.NAME, seconds)))
+        self.post_message(BackgroundRequested(background_decision(self._request, self.question, self.NAME, seconds)))

@@ -20,7 +20,7 @@ from whatif.schema.phase_edits import on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
-from whatif.tui.events import FileAsked, JobRequested, NewScenarioAsked
+from whatif.tui.events import FileRequested, JobRequested, NewScenarioRequested
 from whatif.tui.pages.file_paths import catalogue_folders, free_file
 from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write
@@ -131,7 +131,7 @@ class FilesPage(Page[PageView]):
         if entry.problem:
             self.app.push_screen(TextDialog(entry.problem, entry.path.name))
         elif entry.kind == "scenario":
-            self.post_message(FileAsked(str(entry.path)))
+            self.post_message(FileRequested(str(entry.path)))
         elif entry.kind == "study":
             for change in study_changes(str(entry.path)):
                 self.request(change)
@@ -150,7 +150,7 @@ class FilesPage(Page[PageView]):
 
     def action_new(self) -> None:
         """Begin a scenario: its name, its machine, its phases."""
-        self.post_message(NewScenarioAsked())
+        self.post_message(NewScenarioRequested())
 
     @work
     async def action_duplicate(self) -> None:
@@ -177,7 +177,7 @@ class FilesPage(Page[PageView]):
         except WhatifError as problem:
             self.report(str(problem))
         else:
-            self.post_message(FileAsked(str(path)) if kind == "scenario" else JobRequested())
+            self.post_message(FileRequested(str(path)) if kind == "scenario" else JobRequested())
 
 
 def _row(entry: CatalogueEntry, opened: bool, machine: bool) -> tuple[Cell, ...]:

@@ -67,8 +67,8 @@ class SweepPage(Page[W]):
             names = relations(self._state.session.result, self.column(self._state))
             self.choose("relation", lambda view: stepped(names, view.relation))
 
-    @on(PlotView.Adopted)
-    def _adopt(self, event: PlotView.Adopted) -> None:
+    @on(PlotView.AdoptionRequested)
+    def _adopt(self, event: PlotView.AdoptionRequested) -> None:
         """Adopt the values under the crosshair."""
         if self._state is None or event.plot.description is None:
             return
@@ -78,8 +78,8 @@ class SweepPage(Page[W]):
         for change in changes:
             self.request(change)
 
-    @on(PlotView.PartWanted)
-    def _sweep_part(self, event: PlotView.PartWanted) -> None:
+    @on(PlotView.PartRequested)
+    def _sweep_part(self, event: PlotView.PartRequested) -> None:
         """Sweep the visible part of the axes."""
         if self._state is not None:
             try:

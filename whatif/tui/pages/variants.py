@@ -19,7 +19,7 @@ from whatif.plotting.description import shorten
 from whatif.studies.side_by_side import SideBySide, side_by_side
 from whatif.tui.decisions.answers import DecisionRequest
 from whatif.tui.decisions.decision_job import decide
-from whatif.tui.events import VariantFilesAsked
+from whatif.tui.events import VariantFilesRequested
 from whatif.tui.labels import change_text
 from whatif.tui.pages.decision_page import START_KEY, WAITING, DecisionPage
 from whatif.tui.pages.page import Job, PageKey, stepped
@@ -178,7 +178,7 @@ class VariantsPage(DecisionPage[VariantsView]):
     def action_write(self) -> None:
         """Write each variant to a scenario file of its own."""
         if self.offers("write"):
-            self.post_message(VariantFilesAsked())
+            self.post_message(VariantFilesRequested())
         else:
             self.report(_ALONE)
 

@@ -8,7 +8,7 @@ from textual import on, work
 from textual.screen import Screen
 
 from whatif.tui.background import BackgroundJob, BackgroundJobs, JobStage
-from whatif.tui.events import BackgroundAsked, ChangeRequested, FileAsked
+from whatif.tui.events import BackgroundRequested, ChangeRequested, FileRequested
 
 if TYPE_CHECKING:
     from whatif.tui.latest_only import LatestOnly
@@ -44,8 +44,8 @@ class BackgroundScreen(Screen[None]):
     def _show_words(self) -> None:
         raise NotImplementedError
 
-    @on(BackgroundAsked)
-    def _start_job(self, event: BackgroundAsked) -> None:
+    @on(BackgroundRequested)
+    def _start_job(self, event: BackgroundRequested) -> None:
         self._tell(self.jobs.start(event.job))
 
     def _tell(self, text: str) -> None:
@@ -78,7 +78,7 @@ class BackgroundScreen(Screen[None]):
         if chosen is None:
             return
         if not chosen.is_of_file(self.state.session.scenario):
-            self.post_message(FileAsked(chosen.scenario.document.name, chosen.changes))
+            self.post_message(FileRequested(chosen.scenario.document.name, chosen.changes))
             return
         for change in chosen.changes:
             self.post_message(ChangeRequested(change))

@@ -18,11 +18,11 @@ from whatif.tui.background import BackgroundJobs
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
 from whatif.tui.events import (
     ChangeRequested,
-    EditorAsked,
+    EditorRequested,
     ErrorReported,
-    FileAsked,
+    FileRequested,
     JobRequested,
-    NewScenarioAsked,
+    NewScenarioRequested,
     ParameterSelected,
     StopRequested,
 )
@@ -348,7 +348,7 @@ class MainScreen(BackgroundScreen):
         else:
             parameters.filter("")
 
-    @on(NewScenarioAsked)
+    @on(NewScenarioRequested)
     @work
     async def action_new_scenario(self) -> None:
         """Put a scenario together, with a machine of one's own, and open it."""
@@ -360,12 +360,12 @@ class MainScreen(BackgroundScreen):
             self._failed(str(problem))
         else:
             if path is not None:
-                self.post_message(FileAsked(str(path)))
+                self.post_message(FileRequested(str(path)))
 
     def action_edit_file(self) -> None:
         """Open the file of the parameter or table under the cursor in the editor."""
         row = self.query_one(ParameterTree).row
-        self.post_message(EditorAsked("" if row is None else row.path))
+        self.post_message(EditorRequested("" if row is None else row.path))
 
     def action_detail(self) -> None:
         """Show the whole of the message in the status line."""

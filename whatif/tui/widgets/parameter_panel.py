@@ -11,7 +11,14 @@ from textual.geometry import Offset
 from whatif.core.session import FAMILY_POINTS, Session
 from whatif.errors import WhatifError
 from whatif.tui.commands import Also, Change, Edit, SweepParameter
-from whatif.tui.events import BackgroundAsked, ChangeRequested, ErrorReported, PromptAsked, Purpose, StopRequested
+from whatif.tui.events import (
+    BackgroundRequested,
+    ChangeRequested,
+    ErrorReported,
+    PromptRequested,
+    Purpose,
+    StopRequested,
+)
 from whatif.tui.keys_in_order import is_pending, set_pending
 from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
@@ -68,8 +75,8 @@ class ParameterPanel(Vertical):
             if tree.forms_wanted:
                 tree.fill_in_wanted()
 
-    @on(PromptAsked)
-    def _inputs(self, event: PromptAsked) -> None:
+    @on(PromptRequested)
+    def _ask(self, event: PromptRequested) -> None:
         event.stop()
         tree, parameter = self.parameter_tree, self.parameter_tree.parameter
         self.prompt.styles.offset = Offset(tree.indent, tree.cursor_line)
@@ -127,7 +134,7 @@ class ParameterPanel(Vertical):
 
         if not takes_minutes(self._state):
             return False
-        self.post_message(BackgroundAsked(background_seek(self._state, Seek(path, target))))
+        self.post_message(BackgroundRequested(background_seek(self._state, Seek(path, target))))
         return True
 
     def answered(self, error: str) -> None:

@@ -16,7 +16,7 @@ from whatif.plotting.description import shorten, text_cells
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.tui.commands import Also, Change, Nudge, Revert, SweepParameter
-from whatif.tui.events import ChangeRequested, ErrorReported, ParameterSelected, PromptAsked, Purpose
+from whatif.tui.events import ChangeRequested, ErrorReported, ParameterSelected, PromptRequested, Purpose
 from whatif.tui.page_registry import page_named
 from whatif.tui.parameter_rows import TreeRow, ancestors, idle_tables, matters, outline, with_parts
 from whatif.tui.state import ExplorerState
@@ -252,7 +252,7 @@ class ParameterTree(PhaseKeys):
     def action_enter(self) -> None:
         """Edit a parameter, fold or unfold a table."""
         if self.path:
-            self.post_message(PromptAsked(Purpose.VALUE))
+            self.post_message(PromptRequested(Purpose.VALUE))
         else:
             self.action_turn()
 
@@ -288,7 +288,7 @@ class ParameterTree(PhaseKeys):
     def action_ask(self, purpose: str) -> None:
         """Prompt for a line."""
         if self.parameter is not None or Purpose[purpose] is Purpose.FILTER:
-            self.post_message(PromptAsked(Purpose[purpose]))
+            self.post_message(PromptRequested(Purpose[purpose]))
         else:
             self.post_message(ErrorReported(_TABLE))
 

@@ -79,7 +79,7 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
         Binding("escape", "take_away", show=False, tooltip="Hide the crosshair", id="plot.away"),
     ]
 
-    class Adopted(Message):
+    class AdoptionRequested(Message):
         """Request to edit the parameters to the values under the crosshair."""
 
         def __init__(self, plot: PlotView, cross: tuple[float, float]) -> None:
@@ -87,7 +87,7 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
             self.plot = plot
             self.cross = cross
 
-    class PartWanted(Message):
+    class PartRequested(Message):
         """Request for more points in a part of the axes; None for an axis that is visible whole, or no parameter."""
 
         def __init__(self, parts: tuple[tuple[float, float] | None, ...]) -> None:
@@ -189,14 +189,14 @@ class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
     def action_adopt(self) -> None:
         """Ask for the values under the crosshair."""
         if self._cross is not None:
-            self.post_message(self.Adopted(self, self._cross))
+            self.post_message(self.AdoptionRequested(self, self._cross))
 
     def action_resample(self) -> None:
         """Ask for more points in the visible part of the axes."""
         parts = self._visible_parts()
         if any(parts):
             self._look(PlotWindow())
-            self.post_message(self.PartWanted(parts))
+            self.post_message(self.PartRequested(parts))
 
     def _visible_parts(self) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
         """Ends of the visible part of x and of y, which is a parameter on a heat map alone."""
