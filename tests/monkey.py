@@ -134,7 +134,7 @@ async def undo_everything(driver: Driver, start: UndoState) -> None:
     if history.cut:
         return
     driver.app.runner.ask(Show("screen", driver.state.view.screen))
-    now = driver.state.state
+    now = driver.state.undo_state
     assert values(now) == values(start)
     assert now.view.with_entry("screen", "explore") == start.view, (now.view, start.view)
 
@@ -150,7 +150,7 @@ async def play(path: Path, generator: random.Random, actions: int) -> int:
     async with app.run_test(size=generator.choice(SIZES)) as pilot:
         driver = Driver(app, pilot)
         await driver.until(lambda: any(isinstance(screen, MainScreen) for screen in app.screen_stack))
-        start, runner, monkey = driver.state.state, app.runner, Monkey(generator, driver)
+        start, runner, monkey = driver.state.undo_state, app.runner, Monkey(generator, driver)
         runner.history = CutHistory()
         try:
             while not app._exit and len(monkey.done) < actions:

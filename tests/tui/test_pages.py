@@ -159,7 +159,7 @@ def test_view_field_survives_the_journal_and_undo(key, data, state):
     view = changed.state.view
     assert view.value(key) == value
     assert pickle.loads(pickle.dumps(view)) == view  # noqa: S301
-    assert changed.state.at(state.state).view == state.view
+    assert changed.state.at(state.undo_state).view == state.view
 
 
 @pytest.mark.parametrize("key", FIELDS)

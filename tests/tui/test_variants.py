@@ -209,18 +209,18 @@ def test_every_command_is_undone_and_done_again(state):
         outcome = perform(now, (history.undo(),))
         history.record(outcome)
         now = outcome.state
-        assert now.state.same_as(earlier.state)
+        assert now.undo_state.same_as(earlier.undo_state)
     while history.future:
         outcome = perform(now, (history.redo(),))
         history.record(outcome)
         now = outcome.state
-    assert now.state.same_as(seen[-1].state)
+    assert now.undo_state.same_as(seen[-1].undo_state)
 
 
 def test_a_few_lines_bring_back_letters_names_and_values(state):
     there = after(state, *THREE, Delete("C"), Go("A"), Edit(GPUS, "5"), Go("B"))
     again = after(state, *(parse_line(line) for line in lines_to(there)))
-    assert again.state.same_as(there.state)
+    assert again.undo_state.same_as(there.undo_state)
     assert values(again) == {"A": "5", "B": "8", "D lassen": "4"}
 
 

@@ -93,7 +93,7 @@ class Explorer(FileCommands):
         self._start(scenario, Session.start(scenario))
 
     def _start(self, scenario: Scenario, session: Session) -> None:
-        """Begin with a question."""
+        """Start with a scenario and an empty history."""
         self._file_error = ""
         marker = self.config.marker or ("pixels" if self.graphics.available else "braille")
         self.runner = CommandRunner(

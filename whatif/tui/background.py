@@ -12,7 +12,7 @@ from typing import Any, Final
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.tui.commands import Change, Edit
-from whatif.tui.variant_set import question
+from whatif.tui.variant_set import scenario_key
 from whatif.tui.worker import Report, Worker
 from whatif.units import counted
 
@@ -33,11 +33,11 @@ class JobStage(Enum):
 
 @dataclass(slots=True, eq=False)
 class BackgroundJob:
-    """A function of a module with its arguments, the question that it answers, and what became of it."""
+    """A function of a module with its arguments, the scenario that it answers for, its progress and its answer."""
 
     title: str
     scenario: Scenario
-    """The values that the question was asked for."""
+    """Scenario with the values that the answer is for."""
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     key: object = None
@@ -45,7 +45,7 @@ class BackgroundJob:
     seconds: float = 0.0
     """Estimated duration; 0 if unknown."""
     opens: tuple[Change, ...] = ()
-    """Commands that lead to the page of the question."""
+    """Commands that lead to the page of the answer."""
     stage: JobStage = JobStage.WAITING
     progress: str = ""
     answer: Any = None
@@ -70,11 +70,11 @@ class BackgroundJob:
         return ", ".join(filter(None, (self.stage.value, self.progress, about)))
 
     def is_of(self, scenario: Scenario) -> bool:
-        """Whether the question was asked for the values of a scenario."""
-        return self.is_of_file(scenario) and question(self.scenario) == question(scenario)
+        """Whether the answer is for the values of a scenario."""
+        return self.is_of_file(scenario) and scenario_key(self.scenario) == scenario_key(scenario)
 
     def is_of_file(self, scenario: Scenario) -> bool:
-        """Whether the question was asked for some values of the file of a scenario."""
+        """Whether the answer is for the file of a scenario, whatever the values."""
         return self.scenario.document.name == scenario.document.name
 
 
@@ -160,7 +160,7 @@ class BackgroundJobs:
         self._end()
 
     def answer(self, key: object) -> Any:
-        """The answer to a question; None without one."""
+        """Answer of the job with a key; None without one."""
         return next((job.answer for job in self.items if key and job.key == key and job.stage is JobStage.DONE), None)
 
     def earlier(self, title: str) -> BackgroundJob | None:

@@ -13,7 +13,7 @@ def background_seek(state: ExplorerState, seek: Seek) -> BackgroundJob:
     """Job whose answer is the edit that meets a target."""
     title = f"seek {seek.path.rpartition('.')[2]}: {seek.target}"
     key = seek, state.session.scenario, state.view.y
-    return BackgroundJob(title, state.session.scenario, sought_edit, (state.state, seek), key)
+    return BackgroundJob(title, state.session.scenario, sought_edit, (state.undo_state, seek), key)
 
 
 def sought_edit(before: UndoState, seek: Seek) -> Edit:

@@ -211,7 +211,7 @@ class CommandRunner:
 
     async def _performed(self, changes: tuple[Change, ...]) -> CommandOutcome:
         """Outcome of changes performed in the worker process; what it did not change stays the same object here."""
-        state, own = self.state.state, self.state.curves
+        state, own = self.state.undo_state, self.state.curves
         curves = self.state.light_curves
         shared = [*((part, part) for part in state.parts), *((curves[letter], own[letter]) for letter in curves)]
         return await self.worker.run(perform_afresh, state, changes, curves, shared=shared)
@@ -245,7 +245,7 @@ class CommandRunner:
         if outcome.done:
             # The states that came back from another process are copies: the first is our own.
             first, *rest = outcome.done
-            done = ((first[0], self.state.state), *rest)
+            done = ((first[0], self.state.undo_state), *rest)
             self.history.record(replace(outcome, done=done))
             reported = reported or _no_longer_swept(self.state.session, outcome.state.session)
             self.state = outcome.state

@@ -26,7 +26,7 @@ class Edit:
     text: str
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with the value."""
+        """State with the value."""
         return state.with_session(state.session.edit(self.path, self.text))
 
     def line(self) -> str:
@@ -44,7 +44,7 @@ class EditAll:
     texts: tuple[tuple[str, str], ...]
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with the values."""
+        """State with the values."""
         session, scenario = state.session, state.session.scenario
         texts = {path: session.absolute(path, text) for path, text in self.texts}
         parts = tuple(path.removesuffix("extends") for path in texts if path.endswith(EXTENDS))
@@ -66,7 +66,7 @@ class Nudge:
     size: NudgeSize = NudgeSize.FINE
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with the parameter moved."""
+        """State with the parameter moved."""
         return state.with_session(state.session.nudge(self.path, self.steps, self.size))
 
     def line(self) -> str:
@@ -82,7 +82,7 @@ class SweepParameter:
     text: str | None = None
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with the sweep."""
+        """State with the sweep."""
         return state.with_session(state.session.sweep(self.path, self.text))
 
     def line(self) -> str:
@@ -98,7 +98,7 @@ class Also:
     text: str | None = None
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with the second axis."""
+        """State with the second axis."""
         session = state.session
         if self.text is None and any(self.path in axis.parameters for axis in session.grid.axes[1:]):
             return state.with_session(session.over(session.grid.axes[:1]))
@@ -114,7 +114,7 @@ class SwapAxes:
     """Exchange the first two axes."""
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with the second axis along x."""
+        """State with the second axis along x."""
         axes = state.session.grid.axes
         if len(axes) < 2:
             raise UsageError("there is one axis only; sweep a second parameter first")
@@ -133,7 +133,7 @@ class Adopt:
     folder: str = ""
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study on the platform."""
+        """State on the platform."""
         session, scenario = state.session, state.session.scenario
         if self.folder and Path(self.folder) not in scenario.folders:
             scenario = replace(scenario, folders=(*scenario.folders, Path(self.folder)))
@@ -150,7 +150,7 @@ class Pin:
     """Make the current values the baseline."""
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with a new baseline."""
+        """State with a new baseline."""
         return state.pinned()
 
     def line(self) -> str:
@@ -165,7 +165,7 @@ class Revert:
     path: str = ""
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with the values of the file."""
+        """State with the values of the file."""
         scenario = state.session.scenario
         kept = {path: text for path, text in scenario.overrides.items() if path != self.path}
         if not state.unsaved() if not self.path else kept == scenario.overrides:
@@ -186,7 +186,7 @@ class Show:
     value: str
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with another entry of its view."""
+        """State with another entry of its view."""
         return replace(state, view=state.view.with_entry(self.key, self.value))
 
     def line(self) -> str:
@@ -206,7 +206,7 @@ class Choose:
         return Show(self.key, view.text(self.key, self.value_in(view)))
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with the entry."""
+        """State with the entry."""
         return self.on(state.view).apply(state)
 
 
@@ -217,7 +217,7 @@ class Reread:
     scenario: Scenario
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study on the new text."""
+        """State on the new text."""
         return state.over(self.scenario)
 
     def line(self) -> str:
@@ -233,7 +233,7 @@ class Restore:
     word: str
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study in that state, looked at on the same screen."""
+        """State in that state, looked at on the same screen."""
         view = replace(self.state.view, screen=state.view.screen)
         return state.at(replace(self.state, view=view))
 

@@ -1,4 +1,4 @@
-"""The study that the explorer shows, and the commands that read and write its files."""
+"""The state that the explorer shows, and the commands that read and write its files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BUSY_SECONDS: Final = 0.15
 
 
 class FileCommands(KeysInOrder):
-    """Base of the explorer: the study, messages about it, and its files."""
+    """Base of the explorer: its state, messages about it, and its files."""
 
     file_sync: FileSync
     runner: CommandRunner
@@ -54,7 +54,7 @@ class FileCommands(KeysInOrder):
         return self.runner.state
 
     def _shown(self, error: str) -> None:
-        """Show the study or an error; an invalid file stays reported."""
+        """Show the state or an error; an invalid file stays reported."""
         self.main_screen.show(self.state, error, busy=self.runner.busy, notice=self._file_error)
         self._say(self.file_sync.write_journal())
 

@@ -22,7 +22,7 @@ from whatif.units import counted
 
 
 class FileSync:
-    """Stands between a study and the disk."""
+    """Files of the open scenario: its own, the journal and the one for recovery."""
 
     def __init__(
         self, scenario: Scenario, runner: CommandRunner, journal: Path | None = None, folder: Path | None = None

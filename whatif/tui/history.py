@@ -38,7 +38,7 @@ class History:
 
     def record(self, outcome: CommandOutcome) -> None:
         """Record the changes of an outcome."""
-        afters = [*(before for _, before in outcome.done[1:]), outcome.state.state]
+        afters = [*(before for _, before in outcome.done[1:]), outcome.state.undo_state]
         for (change, before), after in zip(outcome.done, afters, strict=False):
             if isinstance(change, Reread):
                 self.rebase(on_disk(change.scenario.document), {})

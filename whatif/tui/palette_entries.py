@@ -133,7 +133,7 @@ def pages(screen: MainScreen) -> Iterator[Entry]:
 
 
 def model_entries(screen: MainScreen) -> Iterator[Entry]:
-    """Phases, results and parameters of the study."""
+    """Phases, results and parameters of the scenario."""
     session = screen.state.session
     program = session.program
     for path in dict.fromkeys(path.split(".")[2] for path in program.parameters if path.startswith(_PHASES)):

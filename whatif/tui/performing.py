@@ -62,7 +62,7 @@ def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome
     error, done = "", []
     began = time.perf_counter()
     for change in changes:
-        before = state.state
+        before = state.undo_state
         try:
             state = change.apply(replace(state, note="") if state.note else state)
         except (WhatifError, OSError) as problem:

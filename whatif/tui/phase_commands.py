@@ -22,7 +22,7 @@ class EditPhase:
     edit: PhaseEdit
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with other phases; sweep and view follow a new name."""
+        """State with other phases; sweep and view follow a new name."""
         session, edit = state.session, self.edit
         scenario = session.scenario.with_phase(edit)
         grid = _renamed(session.grid, edit) if edit.word == "rename" else session.grid

@@ -1,4 +1,4 @@
-"""The files behind a study: what changed in them while it was open, and writing edits back."""
+"""The files behind the open scenario, and what changed in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Stamp = tuple[int, int, int] | None
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """The question on the newest text of its files, what that changed, and which edits now stand against it."""
+    """A scenario on the newest text of its files, what that changed, and which edits conflict with it."""
 
     scenario: Scenario
     changes: tuple[str, ...]

@@ -21,11 +21,11 @@ from whatif.tui.variant_set import (
     Variant,
     VariantCurve,
     Variants,
-    axes_in_words,
     compares,
     computed_curve,
     curve_of,
-    question,
+    grid_key,
+    scenario_key,
 )
 from whatif.tui.view_entries import PageView, V, choices, entry, entry_names, from_text, to_text
 from whatif.units import counted
@@ -137,12 +137,11 @@ class UndoState:
 
     def same_as(self, other: UndoState) -> bool:
         """Whether both ask, compare and show the same."""
-        ours, theirs = (_words_of(state) for state in (self, other))
-        return ours == theirs
+        return self._key == other._key
 
-
-def _words_of(state: UndoState) -> tuple[object, ...]:
-    return state.view, question(state.inputs.scenario), axes_in_words(state.inputs.grid), state.variants.words
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return self.view, scenario_key(self.inputs.scenario), grid_key(self.inputs.grid), self.variants.key
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,12 +157,12 @@ class ExplorerState:
 
     @classmethod
     def start(cls, session: Session, view: View = View()) -> ExplorerState:
-        """A study at its beginning, where nothing is changed yet."""
+        """State of a session in which nothing is changed yet."""
         return cls(session, Variants.start(session), view, {BASELINE: curve_of(session)})
 
     @property
-    def state(self) -> UndoState:
-        """The study without its numbers."""
+    def undo_state(self) -> UndoState:
+        """State without its numbers."""
         return UndoState(self.session.inputs, self.variants, self.view)
 
     @property
@@ -172,22 +171,22 @@ class ExplorerState:
         return self.session if self.variants.current == BASELINE else self.variants.baseline.session
 
     def at(self, state: UndoState) -> ExplorerState:
-        """The study in another state."""
+        """State restored from the history, with numbers for its sweep."""
         inputs = state.inputs
         inputs = replace(inputs, grid=still_there(inputs.grid, inputs.program))
         session = Session.of(inputs, self.session)
         return ExplorerState(session, state.variants, state.view, self._with_own_curve())._compared()
 
     def at_rest(self) -> ExplorerState:
-        """The study without the numbers of its sweep."""
+        """State without the numbers of its sweep."""
         return replace(self, session=self.session.at_rest(), curves={})
 
     def with_session(self, session: Session) -> ExplorerState:
-        """The study with another session."""
+        """State with another session."""
         return replace(self, session=session)._compared()
 
     def pinned(self) -> ExplorerState:
-        """The study with its present values as the baseline."""
+        """State with its present values as the baseline."""
         baseline = replace(self.variants.baseline, session=self.session.at_rest())
         variants = replace(self.variants, items=(baseline, *self.variants.items[1:]))
         return replace(self, variants=variants, curves=self._with_own_curve(BASELINE))
@@ -215,7 +214,7 @@ class ExplorerState:
         return self.variants.with_present(self.session, draft=self.changed).items
 
     def forked(self, name: str = "") -> ExplorerState:
-        """The study on a new variant with the present values; a draft without changes only gets the name."""
+        """State on a new variant with the present values; a draft without changes only gets the name."""
         drafted = self.variants.at(self.variants.current) is None
         kept = self.variants.with_present(self.session)
         letter = self.variants.current if drafted and not self.changed else kept.free_letter()
@@ -223,12 +222,12 @@ class ExplorerState:
         return replace(self, variants=forked, curves=self._with_own_curve())
 
     def renamed(self, text: str, name: str) -> ExplorerState:
-        """The study with another name of a variant; the present one may be a draft."""
+        """State with another name of a variant; the present one may be a draft."""
         kept = self.variants.with_present(self.session, draft=self.changed or text.upper() == self.variants.current)
         return replace(self, variants=kept.renamed(kept.named(text).letter, name))
 
     def at_variant(self, text: str) -> ExplorerState:
-        """The study on another variant, over the same sweep as far as there is one."""
+        """State on another variant, over the same sweep as far as there is one."""
         kept = self.variants.with_present(self.session, draft=self.changed)
         target = kept.named(text)
         if target.letter == self.variants.current:
@@ -239,7 +238,7 @@ class ExplorerState:
         )._compared()
 
     def without_variant(self, text: str) -> ExplorerState:
-        """The study without a variant; where that is the present one, a draft with the values of the baseline."""
+        """State without a variant; where that is the present one, a draft with the values of the baseline."""
         kept = self.variants.with_present(self.session, draft=self.changed)
         gone = kept.named(text).letter
         left = kept.without(gone)
@@ -267,14 +266,14 @@ class ExplorerState:
 
     def others(self) -> tuple[tuple[Variant, Result], ...]:
         """The other variants whose values differ from the present ones, with their results over its sweep."""
-        present = question(self.session.scenario)
+        present = scenario_key(self.session.scenario)
         found = (
             (item, self.curves[item.letter].result)
             for item in self.variants.items
             if item.letter != self.variants.current and item.letter in self.curves
         )
         return tuple(
-            (item, result) for item, result in found if result is not None and question(item.scenario) != present
+            (item, result) for item, result in found if result is not None and scenario_key(item.scenario) != present
         )
 
     @property
@@ -290,8 +289,8 @@ class ExplorerState:
 
     @property
     def changed(self) -> bool:
-        """Whether the question differs from the baseline's."""
-        return question(self.session.scenario) != question(self.baseline.scenario)
+        """Whether the values differ from those of the baseline."""
+        return scenario_key(self.session.scenario) != scenario_key(self.baseline.scenario)
 
     def _with_own_curve(self, letter: str = "") -> dict[str, VariantCurve]:
         """The curves, with that of the session under a letter: its own where it is to stay known."""
@@ -299,7 +298,7 @@ class ExplorerState:
         return {**self.curves, letter or self.variants.current: curve_of(self.session)} if own else dict(self.curves)
 
     def _compared(self) -> ExplorerState:
-        """The study with its other variants over the present sweep, where they are drawn."""
+        """State with its other variants over the present sweep, where they are drawn."""
         session = self.session
         curves: dict[str, VariantCurve] = {}
         for item in self.variants.items if compares(session.grid) else ():
@@ -338,17 +337,17 @@ class ExplorerState:
         return "u undoes the last change." if self.changed or self.edit_count else ""
 
     def written(self) -> ExplorerState:
-        """The study after each variant was written to a file of its own."""
+        """State after each variant was written to a file of its own."""
         items = tuple(replace(item, written=item.scenario) for item in self.listed())
         return replace(self, variants=replace(self.variants, items=items))
 
     def at_stake(self) -> dict[str, str]:
         """Unsaved changes: those of the present variant, and by label those of the others."""
-        present = question(self.session.scenario)
+        present = scenario_key(self.session.scenario)
         others = {
             f"variant {item.label}": counted(len(item.scenario.overrides), "value")
             for item in (self.variants.items if self.has_variants else ())
-            if item.letter != self.variants.current and item.is_unwritten and question(item.scenario) != present
+            if item.letter != self.variants.current and item.is_unwritten and scenario_key(item.scenario) != present
         }
         current = self.variants.at(self.variants.current)
         written = current is not None and not replace(current, session=self.session).is_unwritten
@@ -360,7 +359,7 @@ class ExplorerState:
         return before if before is not None and now is not None and now.value != before.value else None
 
     def over(self, scenario: Scenario) -> ExplorerState:
-        """The study on another text of its file; its baseline stays."""
+        """State on another text of its file; its baseline stays."""
         reread = replace(self, variants=self.variants.reread(scenario))
         return reread.with_session(self.session.with_scenario(scenario))
 

@@ -17,7 +17,7 @@ class Fork:
     name: str = ""
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study on the new variant."""
+        """State on the new variant."""
         return state.forked(self.name)
 
     def line(self) -> str:
@@ -32,7 +32,7 @@ class Go:
     variant: str
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study on the variant."""
+        """State on the variant."""
         return state.at_variant(self.variant)
 
     def line(self) -> str:
@@ -47,7 +47,7 @@ class Delete:
     variant: str
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study without the variant."""
+        """State without the variant."""
         return state.without_variant(self.variant)
 
     def line(self) -> str:
@@ -63,7 +63,7 @@ class Rename:
     name: str
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """The study with the name."""
+        """State with the name."""
         return state.renamed(self.letter, self.name)
 
     def line(self) -> str:

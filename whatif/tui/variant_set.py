@@ -1,4 +1,4 @@
-"""Variants of a study: named sets of values; the first one, A, is the baseline."""
+"""Variants of a scenario: named sets of values; the first one, A, is the baseline."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Variant:
     def is_unwritten(self) -> bool:
         """Whether there are changes that no file of the variant's own has."""
         changed = bool(self.scenario.overrides) or self.scenario.platform is not None
-        return changed and (self.written is None or question(self.written) != question(self.scenario))
+        return changed and (self.written is None or scenario_key(self.written) != scenario_key(self.scenario))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +57,8 @@ class VariantCurve:
 
     def answers(self, scenario: Scenario, grid: Grid) -> bool:
         """Whether this is the curve of a scenario over a grid; copies from another process count as the same."""
-        same = self.scenario is scenario or question(self.scenario) == question(scenario)
-        return same and (self.grid is grid or axes_in_words(self.grid) == axes_in_words(grid))
+        same = self.scenario is scenario or scenario_key(self.scenario) == scenario_key(scenario)
+        return same and (self.grid is grid or grid_key(self.grid) == grid_key(grid))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,9 +83,9 @@ class Variants:
         return self.items[0]
 
     @property
-    def words(self) -> tuple[object, ...]:
+    def key(self) -> tuple[object, ...]:
         """Values that are equal for equal sets of variants."""
-        return self.current, *((item.letter, item.name, question(item.scenario)) for item in self.items)
+        return self.current, *((item.letter, item.name, scenario_key(item.scenario)) for item in self.items)
 
     def at(self, letter: str) -> Variant | None:
         """The variant with a letter."""
@@ -146,7 +146,7 @@ class Variants:
         return replace(self, items=(self.items[0], *(_reread(item, scenario.document) for item in self.items[1:])))
 
 
-def question(scenario: Scenario) -> tuple[object, ...]:
+def scenario_key(scenario: Scenario) -> tuple[object, ...]:
     """Values that are equal for equal scenarios."""
     return scenario.document.text, dict(scenario.overrides), scenario.platform
 
@@ -181,7 +181,7 @@ def compares(grid: Grid) -> bool:
 def computed_curve(variant: Variant, session: Session) -> VariantCurve:
     """A variant over the sweep of a session; without a result where it lacks the swept parameter."""
     grid, found = session.grid, None
-    if question(variant.scenario) == question(session.scenario):
+    if scenario_key(variant.scenario) == scenario_key(session.scenario):
         found = session.result
     else:
         try:
@@ -196,7 +196,7 @@ def _rebased(item: Variant, old: Scenario, document: Document, before: Mapping[s
     scenario, session = item.scenario, item.session
     if scenario.document.text != old.document.text:
         return item
-    fresh = saved and question(scenario) == question(old)
+    fresh = saved and scenario_key(scenario) == scenario_key(old)
     now = Scenario(document, None, {}, scenario.folders) if fresh else on_text(scenario, document, before)
     return replace(item, session=replace(session, inputs=SessionInputs(now, session.grid, session.program)))
 
@@ -209,6 +209,6 @@ def _reread(item: Variant, document: Document) -> Variant:
         return item
 
 
-def axes_in_words(grid: Grid) -> list[tuple[str, dict[str, str]]]:
+def grid_key(grid: Grid) -> list[tuple[str, dict[str, str]]]:
     """Values that are equal for equal sweeps."""
     return [(axis.name, dict(axis.texts)) for axis in grid.axes]

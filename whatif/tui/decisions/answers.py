@@ -19,7 +19,7 @@ from whatif.tui.state import View
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionRequest:
-    """A study in short."""
+    """Inputs of a decision."""
 
     inputs: SessionInputs
     baseline: SessionInputs
@@ -41,7 +41,7 @@ class DecisionRequest:
 
     @property
     def program(self) -> Program:
-        """The compiled question."""
+        """The compiled scenario."""
         return self.inputs.program
 
     @property

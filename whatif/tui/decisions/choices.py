@@ -25,7 +25,7 @@ from whatif.units import Quantity, crossed, format_quantity
 
 _LAYOUTS: Final = 20
 _NOW: Final = " (now)"
-"""Behind the label of what the study has at present."""
+"""Behind the label of what is so at present."""
 _JOB: Final = "job"
 """Name of the application in the titles of columns."""
 
@@ -92,7 +92,7 @@ def _machine(its: Standing, request: DecisionRequest) -> BarRow:
 
 
 def _named(platform: str, request: DecisionRequest) -> str:
-    """A row's label; none is that of the study at present where values of its machine are edited."""
+    """A row's label; no machine is the present one where values of its machine are edited."""
     return _labelled(platform, platform == request.present and not request.edited)
 
 

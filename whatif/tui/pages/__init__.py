@@ -1,1 +1,1 @@
-"""The screens of the explorer: each shows one study from its own side."""
+"""The pages of the explorer: each shows a part of one state."""

@@ -45,7 +45,7 @@ ComparisonInputs = tuple[Scenario, Grid, str]
 
 
 def compared(scenario: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, ...]:
-    """The question over the first axis of a sweep, on every platform that is known."""
+    """The scenario over the first axis of a sweep, on every known platform."""
     return comparison(scenario, scenario.known_platforms, Grid(grid.axes[:1]), column)
 
 
@@ -111,13 +111,13 @@ class ComparePage(SweepPage[CompareView]):
         self.query_one(ColumnsView).focus()
 
     def show(self, state: ExplorerState) -> None:
-        """Show a study; while the machines are being asked, the last picture stays."""
+        """Show a state; while the machines are being asked, the last picture stays."""
         self._state = state
         if self._fresh(state) or not self._machines:
             self._fill(state)
 
     def _fresh(self, state: ExplorerState) -> bool:
-        """Whether the machines were asked this very question."""
+        """Whether the machines were evaluated for this state."""
         if self._inputs is None:
             return False
         scenario, grid, column = self._inputs

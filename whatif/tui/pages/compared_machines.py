@@ -125,7 +125,7 @@ def _cells(machine: PlatformRow, base: PlatformRow, columns: tuple[str, ...]) ->
 
 
 def curves(state: ExplorerState, machines: list[PlatformRow]) -> PlotDescription:
-    """The column of a study's view, for machines, over the first axis."""
+    """The drawn column, for machines, over the first axis."""
     session, view = state.session, state.view
     frame = figure(session.result, Y_COLUMN, session.here, None, SCALES[view.x_scale])
     lines = tuple(

@@ -1,4 +1,4 @@
-"""The decide page: one question at a time about the study, answered in bars or curves, a table, and words."""
+"""The decide page: one question at a time about the scenario, answered in bars or curves, a table, and words."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class DecidePage(DecisionPage[DecideView]):
         self.focus_first((self.query_one(ChartBars), self.query_one(PlotView), self.query_one(TableView)))
 
     def show(self, state: ExplorerState) -> None:
-        """Show a study; while the same question is answered anew, the last answer stays."""
+        """Show a state; while the same question is answered anew, the last answer stays."""
         self._state = state
         before, self._inputs = self._inputs, _inputs(state)
         if self._inputs != before:

@@ -33,7 +33,7 @@ class DecisionPage(Page[V]):
         return self._decision.command if self._decision is not None and self._fresh else ""
 
     @property
-    def question(self) -> object:
+    def answer_key(self) -> object:
         """Inputs of the answer."""
         return (self.NAME, *self._inputs) if self._inputs else None
 
@@ -75,4 +75,4 @@ class DecisionPage(Page[V]):
             self.report("the answer is already known")
             return
         seconds = self._decision.seconds if self.refused and self._decision is not None else 0.0
-        self.post_message(BackgroundRequested(background_decision(self._request, self.question, self.NAME, seconds)))
+        self.post_message(BackgroundRequested(background_decision(self._request, self.answer_key, self.NAME, seconds)))

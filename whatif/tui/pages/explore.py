@@ -102,7 +102,7 @@ class ExplorePage(SweepPage[ExploreView]):
         return self.query_one(AnswerLine).full
 
     def show(self, state: ExplorerState) -> None:
-        """Show a study."""
+        """Show a state."""
         self._state = state
         self._show_headline(state)
         parts = self.query_one(Breakdown)
@@ -159,7 +159,7 @@ class ExplorePage(SweepPage[ExploreView]):
         return related_map(state, plot, y, relation) if known else plot
 
     def _bands(self, state: ExplorerState) -> Uncertainty | None:
-        """Bands computed for the scenario of a study."""
+        """Bands computed for the scenario and the sampling of a state."""
         wanted = sampling_of(state.view)
         if self._known is None or wanted is None:
             return None
@@ -167,7 +167,7 @@ class ExplorePage(SweepPage[ExploreView]):
         return found if inputs is state.session.inputs and found.point.sampling == wanted else None
 
     def _measurements(self, state: ExplorerState) -> SweepMeasurements | None:
-        """The measured runs on the curves of a study; None without runs, and until they are read."""
+        """The measured runs on the curves of a state; None without runs, and until they are read."""
         known = self._runs is not None and self._runs[0] is state.session.inputs
         return self._runs[1] if known and self._runs is not None else None
 
@@ -250,7 +250,7 @@ def _accuracy(state: ExplorerState) -> Iterable[str]:
 
 
 def picture(state: ExplorerState, bands: Uncertainty | None = None) -> PlotDescription | HeatMap:
-    """Plot description of the sweep of a study, with bands where they are known."""
+    """Plot description of the sweep of a state, with bands where they are known."""
     session, view, y = state.session, state.view, drawn_column(state)
     scales = SCALES[view.x_scale], SCALES[view.y_scale]
     if view.of(ExploreView).second == "heat" and len(session.grid.axes) > 1:
@@ -271,7 +271,7 @@ def related_map(state: ExplorerState, description: HeatMap, y: str, relation: Re
 
 
 def answers_of(state: ExplorerState, description: Description, *, opposite: bool = False) -> Answers:
-    """Answers of the sweep of a study about the drawn result; of the opposite aim for its worst point."""
+    """Answers of the sweep of a state about the drawn result; of the opposite aim for its worst point."""
     y, result = drawn_column(state), state.session.result
     most = larger_is_better(result.dimensions[y]) != opposite
     curves = figure(result, y) if isinstance(description, HeatMap) else description

@@ -217,7 +217,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
             self.ask("limits", None)
 
     def action_accept(self) -> None:
-        """Take the fitted values into the study, all at once."""
+        """Take the fitted values into the scenario, all at once."""
         found = self._ready()
         if found is not None:
             self.request(EditAll(found.texts))

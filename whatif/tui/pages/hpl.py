@@ -304,7 +304,7 @@ class HPLPage(Page[HPLView]):
 
     @on(TableView.Chosen)
     def _chosen(self, event: TableView.Chosen) -> None:
-        """Take a grid into the study."""
+        """Take a grid into the scenario."""
         if self._run is None or not isinstance(event.table, GridsView):
             return
         rows, columns = grids(self._run.outcome.configuration.rank_count)[event.row]

@@ -99,7 +99,7 @@ class Page(Container, Generic[V]):
         return ""
 
     @property
-    def question(self) -> object:
+    def answer_key(self) -> object:
         """Inputs of the answer of the job, if it may be computed in the background; else None."""
         return None
 

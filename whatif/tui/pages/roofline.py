@@ -102,7 +102,7 @@ class RooflinePage(Page[RooflineView]):
         self.query_one(ColumnsView).focus()
 
     def show(self, state: ExplorerState) -> None:
-        """Show a study: the present GPU at once, the second one as it was until it has been asked."""
+        """Show a state: the present GPU at once, the second one as it was until it has been asked."""
         self._state = state
         if self._second is not None and self._second.platform != self.view_in(state.view).second:
             self._second = None
@@ -188,7 +188,7 @@ def _in_words(found: Roofline, name: str) -> str:
 
 
 def roofline_of(state: ExplorerState, second: SecondGpu | None) -> tuple[Roofline, str]:
-    """Roofline of a study, and the reason for missing kernels; empty with kernels."""
+    """Roofline of a state, and the reason for missing kernels; empty with kernels."""
     program, at = state.session.program, state.session.at
     gpu = gpu_roofs(program, at)
     if not gpu.peaks:

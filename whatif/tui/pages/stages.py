@@ -53,7 +53,7 @@ class MemoryPage(Page[PageView]):
         self.query_one(TableView).focus()
 
     def show(self, state: ExplorerState) -> None:
-        """Show a study, whether or not the memory suffices."""
+        """Show a state, whether or not the memory suffices."""
         self._state = state
         values = state.session.at.values
         self.query_one("#groups").border_title = "collectives of the groups of ranks"
@@ -85,7 +85,7 @@ class StagesPage(MemoryPage):
         self.focus_first(self.query("RankBars, TableView"))
 
     def show(self, state: ExplorerState) -> None:
-        """Show a study."""
+        """Show a state."""
         super().show(state)
         tabular = state.view.picture == "table"
         frame, groups = self.query_one("#stages-frame"), self.query_one("#groups")

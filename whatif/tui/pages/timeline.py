@@ -53,7 +53,7 @@ class TimelinePage(Page[PageView]):
         self.query_one(TableView).focus()
 
     def show(self, state: ExplorerState) -> None:
-        """Show a study."""
+        """Show a state."""
         self._state = state
         try:
             now = timeline(state.session.program, state.session.at)

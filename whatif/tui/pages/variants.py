@@ -27,7 +27,7 @@ from whatif.tui.pages.why import explained
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState
 from whatif.tui.variant_commands import Delete, Rename
-from whatif.tui.variant_set import BASELINE, Variant, checked_name, question
+from whatif.tui.variant_set import BASELINE, Variant, checked_name, scenario_key
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
@@ -91,10 +91,10 @@ class VariantsPage(DecisionPage[VariantsView]):
         self.focus_first(self.query(TableView))
 
     def show(self, state: ExplorerState) -> None:
-        """Show a study; while a difference is explained anew, the last explanation stays."""
+        """Show a state; while a difference is explained anew, the last explanation stays."""
         self._state = state
         variants, pair = state.listed(), self._pair(state)
-        self._inputs = () if pair is None else (_question(pair[0]), _question(pair[1]), explained(state))
+        self._inputs = () if pair is None else (_key_of(pair[0]), _key_of(pair[1]), explained(state))
         self.set_class(len(variants) < 2, "-alone")
         self.set_class(pair is None, "-alike")
         self.query_one("#side").border_title = Content("variants")
@@ -191,8 +191,8 @@ def _wrong_name(text: str) -> str:
     return ""
 
 
-def _question(item: Variant) -> tuple[object, ...]:
-    return item.label, *question(item.scenario)
+def _key_of(item: Variant) -> tuple[object, ...]:
+    return item.label, *scenario_key(item.scenario)
 
 
 def _rows(state: ExplorerState, variants: tuple[Variant, ...], width: int) -> TableRows:

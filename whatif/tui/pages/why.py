@@ -98,7 +98,7 @@ class WhyPage(Page[PageView]):
             self.set_class(holds, name)
 
     def show(self, state: ExplorerState) -> None:
-        """Show a study: the tree immediately, the elasticities when computed."""
+        """Show a state: the tree immediately, the elasticities when computed."""
         self._state = state
         name, at = explained(state), state.session.at
         reasons = at.reasons()

@@ -1,4 +1,4 @@
-"""Base of the main screen that holds the jobs in the background."""
+"""Base of the main screen: the jobs in the background."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class BackgroundScreen(Screen[None]):
         self.notify(text)
 
     def answered_before(self) -> bool:
-        """Whether a job in the background has answered the question of the page; the page then shows the answer."""
-        known = self.jobs.answer(self.page.question)
+        """Whether a job in the background has the answer of the page, which then shows it."""
+        known = self.jobs.answer(self.page.answer_key)
         if known is not None:
             self.page.take(known)
         return known is not None

@@ -91,7 +91,7 @@ class JobsDialog(ModalScreen[BackgroundJob | None]):
 
 
 def asked(job: BackgroundJob) -> str:
-    """The values that a question was asked for, as far as they differ from the file."""
+    """The values that an answer is for, as far as they differ from the file."""
     scenario = job.scenario
     platform = [f"platform = {scenario.platform}"] if scenario.platform is not None else []
     values = [*platform, *(f"{path} = {text}" for path, text in scenario.overrides.items())]

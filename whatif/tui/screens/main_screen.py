@@ -45,7 +45,7 @@ from whatif.tui.widgets.title import Title
 
 
 class MainScreen(BackgroundScreen):
-    """Screen of a study; requests of the user go to the app."""
+    """Screen of the open scenario; requests of the user go to the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "pin", "baseline", tooltip="Set the present values as the baseline", id="screen.pin"),
@@ -120,7 +120,7 @@ class MainScreen(BackgroundScreen):
     def on_mount(self) -> None:
         """Draw the first picture."""
         self.query_one(ParameterTree).focus()
-        self._show_study()
+        self._show_state()
         self._show_words()
 
     def on_unmount(self) -> None:
@@ -148,7 +148,7 @@ class MainScreen(BackgroundScreen):
         self._bindings = bound
 
     def show(self, state: ExplorerState, error: str = "", *, busy: bool = False, notice: str = "") -> None:
-        """Show another study, or only the error of the last request, or that it is being computed.
+        """Show another state, or only the error of the last request, or that it is being computed.
 
         A notice is what stays wrong, whatever is asked.
         """
@@ -159,7 +159,7 @@ class MainScreen(BackgroundScreen):
         if not busy:
             self.query_one(ParameterPanel).answered(error)
         if new:
-            self._show_study()
+            self._show_state()
         self._show_words()
 
     def tell_activity(self, words: str) -> None:
@@ -168,8 +168,8 @@ class MainScreen(BackgroundScreen):
         if self.is_ready:
             self._show_words()
 
-    def _show_study(self) -> None:
-        """Hand the study down to every widget."""
+    def _show_state(self) -> None:
+        """Hand the state down to every widget."""
         state = self.state
         self._seen[page_registry.group_of(state.view.screen)] = state.view.screen
         self.query_one(ParameterPanel).show(state)

@@ -63,7 +63,7 @@ class ParameterPanel(Vertical):
         return self._state.session
 
     def show(self, state: ExplorerState) -> None:
-        """Show another study."""
+        """Show another state."""
         self._state = state
         tree = self.parameter_tree
         tree.show(state)

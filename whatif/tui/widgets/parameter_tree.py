@@ -166,7 +166,7 @@ class ParameterTree(PhaseKeys):
         return 0 if self.row is None else len(self._guides(self.row).text) - 1
 
     def show(self, state: ExplorerState) -> None:
-        """Show another study; the cursor stays on its parameter."""
+        """Show another state; the cursor stays on its parameter."""
         program, parts = state.session.program, parts_in_use(state.session.program.loaded)
         same = [*program.parameters, *parts] == [*self.session.program.parameters, *self._parts]
         self._state, self._parts = state, parts
