@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from whatif.core.session import SessionInputs
 from whatif.errors import InfeasiblePointError
 from whatif.studies.elasticity import Elasticity, elasticities
+from whatif.tui.labels import reason_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ def leverage(inputs: SessionInputs, result: str) -> Leverage:
     try:
         return Leverage(result, elasticities(inputs.program, result))
     except InfeasiblePointError as problem:
-        reason = str(problem).removeprefix("infeasible: ").removesuffix(": it has no elasticity")
+        reason = reason_of(problem).removesuffix(": it has no elasticity")
         return Leverage(result, (), reason)
 
 

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Final
 
+from whatif.errors import WhatifError
 from whatif.plotting.description import shorten
 from whatif.units import SECOND, Dimension, format_quantity, parse_quantity
 
@@ -29,6 +30,11 @@ _TABLES: Final = re.compile(
 def brief(message: str) -> str:
     """A message for narrow screens, in one line: without places in files, of a path the last word."""
     return "; ".join(_TABLES.sub("", _PLACE.sub("", line)) for line in message.splitlines())
+
+
+def reason_of(problem: WhatifError) -> str:
+    """Message of an error, for a sentence that says itself that the point is infeasible."""
+    return str(problem).removeprefix("infeasible: ")
 
 
 def grade_style(grade: str) -> str:

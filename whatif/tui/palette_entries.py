@@ -22,6 +22,7 @@ from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import FileRequested
 from whatif.tui.page_registry import FIRST_PAGE, screens
 from whatif.tui.parameter_rows import matters
+from whatif.tui.phase_commands import PHASES
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.study_values import study_changes
 from whatif.tui.widgets.parameter_tree import ParameterTree
@@ -40,7 +41,6 @@ _KINDS: Final = {
 }
 """Kinds of entries with the words for all of a kind; of two that fit as well, the one of the earlier kind is better."""
 _ORDER: Final = tuple(_KINDS)
-_PHASES: Final = "application.phases."
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -136,8 +136,8 @@ def model_entries(screen: MainScreen) -> Iterator[Entry]:
     """Phases, results and parameters of the scenario."""
     session = screen.state.session
     program = session.program
-    for path in dict.fromkeys(path.split(".")[2] for path in program.parameters if path.startswith(_PHASES)):
-        yield Entry(path, "phase", "Go to the phase", partial(screen.select_parameter, _PHASES + path))
+    for path in dict.fromkeys(path.split(".")[2] for path in program.parameters if path.startswith(PHASES)):
+        yield Entry(path, "phase", "Go to the phase", partial(screen.select_parameter, PHASES + path))
     for column in columns_to_plot(session.result):
         words = "Draw the phase" if "." in column else "Draw the result"
         yield Entry(column.removeprefix("terms."), "result", words, partial(draw, screen, column))

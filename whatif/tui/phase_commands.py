@@ -12,7 +12,8 @@ from whatif.core.session import Session, SessionInputs, still_there
 from whatif.schema.phase_edits import PhaseEdit, PhaseWord
 from whatif.tui.state import ExplorerState, View
 
-_PREFIX: Final = "application.phases."
+PHASES: Final = "application.phases."
+"""Beginning of the paths of phases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,8 @@ def _renamed(grid: Grid, edit: PhaseEdit) -> Grid:
     """Grid whose parameters have the new path."""
 
     def follow(path: str) -> str:
-        old = f"{_PREFIX}{edit.name}."
-        return f"{_PREFIX}{edit.text}.{path.removeprefix(old)}" if path.startswith(old) else path
+        old = f"{PHASES}{edit.name}."
+        return f"{PHASES}{edit.text}.{path.removeprefix(old)}" if path.startswith(old) else path
 
     def axis(item: Axis) -> Axis:
         values = {follow(path): value for path, value in item.parameters.items()}

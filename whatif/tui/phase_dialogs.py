@@ -26,17 +26,17 @@ from whatif.schema.shipped import shipped_names
 from whatif.studies.phase_form import form_problems, form_values, phase_form
 from whatif.tui.commands import EditAll
 from whatif.tui.keys_in_order import before_window
+from whatif.tui.phase_commands import PHASES
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.screens.form import FormScreen
 from whatif.tui.screens.pick_list import PickList
 
-PREFIX: Final = "application.phases."
 FILE_ROW: Final = ("(file)", "From a file: a profile of GPU work, profiled kernels, a trace, another scenario")
 
 
 def phase_at(path: str) -> str:
     """Phase of a parameter or table; empty for any other path."""
-    return path.removeprefix(PREFIX).split(".")[0] if path.startswith(PREFIX) else ""
+    return path.removeprefix(PHASES).split(".")[0] if path.startswith(PHASES) else ""
 
 
 async def pick_file(app: App[Any]) -> str | None:
@@ -119,7 +119,7 @@ async def filled_in(app: App[Any], session: Session, phase: str, of_all: str = "
     if phase not in phases_of(session.scenario.document, session.scenario.folders):
         raise UsageError(f"there is no phase `{phase}`")
     scenario, fields = session.scenario, phase_form(session.program, phase)
-    kind = session.program.parameters[f"{PREFIX}{phase}.kind"].text()
+    kind = session.program.parameters[f"{PHASES}{phase}.kind"].text()
     form = FormScreen(f"{phase}: {kind}{of_all}", fields, lambda texts: form_problems(scenario, fields, texts))
     texts = await app.push_screen_wait(form)
     return None if texts is None else EditAll(tuple(form_values(fields, texts).items()))

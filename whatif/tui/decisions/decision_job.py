@@ -16,6 +16,7 @@ from whatif.tui.decisions.choices import budget, layout, machines
 from whatif.tui.decisions.explanations import bottlenecks, uncertainty, why
 from whatif.tui.decisions.scale_plans import pareto, scaling
 from whatif.tui.decisions.titles import DECISIONS
+from whatif.tui.labels import reason_of
 
 _PATIENCE: Final = 60.0
 """Most seconds of an answer whose points are simulated."""
@@ -50,7 +51,7 @@ def decide(request: DecisionRequest) -> Decision:
             return Decision(DECISIONS[name], (words, start), seconds=seconds)
         return answer(request)
     except WhatifError as problem:
-        return Decision(DECISIONS[name], (f"There is no answer: {str(problem).removeprefix('infeasible: ')}.",))
+        return Decision(DECISIONS[name], (f"There is no answer: {reason_of(problem)}.",))
 
 
 def _is_refused(request: DecisionRequest) -> bool:

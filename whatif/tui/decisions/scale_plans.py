@@ -17,6 +17,7 @@ from whatif.studies.scaling import RANKS, Planner
 from whatif.studies.scaling_tables import places_in_words
 from whatif.tui.commands import EditAll
 from whatif.tui.decisions.answers import Decision, DecisionRequest
+from whatif.tui.labels import reason_of
 from whatif.units import format_quantity
 
 _POINTS: Final = 200
@@ -31,8 +32,7 @@ def scaling(request: DecisionRequest) -> Decision:
     try:
         plan = scale(request.scenario)
     except InfeasiblePointError as problem:
-        reason = str(problem).removeprefix("infeasible: ")
-        return Decision(title, (f"No number of nodes is feasible: {reason}.",))
+        return Decision(title, (f"No number of nodes is feasible: {reason_of(problem)}.",))
     sentences = (*places_in_words(plan.answers), *Planner(request.scenario).remarks)
     return Decision(title, sentences, plan.table(), plan.picture(), command=request.command("scale"))
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from whatif.core.result import CATEGORY_TIMES
-from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, figure, suiting
+from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, figure, label_of, suiting
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine
 from whatif.studies.platform_comparison import PlatformRow
 from whatif.tui.labels import brief, duration
@@ -109,7 +109,7 @@ def rows(
 
 def _title(column: str, sort: str) -> str:
     arrow = dict(zip((column, f"-{column}"), ARROWS, strict=True)).get(sort, "")
-    return f"{column.removesuffix('_time').removeprefix('terms.')}{arrow}"
+    return f"{label_of(column)}{arrow}"
 
 
 def _cells(machine: PlatformRow, base: PlatformRow, columns: tuple[str, ...]) -> list[Cell]:
@@ -131,7 +131,7 @@ def curves(state: ExplorerState, machines: list[PlatformRow]) -> PlotDescription
     lines = tuple(
         PlotLine(machine.label, frame.lines[0].x, machine.curve) for machine in machines if machine.curve is not None
     )
-    label = view.y.removesuffix("_time").removeprefix("terms.")
+    label = label_of(view.y)
     # Phases are times; other results may be energy or cost.
     dimension = session.result.dimensions.get(view.y, SECOND)
     axis = AxisDescription(label, dimension, SCALES[view.y_scale] or suiting([line.y for line in lines]))

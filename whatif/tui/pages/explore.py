@@ -18,7 +18,7 @@ from whatif.core.relative_scales import relations, relative_map
 from whatif.core.result import Result, array_of
 from whatif.core.session import SessionInputs
 from whatif.core.sweep_answers import Answers, sweep_answers
-from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
+from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, label_of, plot_table
 from whatif.plotting.description import Description, HeatMap, PlotDescription, PlotLine
 from whatif.schema.phase_edits import edits_of
 from whatif.studies.measured_curves import drawn_points, error_picture, with_measured
@@ -287,5 +287,5 @@ def _crosshair(description: Description, index: tuple[int, ...]) -> tuple[float,
 
 def _title(column: str, paths: tuple[str, ...]) -> str:
     """Title of the plot: the result over the parameter; the axis has the whole path."""
-    name = column.removesuffix("_time").removeprefix("terms.").replace("_", " ")
+    name = label_of(column).replace("_", " ")
     return f"{name} over {' and '.join('.'.join(path.split('.')[-2:]) for path in paths[:2])}"

@@ -18,7 +18,7 @@ from whatif.errors import WhatifError
 from whatif.schema.load import load_platform
 from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu, gpu_roofs, second_gpu
 from whatif.studies.roofline_study import LIMITS, OPERATIONS, Roofline, of_roof, roofline_at
-from whatif.tui.labels import brief, duration, percent
+from whatif.tui.labels import brief, duration, percent, reason_of
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
@@ -196,7 +196,7 @@ def roofline_of(state: ExplorerState, second: SecondGpu | None) -> tuple[Rooflin
     try:
         found = roofline_at(program, at, second)
     except WhatifError as problem:
-        return Roofline(gpu, (), second), f"No kernel can be drawn: {str(problem).removeprefix('infeasible: ')}"
+        return Roofline(gpu, (), second), f"No kernel can be drawn: {reason_of(problem)}"
     return found, "" if found.kernels else NO_KERNELS
 
 

@@ -11,7 +11,7 @@ from whatif.api.editing import EditedDocument, PhaseEdit, edited, phases_of
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.phase_commands import EditPhase
+from whatif.tui.phase_commands import PHASES, EditPhase
 from whatif.tui.widgets.line_list import LineList
 
 PHASE_KEYS: Final = (
@@ -111,6 +111,6 @@ class PhaseKeys(LineList):
             self.app.notify("; ".join(document.notes))
         before, after = (phases_of(item, scenario.folders) for item in (scenario.document, document))
         names = tuple(name for name in after if name not in before) or (edit.name,)
-        self.phase_wanted = f"application.phases.{names[0]}"
+        self.phase_wanted = f"{PHASES}{names[0]}"
         self.forms_wanted = names if edit.word == "add" else ()
         self.post_message(ChangeRequested(EditPhase(edit)))
