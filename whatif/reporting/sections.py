@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -48,6 +48,21 @@ class ReportTable:
     named: bool = False
     """Whether the first cell of a row is its heading."""
 
+    @classmethod
+    def of(
+        cls,
+        heads: Iterable[str],
+        rows: Iterable[Iterable[object]],
+        words: Iterable[str] = (),
+        *,
+        named: bool = False,
+    ) -> ReportTable:
+        """Table of texts; all columns are numbers except the first one and those in `words`."""
+        heads, known = tuple(heads), set(words)
+        cells = tuple(tuple(typographic(str(cell)) for cell in row) for row in rows)
+        numeric = tuple(bool(at) and head not in known for at, head in enumerate(heads))
+        return cls(heads, cells, numeric, named)
+
 
 @dataclass(frozen=True, slots=True)
 class ReportItem:
@@ -78,12 +93,6 @@ def _sheet(table: Table) -> ReportTable:
     )
 
 
-def _texts(heads: tuple[str, ...], rows: Iterable[Iterable[object]], words: Collection[str]) -> ReportTable:
-    """Table of texts; all columns are numbers except those in `words`."""
-    cells = tuple(tuple(typographic(str(cell)) for cell in row) for row in rows)
-    return ReportTable(heads, cells, tuple(head not in words for head in heads))
-
-
 def _results(table: Table) -> dict[str, Column]:
     """Columns of a table, without phases and without columns that are 0 everywhere."""
     found = {name: column for name, column in table.columns.items() if not name.startswith("terms.")}
@@ -102,7 +111,7 @@ def answer(found: Findings) -> Section:
             part = name in (Y_COLUMN, *CATEGORY_TIMES) and whole > 0
             share = f"{column.values[0] / whole:.1%}" if part else ""
             rows.append([name, format_quantity(float(column.values[0]), column.dimension), share])
-    sheet = _texts(("result", "value", "of the iteration"), rows, ("result",))
+    sheet = ReportTable.of(("result", "value", "of the iteration"), rows)
     bar = breakdown(found.point, "category")
     styles = category_styles(segment.label for segment in bar.segments if segment.value > 0)
     parts = tuple(BarSegment(s.label, s.value, styles[s.label]) for s in bar.segments if s.label in styles)
@@ -124,7 +133,7 @@ def phases(found: Findings) -> Section:
     heads = ("phase", "kind of work", "starts", "takes", "of the iteration")
     caption = "One iteration phase by phase"
     picture = picture_of(caption, phase_bars(found.scenario.program, found.timeline))
-    return (ReportItem(caption, picture, "", _texts(heads, rows, heads[:2])),)
+    return (ReportItem(caption, picture, "", ReportTable.of(heads, rows, heads[1:2])),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +201,7 @@ def _tornado(found: Findings, telling: list[Elasticity]) -> ReportItem:
     )
     caption = f"What {Y_COLUMN} follows most: by how many percent it moves for one percent of a value"
     title = f"{min(len(telling), _MOST_PARAMETERS)} of the {len(telling)} values that it follows"
-    sheet = _texts(("value", "now", "elasticity", "grade"), rows, ("value", "grade"))
+    sheet = ReportTable.of(("value", "now", "elasticity", "grade"), rows, ("grade",))
     return ReportItem(caption, picture_of(caption, tornado_bars(program, Y_COLUMN, telling)), title, sheet)
 
 
@@ -207,7 +216,7 @@ def _ladder(found: Findings) -> Section:
         for rung in found.ladder.rungs
     ]  # fmt: skip
     caption = "Cumulative idealisation: a part and all above it with infinite rates and no fixed times"
-    sheet = _texts(("ideal", "saved", "left", "of the whole"), rows, ("ideal",))
+    sheet = ReportTable.of(("ideal", "saved", "left", "of the whole"), rows)
     return (ReportItem(caption, picture_of(caption, ladder_bars(found.ladder)), "", sheet),)
 
 
@@ -254,5 +263,5 @@ def _difference(found: Findings, attribution: Attribution, names: tuple[str, str
     ]  # fmt: skip
     caption = f"From {names[0]} to {names[1]}, whatever the order of the changes (Shapley values)"
     title = f"{len(attribution.without_effect)} other values differ and explain nothing"
-    sheet = _texts(("change", *names, "explains", "of the difference"), rows, ("change", *names))
+    sheet = ReportTable.of(("change", *names, "explains", "of the difference"), rows, names)
     return ReportItem(caption, picture_of(caption, waterfall_bars(attribution, names)), title, sheet)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from whatif.core.uncertainty import quantile_name
-from whatif.plotting.picture_style import typographic
 from whatif.reporting.sections import ReportItem, ReportTable, Section, picture_of
 from whatif.reporting.study_words import LIMITS, chance
 from whatif.schema.study_spec import PRESENT
@@ -34,12 +34,8 @@ _STATED: Final = ("present", "bids", "mix", "site", "options")
 Row = Mapping[str, Any]
 
 
-def sheet(heads: Iterable[str], rows: Iterable[Iterable[str]], words: Iterable[str] = ()) -> ReportTable:
-    """Table of texts whose first column names its rows; all others are numbers but those in `words`."""
-    heads, known = tuple(heads), set(words)
-    cells = tuple(tuple(typographic(cell) for cell in row) for row in rows)
-    numeric = tuple(bool(at) and head not in known for at, head in enumerate(heads))
-    return ReportTable(heads, cells, numeric, named=True)
+sheet: Final = partial(ReportTable.of, named=True)
+"""Table of texts whose first column names its rows."""
 
 
 def number(value: Any, dimension: Dimension = ONE, digits: int = 4) -> str:
