@@ -81,15 +81,16 @@ class FilesPage(Page[PageView]):
         """Show the files."""
         if self._state is not None and not self._entries:
             # The first time the cursor stands on the file that is open.
-            present = Path(self._state.session.scenario.document.name).resolve()
-            places = [at for at, entry in enumerate(value) if entry.path == present]
-            self.query_one(ColumnsView).cursor = places[0] if places else 0
+            present = _file_of(self._state)
+            self.query_one(ColumnsView).cursor = next(
+                (at for at, entry in enumerate(value) if entry.path == present), 0
+            )
         self._entries = value
         self._fill()
 
     def _fill(self) -> None:
         if self._state is not None and self._entries:
-            present = Path(self._state.session.scenario.document.name).resolve()
+            present = _file_of(self._state)
             machine = self._state.platform_name
             rows = tuple(_row(entry, entry.path == present, entry.name == machine) for entry in self._entries)
             titles = ("", "name", "kind", "where", "question or description")
@@ -109,7 +110,7 @@ class FilesPage(Page[PageView]):
             return
         about.border_title = Content(shown_path(entry.path))
         words = entry.problem or entry.words or "no question in its first lines"
-        opened = entry.path == Path(self._state.session.scenario.document.name).resolve()
+        opened = entry.path == _file_of(self._state)
         unsaved = ""
         with suppress(WhatifError):
             unsaved = self._difference() if opened else ""
@@ -178,6 +179,11 @@ class FilesPage(Page[PageView]):
             self.report(str(problem))
         else:
             self.post_message(FileRequested(str(path)) if kind == "scenario" else JobRequested())
+
+
+def _file_of(state: ExplorerState) -> Path:
+    """File of the open scenario."""
+    return Path(state.session.scenario.document.name).resolve()
 
 
 def _row(entry: CatalogueEntry, opened: bool, machine: bool) -> tuple[Cell, ...]:

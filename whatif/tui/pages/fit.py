@@ -23,7 +23,6 @@ from whatif.table import Column, Table
 from whatif.tui.commands import Adopt, EditAll
 from whatif.tui.fit_job import (
     DistanceFit,
-    FitParameter,
     Protocol,
     fit_of_view,
     limits_of,
@@ -290,7 +289,13 @@ def parameter_rows(found: DistanceFit) -> TableRows:
     names = list(dict.fromkeys(item.name for protocol in found.protocols for item in protocol.parameters))
     titles = ("protocol", "messages", *(name.replace("_", " ") for name in names), "points", "residual")
     rows = tuple(
-        (Cell(item.name, "text"), Cell(words, "text"), *_values(item, names), *_fit_cells(item))
+        (
+            Cell(item.name, "text"),
+            Cell(words, "text"),
+            *_values(item, names),
+            Cell(str(item.point_count)),
+            Cell(percent(item.error)),
+        )
         for item, words in zip(found.protocols, _ranges(found.limits), strict=True)
     )
     return TableRows(titles, rows, frozenset((0, 1)))
@@ -298,15 +303,8 @@ def parameter_rows(found: DistanceFit) -> TableRows:
 
 def _values(protocol: Protocol, names: list[str]) -> list[Cell]:
     known = {item.name: item for item in protocol.parameters}
-    return [_value(known[name]) if name in known else Cell("–", "faint") for name in names]
-
-
-def _value(item: FitParameter) -> Cell:
-    return Cell(with_error(item.value, item.error, item.dimension))
-
-
-def _fit_cells(protocol: Protocol) -> tuple[Cell, Cell]:
-    return Cell(str(protocol.point_count)), Cell(percent(protocol.error))
+    items = (known.get(name) for name in names)
+    return [Cell("–", "faint") if it is None else Cell(with_error(it.value, it.error, it.dimension)) for it in items]
 
 
 def _ranges(limits: tuple[float, float]) -> tuple[str, str, str]:

@@ -244,8 +244,12 @@ class HPLPage(Page[HPLView]):
 
     def _line(self, view: HPLView) -> GridLine:
         """The processes that are lanes."""
-        rows, columns = grid_of(self._run.outcome.configuration) if self._run is not None else (1, 1)
-        return GridLine.of(f"{view.across} {view.line}", rows, columns)
+        return GridLine.of(f"{view.across} {view.line}", *self._process_grid)
+
+    @property
+    def _process_grid(self) -> Grid:
+        """Rows and columns of the processes of the visible run."""
+        return grid_of(self._run.outcome.configuration) if self._run is not None else (1, 1)
 
     @property
     def _roomy(self) -> bool:
@@ -289,7 +293,7 @@ class HPLPage(Page[HPLView]):
         self.choose("line", lambda view: self._stepped(self._line(view), steps))
 
     def _stepped(self, line: GridLine, steps: int) -> int:
-        rows, columns = grid_of(self._run.outcome.configuration) if self._run is not None else (1, 1)
+        rows, columns = self._process_grid
         return (line.number + steps) % (rows if line.kind == "row" else columns)
 
     def action_scroll(self, steps: int) -> None:
