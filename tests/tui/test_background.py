@@ -211,7 +211,7 @@ def test_a_refused_question_is_answered_in_the_background_on_any_page(workers):
         await driver.until(lambda: "All of it is memory." in driver.screen_text())
         assert not screen.page.offers("start")
         await driver.edit(GPUS, "8")
-        screen.page.take(screen.page.kept(replace(refused), screen.jobs))
+        screen.page.take(screen.page.answer_to_show(replace(refused), screen.jobs))
         await driver.until(lambda: "of earlier values: the ladder" in driver.screen_text())
         await driver.pilot.press("L")
         await driver.until(lambda: isinstance(driver.app.screen, JobsDialog))

@@ -295,7 +295,7 @@ def test_a_page_that_comes_when_the_screen_is_cleared_away_is_dropped(monkeypatc
             await driver.app.switch_screen(Screen())
 
         monkeypatch.setattr(switcher, "add_content", cleared)
-        await screen._turn("profile")
+        await screen._go_to("profile")
         assert switcher.current == "explore"
 
     drive(check, (120, 36), "jacobi2d")

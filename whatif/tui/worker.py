@@ -103,7 +103,7 @@ class Worker:
     """Worker process for one job at a time, started by `warm` or by the first job."""
 
     def __init__(self) -> None:
-        self._helper: _Process | None = None
+        self._process: _Process | None = None
         self._closed = False
 
     def warm(self) -> None:
@@ -112,26 +112,26 @@ class Worker:
             self._ready()
 
     def _ready(self) -> _Process:
-        if self._helper is None or not self._helper.alive:
+        if self._process is None or not self._process.alive:
             self.stop()
             while _IDLE and not _IDLE[-1].alive:
                 _IDLE.pop().kill()
-            self._helper = _IDLE.pop() if _IDLE else _Process()
-        return self._helper
+            self._process = _IDLE.pop() if _IDLE else _Process()
+        return self._process
 
     def stop(self) -> None:
         """Kill the process and its job."""
-        helper, self._helper = self._helper, None
-        if helper is not None:
-            helper.kill()
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
 
     def close(self) -> None:
         """Release the process: an idle one is reused, a busy one killed."""
-        helper, self._helper, self._closed = self._helper, None, True
-        if helper is not None and helper.alive and not helper.busy:
-            _IDLE.append(helper)
-        elif helper is not None:
-            helper.kill()
+        process, self._process, self._closed = self._process, None, True
+        if process is not None and process.alive and not process.busy:
+            _IDLE.append(process)
+        elif process is not None:
+            process.kill()
 
     async def run(
         self, function: Callable[..., Value], *arguments: Any, report: Report | None = None, shared: Shared = ()
@@ -141,7 +141,7 @@ class Worker:
         Raises what the function raises. With `report`, the function gets a callback as its last argument, which it may
         call from any thread. Shared objects in the result are those of this process, not copies.
         """
-        helper, folder = self._ready(), os.curdir
+        process, folder = self._ready(), os.curdir
         with suppress(OSError):
             # Names of files are relative to this folder.
             folder = os.getcwd()  # noqa: PTH109 - a text is all that is needed
@@ -155,15 +155,15 @@ class Worker:
 
         def exchange() -> None:
             job = folder, function, arguments, report is not None
-            hand(_settle, *helper.ask(job, lambda value: hand(_report, report, value), shared))
+            hand(_settle, *process.ask(job, lambda value: hand(_report, report, value), shared))
 
         # Threads of the loop's own pool would hold up the end of the program.
-        helper.thread = Thread(target=exchange, daemon=True, name="whatif worker")
-        helper.thread.start()
+        process.thread = Thread(target=exchange, daemon=True, name="whatif worker")
+        process.thread.start()
         try:
             return await future
         except asyncio.CancelledError:
-            if self._helper is helper:
+            if self._process is process:
                 self.stop()
             raise
 

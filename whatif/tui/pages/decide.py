@@ -126,7 +126,7 @@ class DecidePage(DecisionPage[DecideView]):
         frame = self.query_one("#frame")
         frame.border_title = Content(DECISIONS[name] if found is None else found.title)
         self.set_class(found is None or found.table is None, "-none")
-        self._turn(found, tabular=state.view.picture == "table")
+        self._show_picture(found, tabular=state.view.picture == "table")
         frame.border_subtitle = Content(f"{self._begins(found)}{name} · m asks the next question")
         words = (WAITING,) if found is None else found.sentences
         self.query_one("#words", Static).update(Content("\n".join(words)))
@@ -140,7 +140,7 @@ class DecidePage(DecisionPage[DecideView]):
             return ""
         return f"bars begin at {format_quantity(bars.begins, found.picture.x.dimension, 3)} · "
 
-    def _turn(self, found: Decision | None, *, tabular: bool) -> None:
+    def _show_picture(self, found: Decision | None, *, tabular: bool) -> None:
         """Show the picture of an answer or its table, and focus the visible one."""
         picture = None if found is None else found.picture
         bars, plot, table = self.query_one(ChartBars), self.query_one(PlotView), self.query_one(TableView)

@@ -41,7 +41,7 @@ class DecisionPage(Page[V]):
     def _fresh(self) -> bool:
         return bool(self._inputs) and self._inputs == self._answered
 
-    def kept(self, value: Any, jobs: BackgroundJobs) -> Any:
+    def answer_to_show(self, value: Any, jobs: BackgroundJobs) -> Any:
         """An answer, or in place of a refusal the answer for earlier values."""
         if not isinstance(value, Decision) or not value.seconds or self._request is None:
             return value

@@ -103,7 +103,7 @@ class Page(Container, Generic[V]):
         """Inputs of the answer of the job, if it may be computed in the background; else None."""
         return None
 
-    def kept(self, value: Any, jobs: BackgroundJobs) -> Any:
+    def answer_to_show(self, value: Any, jobs: BackgroundJobs) -> Any:
         """An answer of the job, or that of an earlier background job in its place."""
         return value
 

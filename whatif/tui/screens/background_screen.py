@@ -41,7 +41,7 @@ class BackgroundScreen(Screen[None]):
         """The visible page."""
         raise NotImplementedError
 
-    def _show_words(self) -> None:
+    def _show_texts(self) -> None:
         raise NotImplementedError
 
     @on(BackgroundRequested)
@@ -66,7 +66,7 @@ class BackgroundScreen(Screen[None]):
             self._tell(f"{job.title} {words}; L lists the jobs")
             if self.answered_before():
                 self.latest.stop()
-        self._show_words()
+        self._show_texts()
         for screen in self.app.screen_stack:
             if isinstance(screen, _dialog()):
                 screen.show()

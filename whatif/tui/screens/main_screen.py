@@ -91,12 +91,12 @@ class MainScreen(BackgroundScreen):
     def __init__(self, state: ExplorerState, jobs: BackgroundJobs) -> None:
         super().__init__(jobs)
         self.state = state
-        self.busy = self._had_text = False
+        self.busy = self._had_message = False
         self._error = self._notice = self._selected_path = ""
         self.activity = ""
         """Activity of the program itself, such as replaying a journal."""
         self._tree: bool | None = None
-        self._gathered: Job | None = None
+        self._page_job: Job | None = None
         self._seen: dict[str, str] = {}
         self.latest = LatestOnly(self._taken, self._failed)
         self._screen_bindings = self._bindings
@@ -121,7 +121,7 @@ class MainScreen(BackgroundScreen):
         """Draw the first picture."""
         self.query_one(ParameterTree).focus()
         self._show_state()
-        self._show_words()
+        self._show_texts()
 
     def on_unmount(self) -> None:
         """Cancel all computations."""
@@ -129,7 +129,7 @@ class MainScreen(BackgroundScreen):
 
     def on_resize(self) -> None:
         """The narrowest screens have room for one thing at a time."""
-        self._show_words()
+        self._show_texts()
         self._arrange()
 
     @property
@@ -160,13 +160,13 @@ class MainScreen(BackgroundScreen):
             self.query_one(ParameterPanel).answered(error)
         if new:
             self._show_state()
-        self._show_words()
+        self._show_texts()
 
     def tell_activity(self, words: str) -> None:
         """Report what the program does on its own."""
         self.activity = words
         if self.is_ready:
-            self._show_words()
+            self._show_texts()
 
     def _show_state(self) -> None:
         """Hand the state down to every widget."""
@@ -178,10 +178,10 @@ class MainScreen(BackgroundScreen):
             self._show_page(self.page)
         else:
             # Called when its turn comes: one that is overtaken before that is never begun.
-            turn: Any = partial(self._turn, state.page)
-            self.run_worker(turn, exclusive=True, group="page")
+            going: Any = partial(self._go_to, state.page)
+            self.run_worker(going, exclusive=True, group="page")
 
-    async def _turn(self, name: str) -> None:
+    async def _go_to(self, name: str) -> None:
         """Go to a page, created on first use."""
         switcher = self.query_one(ContentSwitcher)
         if not switcher.query_children(f"#{name}"):
@@ -200,32 +200,32 @@ class MainScreen(BackgroundScreen):
         else:
             self.query_one(ParameterTree).focus()
         self.refresh_bindings()
-        self._show_words()
+        self._show_texts()
 
     def _show_page(self, page: Page[Any]) -> None:
         for picture in page.query(Picture):
             picture.marker = self.state.view.marker
         page.show(self.state)
-        self._gather()
+        self._start_page_job()
 
     @on(JobRequested)
-    def _gather(self) -> None:
+    def _start_page_job(self) -> None:
         """Start the job of the visible page in a worker process, and stop any other."""
-        before, self._gathered = self._gathered, self.page.job(self.state)
-        if self.answered_before() or self._gathered is None:
+        before, self._page_job = self._page_job, self.page.job(self.state)
+        if self.answered_before() or self._page_job is None:
             self.latest.stop()
-        elif not (self._gathered == before and self.latest.busy):
-            self.latest.ask(self._gathered)
+        elif not (self._page_job == before and self.latest.busy):
+            self.latest.ask(self._page_job)
 
     def _taken(self, value: Any) -> None:
         if self.is_ready:
-            self.page.take(self.page.kept(value, self.jobs))
-            self._offer_whole()
+            self.page.take(self.page.answer_to_show(value, self.jobs))
+            self._offer_message()
 
     def _failed(self, error: str) -> None:
         self._error = error
         if self.is_ready:
-            self._show_words()
+            self._show_texts()
 
     def _arrange(self) -> None:
         """Show the parameters next to a page if there is room for both, or as chosen."""
@@ -237,7 +237,7 @@ class MainScreen(BackgroundScreen):
         self.query("#below, #answer").set_class(not explore, "-elsewhere")
         self.query_one(ParameterHelp).set_class(not shown, "-no-parameters")
 
-    def _show_words(self) -> None:
+    def _show_texts(self) -> None:
         """The title, the explanation and the status line."""
         state = self.state
         loaded, row = state.session.program.loaded, self.query_one(ParameterTree).row
@@ -248,16 +248,16 @@ class MainScreen(BackgroundScreen):
             self.query_one(ParameterHelp).show(state, row.path)
         background = self.activity or self.jobs.line
         self.query_one(Status).show(state, self._error, busy=self.busy, background=background)
-        self._offer_whole()
+        self._offer_message()
 
-    def _offer_whole(self) -> None:
+    def _offer_message(self) -> None:
         """Offer to show the whole text if one exists."""
-        before, self._had_text = self._had_text, self._has_text
-        if self._had_text != before:
+        before, self._had_message = self._had_message, self._has_message
+        if self._had_message != before:
             self.refresh_bindings()
 
     @property
-    def _has_text(self) -> bool:
+    def _has_message(self) -> bool:
         """Whether there is a message, or a text of the page, to show whole."""
         return self.query_one(Status).has_message or bool(self.page.message)
 
@@ -396,4 +396,4 @@ class MainScreen(BackgroundScreen):
             return self.page.offers(str(parameters[0]))
         if action == "export":
             return any(plot.seen is not None for plot in self.page.query(PlotView))
-        return self._has_text if action == "detail" else True
+        return self._has_message if action == "detail" else True
