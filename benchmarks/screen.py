@@ -34,7 +34,7 @@ from whatif.tui.commands import Edit, SweepParameter
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.variant_commands import Fork
 from whatif.tui.widgets.parameter_tree import ParameterTree
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.plot_view import PlotView
 
 SIZE = (200, 50)
 GPUS = "platform.node.gpu_count"

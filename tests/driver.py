@@ -14,9 +14,9 @@ from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.screens.pick_list import PickList
 from whatif.tui.widgets.headline import Tile
 from whatif.tui.widgets.parameter_tree import ParameterTree
+from whatif.tui.widgets.plot_view import PlotView
 from whatif.tui.widgets.prompt import Prompt, PromptInput
 from whatif.tui.widgets.status import Status
-from whatif.tui.widgets.sweep_plot import PlotView
 
 GPUS = "platform.node.gpu_count"
 MEMORY = "platform.node.gpu.dram_bandwidth"

@@ -20,8 +20,8 @@ from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.plot_view import PlotView
 from whatif.tui.widgets.stacked_plots import StackedPlots
-from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import JOULE
 
 GPUS, RANKS = "platform.node.gpu_count", "application.rank_count"

@@ -77,8 +77,8 @@ def written(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     sequences = []
     monkeypatch.setattr("whatif.tui.graphics.cell_size", lambda: CellSize(10, 20))
-    monkeypatch.setattr("whatif.tui.widgets.crisp.cell_size", lambda: CellSize(10, 20))
-    monkeypatch.setattr("whatif.tui.widgets.crisp.PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("whatif.tui.widgets.pixel_picture.cell_size", lambda: CellSize(10, 20))
+    monkeypatch.setattr("whatif.tui.widgets.pixel_picture.PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(Graphics, "write", lambda self, sequence: sequences.append(sequence))
     return sequences
 
@@ -95,7 +95,7 @@ def test_kitty_shows_a_picture_in_the_cells_of_the_plot_and_the_cells_return_wit
 
     async def check(driver):
         assert driver.state.view.marker == "pixels"
-        await driver.until(lambda: driver.plot.crisp)
+        await driver.until(lambda: driver.plot.shows_pixels)
         width, height = driver.plot.size
         assert driver.screen_text().count("\U0010eeee") == width * height
         [found] = kitty_pictures("".join(written))
@@ -103,10 +103,10 @@ def test_kitty_shows_a_picture_in_the_cells_of_the_plot_and_the_cells_return_wit
         await driver.pilot.press("right_square_bracket", "tab")
         driver.plot.action_move(1, 0)
         await driver.pilot.pause()
-        assert not driver.plot.crisp
+        assert not driver.plot.shows_pixels
         assert "\U0010eeee" not in driver.screen_text()
         driver.plot.action_take_away()
-        await driver.until(lambda: driver.plot.crisp)
+        await driver.until(lambda: driver.plot.shows_pixels)
 
     drive(check)
 
@@ -122,7 +122,7 @@ def test_sixels_are_written_at_the_place_of_the_plot_and_again_after_what_covere
         assert found.size == (10 * driver.plot.size.width, 20 * driver.plot.size.height)
         assert not driver.plot.render_line(5).text.strip()
         await driver.pilot.press("f1")
-        await driver.until(lambda: not driver.plot.crisp)
+        await driver.until(lambda: not driver.plot.shows_pixels)
         assert driver.plot.render_line(0).text.strip()
         written.clear()
         await driver.pilot.press("escape")
@@ -136,12 +136,12 @@ def test_loading_what_draws_does_not_replace_a_picture_that_was_requested(writte
     in_terminal(monkeypatch, TERM="foot")
 
     async def check(driver):
-        await driver.until(lambda: driver.plot.crisp)
+        await driver.until(lambda: driver.plot.shows_pixels)
         driver.plot.outdate()
         driver.plot._waiting.stop()
         driver.plot._ask()
         driver.app.graphics.warm()
-        await driver.until(lambda: driver.plot.crisp)
+        await driver.until(lambda: driver.plot.shows_pixels)
 
     drive(check)
 
@@ -151,7 +151,7 @@ def test_a_picture_that_something_covers_is_asked_for_again_on_the_page_that_is_
     in_terminal(monkeypatch, TERM="foot")
 
     async def check(driver):
-        await driver.until(lambda: driver.plot.crisp)
+        await driver.until(lambda: driver.plot.shows_pixels)
         monkeypatch.setattr(type(driver.plot), "_uncovered", lambda plot: False)
         driver.plot._ask()
         assert driver.plot._waiting is not None
@@ -167,14 +167,14 @@ def test_no_sixels_are_written_over_a_toast_and_they_return_when_it_goes(written
     in_terminal(monkeypatch, TERM="foot")
 
     async def check(driver):
-        await driver.until(lambda: driver.plot.crisp)
+        await driver.until(lambda: driver.plot.shows_pixels)
         for number in range(6):
             driver.app.notify(f"{number}\nx\nx", timeout=1000)
         await driver.until(lambda: len(driver.app.screen.query("Toast")) == 6)
         await driver.pilot.pause()
         written.clear()
         driver.plot.refresh()
-        await driver.until(lambda: not driver.plot.crisp)
+        await driver.until(lambda: not driver.plot.shows_pixels)
         assert not written
         driver.app.clear_notifications()
         await driver.until(lambda: bool(written))
@@ -186,12 +186,12 @@ def test_a_picture_of_values_that_changed_meanwhile_is_dropped(written, monkeypa
     in_terminal(monkeypatch, TERM="foot")
 
     async def check(driver):
-        await driver.until(lambda: driver.plot.crisp)
+        await driver.until(lambda: driver.plot.shows_pixels)
         shown, version = driver.plot._picture, driver.plot._version
         driver.plot.redraw()
         await driver.pilot.pause()
         driver.plot._take(version, shown)
-        assert not driver.plot.crisp
+        assert not driver.plot.shows_pixels
 
     drive(check)
 
@@ -200,7 +200,7 @@ def test_a_plot_whose_page_was_left_asks_for_no_picture(written, monkeypatch):
     in_terminal(monkeypatch, TERM="foot")
 
     async def check(driver):
-        await driver.until(lambda: driver.plot.crisp)
+        await driver.until(lambda: driver.plot.shows_pixels)
         plot = driver.plot
         await driver.go("files")
         plot.redraw()
@@ -208,7 +208,7 @@ def test_a_plot_whose_page_was_left_asks_for_no_picture(written, monkeypatch):
         plot._restore()
         written.clear()
         await driver.go("explore")
-        await driver.until(lambda: plot.crisp and bool(written))
+        await driver.until(lambda: plot.shows_pixels and bool(written))
 
     drive(check)
 

@@ -18,8 +18,8 @@ def all_keys(explorer: type[App[None]]) -> dict[str, str]:
     from whatif.tui.widgets.cursor_list import CursorList  # noqa: PLC0415
     from whatif.tui.widgets.data_table import TableView  # noqa: PLC0415
     from whatif.tui.widgets.parameter_tree import ParameterTree  # noqa: PLC0415
+    from whatif.tui.widgets.plot_view import PlotView  # noqa: PLC0415
     from whatif.tui.widgets.prompt import Prompt, PromptInput  # noqa: PLC0415
-    from whatif.tui.widgets.sweep_plot import PlotView  # noqa: PLC0415
     from whatif.tui.widgets.why_tree import WhyTree  # noqa: PLC0415
 
     widgets = (ParameterTree, TableView, PlotView, CursorList, WhyTree, PromptInput, Prompt, ChoiceInput)

@@ -11,7 +11,7 @@ from whatif.errors import WhatifError
 from whatif.paths import user_path
 from whatif.tui.pages.page import Page
 from whatif.tui.screens.dialogs import path_to_write
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.plot_view import PlotView
 from whatif.tui.worker import run_once
 
 if TYPE_CHECKING:

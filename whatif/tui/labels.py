@@ -16,6 +16,8 @@ _TOAST_WIDTH, _TOAST_MARGIN = 54, 4
 """Most cells of a line, and those of the frame; Textual gives a message at most half of the screen."""
 _SMALL, _EQUAL = 0.0005, 1e-9
 """Relative difference below which one decimal shows nothing, and below which only rounding differs."""
+StyledText = tuple[str, str]
+"""A text and its style, as `Content.assemble` takes them."""
 MUTED: Final = "$foreground-muted"
 _GRADES: Final = {"measured": "$text-success", "datasheet": "$text-primary", "assumed": "$text-warning"}
 

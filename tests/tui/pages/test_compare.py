@@ -28,7 +28,7 @@ from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import TableView
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.plot_view import PlotView
 
 NODES = "the ranks need more nodes than the platform has (platform.node_count)"
 SIZES = [(10, 3), (20, 5), (44, 14), (74, 20), (80, 24), (120, 36), (200, 50), (300, 80)]

@@ -33,7 +33,7 @@ from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.fit_plot import FitPlot
 from whatif.tui.widgets.message_costs import distinct
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.plot_view import PlotView
 from whatif.units import BYTE_PER_SECOND, SECOND
 
 DATA = TEST_DATA / "importers" / "network"

@@ -32,7 +32,7 @@ from whatif.tui.themes import series_variables
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.message_costs import fitting_picture, message_rows
 from whatif.tui.widgets.placement_map import PlacementMap, placement_runs, room_for_ranks
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.plot_view import PlotView
 from whatif.units import SECOND, format_quantity
 
 

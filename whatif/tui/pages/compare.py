@@ -39,7 +39,7 @@ from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.column_layout import SHORT, SLIGHT, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableView
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.plot_view import PlotView
 
 ComparisonInputs = tuple[Scenario, Grid, str]
 

@@ -27,7 +27,7 @@ from whatif.tui.widgets.choice_bar import ChoiceBar
 from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.parameter_tree import ParameterTree
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.plot_view import PlotView
 from whatif.units import format_quantity
 
 

@@ -39,8 +39,8 @@ from whatif.tui.widgets.hpl_labels import (
     sentences,
     share_words,
 )
+from whatif.tui.widgets.plot_view import PlotView
 from whatif.tui.widgets.rank_bars import RankBars
-from whatif.tui.widgets.sweep_plot import PlotView
 
 _WIDE, _HIGH = 96, 20
 """Least size of the screen for all parts."""

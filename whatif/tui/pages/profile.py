@@ -18,7 +18,7 @@ from whatif.paths import is_file, user_path
 from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, ProjectionSummary, has_latencies, readable
 from whatif.profiles.stream_lanes import Window
 from whatif.tui.events import JobRequested
-from whatif.tui.labels import duration, percent, warning_lines
+from whatif.tui.labels import StyledText, duration, percent, warning_lines
 from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, stepped
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
 from whatif.tui.refusal import Refusal
@@ -41,9 +41,6 @@ NOTHING: Final = (
 _WARNINGS: Final = 2
 _SIDES: Final = {"projection": "projected", "sizes": "sizes of copies", "streams": "streams", "kernels": "kernels"}
 """Parts of a profile in words; `streams` is the time line."""
-
-
-Part = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +280,7 @@ def _machines(projected: ProjectionSummary) -> str:
 def head(found: ProfileSummary) -> Content:
     """AHEAD's Table I in a line: time of kernels, of copies, the copies' share in both, how many there are."""
     totals = {name: float(column.values[0]) for name, column in found.tables["totals"].columns.items()}
-    parts: list[str | Part] = []
+    parts: list[str | StyledText] = []
     for kind, plural in (("kernel", "kernels"), ("transfer", "copies"), ("fill", "fills")):
         if totals[f"{kind}_count"]:
             count = format_quantity(totals[f"{kind}_count"], ONE)

@@ -15,7 +15,7 @@ from whatif.tui.adoption import adopted_words, edits_at, part_of_sweep, point_of
 from whatif.tui.pages.page import Page, extra_key, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.plot_view import PlotView
 from whatif.vocabulary import Relation
 
 SCALES = {"auto": None, "linear": Scale.LINEAR, "log": Scale.LOG}

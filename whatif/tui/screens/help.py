@@ -14,13 +14,12 @@ from whatif.core.session import Session
 from whatif.core.term import Term
 from whatif.schema.parameters import Parameter
 from whatif.tui.key_areas import ActiveKey, KeyArea, active_keys
-from whatif.tui.labels import MUTED, grade_style
+from whatif.tui.labels import MUTED, StyledText, grade_style
 from whatif.tui.page_registry import GROUPS
 from whatif.tui.pages.page import Page
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.prompt import PromptInput
 
-Part = tuple[str, str]
 _WIDGETS: Final = {
     "ParameterTree": "parameter",
     "PromptInput": "parameter",
@@ -35,7 +34,7 @@ def help_text(screen: Screen[None], page: Page[Any], tree: ParameterTree) -> tup
     about = {KeyArea.PAGE: [(f"{page.help()}\n\n", "")]}
     if isinstance(screen.focused, ParameterTree | PromptInput) and tree.parameter is not None:
         about[KeyArea.FOCUS] = _parameter(tree.parameter, tree.session)
-    parts: list[Part] = []
+    parts: list[StyledText] = []
     for area in KeyArea:
         # What Textual binds by itself has no id; its keys are in the palette.
         keys = [key for key in active_keys(screen) if key.area == area and key.binding.id]
@@ -49,12 +48,12 @@ def _heading(area: KeyArea, screen: Screen[None]) -> str:
     return "general" if area == KeyArea.GENERAL else _WIDGETS.get(type(screen.focused).__name__, "list")
 
 
-def _parameter(parameter: Parameter, session: Session) -> list[Part]:
+def _parameter(parameter: Parameter, session: Session) -> list[StyledText]:
     """Meaning, unit, range, source, and the terms that use a parameter."""
     unit = "a count or fraction" if str(parameter.dimension) == "1" else str(parameter.dimension)
     used = [term for term in session.program.terms.values() if parameter.path in term.references()]
     meaning = " ".join(parameter.description.split()) or parameter.path.rpartition(".")[2]
-    parts: list[Part] = [(f"{parameter.path}\n", "bold"), (f"{meaning}\n\n", "")]
+    parts: list[StyledText] = [(f"{parameter.path}\n", "bold"), (f"{meaning}\n\n", "")]
     if parameter.field is not None:
         parts += [("unit     ", MUTED), (f"{unit}\n", "")]
     parts += [("range    ", MUTED), (f"{parameter.allowed}\n", "")]
@@ -75,7 +74,7 @@ def _equations(terms: Iterable[Term]) -> dict[str, list[str]]:
     return found
 
 
-def _lines(screen: Screen[None], keys: Iterable[ActiveKey]) -> list[Part]:
+def _lines(screen: Screen[None], keys: Iterable[ActiveKey]) -> list[StyledText]:
     """One line for each binding; one for all keys that go to pages, and one for all that move a cursor."""
     lines: dict[str, list[str]] = {}
     for key in keys:

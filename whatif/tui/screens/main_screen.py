@@ -39,8 +39,8 @@ from whatif.tui.widgets.parameter_help import ParameterHelp
 from whatif.tui.widgets.parameter_panel import ParameterPanel
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.plot_view import PlotView
 from whatif.tui.widgets.status import Status
-from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.tui.widgets.title import Title
 
 

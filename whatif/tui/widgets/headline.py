@@ -10,17 +10,15 @@ from textual.content import Content
 
 from whatif.core.sweep_figure import Headline, headline
 from whatif.core.uncertainty import Bands
-from whatif.tui.labels import MUTED, change_text, duration, percent
+from whatif.tui.labels import MUTED, StyledText, change_text, duration, percent
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.unchanged import KeptStatic
-
-Part = tuple[str, str]
 
 
 class Tile(KeptStatic):
     """A label, a number and a remark, one below the other."""
 
-    def show(self, label: str, number: tuple[Part, ...], remark: str) -> None:
+    def show(self, label: str, number: tuple[StyledText, ...], remark: str) -> None:
         """Show other words."""
         self.update(Content.assemble((label, MUTED), "\n", *number, "\n", (remark, MUTED)))
 
@@ -66,7 +64,7 @@ class HeadlineView(Container):
         return self.query_one(f"#{name}", Tile)
 
 
-def _change(now: Headline, before: Headline | None) -> Part:
+def _change(now: Headline, before: Headline | None) -> StyledText:
     """Relative difference of the time from the baseline, with its colour."""
     text = "" if before is None else change_text(now.iteration_time, before.iteration_time)
     styles = {"+": "$text-error", "-": "$text-success", "±": MUTED}

@@ -17,7 +17,7 @@ from whatif.studies.message_curves import MessageCurves, PhaseMessages
 from whatif.studies.message_study import Detail, curve_numbers, curve_picture, sent_table
 from whatif.tui.fit_job import MeasuredPoints
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.plot_view import PlotView
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 
 if TYPE_CHECKING:

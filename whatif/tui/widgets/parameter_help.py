@@ -8,12 +8,10 @@ from whatif.core.parts_in_use import EXTENDS
 from whatif.core.session import Session
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
-from whatif.tui.labels import MUTED, grade_style
+from whatif.tui.labels import MUTED, StyledText, grade_style
 from whatif.tui.parameter_rows import matters
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.unchanged import KeptStatic
-
-Part = tuple[str, str]
 
 
 class ParameterHelp(KeptStatic):
@@ -31,7 +29,7 @@ class ParameterHelp(KeptStatic):
         self.update(Content.assemble(*parts))
 
 
-def _table(session: Session, path: str) -> tuple[Part, ...]:
+def _table(session: Session, path: str) -> tuple[StyledText, ...]:
     table, what = path.removesuffix(EXTENDS), "the part that this table extends: " if path.endswith(EXTENDS) else ""
     parameters = [
         parameter for parameter in session.program.parameters.values() if parameter.path.startswith(f"{table}.")
@@ -42,13 +40,13 @@ def _table(session: Session, path: str) -> tuple[Part, ...]:
     return ((f"{what}{len(parameters)} parameters, {live} used in this scenario", MUTED),)
 
 
-def _meaning(parameter: Parameter) -> tuple[Part, ...]:
+def _meaning(parameter: Parameter) -> tuple[StyledText, ...]:
     """Description and allowed values."""
     description = " ".join(parameter.description.split()) or parameter.path.rpartition(".")[2].replace("_", " ")
     return ((description, ""), ("  ", ""), (parameter.allowed, MUTED))
 
 
-def _origin(parameter: Parameter, state: ExplorerState) -> tuple[Part, ...]:
+def _origin(parameter: Parameter, state: ExplorerState) -> tuple[StyledText, ...]:
     """Source and grade of its value; for an edited value, the previous one."""
     before = state.parameter_before(parameter.path)
     if before is not None:

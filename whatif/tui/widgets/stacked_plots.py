@@ -12,7 +12,7 @@ from whatif.plotting.cells import TextRun
 from whatif.plotting.description import Description, PlotDescription, PlotStack
 from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.terminal import place_plot, point_at, render_runs
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.plot_view import PlotView
 
 
 class _Part(NamedTuple):

@@ -22,8 +22,8 @@ from whatif.plotting.description import (
 from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.terminal import DrawOptions, place_plot, point_at, render_runs
 from whatif.plotting.window import PlotWindow, Which, first_curve_at
-from whatif.tui.widgets.crisp import CrispPlot
 from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.pixel_picture import PixelPicture
 from whatif.tui.widgets.zooming import ZOOM_KEYS, Zooming
 
 _ALL: Final = 1_000_000_000
@@ -33,11 +33,8 @@ def _key(name: str, keys: str, steps: int, steps_up: int, tooltip: str) -> Bindi
     return Binding(keys, f"move({steps}, {steps_up})", show=False, tooltip=tooltip, id=f"plot.{name}")
 
 
-class PlotView(Picture, CrispPlot, Zooming, can_focus=True):
-    """A sweep as curves or as a heat map; the arrow keys, or the mouse, move a crosshair that reads the values.
-
-    Drawing is all it does, so give it descriptions as fast as you like.
-    """
+class PlotView(Picture, PixelPicture, Zooming, can_focus=True):
+    """Curves or a heat map; the arrow keys, or the mouse, move a crosshair that reads the values."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *ZOOM_KEYS,

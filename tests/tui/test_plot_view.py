@@ -20,7 +20,7 @@ from whatif.plotting.description import (
     StackedBar,
 )
 from whatif.tui.widgets.breakdown import Breakdown, bar_legend, bar_runs, legend_runs, whole_percent
-from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.tui.widgets.plot_view import PlotView
 
 SIZES = np.logspace(0, 7, 200)
 BAR = StackedBar((BarSegment("compute", 8.1e-3), BarSegment("halo", 3.3e-3), BarSegment("[launch]", 5e-5)))

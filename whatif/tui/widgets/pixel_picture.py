@@ -35,8 +35,8 @@ _RULE: Final = 0.7
 """Share of the background in the colour of grid lines."""
 
 
-class CrispPlot(Widget):
-    """Widget whose cells are replaced by a picture of pixels after a moment without changes.
+class PixelPicture(Widget):
+    """Widget whose cells a picture of pixels replaces after a moment without changes.
 
     The picture is as large as the widget, and only shown while nothing covers it.
     """
@@ -57,7 +57,7 @@ class CrispPlot(Widget):
         return getattr(self.app, "graphics", None)
 
     @property
-    def crisp(self) -> bool:
+    def shows_pixels(self) -> bool:
         """Whether a picture is shown."""
         return self._picture is not None
 
