@@ -14,22 +14,22 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class JobRefusal:
     """Reason why there is no answer."""
 
     reason: str
 
 
-def answer_or_refusal(job: Callable[P, Answer]) -> Callable[P, Answer | Refusal]:
+def answer_or_refusal(job: Callable[P, Answer]) -> Callable[P, Answer | JobRefusal]:
     """Job that returns the reason of its failure in place of raising it."""
 
     @wraps(job)
-    def answered(*arguments: P.args, **options: P.kwargs) -> Answer | Refusal:
+    def answered(*arguments: P.args, **options: P.kwargs) -> Answer | JobRefusal:
         try:
             return job(*arguments, **options)
         except WhatifError as problem:
-            return Refusal(str(problem))
+            return JobRefusal(str(problem))
         except MemoryError:
-            return Refusal("this needs more memory than is available")
+            return JobRefusal("this needs more memory than is available")
 
     return answered

@@ -26,7 +26,7 @@ from whatif.tui.commands import Adopt, Edit, Show
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.profile import NOTHING, ProfilePage, ProfileView
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
-from whatif.tui.refusal import Refusal
+from whatif.tui.refusal import JobRefusal
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import ColumnsView
@@ -165,7 +165,7 @@ def test_what_is_wrong_with_a_file_is_told_in_words(tmp_path, name):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     found = answer(shown(tmp_path / name))
-    assert isinstance(found, Refusal)
+    assert isinstance(found, JobRefusal)
     assert words in found.reason
 
 

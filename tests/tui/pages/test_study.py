@@ -26,7 +26,7 @@ from whatif.tui.commands import Choose, Show
 from whatif.tui.pages.files import FilesPage
 from whatif.tui.pages.study import StudyPage, StudyPageView
 from whatif.tui.palette_entries import best, file_entries, pages
-from whatif.tui.refusal import Refusal
+from whatif.tui.refusal import JobRefusal
 from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
 from whatif.tui.screens.pick_list import PickList
 from whatif.tui.study_job import VIEWS, StudyAnswer, StudyRequest, answered
@@ -78,7 +78,7 @@ def test_jobs_are_kept_until_the_files_change(tmp_path, monkeypatch):
 )
 def test_values_that_a_study_cannot_have_are_refused(tmp_path, values, reason):
     found = answered(StudyRequest(str(study_file(tmp_path)), values, "bids", 0))
-    assert isinstance(found, Refusal)
+    assert isinstance(found, JobRefusal)
     assert reason in found.reason
 
 

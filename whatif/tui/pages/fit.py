@@ -34,7 +34,7 @@ from whatif.tui.labels import percent, warning_lines, with_error
 from whatif.tui.pages.file_paths import own_folder
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
-from whatif.tui.refusal import Refusal
+from whatif.tui.refusal import JobRefusal
 from whatif.tui.screens.dialogs import path_to_write
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import entry
@@ -150,7 +150,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
             return None
         return Job(fit_of_view, (view,))
 
-    def take(self, value: DistanceFit | Refusal) -> None:
+    def take(self, value: DistanceFit | JobRefusal) -> None:
         """Show a fit, or the reason why it failed."""
         if self._state is not None:
             self._found, self._inputs = value, self.view_in(self._state.view)

@@ -21,7 +21,7 @@ from whatif.tui.commands import EditAll
 from whatif.tui.hpl_job import simulate_hpl
 from whatif.tui.labels import brief
 from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
-from whatif.tui.refusal import Refusal
+from whatif.tui.refusal import JobRefusal
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.column_layout import ColumnsView
@@ -160,7 +160,7 @@ class HPLPage(Page[HPLView]):
         """Whether the visible run is the requested one."""
         return self._run is not None and self._run_of == self._inputs
 
-    def take(self, value: HPLRunView | GridRate | Share | Refusal | None) -> None:
+    def take(self, value: HPLRunView | GridRate | Share | JobRefusal | None) -> None:
         """Show a reported value: the progress, the run, the rate of a grid, or the reason why it failed."""
         if isinstance(value, Share):
             self._share = value

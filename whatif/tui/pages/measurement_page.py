@@ -12,7 +12,7 @@ from textual.content import Content
 from whatif.errors import WhatifError
 from whatif.tui.pages.file_paths import file_names, missing_paths
 from whatif.tui.pages.page import Page
-from whatif.tui.refusal import Refusal
+from whatif.tui.refusal import JobRefusal
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.view_entries import PageView
 from whatif.tui.worker import run_once
@@ -56,7 +56,7 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: Fitted | Refusal | None = None
+        self._found: Fitted | JobRefusal | None = None
         self._inputs: M | None = None
 
     def offers(self, action: str) -> bool:
@@ -69,7 +69,7 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
 
     def explanation(self, view: M) -> Content:
         """Text in place of a fit: what is read, how to read something, or why it allows no fit."""
-        if isinstance(self._found, Refusal):
+        if isinstance(self._found, JobRefusal):
             return Content(f"{self._found.reason}\n\n{self.REMEDY}")
         return Content(f"reading {', '.join(view.files)} …" if view.files else self.NOTHING)
 
@@ -97,8 +97,8 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
         try:
             value = await run_once(type(self).COMPUTE, view)
         except WhatifError as problem:
-            value = Refusal(str(problem))
-        if isinstance(value, Refusal):
+            value = JobRefusal(str(problem))
+        if isinstance(value, JobRefusal):
             self._fill()
             self.report(value.reason)
         return isinstance(value, self.FITTED)

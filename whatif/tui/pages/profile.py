@@ -21,7 +21,7 @@ from whatif.tui.events import JobRequested
 from whatif.tui.labels import StyledText, duration, percent, warning_lines
 from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, stepped
 from whatif.tui.profile_job import inputs_of, profile_of_inputs
-from whatif.tui.refusal import Refusal
+from whatif.tui.refusal import JobRefusal
 from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.time_window import moved
@@ -99,7 +99,7 @@ class ProfilePage(Page[ProfileView]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: ProfileSummary | Refusal | None = None
+        self._found: ProfileSummary | JobRefusal | None = None
         self._inputs: ProfileInputs | None = None
         self._job: Job | None = None
         self._window: Window | None = None
@@ -144,7 +144,7 @@ class ProfilePage(Page[ProfileView]):
         self._job = Job(profile_of_inputs, (inputs,))
         return self._job
 
-    def take(self, value: ProfileSummary | Refusal) -> None:
+    def take(self, value: ProfileSummary | JobRefusal) -> None:
         """Show a profile, or the reason why it failed."""
         if self._state is None or self._job is None:
             return

@@ -19,7 +19,7 @@ from whatif.tui.events import JobRequested
 from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
 from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, stepped
-from whatif.tui.refusal import Refusal
+from whatif.tui.refusal import JobRefusal
 from whatif.tui.simulation_job import (
     MOST_ITERATIONS,
     SimulationPart,
@@ -122,7 +122,7 @@ class RanksPage(Page[RanksView]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: SimulationPart | Refusal | None = None
+        self._found: SimulationPart | JobRefusal | None = None
         self._summary: RunSummary | None = None
         self._inputs: tuple[object, ...] = ()
         self._job: tuple[tuple[object, ...], Job] | None = None
@@ -172,12 +172,12 @@ class RanksPage(Page[RanksView]):
             self._job = wanted, Job(simulated_part, (state.session.inputs, self.view_in(state.view), self._rank, known))
         return self._job[1]
 
-    def take(self, value: SimulationPart | Refusal) -> None:
+    def take(self, value: SimulationPart | JobRefusal) -> None:
         """Show a part of a run, or the reason why it failed."""
         if self._state is None or self._job is None:
             return
         self._found, (self._inputs, _), self._job = value, self._job, None
-        self._summary = None if isinstance(value, Refusal) else value.summary or self._summary
+        self._summary = None if isinstance(value, JobRefusal) else value.summary or self._summary
         self._fill()
 
     def _wanted(self, state: ExplorerState) -> tuple[object, ...]:
@@ -201,7 +201,7 @@ class RanksPage(Page[RanksView]):
         words = self.query_one("#run-words", Static)
         if summary is not None:
             words.update(Content("\n".join(sentences(summary, self._rank))))
-        elif isinstance(found, Refusal):
+        elif isinstance(found, JobRefusal):
             words.update(Content(f"There is no time line: {brief(found.reason)}.\n\n{_ELSE} {state.undo_hint}"))
         else:
             words.update(_WAITING)

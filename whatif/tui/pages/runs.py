@@ -22,7 +22,7 @@ from whatif.tui.labels import warning_lines
 from whatif.tui.pages.file_paths import own_folder
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
-from whatif.tui.refusal import Refusal
+from whatif.tui.refusal import JobRefusal
 from whatif.tui.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
 from whatif.tui.screens.dialogs import TextPrompt, path_to_write
 from whatif.tui.state import ExplorerState, View
@@ -184,15 +184,15 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             return ""
         return found.formula if found.formula != (view.formula or found.first) else self._last
 
-    def take(self, value: RunsRegression | Refusal) -> None:
+    def take(self, value: RunsRegression | JobRefusal) -> None:
         """Show a fit; if it fails, show the reason and keep the last one of the same runs."""
         if self._state is None:
             return
         view = self.view_in(self._state.view)
         same = self._inputs is not None and self._inputs.files == view.files
         before, self._inputs = self._before(view), view
-        self._refused = view.formula if isinstance(value, Refusal) else ""
-        if isinstance(value, Refusal) and same and isinstance(self._found, RunsRegression):
+        self._refused = view.formula if isinstance(value, JobRefusal) else ""
+        if isinstance(value, JobRefusal) and same and isinstance(self._found, RunsRegression):
             self.report(value.reason)
         else:
             self._found = value

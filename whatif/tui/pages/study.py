@@ -19,7 +19,7 @@ from whatif.schema.shipped import is_shipped
 from whatif.tui.events import JobRequested
 from whatif.tui.pages.file_paths import free_file
 from whatif.tui.pages.page import Job, Page, PageKey
-from whatif.tui.refusal import Refusal
+from whatif.tui.refusal import JobRefusal
 from whatif.tui.scenario_file import Stamp, stamp
 from whatif.tui.screens.dialogs import TextPrompt, may_write
 from whatif.tui.screens.pick_list import PickList
@@ -170,12 +170,12 @@ class StudyPage(Page[StudyPageView]):
         self._job = Job(answered, (request,))
         return self._job
 
-    def take(self, value: StudyAnswer | Refusal) -> None:
+    def take(self, value: StudyAnswer | JobRefusal) -> None:
         """Show an answer; after a refusal show the reason and keep the last answer."""
         if self._state is None or self._job is None:
             return
         (request,) = self._job.arguments
-        if isinstance(value, Refusal):
+        if isinstance(value, JobRefusal):
             self._refused = request, value.reason
             if self._answer is not None:
                 self.report(value.reason)
