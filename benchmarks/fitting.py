@@ -20,8 +20,8 @@ from whatif.fitting.fit_result import Fit
 from whatif.fitting.forms import Form, form_of
 from whatif.fitting.message_parameters import PROTOCOLS, NetworkFit, fit_network
 from whatif.fitting.segments import segmented
-from whatif.importers.measurements import measurements
 from whatif.importers.message_files import read_network
+from whatif.importers.message_tables import measurements
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, format_quantity

@@ -12,7 +12,7 @@ from whatif.measuring.hardware import Machine, PhysicalCore
 from whatif.measuring.kernels import CHAIN
 from whatif.measuring.mpi_ranks import SIZES
 from whatif.measuring.ping_pongs import Messages
-from whatif.measuring.study import Instruments
+from whatif.measuring.whole_machine import Instruments
 
 CORE, SOCKET, CACHE = 20e9, 60e9, 400e9
 """Bandwidths of one core, of a socket, and of the cache of a socket, in B/s."""

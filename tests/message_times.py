@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from whatif.importers.measurements import measurements
+from whatif.importers.message_tables import measurements
 from whatif.models.max_rate import max_rate, max_rate_injection, max_rate_short
 from whatif.models.postal import postal
 

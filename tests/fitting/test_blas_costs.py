@@ -16,7 +16,7 @@ from whatif.fitting.mixture import mixture, mixtures
 from whatif.fitting.pieces import fit_pieces
 from whatif.fitting.processors import processors, spread, synthetic_processors
 from whatif.fitting.regression import regression
-from whatif.importers.calibration import parse_calibration, read_calibration
+from whatif.importers.calibration_tables import parse_calibration, read_calibration
 from whatif.schema.load import load_platform
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND

@@ -13,7 +13,7 @@ from whatif.errors import UsageError
 from whatif.fitting.message_parameters import PROTOCOLS, fit_network
 from whatif.fitting.points import choose
 from whatif.fitting.protocols import find_limits
-from whatif.importers.measurements import UNKNOWN_PAIRS, measurements
+from whatif.importers.message_tables import UNKNOWN_PAIRS, measurements
 from whatif.importers.osu import parse_osu
 from whatif.importers.rows import joined
 from whatif.models.postal import postal

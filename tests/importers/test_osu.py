@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from tests.paths import DATA as TEST_DATA
 from whatif.errors import InvalidFileError
 from whatif.importers import numbers as bulk
-from whatif.importers.measurements import COLUMNS, UNKNOWN_PAIRS
+from whatif.importers.message_tables import COLUMNS, UNKNOWN_PAIRS
 from whatif.importers.osu import parse_osu, read_osu
 
 DATA = TEST_DATA / "importers" / "network" / "cscs"

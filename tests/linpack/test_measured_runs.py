@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 import whatif
 from tests.linpack.test_hpl_verb import hpl_input
-from whatif.linpack.correction import learnt_correction
+from whatif.linpack.kernel_correction import learnt_correction
 from whatif.linpack.output_reader import HPLRun
 from whatif.linpack.output_writer import HPLRow
 from whatif.linpack.prediction_errors import errors_of

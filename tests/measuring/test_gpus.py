@@ -29,7 +29,7 @@ from whatif.measuring.gpus import (
     parse_topology,
     read_gpus,
 )
-from whatif.measuring.study import MeasurementOptions, measure_machine
+from whatif.measuring.whole_machine import MeasurementOptions, measure_machine
 from whatif.schema.gpu_parts import gpu_part, same_gpu
 from whatif.schema.load import load_platform
 

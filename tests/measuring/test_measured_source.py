@@ -4,7 +4,7 @@ import math
 
 from tests.measured_at_hand import simulated
 from whatif.files.measured_source import value_change
-from whatif.measuring.study import MeasurementOptions, measure_machine
+from whatif.measuring.whole_machine import MeasurementOptions, measure_machine
 from whatif.units import BYTE_PER_SECOND
 
 

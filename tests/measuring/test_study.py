@@ -26,7 +26,7 @@ from whatif.files.measured_platform import MARK, MeasuredPlatform
 from whatif.measuring.blas_calls import KERNELS, LARGEST, SMALLEST, largest_size, time_kernels
 from whatif.measuring.hardware import PhysicalCore
 from whatif.measuring.loops import OVER_CACHE, OVER_CACHE_QUICK, core_counts, triads_by_cores
-from whatif.measuring.study import MeasurementOptions, measure_machine
+from whatif.measuring.whole_machine import MeasurementOptions, measure_machine
 from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.parameters import provenance
 from whatif.schema.toml import read_document

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from whatif.files.measured_platform import MeasuredPlatform, check_target
 from whatif.measuring.loops import OVER_CACHE, OVER_CACHE_QUICK
-from whatif.measuring.study import FULL, QUICK, Instruments, MeasurementOptions, Progress, measure_machine
+from whatif.measuring.whole_machine import FULL, QUICK, Instruments, MeasurementOptions, Progress, measure_machine
 
 
 def measure(

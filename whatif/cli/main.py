@@ -69,7 +69,7 @@ EPILOG: Final = (
 )
 
 
-class Program(LazyGroup):
+class VerbGroup(LazyGroup):
     """Verbs, with a closed pipe kept from click, which would exit with 1 at it."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -81,7 +81,7 @@ class Program(LazyGroup):
 
 
 @click.group(
-    cls=Program,
+    cls=VerbGroup,
     verbs=VERBS,
     title="Verbs",
     hints=_HINTS,

@@ -23,7 +23,7 @@ from whatif.measuring.hardware import Machine
 from whatif.measuring.loops import CONVOLUTION_BYTES, PRECISIONS, REUSE_IN_CACHE, REUSE_IN_MEMORY, STREAMED_BYTES
 from whatif.measuring.ping_pongs import Messages
 from whatif.measuring.repetition import Sample
-from whatif.measuring.study import Measurements
+from whatif.measuring.whole_machine import Measurements
 from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, Dimension, counted, format_quantity
 

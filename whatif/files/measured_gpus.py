@@ -12,7 +12,7 @@ from whatif.files.platform_file import PlatformChange
 from whatif.measuring.gpu_arrays import PRODUCT, TRIAD
 from whatif.measuring.gpus import GPUs
 from whatif.measuring.repetition import Sample
-from whatif.measuring.study import Measurements
+from whatif.measuring.whole_machine import Measurements
 from whatif.schema.gpu_parts import gpu_part, shipped_parts
 from whatif.schema.toml_text import toml_value
 from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, Dimension, format_quantity, parse_quantity

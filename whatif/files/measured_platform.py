@@ -18,7 +18,7 @@ from whatif.files.measured_gpus import gpu_tables
 from whatif.files.platform_file import PlatformChange, merged, present, verified_text
 from whatif.measuring.gpu_arrays import PRODUCT
 from whatif.measuring.repetition import Sample
-from whatif.measuring.study import Measurements
+from whatif.measuring.whole_machine import Measurements
 from whatif.paths import is_file
 from whatif.plotting.presentable import Presentable
 from whatif.schema.platform_spec import Grade

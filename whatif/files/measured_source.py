@@ -6,7 +6,7 @@ import numpy as np
 
 from whatif.files.platform_file import PlatformChange, change_of
 from whatif.fitting.fit_result import Fit
-from whatif.measuring.study import Measurements
+from whatif.measuring.whole_machine import Measurements
 from whatif.units import Dimension, counted
 
 

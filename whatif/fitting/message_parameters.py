@@ -195,7 +195,7 @@ def fit_network(
     test: str | None = None,
     buffers: str | None = None,
 ) -> NetworkFit:
-    """Fit protocol limits and parameters to measurements (`whatif.importers.measurements`).
+    """Fit protocol limits and parameters to measurements (`whatif.importers.message_tables`).
 
     `limits` are the short and the eager limit, inclusive; they are found where they are not given. `test` and
     `buffers` choose among the rows. Raises `UsageError` where the rows do not allow a fit, with the reason.

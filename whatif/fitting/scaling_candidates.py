@@ -36,7 +36,7 @@ GROWING: Final = frozenset(("log p", "log n", "p^(1/2)"))
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ScalingForm:
     """A form of the time, with its physical reason."""
 
     terms: tuple[str, ...]
@@ -62,21 +62,21 @@ class Candidate:
 
 
 CANDIDATES: Final = (
-    Candidate(("1/p",), "perfect strong scaling"),
-    Candidate(("1",), "perfect weak scaling (J. L. Gustafson, CACM 31, 1988)"),
-    Candidate((POWER,), "power law with b from -1 to 1"),
-    Candidate(("1/p", "1"), "serial part (G. M. Amdahl, AFIPS 1967)"),
-    Candidate(("1/p", "log p"), "reductions and broadcasts by trees (R. Thakur et al., IJHPCA 19, 2005)"),
-    Candidate(("1/p", "p^(-2/3)"), "halo of blocks in three dimensions: their surface"),
-    Candidate(("1/p", "p^(-1/2)"), "halo of blocks in two dimensions: their edges"),
-    Candidate(("1/p", "p^(1/2)"), "wavefront over a grid of processes (A. Hoisie et al., IJHPCA 14, 2000)"),
-    Candidate(("1/p", "p^(-2/3)", "log p"), "halo in three dimensions, and reductions"),
-    Candidate(("1/p", CACHE), "work inside and outside of the caches, whose sum grows with p"),
-    Candidate(("1/p", "log p", CACHE), "caches, and reductions"),
-    Candidate(("1", "log p"), "weak scaling with reductions"),
-    Candidate(("1", "p^(1/2)"), "weak scaling of a wavefront: its pipeline fills over the grid of processes"),
-    Candidate(("1/p", "1/n"), "memory bandwidth that the processes of a node share", apart=True),
-    Candidate(("1/p", "1/n", "1"), "memory bandwidth of nodes, and a serial part", apart=True),
-    Candidate(("1/p", "1/n", "log n"), "memory bandwidth of nodes, and reductions between nodes", apart=True),
-    Candidate(("1/p", "1/n", "n^(-2/3)"), "memory bandwidth of nodes, and the halo that leaves a node", apart=True),
+    ScalingForm(("1/p",), "perfect strong scaling"),
+    ScalingForm(("1",), "perfect weak scaling (J. L. Gustafson, CACM 31, 1988)"),
+    ScalingForm((POWER,), "power law with b from -1 to 1"),
+    ScalingForm(("1/p", "1"), "serial part (G. M. Amdahl, AFIPS 1967)"),
+    ScalingForm(("1/p", "log p"), "reductions and broadcasts by trees (R. Thakur et al., IJHPCA 19, 2005)"),
+    ScalingForm(("1/p", "p^(-2/3)"), "halo of blocks in three dimensions: their surface"),
+    ScalingForm(("1/p", "p^(-1/2)"), "halo of blocks in two dimensions: their edges"),
+    ScalingForm(("1/p", "p^(1/2)"), "wavefront over a grid of processes (A. Hoisie et al., IJHPCA 14, 2000)"),
+    ScalingForm(("1/p", "p^(-2/3)", "log p"), "halo in three dimensions, and reductions"),
+    ScalingForm(("1/p", CACHE), "work inside and outside of the caches, whose sum grows with p"),
+    ScalingForm(("1/p", "log p", CACHE), "caches, and reductions"),
+    ScalingForm(("1", "log p"), "weak scaling with reductions"),
+    ScalingForm(("1", "p^(1/2)"), "weak scaling of a wavefront: its pipeline fills over the grid of processes"),
+    ScalingForm(("1/p", "1/n"), "memory bandwidth that the processes of a node share", apart=True),
+    ScalingForm(("1/p", "1/n", "1"), "memory bandwidth of nodes, and a serial part", apart=True),
+    ScalingForm(("1/p", "1/n", "log n"), "memory bandwidth of nodes, and reductions between nodes", apart=True),
+    ScalingForm(("1/p", "1/n", "n^(-2/3)"), "memory bandwidth of nodes, and the halo that leaves a node", apart=True),
 )

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.fitting.scaling_candidates import CACHE, CANDIDATES, POWER, TERMS, Candidate
+from whatif.fitting.scaling_candidates import CACHE, CANDIDATES, POWER, TERMS, ScalingForm
 from whatif.models.quantities import FloatArray
 
 _CAPACITIES: Final = 8
@@ -86,7 +86,7 @@ def _power_law(problems: Problems, weights: FloatArray) -> FloatArray:
     return result
 
 
-def _sum(problems: Problems, weights: FloatArray, candidate: Candidate) -> FloatArray:
+def _sum(problems: Problems, weights: FloatArray, candidate: ScalingForm) -> FloatArray:
     """Logarithm of the best sum of the candidate's terms at the targets."""
     plain = [TERMS[name] for name in candidate.terms if name != CACHE]
     p, n, at_p, at_n = problems.processes, problems.nodes, problems.target_processes, problems.target_nodes

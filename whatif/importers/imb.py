@@ -56,7 +56,7 @@ _COLUMNS: Final = {
 
 
 def parse_imb(text: str, file: str = "<text>") -> Table:
-    """IMB output as a table of measurements (see `whatif.importers.measurements`).
+    """IMB output as a table of measurements (see `whatif.importers.message_tables`).
 
     If t_min, t_max and t_avg are printed, `time` is the average. `bandwidth` is the printed one, that of all pairs,
     or, for Sendrecv and Exchange, that of one process; of several groups it prints one (the slowest, or each in a row

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from whatif.errors import InvalidFileError, UsageError, abridged, did_you_mean
 from whatif.importers.cell_numbers import numbers_of
-from whatif.importers.expressions import checked, shipped_expression, user_expression
+from whatif.importers.regular_expressions import checked, shipped_expression, user_expression
 from whatif.importers.run_columns import has_known_unit, run_table
 from whatif.importers.text import chunks, refuse
 from whatif.schema.fields import StrictTable

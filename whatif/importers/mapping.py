@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from whatif.errors import UsageError, did_you_mean, listed
-from whatif.importers.measurements import COLUMNS
+from whatif.importers.message_tables import COLUMNS
 from whatif.units import ONE, Dimension, UnitError, parse_quantity, parse_unit
 
 WORDS: Final = {

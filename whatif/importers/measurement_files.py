@@ -8,7 +8,7 @@ from pathlib import Path
 
 from whatif.arguments import pairs
 from whatif.errors import UsageError
-from whatif.importers.calibration import read_calibration
+from whatif.importers.calibration_tables import read_calibration
 from whatif.importers.gpu_benchmarks import read_gpu, read_kernels
 from whatif.importers.logs import read_logs
 from whatif.importers.mapping import parse_mapping

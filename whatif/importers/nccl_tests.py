@@ -48,7 +48,7 @@ class _Run:
 
 
 def parse_nccl_tests(text: str, file: str = "<text>") -> Table:
-    """Collectives as measurements (see `whatif.importers.measurements`), those in place with `_in_place` in the test.
+    """Collectives as measurements (see `whatif.importers.message_tables`), those in place with `_in_place` in the test.
 
     Times are the averages that the program prints; sizes are those of its first column. Where neither program nor ranks
     are stated, an all-reduce and its ranks follow from bus bandwidth / algorithm bandwidth = 2 (P - 1) / P, with a

@@ -29,7 +29,7 @@ _LOGGP: Final = (("message_size", 1.0), _IGNORED, ("time", 0.5e-6), *[_IGNORED] 
 
 
 def parse_netgauge(text: str, file: str = "<text>") -> Table:
-    """Netgauge output as ping-pong measurements (see `whatif.importers.measurements`), times one way.
+    """Netgauge output as ping-pong measurements (see `whatif.importers.message_tables`), times one way.
 
     Of one_one `time` is the average; of loggp it is PRTT(1,0,s) / 2, and the other parameters are not read. Raise
     `InvalidFileError` for a row with other words than numbers, and for a text without results.

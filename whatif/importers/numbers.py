@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.importers.lines import Lines
-from whatif.importers.measurements import measurements
+from whatif.importers.message_tables import measurements
 from whatif.importers.text import CUT_OFF, refuse, whole_lines
 from whatif.models.quantities import FloatArray, IntArray
 from whatif.table import Table

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.importers.measurements import UNKNOWN_PAIRS
+from whatif.importers.message_tables import UNKNOWN_PAIRS
 from whatif.importers.numbers import RowReader, Section, table_of
 from whatif.importers.text import chunks, pieces
 from whatif.schema.toml import shown_path
@@ -54,7 +54,7 @@ _COLLECTIVES: Final = {
 
 
 def parse_osu(text: str, file: str = "<text>") -> Table:
-    """OSU output as a table of measurements (see `whatif.importers.measurements`).
+    """OSU output as a table of measurements (see `whatif.importers.message_tables`).
 
     Bandwidth tests get a time for each message, message_size * pair_count / bandwidth; in a bidirectional test two
     messages pass in that time, one each way. Raise `InvalidFileError` for a row that is not a row of numbers, and for a

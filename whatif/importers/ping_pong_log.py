@@ -32,7 +32,7 @@ _RANKS = re.compile(r"(master|partner):\s*([\d,\s]+)")
 
 
 def parse_ping_pong_log(text: str, file: str = "<text>") -> Table:
-    """A log as ping-pong measurements (see `whatif.importers.measurements`), one row for each run or cell.
+    """A log as ping-pong measurements (see `whatif.importers.message_tables`), one row for each run or cell.
 
     Raise `InvalidFileError` for a log of mpitest whose name does not end in a size (`4096b.out`), for a time that is
     no number, and for a text without results.

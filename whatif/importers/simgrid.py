@@ -41,7 +41,7 @@ _LINKS: Final = {"lat": "latency", "bw": "bandwidth", "loopback_lat": "latency",
 
 
 def parse_simgrid(text: str, file: str = "<text>") -> Table:
-    """Calibration measurements (see `whatif.importers.measurements`).
+    """Calibration measurements (see `whatif.importers.message_tables`).
 
     A send with the receive of its answer is a `ping_pong`, one way: half the sum. Others keep the name of their
     operation (`recv`, `isend`, `iprobe`) and their duration. Raise `InvalidFileError` for rows of another form.

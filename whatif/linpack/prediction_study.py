@@ -13,8 +13,8 @@ import numpy as np
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, Problem, UsageError
 from whatif.files.platform_file import PlatformChange, platform_text, present, write_platform
-from whatif.linpack.correction import LearntCorrection, learnt_correction
 from whatif.linpack.input_reader import HPLInput
+from whatif.linpack.kernel_correction import LearntCorrection, learnt_correction
 from whatif.linpack.machine import CORRECTION, NOISES
 from whatif.linpack.output_reader import HPLRun, read_hpl_output
 from whatif.linpack.output_writer import HPLRow, hpl_table

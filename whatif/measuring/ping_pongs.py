@@ -17,7 +17,7 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.extras import install_command
-from whatif.importers.measurements import measurements
+from whatif.importers.message_tables import measurements
 from whatif.importers.rows import row_table
 from whatif.table import Table
 from whatif.units import BYTE, SECOND

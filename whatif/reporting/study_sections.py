@@ -15,7 +15,7 @@ from whatif.schema.study_spec import PRESENT
 from whatif.schema.toml import dotted, walk
 from whatif.studies.procurement.placing import remarks
 from whatif.studies.procurement.study import Study
-from whatif.studies.procurement.tables import (
+from whatif.studies.procurement.study_tables import (
     bids_table,
     changes_table,
     commitments_table,

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from whatif.core.answer_words import joined
-from whatif.schema.study_spec import Machine
+from whatif.schema.study_spec import StudyMachine
 from whatif.studies.procurement.economics import Outcome
 from whatif.studies.procurement.study import Study
-from whatif.studies.procurement.tables import WORDS
+from whatif.studies.procurement.study_tables import WORDS
 from whatif.units import WATT, YEAR, counted, format_quantity, in_percent
 
 LIMITS: Final = {"capital": "capital", "cost": "the cost over the lifetime", "power": "power", "offer": "the offer"}
@@ -36,7 +36,7 @@ def question(found: Study) -> tuple[str, ...]:
     )
 
 
-def _described(machine: Machine) -> str:
+def _described(machine: StudyMachine) -> str:
     offered = "" if machine.node_count is None else f", {machine.node_count:,.0f} nodes offered"
     return f"platform {machine.platform}{offered}{', with changes' if machine.overrides else ''}"
 

@@ -36,7 +36,7 @@ class PlatformCorrections(StrictTable):
     """Share of the time of messages that is added for each doubling of the nodes: congestion."""
 
 
-class Calibration(StrictTable):
+class CalibrationTable(StrictTable):
     """Corrections of predicted times, from measured runs."""
 
     application: ApplicationCorrections = ApplicationCorrections()

@@ -20,7 +20,7 @@ from whatif.schema.application import (
     TransferPhase,
 )
 from whatif.schema.collective_phase import CollectivePhase
-from whatif.schema.correction_tables import Calibration
+from whatif.schema.correction_tables import CalibrationTable
 from whatif.schema.fields import AnyQuantity, Key, StrictTable
 from whatif.schema.gpu import GPU
 from whatif.schema.kernel_phase import KernelPhase, MeasuredKernelPhase
@@ -63,7 +63,7 @@ class ScenarioSpec(StrictTable):
     sweep: dict[Key, Annotated[dict[str, SweepValues], Field(min_length=1)]] = {}
     """Axes by name: parameter path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; the parameters of one
     axis change together."""
-    calibration: Calibration | None = None
+    calibration: CalibrationTable | None = None
     accuracy: dict[Key, AccuracyCard] = {}
     """Accuracy over measured runs by category of phases, and of the `iteration`. A scenario that extends this one does
     not inherit it."""

@@ -58,7 +58,7 @@ Tables = dict[str, Any]
 _PRICES: Final = ("price", "node_price", "node_rate")
 
 
-class Machine(StrictTable):
+class StudyMachine(StrictTable):
     """A machine of a study: a platform, with values that replace those of its file, and a number of nodes."""
 
     platform: str
@@ -179,9 +179,9 @@ class StudySpec(StrictTable):
 
     question: str = ""
     """Question that the study answers."""
-    present: Machine
+    present: StudyMachine
     """The present machine, which runs are measured on and speedups refer to."""
-    bids: Annotated[dict[Key, Machine], Field(min_length=1)]
+    bids: Annotated[dict[Key, StudyMachine], Field(min_length=1)]
     """Bids by name."""
     mix: Annotated[dict[Key, MixPart], Field(min_length=1)]
     """Applications by name."""
@@ -214,7 +214,7 @@ class StudySpec(StrictTable):
         return self
 
     @property
-    def machines(self) -> dict[str, Machine]:
+    def machines(self) -> dict[str, StudyMachine]:
         """The present machine and the bids, by name."""
         return {PRESENT: self.present, **self.bids}
 

@@ -23,8 +23,8 @@ from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.shipped import kind_of, looks_like_platform, shipped_names
 from whatif.schema.toml import Document, shown_path
 from whatif.studies.measured_runs import measured_runs, stated_runs
-from whatif.studies.procurement.options import options
 from whatif.studies.procurement.study import study_of
+from whatif.studies.procurement.study_options import options
 from whatif.table import Table
 from whatif.units import SECOND, format_quantity
 

@@ -88,7 +88,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class WeightTurn:
     """Nearest weight of one application at which another platform leads; the others keep their proportions."""
 
     application: str
@@ -106,7 +106,7 @@ class Ranking(StudyResult):
     weights: Mapping[str, float]
     references: Mapping[str, float]
     standings: tuple[Standing, ...]
-    turns: tuple[Turn, ...]
+    turns: tuple[WeightTurn, ...]
     """Empty if the best platform leads whatever the weight of one application."""
     dimension: Dimension = SECOND
     """Dimension of the compared result."""
@@ -356,7 +356,7 @@ def _merits(
     return np.asarray(np.exp(np.sum(logarithms, axis=0)))
 
 
-def _turns(standings: Sequence[Standing], shares: Mapping[str, float]) -> list[Turn]:
+def _turns(standings: Sequence[Standing], shares: Mapping[str, float]) -> list[WeightTurn]:
     """Nearest weight of each application at which the leader changes."""
     ranked = [its for its in standings if np.isfinite(its.merit)]
     if len(ranked) < 2:
@@ -369,7 +369,7 @@ def _turns(standings: Sequence[Standing], shares: Mapping[str, float]) -> list[T
         others = (logarithms @ weights - share * logarithms[:, at]) / rest if rest > 0 else None
         turn = None if others is None else _nearest(logarithms[:, at], others, share)
         if turn is not None:
-            found.append(Turn(app, share, turn[0], ranked[turn[1]].platform))
+            found.append(WeightTurn(app, share, turn[0], ranked[turn[1]].platform))
     return found
 
 

@@ -30,7 +30,7 @@ from whatif.tui.file_sync import FileSync
 from whatif.tui.graphics import Graphics
 from whatif.tui.history import lines_to
 from whatif.tui.keys_in_order import before_window
-from whatif.tui.memory import keep_memory, share_arena
+from whatif.tui.process_memory import keep_memory, share_arena
 from whatif.tui.screens.dialogs import ChoicePrompt
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.screens.pick_list import PickList

@@ -26,7 +26,7 @@ NOTHING_UNCERTAIN: Final = "nothing is uncertain: write 3 us +- 0.2 us, or press
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Uncertainty:
+class ResultBands:
     """The band of every result at the present values, and over the sweep."""
 
     point: Bands
@@ -48,7 +48,7 @@ def sampling_of(view: View) -> Sampling | None:
     return None if view.samples is None else Sampling(view.samples, spreads=_SPREADS[view.spread])
 
 
-def uncertainty(inputs: SessionInputs, sampling: Sampling) -> Uncertainty:
+def uncertainty(inputs: SessionInputs, sampling: Sampling) -> ResultBands:
     """The bands of what a session is asked."""
     program, grid = inputs.program, inputs.grid
     point = bands_of(program, Grid(), sampling)
@@ -57,7 +57,7 @@ def uncertainty(inputs: SessionInputs, sampling: Sampling) -> Uncertainty:
         assert sweep is not None  # noqa: S101
     else:
         sweep = bands_of(program, grid, sampling) if grid.axes else point
-    return Uncertainty(point, sweep, len(uncertain(sampled_program(program, sampling), sampling)))
+    return ResultBands(point, sweep, len(uncertain(sampled_program(program, sampling), sampling)))
 
 
 def measurements_of(inputs: SessionInputs) -> SweepMeasurements:

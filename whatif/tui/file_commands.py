@@ -23,7 +23,7 @@ from whatif.tui.events import EditorRequested, VariantFilesRequested
 from whatif.tui.file_sync import FileSync
 from whatif.tui.keys_in_order import KeysInOrder
 from whatif.tui.labels import toast
-from whatif.tui.memory import return_memory
+from whatif.tui.process_memory import return_memory
 from whatif.tui.scenario_file import FileChanges
 from whatif.tui.screens.dialogs import ChoicePrompt, path_to_write
 from whatif.tui.screens.main_screen import MainScreen

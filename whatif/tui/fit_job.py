@@ -31,7 +31,7 @@ MOST_FILES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MeasuredPoints:
+class FitPoints:
     """Points in base units, sorted by message size: three arrays of one length."""
 
     size: FloatArray
@@ -81,7 +81,7 @@ class DistanceFit:
     recommended: str
     buffers: tuple[str, ...]
     """Kinds of buffers that were measured, the fitted one first."""
-    points: MeasuredPoints
+    points: FitPoints
     fitted: FloatArray
     """Fitted times of the points."""
     curves: tuple[FittedCurve, ...]
@@ -108,7 +108,7 @@ def fit_of_view(view: FitView) -> DistanceFit:
     return _distance_fit(view, _measurements(files), found.detail, _with_limits(found, view))
 
 
-def points_of_view(view: FitView) -> MeasuredPoints | None:
+def points_of_view(view: FitView) -> FitPoints | None:
     """Points of a view with the fewest pairs; None if it has no measurements."""
     try:
         return _points(_fit(files_of(view), view.buffers, view.distance).detail.points) if view.files else None
@@ -224,8 +224,8 @@ def _distance_fit(
     )
 
 
-def _points(points: MessagePoints) -> MeasuredPoints:
-    return MeasuredPoints(points.message_size, points.process_count, points.time)
+def _points(points: MessagePoints) -> FitPoints:
+    return FitPoints(points.message_size, points.process_count, points.time)
 
 
 def _curves(fit: NetworkFit, model: Model) -> Iterator[FittedCurve]:

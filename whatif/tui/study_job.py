@@ -12,8 +12,8 @@ from whatif.errors import WhatifError
 from whatif.plotting.bars import BarChart
 from whatif.schema.parameters import stated_parameters
 from whatif.schema.study_file import open_study
-from whatif.studies.procurement.jobs import JobCache, Jobs
 from whatif.studies.procurement.study import Study, study_of
+from whatif.studies.procurement.study_jobs import JobCache, Jobs
 from whatif.studies.procurement.sweeping import absolute_values
 from whatif.table import Table
 from whatif.tui.refusal import answer_or_refusal

@@ -53,7 +53,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NeededChange:
     """Least change of one number with which a bid is level with the best."""
 
     bid: str
@@ -200,7 +200,7 @@ def _turn(point: _Point, name: str, present: float, values: FloatArray, lever: _
     return Turn(name, present, *found, dimension)
 
 
-def changes(study: Study) -> list[Change]:
+def changes(study: Study) -> list[NeededChange]:
     """Least changes with which each bid is level with the best: prices, nodes for the same money, power, hardware."""
     point = _Point.of(study)
     best = study.winner
@@ -210,7 +210,7 @@ def changes(study: Study) -> list[Change]:
     return [change for bid in study.bids if bid != best for change in _of_bid(point, bid, target)]
 
 
-def _of_bid(point: _Point, bid: str, target: float) -> Iterator[Change]:
+def _of_bid(point: _Point, bid: str, target: float) -> Iterator[NeededChange]:
     """Changes of one bid: of its prices or nodes, its power, and its hardware."""
     own, mix, known = point.prices[bid], point.mixes[bid], point.outcome(bid)
     nodes, money = float(known.node_count[0]), point.study.prices.dimension
@@ -230,13 +230,13 @@ def _of_bid(point: _Point, bid: str, target: float) -> Iterator[Change]:
         factor, growth = _least(cheaper, bid, target), _least(larger, bid, target)
         more = float(larger(np.array([growth])).outcome(bid).node_count[0]) if growth < np.inf else math.nan
         each = float(known.node_price[0]) / own.kept if own.node_prices else math.nan
-        yield Change(bid, PRICE, 1 / factor, each, each / factor, money)
-        yield Change(bid, "nodes for the same money", more / nodes, nodes, more, ONE)
+        yield NeededChange(bid, PRICE, 1 / factor, each, each / factor, money)
+        yield NeededChange(bid, "nodes for the same money", more / nodes, nodes, more, ONE)
     if np.isfinite(mix.power).all():
-        yield Change(bid, "power", 1 / _least(frugal, bid, target), math.nan, math.nan, ONE)
+        yield NeededChange(bid, "power", 1 / _least(frugal, bid, target), math.nan, math.nan, ONE)
     for name, choose in _HARDWARE.items():
         factor = _least(partial(_faster, point, bid, choose), bid, target)
-        yield Change(bid, name, factor, math.nan, math.nan, ONE)
+        yield NeededChange(bid, name, factor, math.nan, math.nan, ONE)
 
 
 def _least(lever: _Lever, bid: str, target: float) -> float:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from whatif.axes import first_number
 from whatif.models.quantities import FloatArray
 from whatif.schema.study_spec import StudySpec
-from whatif.studies.procurement.jobs import Job
 from whatif.studies.procurement.prices import PriceList, Prices
+from whatif.studies.procurement.study_jobs import StudyJob
 from whatif.studies.purchase import nodes_within
 from whatif.units import DAY, counted
 
@@ -114,7 +114,7 @@ class Mix:
     """Reason why each cannot run; empty if it can."""
 
     @classmethod
-    def of(cls, jobs: Mapping[str, Job]) -> Mix:
+    def of(cls, jobs: Mapping[str, StudyJob]) -> Mix:
         """Arrays of the jobs of a machine."""
         time, count, energy, power = (
             np.array([getattr(job, key) for job in jobs.values()]) for key in ("time", "node_count", "energy", "power")

@@ -19,7 +19,7 @@ from whatif.schema.parameters import provenance
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.price import Price, currencies
 from whatif.schema.study_file import StudyFile
-from whatif.schema.study_spec import Machine, machine_path
+from whatif.schema.study_spec import StudyMachine, machine_path
 from whatif.schema.toml import Document, Layers
 from whatif.units import MONEY, ONE, Dimension, Quantity, format_quantity
 
@@ -111,7 +111,7 @@ class _Converter:
             None if limits.cost is None else float(self._amount("limits.cost", limits.cost)[0]),
         )
 
-    def _of_machine(self, name: str, machine: Machine) -> PriceList:
+    def _of_machine(self, name: str, machine: StudyMachine) -> PriceList:
         """Prices that the study states, else those of the platform's own file."""
         at = machine_path(name)
         found = self._stated(at, machine) if machine.stated_price else self._of_platform(at, machine)
@@ -122,7 +122,7 @@ class _Converter:
         offered = found.offered if machine.node_count is None else machine.node_count
         return PriceList(steps, fixed, rate, offered, kept, found.origin)
 
-    def _stated(self, at: str, machine: Machine) -> PriceList:
+    def _stated(self, at: str, machine: StudyMachine) -> PriceList:
         if machine.node_rate is not None:
             return PriceList(rate=self._amount(f"{at}.node_rate", machine.node_rate))
         if machine.price is not None:
@@ -135,7 +135,7 @@ class _Converter:
             tuple((float(count), self._amount(f"{at}.node_prices.{count}", price)) for count, price in steps)
         )
 
-    def _own_nodes(self, at: str, machine: Machine) -> float:
+    def _own_nodes(self, at: str, machine: StudyMachine) -> float:
         """Nodes that the platform's own file states; raise `InvalidFileError` for others: a price is not for them."""
         document, platform, layers = self._platform(at, machine)
         inherited = "node_count" not in document.data
@@ -146,7 +146,7 @@ class _Converter:
             raise self.study.refused(f"{at}.price", message)
         return _number(platform.node_count)
 
-    def _of_platform(self, at: str, machine: Machine) -> PriceList:
+    def _of_platform(self, at: str, machine: StudyMachine) -> PriceList:
         """Price that the platform's own file states; none without a currency of the study."""
         document, platform, _ = self._platform(at, machine)
         stated, where, origin = _own_price(document, platform), f"{at}.platform", f"price of {document.name}"
@@ -161,7 +161,7 @@ class _Converter:
             return PriceList(_one(self._amount(where, stated.node_price)), origin=origin)
         return PriceList()
 
-    def _platform(self, at: str, machine: Machine) -> tuple[Document, PlatformSpec, Layers]:
+    def _platform(self, at: str, machine: StudyMachine) -> tuple[Document, PlatformSpec, Layers]:
         folders = (self.study.folder,)
         try:
             document = open_document(self.study.source(machine.platform), "platforms", folders)

@@ -17,7 +17,7 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.parameters import Parameter
 from whatif.studies.procurement.changes import changed_throughput
 from whatif.studies.procurement.economics import Mix
-from whatif.studies.procurement.jobs import amounts_of
+from whatif.studies.procurement.study_jobs import amounts_of
 from whatif.units import format_quantity
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from whatif.schema.relative import absolute, is_relative
 from whatif.schema.study_file import StudyFile, open_study
 from whatif.schema.study_spec import PRESENT
 from whatif.schema.toml import Document
-from whatif.studies.procurement.jobs import JobCache
 from whatif.studies.procurement.placing import Adjustment, placed
 from whatif.studies.procurement.study import Study, study_of
+from whatif.studies.procurement.study_jobs import JobCache
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.table_writers import worth_showing

@@ -11,7 +11,7 @@ from whatif.core.context import DOMAIN_GPUS
 from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.transformers.model_parts import PLAN
-from whatif.transformers.training.schedule import SimulatedSchedule, simulate
+from whatif.transformers.training.pipeline_schedule import SimulatedSchedule, simulate
 
 _FORWARD_SHARE: Final = {"none": 1 / 3, "selective": 1 / 3, "full": 1 / 4}
 """Share of the forward passes in the time of a micro batch, by recomputation."""

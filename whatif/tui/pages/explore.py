@@ -23,7 +23,7 @@ from whatif.plotting.description import Description, HeatMap, PlotDescription, P
 from whatif.schema.phase_edits import edits_of
 from whatif.studies.measured_curves import drawn_points, error_picture, with_measured
 from whatif.table import Table
-from whatif.tui.band_job import Uncertainty, measurements_of, sampling_of, uncertainty
+from whatif.tui.band_job import ResultBands, measurements_of, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
 from whatif.tui.events import JobRequested
 from whatif.tui.labels import grade_style
@@ -74,7 +74,7 @@ class ExplorePage(SweepPage[ExploreView]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: tuple[SessionInputs, Uncertainty] | None = None
+        self._known: tuple[SessionInputs, ResultBands] | None = None
         self._runs: tuple[SessionInputs, SweepMeasurements] | None = None
         self._optimum: tuple[tuple[int, ...], tuple[float, float]] | None = None
 
@@ -158,7 +158,7 @@ class ExplorePage(SweepPage[ExploreView]):
         known = relation in relations(state.session.result, y) and relation != "efficiency"
         return related_map(state, plot, y, relation) if known else plot
 
-    def _bands(self, state: ExplorerState) -> Uncertainty | None:
+    def _bands(self, state: ExplorerState) -> ResultBands | None:
         """Bands computed for the scenario and the sampling of a state."""
         wanted = sampling_of(state.view)
         if self._known is None or wanted is None:
@@ -181,11 +181,11 @@ class ExplorePage(SweepPage[ExploreView]):
             return None
         return Job(uncertainty, (state.session.inputs, sampling))
 
-    def take(self, value: Uncertainty | SweepMeasurements) -> None:
+    def take(self, value: ResultBands | SweepMeasurements) -> None:
         """Show the bands, or the measured runs."""
         if self._state is None:
             return
-        if isinstance(value, Uncertainty):
+        if isinstance(value, ResultBands):
             self._known = self._state.session.inputs, value
         else:
             self._runs = self._state.session.inputs, value
@@ -249,7 +249,7 @@ def _accuracy(state: ExplorerState) -> Iterable[str]:
     return accuracy_notes(state.session.program)
 
 
-def picture(state: ExplorerState, bands: Uncertainty | None = None) -> PlotDescription | HeatMap:
+def picture(state: ExplorerState, bands: ResultBands | None = None) -> PlotDescription | HeatMap:
     """Plot description of the sweep of a state, with bands where they are known."""
     session, view, y = state.session, state.view, drawn_column(state)
     scales = SCALES[view.x_scale], SCALES[view.y_scale]

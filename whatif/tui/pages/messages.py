@@ -28,7 +28,7 @@ from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.studies.placement_layout import placement_picture
 from whatif.studies.placement_study import placement_table
 from whatif.tui.events import JobRequested
-from whatif.tui.fit_job import MeasuredPoints, points_of_view
+from whatif.tui.fit_job import FitPoints, points_of_view
 from whatif.tui.labels import duration
 from whatif.tui.pages.fit import FitView
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
@@ -60,7 +60,7 @@ class Gathered:
     placed: Placed | None
     reason: str
     domains: DomainPicture
-    measured: MeasuredPoints | None = None
+    measured: FitPoints | None = None
 
 
 def gather(

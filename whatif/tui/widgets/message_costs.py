@@ -15,7 +15,7 @@ from whatif.core.sweep_figure import plot_table
 from whatif.plotting.description import PlotDescription, PlotLine
 from whatif.studies.message_curves import MessageCurves, PhaseMessages
 from whatif.studies.message_study import Detail, curve_numbers, curve_picture, sent_table
-from whatif.tui.fit_job import MeasuredPoints
+from whatif.tui.fit_job import FitPoints
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.plot_view import PlotView
 from whatif.units import BYTE, ONE, SECOND, format_quantity
@@ -39,7 +39,7 @@ _HEADINGS: Final = {
 
 
 def fitting_picture(
-    curves: MessageCurves, phase: PhaseMessages | None, width: int, height: int, measured: MeasuredPoints | None = None
+    curves: MessageCurves, phase: PhaseMessages | None, width: int, height: int, measured: FitPoints | None = None
 ) -> tuple[Detail, PlotDescription]:
     """The most detailed picture whose legend fits on a screen."""
     points = None if measured is None else measured_line(measured)
@@ -59,7 +59,7 @@ def _legend_lines(picture: PlotDescription, width: int) -> int:
     return lines
 
 
-def measured_line(points: MeasuredPoints) -> PlotLine:
+def measured_line(points: FitPoints) -> PlotLine:
     """Measured times, as many as can be distinguished."""
     with np.errstate(divide="ignore"):
         chosen = distinct(np.log(points.size), np.log(points.time))
@@ -125,7 +125,7 @@ class MessageCosts(Vertical):
         super().__init__(id="costs")
         self._curves: MessageCurves | None = None
         self._phase: PhaseMessages | None = None
-        self._measured: MeasuredPoints | None = None
+        self._measured: FitPoints | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
@@ -135,7 +135,7 @@ class MessageCosts(Vertical):
         with Vertical(id="sent", classes="panel"):
             yield TableView(id="rows")
 
-    def show(self, curves: MessageCurves, phase: PhaseMessages | None, measured: MeasuredPoints | None = None) -> None:
+    def show(self, curves: MessageCurves, phase: PhaseMessages | None, measured: FitPoints | None = None) -> None:
         """Show other curves and messages, and what was measured."""
         self._curves, self._phase, self._measured = curves, phase, measured
         self.query_one("#numbers", TableView).show(plot_table(curve_numbers(curves, phase)))

@@ -32,7 +32,7 @@ _PLACES: Final = "placement.ranks_per_node"
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class StudyJob:
     """An application on a machine; NaN for numbers that are unknown, or of a job that cannot run."""
 
     time: FloatArray
@@ -71,13 +71,13 @@ class Job:
 class Jobs:
     """Jobs by machine and application, and the adjustments to runs of the present machine."""
 
-    by_machine: Mapping[str, Mapping[str, Job]]
+    by_machine: Mapping[str, Mapping[str, StudyJob]]
     adjustments: Mapping[str, Adjustment]
     scenarios: Mapping[str, Mapping[str, Scenario]]
     drawn: int = 0
     """Number of uncertain values."""
 
-    def of(self, machine: str) -> Mapping[str, Job]:
+    def of(self, machine: str) -> Mapping[str, StudyJob]:
         """Jobs of a machine by application."""
         return self.by_machine[machine]
 
@@ -88,7 +88,7 @@ class JobCache:
 
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     adjusted: dict[str, dict[str, Adjustment]] = field(default_factory=dict)
-    jobs: dict[str, Job] = field(default_factory=dict)
+    jobs: dict[str, StudyJob] = field(default_factory=dict)
     required: dict[str, RequiredNodes | str] = field(default_factory=dict)
     """Fewest nodes that meet a target, or the reason why none do."""
 
@@ -150,27 +150,27 @@ def _compiled(study: StudyFile, application: str, machine: str, scenario: Scenar
         return None
 
 
-def _job(scenario: Scenario, sampling: Sampling, cache: JobCache) -> Job:
+def _job(scenario: Scenario, sampling: Sampling, cache: JobCache) -> StudyJob:
     key = f"{scenario_key(scenario)} {sampling}"
     if key not in cache.jobs:
         cache.jobs[key] = _evaluated(scenario, sampling)
     return cache.jobs[key]
 
 
-def _evaluated(scenario: Scenario, sampling: Sampling) -> Job:
+def _evaluated(scenario: Scenario, sampling: Sampling) -> StudyJob:
     """Job as expected, and at every sample."""
     try:
         program = scenario.program
     except InvalidFileError as error:
         nothing = np.full(sampling.count + 1, np.nan)
         reason = "; ".join(item.message for item in error.problems)
-        return Job(nothing, nothing, nothing, nothing, reason=reason)
+        return StudyJob(nothing, nothing, nothing, nothing, reason=reason)
     plain = evaluate(program)
     sampled = sampled_program(program, sampling)
     axis = sample_axis(sampled, sampling)
     expected, drawn = (evaluate(sampled, its) for its in ({}, {} if axis is None else axis.parameters))
     time, nodes, used, power = (_column(expected, drawn, term, sampling.count) for term in amounts_of(program))
-    return Job(
+    return StudyJob(
         time,
         nodes,
         used,
@@ -226,8 +226,8 @@ def _assumed(program: Program) -> Iterator[str]:
 
 
 def _scaled(
-    found: Mapping[str, Mapping[str, Job]], adjusted: Mapping[str, Adjustment], sampling: Sampling
-) -> dict[str, dict[str, Job]]:
+    found: Mapping[str, Mapping[str, StudyJob]], adjusted: Mapping[str, Adjustment], sampling: Sampling
+) -> dict[str, dict[str, StudyJob]]:
     """Jobs times measured / predicted of their application on the present machine.
 
     They lose the error that the prediction for the present machine has, and the samples gain that of the mean of its
@@ -245,6 +245,6 @@ def _scaled(
     return scaled
 
 
-def _times(job: Job, factor: FloatArray) -> Job:
+def _times(job: StudyJob, factor: FloatArray) -> StudyJob:
     """Job whose time, and with it the energy, is multiplied by a factor."""
     return replace(job, time=job.time * factor, energy=job.energy * factor)

@@ -14,8 +14,8 @@ from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
 from whatif.schema.study_spec import MIX, PRESENT
 from whatif.studies.procurement.changes import MOST_CHANGE, PRICE, changes, turns
-from whatif.studies.procurement.options import options
 from whatif.studies.procurement.questions import assumptions, other_questions
+from whatif.studies.procurement.study_options import options
 from whatif.table import Table
 from whatif.table_writers import worth_showing
 from whatif.units import CARBON, JOULE, ONE, SECOND, WATT, Dimension, format_quantity
