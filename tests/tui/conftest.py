@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 import textual.app
@@ -12,6 +13,7 @@ from textual.app import App
 
 _QUIET_TURNS = 4
 """Turns of the event loop in a row with nothing to do: what a message leads to may come after the first one."""
+_MOST_TURNS = 100_000
 _LOOK_SECONDS = 0.001
 
 
@@ -24,8 +26,9 @@ def _pauses_until_quiet(monkeypatch):
 
 async def _until_quiet(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
     """Wait until the running app has handled all messages, and drawn what they changed."""
-    app, quiet = active_app.get(), 0
+    app, quiet, turns = active_app.get(), 0, itertools.count()
     while app._running and quiet < _QUIET_TURNS:
+        assert next(turns) < _MOST_TURNS, "the explorer does not come to rest"
         await asyncio.sleep(0)
         if app._resize_event is not None:
             # A timer of Textual passes the new size on.

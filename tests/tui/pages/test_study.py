@@ -21,7 +21,7 @@ from whatif.errors import InvalidFileError, UsageError
 from whatif.files.study_edits import edited_study
 from whatif.schema.catalogue import catalogue
 from whatif.schema.study_file import open_study
-from whatif.studies.procurement import jobs as jobs_module
+from whatif.studies.procurement import study_jobs
 from whatif.tui.commands import Choose, Show
 from whatif.tui.pages.files import FilesPage
 from whatif.tui.pages.study import StudyPage, StudyPageView
@@ -60,8 +60,8 @@ def test_the_answer_is_that_of_the_library(tmp_path, view):
 
 def test_jobs_are_kept_until_the_files_change(tmp_path, monkeypatch):
     path, evaluated = study_file(tmp_path), []
-    kept = jobs_module._evaluated
-    monkeypatch.setattr(jobs_module, "_evaluated", lambda *items: evaluated.append(items) or kept(*items))
+    kept = study_jobs._evaluated
+    monkeypatch.setattr(study_jobs, "_evaluated", lambda *items: evaluated.append(items) or kept(*items))
     for values, version, count in (("", 7, 8), (CHEAPER, 7, 8), ("mix.a.weight = 1", 7, 8), ("", 8, 16)):
         assert isinstance(answered(StudyRequest(str(path), values, "bids", version)), StudyAnswer)
         assert len(evaluated) == count
