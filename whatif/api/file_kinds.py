@@ -36,16 +36,16 @@ def import_verb(path: str | Path) -> str:
 
 
 def refusal(path: str | Path) -> str:
-    """Reason why no verb reads a file, as far as its beginning tells: an HPL.dat, JSON that is cut off; else empty."""
+    """Reason why no verb reads a file: it is an HPL.dat, a binary file or damaged JSON; empty for any other."""
     from whatif.importers.json_text import parse_json
-    from whatif.importers.text import read_text
+    from whatif.importers.text import chunks, read_text
 
     try:
-        text = read_text(Path(path))
-        if "HPLinpack benchmark input file" in text[:1000]:
+        beginning = next(chunks(Path(path)), "")
+        if "HPLinpack benchmark input file" in beginning[:1000]:
             return f"{path}: an input of HPL; `whatif hpl {path} --platform PLATFORM` simulates its runs"
-        if text.lstrip()[:1] in ("{", "["):
-            parse_json(text, shown_path(Path(path)))
+        if beginning.lstrip()[:1] in ("{", "["):
+            parse_json(read_text(Path(path)), shown_path(Path(path)))
     except (WhatifError, OSError) as error:
         return str(error)
     return ""

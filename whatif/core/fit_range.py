@@ -112,8 +112,8 @@ def extrapolations(evaluation: Evaluation) -> dict[str, Points]:
 
 
 def _applies(evaluation: Evaluation, item: FittedRange) -> Points:
-    """Points that parameters decide: those where their algorithm is the fastest, and of a library of GPUs those in one
-    link domain, or over several."""
+    """Points at which fitted parameters are used: those at which their algorithm is the fastest; with a GPU library,
+    those in one link domain or across several."""
     phase = item.term.partition(".")[0]
     times = compared_times(evaluation.program.terms, phase)
     if own := next((time for name, time in times.items() if item.term.startswith(f"{name}.")), ""):

@@ -95,7 +95,7 @@ def piece_charges(
 
 
 def _charges(lines: Mapping[int, tuple[FloatArray, FloatArray]]) -> Charges:
-    """Charges from the time of an empty message and the time per byte of each, all of them in order."""
+    """Charges in the order of `lines`, each from the time of an empty message and the time per byte."""
     rows = [np.stack(np.broadcast_arrays(empty, empty + LONG * slope), axis=-1) for empty, slope in lines.values()]
     return np.stack(np.broadcast_arrays(*rows), axis=-2)
 

@@ -18,9 +18,8 @@ from whatif.units import ONE, UNSIGNED, format_quantity
 
 _FORMS: Final = re.compile(
     rf"\s*(?:[x×*]\s*(?P<times>{UNSIGNED})|(?P<fold>{UNSIGNED})\s*[x×]|/\s*(?P<by>{UNSIGNED})"
-    rf"|(?P<change>[+-]\s*{UNSIGNED})\s*%|(?P<share>{UNSIGNED})\s*%)\s*"
+    rf"|(?P<change>[+-]\s*{UNSIGNED})\s*%|(?P<share>{UNSIGNED})\s*%|(?P<sum>\+\s*[\d.][^%]*))\s*"
 )
-_SUM: Final = re.compile(r"\s*\+\s*[\d.][^%]*")
 _DIGITS: Final = 12
 
 
@@ -32,11 +31,14 @@ def is_relative(text: object) -> bool:
 def absolute(parameter: Parameter, text: Any) -> Any:
     """Value that a text gives a parameter, as a text without reference to the present value.
 
-    A distribution keeps its relative width. Raise `UsageError` for a value outside the domain.
+    A distribution keeps its relative width. Raise `UsageError` for a value outside the domain, and for a sum: `+2` may
+    be meant as 2 or as 2 more.
     """
     found = _FORMS.fullmatch(text) if isinstance(text, str) else None
     if found is None or parameter.field is None:
         return text
+    if found["sum"]:
+        raise UsageError(f"`{text.strip()}`: no sums; state the value, a factor (`x2`) or a change (`+10 %`)")
     plain = parameter.dimension == ONE and not parameter.field.domain.whole
     if found["share"] and plain:
         return f"{float(found['share']) / 100:.{_DIGITS}g}"
@@ -78,12 +80,8 @@ def _scaled(parameter: Parameter, factor: float, text: str) -> str:
 def absolute_overrides(overrides: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Loaded]) -> dict[str, Any]:
     """Overrides without reference to present values, which are those that `load` gives with the other overrides.
 
-    Raise `UsageError` for a relative value outside the domain, and for a sum such as `+2`, which may mean 2.
+    Raise `UsageError` for a relative value outside the domain, and for a sum such as `+2`.
     """
-    for path, text in overrides.items():
-        if isinstance(text, str) and _SUM.fullmatch(text):
-            reason = "sums are not supported: state the value, a factor such as `x2`, or a change such as `+10 %`"
-            raise UsageError(f"--set {path}={text}: {reason}")
     relative = {path: text for path, text in overrides.items() if is_relative(text)}
     if not relative:
         return dict(overrides)

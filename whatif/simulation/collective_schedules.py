@@ -124,7 +124,7 @@ def reducing(algorithm: Algorithm) -> Algorithm:
 
 
 def scattered(allgather: Algorithm) -> Algorithm:
-    """Broadcast of a message that is scattered in P blocks, which an allgather then brings to all."""
+    """Broadcast that scatters a message in P blocks and collects these by an allgather."""
 
     def rounds(member: Members, process_count: int, root: int) -> list[Rounds]:
         parts = [*binomial_scatter(member, process_count, root), *allgather(member, process_count, root)]

@@ -245,7 +245,7 @@ def _made(grid: _Grid, place: int, rank: int, extents: Extents) -> RankProgram:
 
 
 def _as_relative(program: RankProgram, rank: int, rank_count: int) -> RankProgram:
-    """The program of a rank with distances for peers, from -P/2 to below P/2; as it is if it receives from `ANY`."""
+    """Program of a rank with relative peers, from -P/2 to below P/2; unchanged if it receives from `ANY`."""
     is_message = np.isin(program.kind, _MESSAGES)
     if not program.relative and (is_message & (program.peer == ANY)).any():
         return program
@@ -268,7 +268,7 @@ def _sorted_lists(start: Numbers, values: NDArray[np.int32]) -> NDArray[np.int32
 
 
 def _digest(program: RankProgram) -> bytes:
-    """Equal for programs that do the same, whatever their computations take, and for no others."""
+    """Digest of a program without the durations of its computations."""
     found = blake2b(repr((program.loops, program.sequential, program.relative)).encode(), digest_size=16)
     lists = (program.wait_start, program.waits, program.started_start, program.started, program.processor)
     size = np.where(program.kind == Kind.COMPUTE, 0.0, program.size)
@@ -279,6 +279,6 @@ def _digest(program: RankProgram) -> bytes:
 
 
 def _mean_size(sizes: FloatArray) -> FloatArray:
-    """The mean over the first axis: the very value where all are equal, which a sum would round."""
+    """Mean over the first axis; exact where all values are equal, as a sum would round."""
     mean: FloatArray = sizes[0] + (sizes - sizes[0]).mean(axis=0)
     return mean

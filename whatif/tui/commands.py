@@ -233,7 +233,7 @@ class Restore:
     word: str
 
     def apply(self, state: ExplorerState) -> ExplorerState:
-        """State in that state, looked at on the same screen."""
+        """Kept state, on the screen that is visible now."""
         view = replace(self.state.view, screen=state.view.screen)
         return state.at(replace(self.state, view=view))
 

@@ -35,7 +35,7 @@ def brief(message: str) -> str:
 
 
 def reason_of(problem: WhatifError) -> str:
-    """Message of an error, for a sentence that says itself that the point is infeasible."""
+    """Message of an error without the words `infeasible: `, where the sentence around it has them."""
     return str(problem).removeprefix("infeasible: ")
 
 

@@ -25,7 +25,7 @@ from whatif.units import Quantity, crossed, format_quantity
 
 _LAYOUTS: Final = 20
 _NOW: Final = " (now)"
-"""Behind the label of what is so at present."""
+"""Mark after the label of the present choice."""
 _JOB: Final = "job"
 """Name of the application in the titles of columns."""
 

@@ -13,7 +13,7 @@ from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import V
 
 WAITING: Final = "computing …"
-"""Words in place of an answer."""
+"""Text in place of an answer that is not known yet."""
 START_KEY = PageKey("start", "ampersand", "start", "background", "Compute the answer in the background")
 
 
