@@ -56,7 +56,7 @@ def _basis(scenario: Scenario, grid: Grid) -> Iterator[str]:
 
 
 def _replaced(scenario: Scenario) -> str:
-    """Words on the platform that another one replaces: the question of the file may name it. Empty without one."""
+    """Name of the file's own platform, which its question may state, if another one replaces it; else empty."""
     own = None if scenario.platform is None else stated_platform(scenario.document, scenario.folders)
     return "" if own in (None, scenario.platform) else f" in place of {own}"
 
