@@ -17,8 +17,9 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError
 from whatif.schema.toml import parse_document
-from whatif.simulation.link_loads import link_loads
-from whatif.simulation.topology import dragonfly
+from whatif.simulation import link_loads as loads_of_links
+from whatif.simulation.link_loads import Step, link_loads
+from whatif.simulation.topology import dragonfly, torus
 
 TOPOLOGIES = {
     "star": 'kind = "star"\nbandwidth = "10 GB/s"',
@@ -211,6 +212,23 @@ def test_adaptive_routing_spreads_over_the_links_of_a_router() -> None:
     topology = dragonfly(2, 4, 12, 1, (1.0, 1.0, 1.0), (0.0, 0.0, 0.0))
     step = (np.arange(12), np.arange(12, 24), None)
     assert [link_loads(topology, [step], spread)[0].max() for spread in (False, True)] == [12, 2 * 12 / 3]
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_loads_are_the_same_however_many_routes_are_held_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, spread: bool
+) -> None:
+    topology = torus((4, 3, 5), 1e9, 1e-6)
+    random = np.random.default_rng(0)
+    steps: list[Step] = [
+        (random.integers(0, 60, count), random.integers(0, 60, count), random.random(count) if weighted else None)
+        for count, weighted in ((50, False), (0, False), (7, True), (120, True), (3, False))
+    ]
+    whole = link_loads(topology, steps, spread)
+    for most in (1, 16, 64):
+        monkeypatch.setattr(loads_of_links, "MOST_AT_ONCE", most)
+        for part, expected in zip(link_loads(topology, steps, spread), whole, strict=True):
+            assert_allclose(part, expected, rtol=1e-14, atol=0)
 
 
 def test_more_nodes_than_the_topology_has_are_an_infeasible_point() -> None:

@@ -12,8 +12,8 @@ from whatif.models.patterns import maximal_rows
 from whatif.models.quantities import FloatArray
 from whatif.simulation.topology import LinkClass, Topology
 
-MOST_AT_ONCE: Final = 1 << 20
-"""Messages whose routes are held in memory."""
+MOST_AT_ONCE: Final = 1 << 16
+"""Messages whose routes are held in memory at a time."""
 Nodes = NDArray[np.integer[Any]]
 Step = tuple[Nodes, Nodes, FloatArray | None]
 """Nodes [message] that send and receive, and the weights of the messages, 1 by default."""
@@ -32,21 +32,36 @@ class LinkLoads(NamedTuple):
     """[step]: links of a route, on average."""
 
 
+class _Part(NamedTuple):
+    """Loads of some messages of consecutive steps."""
+
+    steps: slice
+    links: NDArray[np.int64]
+    """Links in use, ascending."""
+    loads: FloatArray
+    """[link, step]."""
+    longest: FloatArray
+    """[step]: links of the longest route."""
+    hops: FloatArray
+    """[step]: links of all routes."""
+
+
 def link_loads(topology: Topology, steps: Sequence[Step], spread: bool) -> LinkLoads:
     """Loads of the links that the messages of some step cross.
 
     `spread` divides messages evenly over links that lead the same way, as adaptive routing does: a row is then a group
     of such links. Raises UsageError for nodes that the topology does not have.
     """
-    parts = [_counted(topology, chunk) for chunk in _chunks(steps)]
+    parts = [_counted(topology, piece) for piece in _pieces(steps)]
     # np.unique imports numpy.ma at its first call, which would delay the first frame.
-    used = parts[0][0] if len(parts) == 1 else np.unique(np.concatenate([links for links, _, _ in parts]))
-    loads, first = np.zeros((len(used), len(steps))), 0
-    for links, counts, _ in parts:
-        loads[np.searchsorted(used, links), first : first + counts.shape[1]] = counts
-        first += counts.shape[1]
+    used = parts[0].links if len(parts) == 1 else np.unique(np.concatenate([part.links for part in parts]))
+    loads, hops, longest = np.zeros((len(used), len(steps))), np.zeros(len(steps)), np.zeros(len(steps))
+    for part in parts:
+        loads[np.searchsorted(used, part.links), part.steps] += part.loads
+        hops[part.steps] += part.hops
+        np.maximum(longest[part.steps], part.longest, out=longest[part.steps])
     near, far = _by_class(topology.classes, used, loads, spread)
-    return LinkLoads(near, far, *np.concatenate([hops for _, _, hops in parts], axis=1))
+    return LinkLoads(near, far, longest, hops / [max(len(source), 1) for source, _, _ in steps])
 
 
 def fullest(loads: FloatArray) -> FloatArray:
@@ -54,29 +69,35 @@ def fullest(loads: FloatArray) -> FloatArray:
     return maximal_rows(loads) if len(loads) else np.zeros((1, loads.shape[1]))
 
 
-def _chunks(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
-    """Consecutive steps with at most `MOST_AT_ONCE` messages, or one."""
-    ends = np.cumsum([len(source) for source, _, _ in steps])
-    first = 0
-    while first < len(steps):
-        before = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + MOST_AT_ONCE, "right")))
-        yield steps[first:last]
-        first = last
+def _pieces(steps: Sequence[Step]) -> Iterator[list[tuple[int, Step]]]:
+    """Numbered steps with at most `MOST_AT_ONCE` messages together; longer steps are divided."""
+    piece: list[tuple[int, Step]] = []
+    count = 0
+    for number, (source, destination, weights) in enumerate(steps):
+        for first in range(0, max(len(source), 1), MOST_AT_ONCE):
+            own = slice(first, first + MOST_AT_ONCE)
+            part = source[own], destination[own], None if weights is None else weights[own]
+            if piece and count + len(part[0]) > MOST_AT_ONCE:
+                yield piece
+                piece, count = [], 0
+            piece.append((number, part))
+            count += len(part[0])
+    yield piece
 
 
-def _counted(topology: Topology, steps: Sequence[Step]) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
-    """Links in use, their loads [link, step], and the links of the longest route and of the mean one [2, step]."""
-    lengths = [len(source) for source, _, _ in steps]
-    step = np.repeat(np.arange(len(steps)), lengths)
+def _counted(topology: Topology, piece: list[tuple[int, Step]]) -> _Part:
+    """Loads of the links that the messages of a piece cross."""
+    first, steps = piece[0][0], [step for _, step in piece]
+    lengths, count = [len(source) for source, _, _ in steps], len(steps)
+    step = np.repeat(np.arange(count), lengths)
     routes = topology.routes(*(np.concatenate([one[end] for one in steps]) for end in (0, 1)))
     weights = np.concatenate([np.ones(len(source)) if each is None else each for source, _, each in steps])
     used, number = _numbered(routes.link, len(topology.capacities))
     flow, hops = routes.flow, routes.hop_count
-    loads = np.bincount(number * len(steps) + step[flow], weights[flow], len(used) * len(steps)).astype(np.float64)
-    longest = [part.max(initial=0) for part in np.split(hops, np.cumsum(lengths)[:-1])]
-    mean = np.bincount(step, hops, len(steps)) / np.maximum(lengths, 1)
-    return used, loads.reshape(-1, len(steps)), np.stack([longest, mean])
+    loads = np.bincount(number * count + step[flow], weights[flow], len(used) * count).astype(np.float64)
+    longest = np.array([part.max(initial=0) for part in np.split(hops, np.cumsum(lengths)[:-1])], dtype=np.float64)
+    total = np.bincount(step, hops, count).astype(np.float64)
+    return _Part(slice(first, first + count), used, loads.reshape(-1, count), longest, total)
 
 
 def _numbered(links: NDArray[np.int32], link_count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -192,19 +192,18 @@ def torus(dims: Sequence[int], bandwidth: float, latency: float) -> Topology:
     strides = [1, *accumulate(dims, mul)]
 
     def find(source: IntArray, destination: IntArray) -> IntArray:
-        columns, node = [], source
-        for at, length in enumerate(dims):
-            place = node // strides[at] % length
-            ahead = (destination // strides[at] - place) % length
+        links, node = [], source
+        for at, (length, stride) in enumerate(zip(dims, strides, strict=False)):
+            place, end = node // stride % length, destination // stride % length
+            ahead = (end - place) % length
             upwards = 2 * ahead <= length
             distance = np.where(upwards, ahead, length - ahead)
-            for hop in range(length // 2):
-                link = (node * len(dims) + at) * 2 + (1 - upwards)
-                columns.append(np.where(hop < distance, link, NO_LINK))
-                step = np.where(upwards, 1, -1) * (hop < distance)
-                node = node + ((place + step) % length - place) * strides[at]
-                place = (place + step) % length
-        return np.stack(columns, axis=1) if columns else np.empty((len(source), 0), dtype=np.int32)
+            hop = np.arange(distance.max(initial=0), dtype=np.int32)
+            passed = (place[:, None] + np.where(upwards[:, None], hop, -hop)) % length
+            crossed = (((node - place * stride)[:, None] + passed * stride) * len(dims) + at) * 2 + ~upwards[:, None]
+            links.append(np.where(hop < distance[:, None], crossed, NO_LINK))
+            node = node + (end - place) * stride
+        return np.concatenate(links, axis=1)
 
     link_count = strides[-1] * len(dims) * 2
     links = _links([link_count], [bandwidth], [latency])
