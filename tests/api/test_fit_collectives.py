@@ -145,6 +145,21 @@ def test_other_ranks_and_placements_than_the_measured_are_refused(fugaku):
         assert "allreduce was measured on 1536 ranks, 4 of a node" in reason
 
 
+def test_sizes_are_compared_with_the_table_of_the_same_ranks(tmp_path):
+    tables = [(8, '["8 B", "1 KiB"]', '["2 us", "4 us"]'), (16, '["1 KiB", "1 MiB"]', '["5 us", "90 us"]')]
+    lines = ['extends = "fugaku"', 'name = "ours"', "[network.collectives.measured]"]
+    for ranks, sizes, times in tables:
+        keys = f'operation = "allreduce", library = "mpi", rank_count = {ranks}, sizes = {sizes}, times = {times}'
+        lines.append(f"ranks_{ranks} = {{ {keys} }}")
+    (tmp_path / "ours.toml").write_text("\n".join(lines))
+    question = measured(tmp_path, message_size="64 KiB")
+    assert outside(whatif.run(question, overrides={"application.rank_count": 16})) == []
+    told = outside(whatif.run(question, overrides={"application.rank_count": 8}))
+    assert told == [
+        "all: sizes of 64 KiB lie outside the 8 B to 1 KiB that network.collectives.measured was measured at"
+    ]
+
+
 def test_sizes_beyond_a_table_are_told(fugaku):
     folder, _ = fugaku
     told = outside(whatif.run(measured(folder, message_size="1 GiB")))

@@ -43,6 +43,8 @@ class FittedRange:
     dimension: Dimension
     low: float
     high: float
+    measured: TimesBySize | None = None
+    """Table of measured times that the range is of; it applies to its own ranks only."""
 
 
 def fitted_ranges(program: Program) -> Iterator[FittedRange]:
@@ -56,7 +58,7 @@ def fitted_ranges(program: Program) -> Iterator[FittedRange]:
             parts = [program.terms[str(item)] for item in term.inputs.values() if item in program.terms]
             yield from _ranges_of(program, term.name, [term, *parts], keys=2)
         elif term.function is tabulated_time:
-            yield _tabulated_range(term)
+            yield from _tabulated_ranges(term)
         elif term.function is library_steps_time:
             yield from _ranges_of(program, term.name, [term], keys=2)
         elif term.name not in chosen and term.function is not long_tree_time:
@@ -73,12 +75,11 @@ def _calibrated_range(program: Program) -> Iterator[FittedRange]:
         yield FittedRange(_CALIBRATION, _CALIBRATION, _RANKS, f"application.{_RANKS}", ONE, low, high)
 
 
-def _tabulated_range(term: Term) -> FittedRange:
-    """Sizes that the tables of all numbers of ranks have."""
-    tables: tuple[TimesBySize, ...] = term.options["tables"]
-    low, high = max(table.sizes[0] for table in tables), min(table.sizes[-1] for table in tables)
-    table, size = "network.collectives.measured", "message_size"
-    return FittedRange(term.name, table, size, term.inputs[size], BYTE, low, high)
+def _tabulated_ranges(term: Term) -> Iterator[FittedRange]:
+    """Sizes of each table of measured times."""
+    path, size = "network.collectives.measured", "message_size"
+    for table in term.options["tables"]:
+        yield FittedRange(term.name, path, size, term.inputs[size], BYTE, table.sizes[0], table.sizes[-1], table)
 
 
 def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) -> Iterator[FittedRange]:
@@ -100,15 +101,19 @@ def extrapolations(evaluation: Evaluation) -> dict[str, Points]:
     found: dict[str, Points] = {}
     for item in fitted_ranges(evaluation.program):
         reference = item.reference
-        array = np.asarray(reference.value if isinstance(reference, Quantity) else evaluation.values[reference])
+        array = _values(evaluation, reference)
         term = evaluation.program.terms.get(reference) if isinstance(reference, str) else None
         axes = tuple(range(-len(term.core), 0)) if term is not None else ()
-        applies = np.expand_dims(_applies(evaluation, item), axes)
+        applies = np.expand_dims(_applies(evaluation, item) & _has_ranks(evaluation, item), axes)
         beyond = ((array < item.low) | (array > item.high)) & applies
         if beyond.any():
             text = _words(item, np.broadcast_to(array, beyond.shape)[beyond])
             found[text] = found.get(text, np.False_) | beyond.any(axis=axes)
     return found
+
+
+def _values(evaluation: Evaluation, reference: Reference) -> FloatArray:
+    return np.asarray(reference.value if isinstance(reference, Quantity) else evaluation.values[reference])
 
 
 def _applies(evaluation: Evaluation, item: FittedRange) -> Points:
@@ -124,6 +129,15 @@ def _applies(evaluation: Evaluation, item: FittedRange) -> Points:
         return np.True_
     ranks, members = (evaluation.values[str(choice.inputs[key])] for key in ("rank_count", "domain_rank_count"))
     return np.asarray((ranks > members) == (".between_domains." in item.table))
+
+
+def _has_ranks(evaluation: Evaluation, item: FittedRange) -> Points:
+    """Points with the ranks of a table of measured times."""
+    if item.measured is None:
+        return np.True_
+    inputs = evaluation.program.terms[item.term].inputs
+    ranks, node_ranks = (_values(evaluation, inputs[key]) for key in ("rank_count", "node_rank_count"))
+    return item.measured.holds(ranks, node_ranks) > 0
 
 
 def _words(item: FittedRange, beyond: FloatArray) -> str:
