@@ -283,6 +283,34 @@ nics = 4
     assert '`inter_node.extends = "infiniband-400"`' in err
 
 
+def test_an_application_in_other_words_is_answered_with_the_keys(whatif_main, tmp_path):
+    text = """name = "solver"
+platform = "frontier"
+[application]
+name = "solver"
+num_ranks = 512
+tasks_per_node = 8
+[application.phases.sweep]
+kind = "kernel"
+flops = "300 Mflop"
+dram_bytes = "200 MB"
+precision = "fp64"
+[application.phases.halo]
+kind = "halo"
+bytes = "1 MiB"
+"""
+    (tmp_path / "mine.toml").write_text(text)
+    code, _, err = whatif_main("check", "mine.toml")
+    assert code == 3
+    assert "mine.toml:1:1: name: `name`: unknown key; did you mean `application.name` or `platform.name` or" in err
+    assert "`num_ranks`: unknown key; did you mean `rank_count`?" in err
+    assert "`tasks_per_node`: unknown key; did you mean `ranks_per_node`?" in err
+    assert "`flops`: unknown key; did you mean `operations`?" in err
+    assert "`dram_bytes`: unknown key; did you mean `dram_size`?" in err
+    assert "`precision`: unknown key; did you mean `dominant_operation`?" in err
+    assert "`bytes`: unknown key; did you mean `message_size`?" in err
+
+
 @pytest.mark.parametrize(
     "arguments", [("run", "mine.toml"), ("diff", "mine.toml", "jacobi2d"), ("explain", "mine.toml")]
 )

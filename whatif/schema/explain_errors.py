@@ -28,14 +28,26 @@ _DEEPEST: Final = 4
 _TABLE_ERRORS = ("dict_type", "model_type", "model_attributes_type")
 _OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "bandwidth": ("dram_bandwidth", "memory_bandwidth", "inter_node"),
+    "bytes": ("message_size", "transfer_size", "dram_size"),
+    "clock": ("sustained_clock",),
+    "dram_bytes": ("dram_size",),
+    "flop": ("operations",),
+    "flops": ("operations", "peak_double_rate"),
     "fp32": ("peak_single_rate",),
     "fp64": ("peak_double_rate",),
     "latency": ("inter_node",),
     "memory": ("memory_size",),
     "nics": ("port_count",),
+    "ppn": ("ranks_per_node",),
+    "precision": ("dominant_operation",),
+    "size": ("message_size", "transfer_size", "dram_size"),
+    "tasks_per_node": ("ranks_per_node",),
     "tdp": ("power", "power_cap"),
+    "threads": ("threads_per_rank",),
+    "type": ("kind",),
 }
-"""Keys by other words that users write for them; `gpus` and other plurals are counts, `gpu_count`."""
+"""Keys by other words that users write for them; `gpus`, `num_gpus` and `gpus_per_node` are counts, `gpu_count`."""
+_COUNTED = re.compile(r"^(?:num(?:ber_of)?_|n_)?(\w+?)s?(?:_per_\w+)?$")
 _PATTERNS = {KEY_PATTERN: KEY_RULE, LINK_END_PATTERN: "must be `cpu`, `gpu` or `switch` and a number, such as `gpu0`"}
 
 
@@ -100,7 +112,8 @@ def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
     """Hint at the key that is meant by an unknown one, or the known ones."""
     word, known = path[-1], known_keys(model, document, path[:-1])
     other = word.casefold()
-    meant = [key for key in (f"{other.removesuffix('s')}_count", *_OTHER_WORDS.get(other, ())) if key in known]
+    count = _COUNTED.sub(r"\1_count", other)
+    meant = [key for key in (count, *_OTHER_WORDS.get(other, ())) if key in known]
     elsewhere = _whole_path(document, word) or _in_schema(model, word) if len(path) == 1 else ""
     return did_you_mean(meant[0] if meant else word, known) or elsewhere or _listed(known)
 
@@ -108,7 +121,8 @@ def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
 def _whole_path(document: Mapping[str, Any], name: str) -> str:
     """Hint at the values of a name further down, such as `application.rank_count`; empty without any."""
     paths = (path for path, _ in walk(document) if len(path) > 1 and path[-1] == name and "fits" not in path)
-    found = [dotted(path) for path in paths]
+    # The keys of the application are those that a scenario states itself.
+    found = [dotted(path) for path in sorted(paths, key=lambda path: (path[0] != "application", len(path)))]
     return f"; did you mean {' or '.join(f'`{path}`' for path in found[:3])}?" if found else ""
 
 
