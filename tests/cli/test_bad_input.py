@@ -932,6 +932,21 @@ def test_wrong_platform_option(whatif_main, option, message):
     assert message in err
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("summit, lassen", "not found: one name is needed here; `--sweep 'platform=summit, lassen'` takes several"),
+        ("dgx_*", "not found: one name is needed here; `--sweep 'platform=dgx_*'` takes several"),
+        ("DGX H100", "not found; did you mean `dgx_h100`?"),
+        ("my machine!", "not found: the name of such a file has only letters, digits"),
+    ],
+)
+def test_platform_options_that_are_no_name(whatif_main, option, message):
+    code, out, err = whatif_main("run", "jacobi2d", "--platform", option)
+    assert (code, out) == (3, "")
+    assert message in err
+
+
 IMPOSSIBLE = {
     "nodes": (["--set", "application.rank_count=99999"], "more nodes than the platform has"),
     "memory": (["--set", "application.memory_size=17 GB"], "does not fit the device"),

@@ -255,10 +255,17 @@ def _not_found(name: str, kind: str, folders: Sequence[Path]) -> str:
         where = "the scenario, or name its folder by --platform-dir" if kind == "platforms" else "this one"
         return f"is named without its folder: put the file next to {where}"
     else:
-        return f"not found: {NAME_RULE}; rename it"
+        several = _several(name, known) if kind == "platforms" else ""
+        return f"not found{several or did_you_mean(name.replace(' ', '_'), known) or f': {NAME_RULE}; rename it'}"
     own = f"; did you mean the file `{file}`?" if is_file(Path(file)) else ""
     hint = own or did_you_mean(name.removesuffix(".toml"), known) or f"; known: {', '.join(known)}"
     return f"{reason}{hint}"
+
+
+def _several(name: str, known: Sequence[str]) -> str:
+    """Hint at the sweep that takes several names or a pattern in the place of one; empty for one name."""
+    names = [word for word in name.replace(",", " ").split() if "*" in word or word in known]
+    return f": one name is needed here; `--sweep 'platform={', '.join(names)}'` takes several" if names else ""
 
 
 def override_layers(overrides: Mapping[str, Any]) -> list[Layer]:
