@@ -72,6 +72,40 @@ def test_an_output_of_hpl_without_its_banner_is_recognised_by_the_heading_of_its
     assert read_logs([path]).columns["matrix_size"].values[0] == 2000
 
 
+HPL_ROW = "WC10L2L4  {n}  80  1  1  1.31  8.575e+00\n"
+CHECK = "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=  0.0026933 ...... {result}\n"
+
+
+def test_a_run_of_hpl_whose_residual_is_too_large_is_left_out(tmp_path):
+    runs = {1000: "PASSED", 2000: "FAILED", 3000: "PASSED"}
+    text = "".join(HPL_ROW.format(n=n) + CHECK.format(result=result) for n, result in runs.items())
+    (tmp_path / "HPL.out").write_text(f"HPLinpack 2.3 -- December 2, 2018\n{text}")
+    table = read_logs([tmp_path / "HPL.out"])
+    assert table.columns["matrix_size"].values.tolist() == [1000, 3000]
+    assert table.notes["warnings"] == f"{tmp_path / 'HPL.out'}: 1 run with a wrong result, left out"
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "wrong"),
+    [
+        ("hpcg", "HPCG result is VALID with a GFLOP/s rating of=305.25", "HPCG result is=INVALID."),
+        ("mlperf", '"status": "success"', '"status": "aborted"'),
+    ],
+)
+def test_a_file_with_a_wrong_result_holds_no_run(tmp_path, name, good, wrong):
+    (whole,) = (LOGS / name).iterdir()
+    (tmp_path / "a.txt").write_text(whole.read_text().replace(good, wrong))
+    with pytest.raises(InvalidFileError, match=r"no runs; .*a\.txt: 1 run with a wrong result, left out"):
+        read_logs([tmp_path / "a.txt"])
+
+
+def test_runs_of_lammps_without_mpi_stay_apart(tmp_path):
+    run = "Loop time of {} on 1 procs for 100 steps with 32000 atoms\n"
+    run += "99.6% CPU use with no MPI tasks x 1 OpenMP threads\n"
+    (tmp_path / "log.lammps").write_text("LAMMPS (16 Mar 2018)\n" + run.format(1.5) + run.format(2.5))
+    assert read_logs([tmp_path / "log.lammps"]).columns["total_time"].values.tolist() == [1.5, 2.5]
+
+
 def own(tmp_path, text=OWN):
     path = tmp_path / "solver.toml"
     path.write_text(text)

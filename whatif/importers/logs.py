@@ -21,6 +21,7 @@ from whatif.schema.fields import StrictTable
 from whatif.schema.load import validate
 from whatif.schema.toml import Layer, Layers, read_document, shown_path
 from whatif.table import Table
+from whatif.units import counted
 
 MOST_LOGS: Final = 100_000
 """Files read together."""
@@ -69,6 +70,8 @@ class LogPattern(StrictTable):
     """Regular expression of a line that only this application writes."""
     run: str = ""
     """Regular expression of the last line of a run, where a file holds several; by default a file is one run."""
+    failed: str = ""
+    """Regular expression of a line behind the values of a run that says that its result is wrong."""
     columns: dict[Annotated[str, Field(pattern=r"^[A-Za-z]\w*$")], LogColumn] = Field(min_length=1)
     """Columns of the table by name."""
 
@@ -87,7 +90,7 @@ class Pattern:
         """Pattern of a file. Raise `InvalidFileError` for unknown keys and for expressions that are not allowed."""
         document = read_document(path)
         spec = validate(LogPattern, Layers.of([Layer(document)]))
-        texts = {"recognise": spec.recognise, "run": spec.run}
+        texts = {"recognise": spec.recognise, "run": spec.run, "failed": spec.failed}
         for name, column in spec.columns.items():
             texts |= {f"columns.{name}.{key}": getattr(column, key) for key in ("line", "file_name", "since")}
             if unknown := next((other for other in column.product if other not in spec.columns), ""):
@@ -101,12 +104,14 @@ class Pattern:
                 raise InvalidFileError([document.problem(tuple(at.split(".")), str(error))]) from None
         return cls(path.stem, spec, found)
 
-    def runs(self, lines: Iterable[str], file_name: str) -> list[Row]:
-        """Runs of one file."""
+    def runs(self, lines: Iterable[str], file_name: str) -> tuple[list[Row], int]:
+        """Runs of one file, and the number of others, whose results are wrong."""
         collector = _Collector(self, file_name)
         for line in lines:
             collector.add(line)
-        return collector.finished()
+        rows = collector.finished()
+        good = [row for at, row in enumerate(rows) if at not in collector.failed]
+        return good, len(rows) - len(good)
 
 
 class _Collector:
@@ -129,6 +134,8 @@ class _Collector:
         self.row: Row = {}
         self.starts: dict[str, str] = {}
         self.rows: list[Row] = []
+        self.failed: set[int] = set()
+        """Positions of the runs whose results are wrong."""
 
     def add(self, line: str) -> None:
         for name, is_start, expression in self.lines:
@@ -137,10 +144,16 @@ class _Collector:
                     self.starts[name] = match[1]
                 else:
                     self._take(name, match[1])
-        if (run := self.expressions.get("run")) and run.search(line):
+        if self._is("run", line):
             self.rows.append(self._row())
             # What is stated once, above all runs, belongs to each of them; sums begin anew.
             self.row = {name: value for name, value in self.row.items() if self.columns[name].take != "sum"}
+        if self._is("failed", line):
+            self.failed.add(max(len(self.rows) - 1, 0))
+
+    def _is(self, kind: str, line: str) -> bool:
+        expression = self.expressions.get(kind)
+        return expression is not None and bool(expression.search(line))
 
     def _take(self, name: str, value: str) -> None:
         take = self.columns[name].take
@@ -193,8 +206,8 @@ def read_logs(paths: Sequence[Path], pattern: str | None = None) -> Table:
     """Runs of the output of one application, a row each, with the name of their file.
 
     Without the name of a pattern, or the path of one, the application is recognised by content; files of no known one
-    are left out with a warning. Raise `UsageError` for files of several applications, `InvalidFileError` for files
-    without runs.
+    and runs whose own check failed are left out with a warning. Raise `UsageError` for files of several applications,
+    `InvalidFileError` for files without runs.
     """
     if len(paths) > MOST_LOGS:
         raise UsageError(f"more than {MOST_LOGS:,} files: read a part of them")
@@ -243,8 +256,10 @@ def _table(paths: Sequence[Path], pattern: Pattern, warnings: list[str]) -> Tabl
     rows: list[Row] = []
     sources: list[str] = []
     for path in paths:
-        runs = pattern.runs(_lines(path), path.name)
-        if not runs:
+        runs, failed = pattern.runs(_lines(path), path.name)
+        if failed:
+            warnings.append(f"{shown_path(path)}: {counted(failed, 'run')} with a wrong result, left out")
+        elif not runs:
             warnings.append(f"{shown_path(path)}: no run of {pattern.spec.title}, left out")
         rows += runs
         sources += [shown_path(path)] * len(runs)
