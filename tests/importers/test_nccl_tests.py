@@ -76,6 +76,32 @@ def test_several_runs_in_one_file_stay_apart():
     }  # fmt: skip
 
 
+RANK = "#  Rank {} Group 0 Pid 1 on host device {} [0x07] NVIDIA A100\n"
+
+
+def output(program, rank_count, wrong="0"):
+    """Output of a version that does not state where it starts."""
+    ranks = "".join(RANK.format(rank, rank) for rank in range(rank_count))
+    heading = "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+    row = f" 1048576  262144 float sum -1 100.0 10.49 15.73 {wrong} 99.0 10.59 15.89 {wrong}\n"
+    return f"$ mpirun {program}_perf -b 8\n# nThread 1 nGpus 1\n{ranks}{heading}{row}# Avg bus bandwidth : 15.8\n"
+
+
+def test_runs_that_do_not_say_where_they_start_keep_their_programs_and_ranks():
+    table = parse_nccl_tests(output("all_reduce", 4) + output("all_gather", 8))
+    assert table.columns["test"].values.tolist() == [
+        "allreduce", "allreduce_in_place", "allgather", "allgather_in_place",
+    ]  # fmt: skip
+    assert table.columns["process_count"].values.tolist() == [4, 4, 8, 8]
+    assert "warnings" not in table.notes
+
+
+def test_the_largest_error_of_old_versions_is_no_count_of_wrong_values():
+    table = parse_nccl_tests(output("all_reduce", 4, "4e-07"))
+    assert table.columns["time"].values.tolist() == pytest.approx([100e-6, 99e-6])
+    assert "warnings" not in table.notes
+
+
 def test_wrong_results_and_impossible_times_are_reported():
     table = parse_nccl_tests(TEXT.replace("    0.00      0    17.72", "    0.00      3    17.72"))
     assert "1 row with wrong results" in table.notes["warnings"]

@@ -27,10 +27,11 @@ _PREFIX: Final = re.compile(r"^\s*(?:\d{4}-\d\d-\d\dT\S+Z\s|\[\d+,\d+\](?:<std\w
 _PROGRAM: Final = re.compile(r"\b(\w+)_perf\b")
 _RANK: Final = re.compile(r"#\s+Rank\s+\d+\b.*?\bon\s+\S+\s+device\s+\d+\s+\[\S+\]\s*(.*)")
 _NUMBER: Final = r"\s+(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
-_PLACE: Final = _NUMBER * 3 + r"\s+(\d+|N/A)"
+_PLACE: Final = _NUMBER * 3 + r"\s+(\d+(?:\.\d+)?(?:e[+-]?\d+)?|N/A)"
 _ROW: Final = re.compile(r"\s*(\d+)\s+(\d+)\s+[a-z]\w*(?:\s+[a-z]\w*)?(?:\s+-?\d+)?" + _PLACE + _PLACE + r"\s*")
 _DAMAGED: Final = re.compile(r"\s*\d+\s+\d+\s+[a-z]")
-_TABLE: Final = re.compile(r"#\s+size\s+count\s+type")
+_START: Final = re.compile(r"#\s+(?:Collective test starting|nThread|Rank\s+\d|size\s+count\s+type)")
+"""Lines before the rows of a run; one of them after rows begins another run."""
 _NAMES: Final = {"all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reduce_scatter"}
 _UNSURE: Final = 1.05
 """Least ratio of bus to algorithm bandwidth from which an all-reduce is recognised."""
@@ -76,20 +77,23 @@ def read_nccl_tests(path: Path) -> Table:
 
 def _runs(text: str, file: str, warnings: list[str]) -> Iterator[_Run]:
     run = _Run()
+    program = ""
     damaged: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
         plain = _PREFIX.sub("", line)
         if found := _ROW.fullmatch(plain):
-            cells = (float(cell) if cell != "N/A" else 0.0 for cell in found.groups()[2:])
-            run.rows.append((float(found[1]), *cells, number))
+            run.test, program = run.test or program, ""
+            size, _, *cells = found.groups()
+            cells[3::4] = map(_wrong_count, cells[3::4])
+            run.rows.append((float(size), *map(float, cells), number))
             continue
         if _DAMAGED.match(plain):
             damaged.append(number)
-        if run.rows and (_TABLE.match(plain) or "test starting" in plain):
+        if run.rows and _START.match(plain):
             yield run
             run = _Run()
-        if (program := _PROGRAM.search(plain)) and not run.rows:
-            run.test = _NAMES.get(program[1], program[1])
+        if "test concluded" not in plain and (named := _PROGRAM.search(plain)):
+            program = _NAMES.get(named[1], named[1])
         if rank := _RANK.match(plain):
             run.ranks += 1
             run.device = rank[1].strip()
@@ -97,6 +101,11 @@ def _runs(text: str, file: str, warnings: list[str]) -> Iterator[_Run]:
         what = f"{counted(len(damaged), 'row')} left out: a cell is missing or is not a number"
         warnings.append(f"{file}:{damaged[0]}: {what}")
     yield run
+
+
+def _wrong_count(text: str) -> str:
+    """Wrong values; 0 for `N/A`, and for the largest error, `4e-07`, which old versions print instead."""
+    return text if text.isdecimal() else "0"
 
 
 def _named(run: _Run, file: str, warnings: list[str]) -> _Run:
