@@ -209,6 +209,16 @@ def test_a_bandwidth_that_does_not_fit_its_time_is_a_warning():
     assert "do not agree for copy" in parse_babelstream(text).notes["warnings"]
 
 
+@pytest.mark.parametrize(
+    "line", ["Validation failed on c[]. Average error 0.1", "Failed Validation on array a[], AvgRelAbsErr > epsilon"]
+)
+def test_rates_of_wrong_results_are_a_warning(line):
+    text = (BABELSTREAM / "v3.3-titanxp-cuda.txt").read_text()
+    assert "warnings" not in parse_babelstream(text, "a.txt").notes
+    (warning,) = parse_babelstream(f"{text}{line}\n", "a.txt").warnings
+    assert warning.startswith(f"a.txt:{text.count(chr(10)) + 1}: rates of wrong results: `{line[:30]}")
+
+
 def test_tables_of_several_files_have_a_column_for_the_file():
     one, other = (parse_gpu_rates(V100.read_text(), file) for file in ("a.csv", "b.csv"))
     assert "file" not in joined([one]).columns

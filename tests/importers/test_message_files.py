@@ -154,6 +154,28 @@ def test_a_new_imb_output_with_collectives_and_a_barrier():
     assert "warnings" not in table.notes
 
 
+def test_imb_of_nonblocking_collectives_has_the_time_without_computation():
+    heading = "#bytes #repetitions t_ovrl[usec] t_pure[usec] t_CPU[usec] overlap[%]\n"
+    table = parse_imb(f"# Benchmarking Ibcast\n# #processes = 4\n{heading} 1024 1000 10.0 6.2 5.1 74.51\n")
+    assert (values(table, "test"), values(table, "process_count")) == (["ibcast"], [4])
+    assert_allclose(values(table, "time"), [6.2e-6], rtol=1e-12)
+
+
+def test_imb_modes_of_one_sided_transfers_are_tests_of_their_own():
+    rows = {"AGGREGATE": "0.20", "NON-AGGREGATE": "1.20"}
+    heading = "#bytes #repetitions t[usec] Mbytes/sec\n"
+    modes = "".join(f"#\n#    MODE: {mode}\n#\n{heading} 1024 1000 {time} 0.00\n" for mode, time in rows.items())
+    table = parse_imb(f"# Benchmarking Unidir_Put\n# #processes = 2\n{modes}")
+    assert values(table, "test") == ["unidir_put_aggregate", "unidir_put"]
+    assert_allclose(values(table, "time"), [0.2e-6, 1.2e-6], rtol=1e-12)
+
+
+def test_defects_that_imb_counts_are_a_warning():
+    heading = "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] defects\n"
+    text = f"# Benchmarking Allreduce\n# #processes = 4\n{heading} 4 1000 1.0 1.0 1.0 0.00\n 8 1000 1.0 1.0 1.0 3.00\n"
+    assert parse_imb(text, "i.txt").notes["warnings"] == "i.txt:5: 1 row with wrong results (defects)"
+
+
 def test_groups_that_run_at_the_same_time_are_pairs():
     table = parse_imb(IMB_GROUPS)
     assert values(table, "pair_count") == [2, 2, 4, 4, 4]

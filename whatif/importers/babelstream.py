@@ -47,6 +47,7 @@ _NOTES: Final = {
     "device": re.compile(r"^Using \w+ device\s+(\S.*)$", re.MULTILINE),
     "driver": re.compile(r"^Driver: *(\S.*)$", re.MULTILINE),
 }
+_INVALID = re.compile(r"^(?:Validation failed on|Failed Validation on) .*", re.MULTILINE)
 _ARRAY = re.compile(r"^Array size: *([0-9]+\.?[0-9]*) *([MG]i?B)\b", re.MULTILINE)
 _ELEMENTS = re.compile(r"^(?:Array size = |Number of elements: |Resizing array from [0-9]+ to )([0-9]+)", re.MULTILINE)
 _ELEMENT_SIZE = re.compile(r"^This system uses ([0-9]+) bytes", re.MULTILINE)
@@ -55,8 +56,9 @@ _ELEMENT_SIZE = re.compile(r"^This system uses ([0-9]+) bytes", re.MULTILINE)
 def parse_babelstream(text: str, file: str = "<text>") -> Table:
     """One row per function, with `COLUMNS`; notes `version`, `implementation`, `precision`, `device`, `driver`.
 
-    Several runs in one file follow one another. Rows whose bandwidth, time and array size disagree cause a warning.
-    Raise `InvalidFileError` for an unknown unit, a row that is cut off or no number, or no table at all.
+    Several runs in one file follow one another. Rows whose bandwidth, time and array size disagree, and results that
+    the program found wrong, cause a warning. Raise `InvalidFileError` for an unknown unit, a row that is cut off or no
+    number, or no table at all.
     """
     lines = text.split("\n")
     array_size = _array_size(text, file)
@@ -71,10 +73,15 @@ def parse_babelstream(text: str, file: str = "<text>") -> Table:
     if not rows:
         raise refuse(file, "no table of BabelStream or STREAM (`Function  MBytes/sec ..`), or one without rows")
     doubtful = [row["function"] for row in rows if not _agrees(row)]
-    message = f"{file}: bandwidth, time and array size do not agree for {', '.join(doubtful)}; was the file edited?"
+    warnings = []
+    if doubtful:
+        names = ", ".join(doubtful)
+        warnings.append(f"{file}: bandwidth, time and array size do not agree for {names}; was the file edited?")
+    if invalid := _INVALID.search(text):
+        warnings.append(f"{file}:{_line(invalid)}: rates of wrong results: `{invalid[0][:60]}`")
     notes = {name: match[1].strip() for name, pattern in _NOTES.items() if (match := pattern.search(text))}
     tool = "STREAM" if "STREAM version" in text else "BabelStream"
-    return row_table(rows, COLUMNS, {"tool": tool, "file": file, **notes}, [message] if doubtful else [])
+    return row_table(rows, COLUMNS, {"tool": tool, "file": file, **notes}, warnings)
 
 
 def _agrees(row: Mapping[str, Any]) -> bool:

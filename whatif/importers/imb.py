@@ -20,6 +20,7 @@ from whatif.importers.text import chunks, pieces
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import shown_path
 from whatif.table import Table
+from whatif.units import counted
 
 _BANNER = re.compile(r"#.*MPI Benchmark\w*(?: Suite)?\s+V?(\d[\w. ]*?)\s*(?:,.*)?", re.IGNORECASE)
 _DATE = re.compile(r"# Date\s*:\s*(.+?)\s*")
@@ -30,6 +31,7 @@ _PROCESSES = re.compile(r"#\s*#processes = (\d+).*")
 _GROUPS = re.compile(r"#\s*\(\s*(\d+) groups of (\d+) processes.*")
 
 _NOTES: Final = (("command", _COMMAND), ("date", _DATE), ("version", _BANNER))
+_MODE = re.compile(r"#\s*MODE: (NON-)?AGGREGATE\s*")
 _HEADING = re.compile(r"\s*(?:#?Group\s+)?(?:#bytes\s+)?#repetitions\s.*", re.IGNORECASE)
 
 _TESTS: Final = {
@@ -50,18 +52,21 @@ _COLUMNS: Final = {
     "t_min[usec]": ("minimum_time", 1e-6),
     "t_max[usec]": ("maximum_time", 1e-6),
     "t_avg[usec]": ("time", 1e-6),
+    "t_pure[usec]": ("time", 1e-6),
     "mbytes/sec": ("bandwidth", 1.0),
     "msg/sec": ("message_rate", 1.0),
+    "defects": ("defects", 1.0),
 }
 
 
 def parse_imb(text: str, file: str = "<text>") -> Table:
     """IMB output as a table of measurements (see `whatif.importers.message_tables`).
 
-    If t_min, t_max and t_avg are printed, `time` is the average. `bandwidth` is the printed one, that of all pairs,
-    or, for Sendrecv and Exchange, that of one process; of several groups it prints one (the slowest, or each in a row
-    of its own), and that is multiplied by their number. Raise `InvalidFileError` for a row with
-    other words than numbers, and for a text without results.
+    If t_min, t_max and t_avg are printed, `time` is the average; of IMB-NBC it is t_pure, without computation. A test
+    of IMB-EXT whose transfers are completed together ends with `_aggregate`. `bandwidth` is the printed one, that of
+    all pairs, or, for Sendrecv and Exchange, that of one process; of several groups it prints one (the slowest, or each
+    in a row of its own), and that is multiplied by their number. Raise `InvalidFileError` for a row with other words
+    than numbers, and for a text without results.
     """
     return _table(pieces(text), file)
 
@@ -73,6 +78,7 @@ def read_imb(path: Path) -> Table:
 
 def _table(texts: Iterable[str], file: str) -> Table:
     rows = RowReader(file, _read_line).read(texts)
+    _warn_of_defects(rows)
     test, groups, processes = (rows.constant("test", ""), *map(rows.constant, ("group_count", "process_count")))
     size, time = np.nan_to_num(rows.column("message_size")), rows.column("time")
     rate, printed = rows.column("message_rate"), rows.column("bandwidth")
@@ -98,6 +104,12 @@ def _table(texts: Iterable[str], file: str) -> Table:
         "buffers": "host",
     }
     return table_of(rows, columns)
+
+
+def _warn_of_defects(rows: RowReader) -> None:
+    lines = rows.lines[rows.column("defects") > 0]
+    if len(lines):
+        rows.warnings.append(f"{rows.file}:{lines[0]}: {counted(len(lines), 'row')} with wrong results (defects)")
 
 
 def _megabyte(rows: RowReader, passed: FloatArray, time: FloatArray, printed: FloatArray) -> float:
@@ -129,8 +141,10 @@ def _read_line(section: Section, line: str) -> Section:
         return section.having(process_count=float(count[1]))
     if groups := _GROUPS.fullmatch(line):
         return section.having(group_count=float(groups[1]), process_count=float(groups[1]) * float(groups[2]))
-    notes = ((name, pattern.fullmatch(line)) for name, pattern in _NOTES)
-    return section.having(**{name: match[1] for name, match in notes if match})
+    found = {name: match[1] for name, pattern in _NOTES if (match := pattern.fullmatch(line))}
+    if (mode := _MODE.fullmatch(line)) and (test := section.constant("test")):
+        found["test"] = test.removesuffix("_aggregate") + ("" if mode[1] else "_aggregate")
+    return section.having(**found)
 
 
 def _placed(section: Section, line: str) -> Section:
