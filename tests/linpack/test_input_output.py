@@ -203,7 +203,7 @@ def test_runs_of_hpcc_are_read_among_its_other_benchmarks():
             Mapping.COLUMN,
         )
     }
-    assert [(run.residual, run.has_passed) for run in runs] == [(0.0026933, True)] * 2
+    assert [run.has_passed for run in runs] == [True] * 2
     assert [run.component_times for run in runs] == [{}, {}]
 
 
@@ -216,7 +216,7 @@ def test_the_run_of_stampede_is_read_through_the_marks_of_its_paper():
     assert (run.time, run.rate, run.has_passed) == (7505.72, 5.16811e15, True)
 
 
-def test_components_and_progress_belong_to_their_run():
+def test_components_belong_to_their_run():
     first, second = parse_hpl_output(ETNA + ROW + "Column=000000192 Fraction= 0.2% Gflops=5.020e+02\n")
     assert first.component_times == {
         "recursive_factorisation": 20.21,
@@ -226,23 +226,14 @@ def test_components_and_progress_belong_to_their_run():
         "row_swap": 144.84,
         "back_substitution": 1.38,
     }
-    assert [column for column, _ in first.progress] == [192, 118656]
-    assert_allclose([rate for _, rate in first.progress], [502e9, 729.6e9], rtol=1e-12, atol=0)
     # The dates are 25 min 34 s apart; the clock of HPL on that machine is the one that counts.
     assert first.time == 3839.37
-    assert (second.component_times, second.progress, second.has_passed) == ({}, (), None)
-    assert np.isnan(second.residual)
+    assert (second.component_times, second.has_passed) == ({}, None)
 
 
-def test_progress_as_intel_prints_it_is_read():
-    text = """\
-z5-02           : Column=093312 Fraction=0.795 Kernel=6399710.25 Mflops=7305261.06
-z5-01           : Column=000384 Fraction=0.005 Kernel=    0.00 Mflops=    7.52
-WC00C2R2      117120   384     2     4             147.94            7.23977e+03
-"""
-    (run,) = parse_hpl_output(text)
-    assert [column for column, _ in run.progress] == [93312, 384]
-    assert_allclose([rate for _, rate in run.progress], [7.30526106e12, 7.52e6], rtol=1e-12, atol=0)
+def test_a_run_that_was_cut_off_is_refused_with_its_progress_as_intel_prints_it():
+    line = "z5-02           : Column=093312 Fraction=0.795 Kernel=6399710.25 Mflops=7305261.06\n"
+    assert "the run was cut off at column 93312" in refused(parse_hpl_output, line)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +254,7 @@ def test_a_failed_check_stays_failed_after_passed_ones():
     checks = "".join(f"||Ax-b||_oo / ( eps * N ) = {residual} ...... {result}\n" for residual, result in
                      [("0.5", "PASSED"), ("17.25", "FAILED"), ("0.1", "PASSED")])  # fmt: skip
     (run,) = parse_hpl_output(ROW + checks)
-    assert (run.residual, run.has_passed) == (17.25, False)
+    assert run.has_passed is False
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Output of HPL: runs with their parameters, times, rates, and progress.
+"""Output of HPL: runs with their parameters, times and rates.
 
 A run is one line, `T/V N NB P Q Time Gflops`. T/V is `W`, the mapping of ranks (`R` row, `C` column), DEPTH, BCAST,
 RFACT (`L` left, `C` Crout, `R` right), NDIV, PFACT and NBMIN: `WC05C2R4`. Lines before it state its progress, lines
@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from whatif.errors import UsageError
 from whatif.importers.numbers import is_number
@@ -49,13 +49,12 @@ _LOOKINGS: Final = "LCR"
 _MAPPINGS: Final = "RC"
 _VARIANT: Final = re.compile(r"W([RC])(\d{1,9})(\d)([LCR])(\d{1,9})([LCR])(\d{1,9})")
 _ROW: Final = re.compile(r"^\s*(?:\S*[:>]\s*)?(W[RC]\d+[LCR]\d+[LCR]\d+)((?:\s+\S+)*)")
-_PROGRESS: Final = re.compile(r"Column=\s*(\d+)\s+Fraction=.*?\b([MGT])flops=\s*(\S+)")
+_PROGRESS: Final = re.compile(r"Column=\s*(\d+)\s+Fraction=.*?\b[MGT]flops=")
 _COMPONENT: Final = re.compile(r"Max aggregated wall time (\S.*?)[ .]*:\s*(\S+)")
-_RESIDUAL: Final = re.compile(r"=\s*(\S+)\s*\.{3,}\s*(PASSED|FAILED)")
+_CHECK: Final = re.compile(r"\.{3,}\s*(PASSED|FAILED)")
 _SWAP: Final = re.compile(r"\bSWAP\s*:\s*(Binary|Spread|Mix)\b(?:.*?=\s*(\d+))?")
 _MARKS: Final = re.compile(r"[£$\ufffd]?\\[a-zA-Z]+\{([^{}]*)\}[£$\ufffd]?")
 _SWAPS: Final = {"Binary": RowSwap.BINARY_EXCHANGE, "Spread": RowSwap.SPREAD_ROLL, "Mix": RowSwap.MIX}
-_RATES: Final = {"M": 1e6, "G": 1e9, "T": 1e12}
 _LONGEST_LINE: Final = 1000
 """Characters of a line that are searched; HPL's lines have about 100."""
 _HALF_A_STEP: Final = 0.005
@@ -64,13 +63,6 @@ _RATE_ERROR: Final = 1e-3
 """Relative rounding error of HPL's printed Gflops of at least four digits, with a margin."""
 _COARSE: Final = 10.0
 """Time in seconds below which two decimals are less accurate than four digits of Gflops."""
-
-
-class PanelProgress(NamedTuple):
-    """Columns that were factored, and the rate since the beginning, flop/s."""
-
-    column: int
-    rate: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +77,8 @@ class HPLRun:
     """flop/s"""
     component_times: Mapping[str, float] = field(default_factory=dict)
     """Seconds by the names in `COMPONENTS`; empty if HPL was built without."""
-    progress: tuple[PanelProgress, ...] = ()
-    residual: float = math.nan
-    """The scaled residual, the largest if there are several; NaN where it was not checked."""
     has_passed: bool | None = None
-    """Whether the residual is small enough; None if it was not checked."""
-    line: int = 0
+    """Whether all residuals are small enough; None if none was checked."""
 
 
 def variant_code(configuration: Configuration) -> str:
@@ -137,19 +125,18 @@ def parse_hpl_output(text: str, file: str = "<text>") -> list[HPLRun]:
     for number, line in enumerate(text.split("\n"), 1):
         reader.read(line, number)
     if not reader.runs:
-        raise refuse(file, _why_empty(text, reader.pending), reader.line)
+        raise refuse(file, _why_empty(text, reader.last_column), reader.line)
     return reader.runs
 
 
 class _Reader:
-    """Takes lines one after the other: what precedes a run waits for it, what follows is added to it."""
+    """Takes lines one after the other; what follows a run is added to it."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.line = 0
-        """Last line of the progress of a run without a result."""
         self.runs: list[HPLRun] = []
-        self.pending: list[PanelProgress] = []
+        self.line, self.last_column = 0, 0
+        """Last line of progress, and its column."""
         self._swap: dict[str, Any] = {}
 
     def read(self, line: str, number: int) -> None:
@@ -162,10 +149,7 @@ class _Reader:
                 return
 
     def take_progress(self, match: re.Match[str], number: int) -> None:
-        column, prefix, rate = match.groups()
-        self.line = number
-        if is_number(rate) and 0 < float(rate) < math.inf:
-            self.pending.append(PanelProgress(int(column), float(rate) * _RATES[prefix]))
+        self.line, self.last_column = number, int(match[1])
 
     def take_swap(self, match: re.Match[str], number: int) -> None:
         kind, threshold = match.groups()
@@ -182,8 +166,7 @@ class _Reader:
         except UsageError as error:
             raise refuse(self.file, str(error), number) from None
         exact = self._exact_time(configuration, time, gigaflops * 1e9, number)
-        self.runs.append(HPLRun(configuration, exact, gigaflops * 1e9, progress=tuple(self.pending), line=number))
-        self.pending = []
+        self.runs.append(HPLRun(configuration, exact, gigaflops * 1e9))
 
     def take_component(self, match: re.Match[str], number: int) -> None:
         time = self._number(match[2], number)
@@ -191,12 +174,9 @@ class _Reader:
         if self.runs:
             self._add(component_times={**self.runs[-1].component_times, name: time})
 
-    def take_residual(self, match: re.Match[str], number: int) -> None:
-        if not self.runs:
-            return
-        run, residual = self.runs[-1], float(match[1]) if is_number(match[1]) else math.nan
-        larger = residual if math.isnan(run.residual) else max(run.residual, residual)
-        self._add(residual=larger, has_passed=run.has_passed is not False and match[2] == "PASSED")
+    def take_check(self, match: re.Match[str], number: int) -> None:
+        if self.runs:
+            self._add(has_passed=self.runs[-1].has_passed is not False and match[1] == "PASSED")
 
     def _add(self, **found: Any) -> None:
         self.runs[-1] = replace(self.runs[-1], **found)
@@ -226,15 +206,15 @@ _TAKERS: Final[Sequence[tuple[str, re.Pattern[str], Callable[[_Reader, re.Match[
     ("Column=", _PROGRESS, _Reader.take_progress),
     ("Max aggregated", _COMPONENT, _Reader.take_component),
     ("SWAP", _SWAP, _Reader.take_swap),
-    ("ED", _RESIDUAL, _Reader.take_residual),
+    ("ED", _CHECK, _Reader.take_check),
     ("W", _ROW, _Reader.take_row),
 )
 """Mark of a line, its pattern, and the method that reads it."""
 
 
-def _why_empty(text: str, pending: Sequence[PanelProgress]) -> str:
-    if pending:
-        return f"the run was cut off at column {pending[-1].column}: no line of results"
+def _why_empty(text: str, last_column: int) -> str:
+    if last_column:
+        return f"the run was cut off at column {last_column}: no line of results"
     if "HPLinpack benchmark input file" in text[:1000]:
         return "this is an HPL.dat, an input of HPL; expected the output of a run"
     if "HPLinpack" in text or "T/V" in text:
