@@ -39,7 +39,7 @@ def patterns() -> Iterator[Row]:
         trace = generate.collective_trace(kind, REPLAYED_RANKS, SIZE)
         others = REPLAYED_RANKS - 1 if name in trees else REPLAYED_RANKS * 15
         for what, charges in (("LogGOPS", costs), ("postal by distance", _postal())):
-            simulate = partial(rounds.ALGORITHMS[name], RANKS, SIZE, places, charges, None)
+            simulate = partial(getattr(rounds, f"{name}_times"), RANKS, SIZE, places, charges, None)
             yield _row(f"{name}, {what}", simulate, count, trace, others)
     yield from _rings()
     yield from _halos()

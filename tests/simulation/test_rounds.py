@@ -10,19 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.simulation.traces import pipeline_trace
 from whatif.errors import UsageError
 from whatif.models import collectives
 from whatif.models.patterns import GridPattern, message_counts, message_kinds
 from whatif.models.phase import serialised_time
 from whatif.simulation import generate, posted, rounds, steps
 from whatif.simulation.lower import lower
-from whatif.simulation.posted import halo_times
+from whatif.simulation.posted import halo_times, linear_alltoall_times
 from whatif.simulation.rank_programs import Kind, Trace
 from whatif.simulation.replay import replay
 from whatif.simulation.schedule import Costs
 from whatif.validation.tables import rows_of
 
+ALGORITHMS = {
+    "broadcast": rounds.broadcast_times,
+    "reduce": rounds.reduce_times,
+    "dissemination": rounds.dissemination_times,
+    "recursive_doubling": rounds.recursive_doubling_times,
+    "rabenseifner": rounds.rabenseifner_times,
+    "ring_allreduce": rounds.ring_allreduce_times,
+    "ring_allgather": rounds.ring_allgather_times,
+    "bruck_allgather": rounds.bruck_allgather_times,
+    "pairwise_alltoall": rounds.pairwise_alltoall_times,
+    "linear_alltoall": linear_alltoall_times,
+}
 LOGGOPS = {"latency": 2500, "overhead": 1500, "gap": 1000, "byte_gap": 6, "byte_overhead": 0, "threshold": 65535}
 
 
@@ -73,7 +84,7 @@ def nanoseconds(times):
 REFERENCE_PATTERNS = {
     "binomialtreebcast": rounds.broadcast_times,
     "dissemination": rounds.dissemination_times,
-    "linear_alltoall": rounds.linear_alltoall_times,
+    "linear_alltoall": linear_alltoall_times,
 }
 
 
@@ -113,7 +124,7 @@ def test_a_broadcast_on_a_million_ranks_takes_as_many_messages_as_it_has_rounds(
 
 @pytest.mark.parametrize("rank_count", [16, 64, 512, 1024])
 def test_a_linear_all_to_all_has_its_closed_form(rank_count):
-    times = rounds.linear_alltoall_times(rank_count, 1024, placed(rank_count), loggops_costs(**LOGGOPS))
+    times = linear_alltoall_times(rank_count, 1024, placed(rank_count), loggops_costs(**LOGGOPS))
     assert nanoseconds(times) == (rank_count - 1) * 11_638
 
 
@@ -137,7 +148,7 @@ def test_with_postal_costs_collectives_take_the_sum_of_their_rounds(name, rank_c
     sizes, counts = collectives.ALGORITHMS[model]
     each = 1e-6 + sizes(np.array(whole), np.array(float(rank_count))) / 1e9
     expected = float(collectives.rounds_time(counts(np.array(float(rank_count))), each))
-    times = rounds.ALGORITHMS[name](rank_count, 0.0 if factor == 0 else size, placed(rank_count), SAME_POSTAL, None)
+    times = ALGORITHMS[name](rank_count, 0.0 if factor == 0 else size, placed(rank_count), SAME_POSTAL, None)
     if name == "reduce" and rank_count & (rank_count - 1):
         # A subtree that is not full sends before its round.
         assert expected * 0.5 - 1e-12 <= times.max() <= expected
@@ -164,15 +175,8 @@ def test_with_postal_costs_a_halo_takes_the_serialised_time_of_its_slowest_rank(
 
 @pytest.mark.parametrize("name", ["linear_alltoall", "pairwise_alltoall"])
 def test_with_postal_costs_an_all_to_all_takes_one_message_after_the_other(name):
-    times = rounds.ALGORITHMS[name](37, 1000.0, placed(37), SAME_POSTAL, None)
+    times = ALGORITHMS[name](37, 1000.0, placed(37), SAME_POSTAL, None)
     assert_allclose(times, 36 * 2e-6, rtol=1e-12, atol=0)
-
-
-@pytest.mark.parametrize(("eager_limit", "messages_a_block"), [(np.inf, 1), (100, 2)])
-def test_a_pipeline_delivers_a_block_a_message_or_every_other_one_by_rendezvous(eager_limit, messages_a_block):
-    costs = postal_costs([1e-6] * 3, [1e9] * 3, eager_limit)
-    times = rounds.pipeline_times(5, 1000.0, placed(5), costs, block_count=3)
-    assert_allclose(times[-1], (4 + 2 * messages_a_block) * 2e-6, rtol=1e-12, atol=0)
 
 
 TRACED = {
@@ -243,7 +247,7 @@ def test_rounds_end_when_the_replay_of_the_collective_does(name, count, size, pe
     costs = replace(costs, reduction_time=reduction)
     places, arrival = placed(count, per_node, -(-per_node // 2)), random_arrival(seed, count, spread)
     size = 0 if name == "dissemination" else size
-    times = replay_result(rounds.ALGORITHMS[name], count, size, places, costs, arrival)
+    times = replay_result(ALGORITHMS[name], count, size, places, costs, arrival)
     if isinstance(times, str):
         assert "simulate the trace" in times
         assert costs.receive_overhead.any()
@@ -313,20 +317,8 @@ def test_ranks_in_step_send_and_take_at_the_same_tick_in_either_order():
 @given(st.integers(2, 9), random_costs(rendezvous=False), st.integers(0, 99), st.sampled_from([0.0, 3e-6]))
 def test_linear_all_to_alls_end_when_the_replay_does(count, costs, seed, spread):
     places, arrival = placed(count, 3, 2), random_arrival(seed, count, spread)
-    times = rounds.linear_alltoall_times(count, 700.0, places, costs, arrival)
+    times = linear_alltoall_times(count, 700.0, places, costs, arrival)
     expected = replayed(generate.all_to_all_trace(count, 700.0), places, costs, arrival)
-    assert_allclose(times, expected, rtol=1e-7, atol=0)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(2, 9), st.integers(1, 5), random_costs(), st.integers(0, 99), st.sampled_from([0.0, 3e-6]))
-def test_pipelines_end_when_the_replay_does(count, block_count, costs, seed, spread):
-    places, arrival = placed(count, 3, 2), random_arrival(seed, count, spread)
-    times = replay_result(rounds.pipeline_times, count, 700.0, places, costs, arrival, block_count)
-    if isinstance(times, str):
-        assert costs.on_arrival
-        return
-    expected = replayed(pipeline_trace(count, 700.0, block_count), places, costs, arrival)
     assert_allclose(times, expected, rtol=1e-7, atol=0)
 
 
@@ -343,19 +335,19 @@ def test_pipelines_end_when_the_replay_does(count, block_count, costs, seed, spr
 )
 def test_a_tree_compiled_is_the_same_to_the_last_bit(name, rank_count, costs, monkeypatch):
     arguments = (rank_count, 1024.0, placed(rank_count), costs, random_arrival(1, rank_count, 1e-6))
-    plain = replay_result(rounds.ALGORITHMS[name], *arguments)
+    plain = replay_result(ALGORITHMS[name], *arguments)
     monkeypatch.setattr(steps, "COMPILED_FROM", 2)
     monkeypatch.setattr(steps, "BLOCK", 64)
-    assert_array_equal(replay_result(rounds.ALGORITHMS[name], *arguments), plain)
+    assert_array_equal(replay_result(ALGORITHMS[name], *arguments), plain)
 
 
 @pytest.mark.parametrize("name", ["dissemination", "recursive_doubling", "pairwise_alltoall", "broadcast"])
 def test_blocks_do_not_matter(name, monkeypatch):
     places, arrival = placed(300, 7, 3), random_arrival(2, 300, 1e-6)
     costs = postal_costs([3e-7, 6e-7, 2e-6], [8e9, 6e9, 1e9])
-    whole = rounds.ALGORITHMS[name](300, 100.0, places, costs, arrival)
+    whole = ALGORITHMS[name](300, 100.0, places, costs, arrival)
     monkeypatch.setattr(steps, "BLOCK", 16)
-    assert_array_equal(rounds.ALGORITHMS[name](300, 100.0, places, costs, arrival), whole)
+    assert_array_equal(ALGORITHMS[name](300, 100.0, places, costs, arrival), whole)
 
 
 def test_messages_that_arrive_before_the_work_are_left_to_the_replay():
@@ -411,11 +403,11 @@ def test_ranks_in_the_same_place_of_a_grid_share_a_program():
         ({"costs": replace(SAME_POSTAL, node_gap=1e-10)}, "share the network adapter"),
     ],
 )
-@pytest.mark.parametrize("name", rounds.ALGORITHMS)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_invalid_arguments_of_patterns_are_refused_with_a_reason(name, change, message):
     given_values = {"rank_count": 8, "message_size": 8.0, "places": placed(8), "costs": SAME_POSTAL, "arrival": None}
     with pytest.raises(UsageError, match=message):
-        rounds.ALGORITHMS[name](**{**given_values, **change})
+        ALGORITHMS[name](**{**given_values, **change})
 
 
 def test_too_many_messages_are_refused():
@@ -423,10 +415,8 @@ def test_too_many_messages_are_refused():
     arrival = random_arrival(5, count, 1e-6)
     for name in ("ring_allgather", "pairwise_alltoall", "linear_alltoall"):
         with pytest.raises(UsageError, match="too many to simulate"):
-            rounds.ALGORITHMS[name](count, 8.0, placed(count), SAME_POSTAL, arrival)
+            ALGORITHMS[name](count, 8.0, placed(count), SAME_POSTAL, arrival)
     with pytest.raises(UsageError, match="simulate the trace"):
-        rounds.linear_alltoall_times(300, 8.0, placed(300), loggops_costs(**LOGGOPS), arrival[:300])
-    with pytest.raises(UsageError, match="at least one block"):
-        rounds.pipeline_times(8, 8.0, placed(8), SAME_POSTAL, block_count=0)
+        linear_alltoall_times(300, 8.0, placed(300), loggops_costs(**LOGGOPS), arrival[:300])
     with pytest.raises(UsageError, match="rank 8 is not a root"):
         rounds.broadcast_times(8, 8.0, placed(8), SAME_POSTAL, root=8)

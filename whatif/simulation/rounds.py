@@ -16,14 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation.clocks import Clocks, Ranks, checked_size, refuse_too_many
-from whatif.simulation.posted import linear_alltoall_times
 from whatif.simulation.schedule import Costs, Places
 from whatif.simulation.steps import Exchange, broadcast, combine, exchange, powers, reduce, transfer
 
@@ -113,45 +111,6 @@ def pairwise_alltoall_times(
     refuse_too_many(rank_count * (rank_count - 1))
     _exchanges(clocks, (Exchange(distance, message_size) for distance in range(1, rank_count)))
     return clocks.times
-
-
-def pipeline_times(
-    rank_count: int,
-    message_size: float,
-    places: Places,
-    costs: Costs,
-    arrival: FloatArray | None = None,
-    block_count: int = 1,
-) -> FloatArray:
-    """Chain: rank 0 sends `block_count` blocks to rank 1, each rank passes on what it receives, block by block.
-
-    Message b of rank i comes in round i + 2 b, after all its dependencies, also by rendezvous.
-    """
-    clocks = _started(rank_count, message_size, places, costs, arrival)
-    if block_count < 1:
-        raise UsageError(f"a pipeline has at least one block, not {block_count}")
-    refuse_too_many(rank_count * block_count)
-    for turn in range(rank_count - 1 + 2 * (block_count - 1)):
-        first = max(turn % 2, turn - 2 * (block_count - 1))
-        last = min(turn + 1, rank_count - 1)
-        transfer(clocks, slice(first, last, 2), slice(first + 1, last + 1, 2), message_size)
-    return clocks.times
-
-
-ALGORITHMS: Final[dict[str, Times]] = {
-    "broadcast": broadcast_times,
-    "reduce": reduce_times,
-    "dissemination": dissemination_times,
-    "recursive_doubling": recursive_doubling_times,
-    "rabenseifner": rabenseifner_times,
-    "ring_allreduce": ring_allreduce_times,
-    "ring_allgather": ring_allgather_times,
-    "bruck_allgather": bruck_allgather_times,
-    "pairwise_alltoall": pairwise_alltoall_times,
-    "linear_alltoall": linear_alltoall_times,
-    "pipeline": pipeline_times,
-}
-"""By name."""
 
 
 def _started(rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None) -> Clocks:
