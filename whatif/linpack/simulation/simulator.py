@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -169,14 +168,6 @@ def simulate(
         state.ends,
         state.seen.reshape(panels_seen, *shape, layout.SEEN_COLUMNS),
     )
-
-
-def replicate(
-    configuration: Configuration, machine: HPLMachine, seeds: Sequence[int], *, worker_count: int = 2
-) -> list[HPLOutcome]:
-    """Outcomes of noisy runs with some seeds, simulated in threads."""
-    with ThreadPoolExecutor(worker_count) as pool:
-        return list(pool.map(lambda seed: simulate(configuration, machine, seed=seed, noisy=True), seeds))
 
 
 def _simulate(
