@@ -18,7 +18,7 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.fitting.fit_result import Fit, range_of, root_mean_square
-from whatif.fitting.linear import covariance
+from whatif.fitting.linear import positive_values
 from whatif.models.quantities import FloatArray
 from whatif.models.sockets import active_bandwidth
 from whatif.schema.platform_spec import PlatformSpec
@@ -171,18 +171,12 @@ def _both(cores: FloatArray, measured: FloatArray, sockets: MeasuredSockets) -> 
 
     A socket whose limit no triad shows has what all its cores draw, and NaN if they were not all active.
     """
-    from scipy.optimize import least_squares
+
+    def residuals(values: FloatArray) -> FloatArray:
+        return node_bandwidth(cores, values[1], values[0], sockets) / measured - 1.0
 
     start = np.array([measured[-1] / sockets.socket_count, measured[0] / cores[0]])
-
-    def residuals(logarithms: FloatArray) -> FloatArray:
-        memory, core = np.exp(logarithms)
-        return node_bandwidth(cores, core, memory, sockets) / measured - 1.0
-
-    solution = least_squares(residuals, np.log(start))
-    values, jacobian = np.exp(solution.x), np.asarray(solution.jac)
-    free = np.abs(jacobian).max(axis=0) > _SEEN
-    spread = covariance(jacobian / values, np.ones(len(cores)), solution.fun, free)
+    values, spread, free = positive_values(residuals, start, _SEEN)
     if not free[0]:
         full = sockets.active(cores).max() >= sockets.domain_cores
         values[0] = min(values[0], sockets.core_count * values[1]) if full else np.nan

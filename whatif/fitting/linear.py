@@ -1,10 +1,13 @@
-"""Lines `y = a + b x` by weighted least squares from sums: a fit costs the same for any number of points."""
+"""Least squares: lines `y = a + b x` from sums, so that a fit costs the same for any number of points, and values above
+0 of any residuals."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 
@@ -48,6 +51,24 @@ def _rest(sums: FloatArray, intercept: FloatArray, slope: FloatArray) -> FloatAr
     along = 2 * intercept * (slope * wx - wy) - 2 * slope * wxy
     rest: FloatArray = np.maximum(wyy + along + intercept**2 * w + slope**2 * wxx, 0.0)
     return rest
+
+
+def positive_values(
+    residuals: Callable[[FloatArray], FloatArray], start: FloatArray, least_slope: float
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Values above 0 of the least squares of residuals, their covariance, and which values the residuals show.
+
+    A value is shown if some residual has a slope of more than `least_slope` by its logarithm.
+    """
+    from scipy.optimize import least_squares
+
+    def by_logarithms(logarithms: FloatArray) -> FloatArray:
+        return residuals(np.exp(logarithms))
+
+    solution = least_squares(by_logarithms, np.log(start))
+    values, jacobian = np.exp(solution.x), np.asarray(solution.jac)
+    free = np.abs(jacobian).max(axis=0) > least_slope
+    return values, covariance(jacobian / values, np.ones(len(solution.fun)), solution.fun, free), free
 
 
 def covariance(jacobian: FloatArray, weights: FloatArray, residuals: FloatArray, free: FloatArray) -> FloatArray:

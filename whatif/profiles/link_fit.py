@@ -12,7 +12,7 @@ import numpy as np
 from whatif.errors import UsageError
 from whatif.fitting.copies import Copies, copy_sets, doubts
 from whatif.fitting.fit_result import Fit, range_of, root_mean_square
-from whatif.fitting.linear import bounded_line, covariance, moments
+from whatif.fitting.linear import bounded_line, covariance, moments, positive_values
 from whatif.models.postal import postal
 from whatif.models.quantities import FloatArray
 from whatif.models.transfer import (
@@ -222,18 +222,9 @@ class _StagedPath:
 
     def fit(self, copies: Copies, count: int) -> tuple[FloatArray, FloatArray]:
         """Positive values by least squares of the relative residuals, and their covariance."""
-        from scipy.optimize import least_squares
-
         size, rate = copies.message_size, copies.message_size / copies.time
         start = np.array([copies.time[0], rate[-1], rate[np.argmax(size > self.window)]])[:count]
-
-        def residuals(logarithms: FloatArray) -> FloatArray:
-            return self.time(np.exp(logarithms), size) / copies.time - 1.0
-
-        solution = least_squares(residuals, np.log(start))
-        values, jacobian = np.exp(solution.x), np.asarray(solution.jac)
-        free = np.abs(jacobian).max(axis=0) > 1e-6
-        return values, covariance(jacobian / values, np.ones(len(size)), solution.fun, free)
+        return positive_values(lambda values: self.time(values, size) / copies.time - 1.0, start, 1e-6)[:2]
 
     def doubts(self, copies: Copies, values: FloatArray) -> tuple[str, ...]:
         """Warning about staged copies far from the curve."""
