@@ -24,8 +24,6 @@ from whatif.errors import InvalidFileError
 from whatif.importers.sqlite import open_database
 from whatif.profiles.formats import is_profile, read_profile
 from whatif.profiles.kineto import read_kineto
-from whatif.profiles.nsight_systems import read_nsight_systems
-from whatif.profiles.nvprof import read_nvprof
 from whatif.profiles.profile_data import DEVICE_COLUMNS, OPERATION_COLUMNS, amd_peaks, cuda_peaks
 from whatif.profiles.rocprof import read_rocprof
 from whatif.schema.toml import shown_path
@@ -95,7 +93,7 @@ def test_sums_of_an_nvprof_profile_are_those_of_the_database():
 
 
 def assert_sums_of_the_database(path):
-    profile = read_nvprof(path)
+    profile = read_profile(path)
     directions = {1: READ, 2: WRITE, 8: INSIDE}
     memories = {1: "pageable", 2: "pinned", 3: "device"}
     query = f"SELECT copyKind, srcKind, dstKind, flags, COUNT(*), SUM(bytes), SUM(end - start) FROM {KINDS}MEMCPY"
@@ -142,7 +140,7 @@ def test_peak_rates_are_those_of_the_data_sheets(peaks, expected):
 
 
 def test_sums_of_an_nsight_export_without_enumerations_are_those_of_the_database():
-    profile = read_nsight_systems(SAXPY)
+    profile = read_profile(SAXPY)
     ((count, size, time),) = queried(SAXPY, f"SELECT COUNT(*), SUM(bytes), SUM(end - start) FROM {KINDS}MEMCPY")
     assert (count, size) == (15, 15 * 262144000)
     # The program copies malloc'ed memory with cudaMemcpy.
@@ -514,13 +512,6 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
         for function in (read_profile, is_profile):
             with pytest.raises(InvalidFileError, match="cannot be read"):
                 function(path)
-
-
-def test_each_reader_refuses_files_of_others():
-    for path, reader in itertools.product((LAMMPS, SAXPY, A100_TRACE, TIMESTAMPS), (read_nvprof, read_nsight_systems)):
-        if {path, reader} not in ({LAMMPS, read_nvprof}, {SAXPY, read_nsight_systems}):
-            with pytest.raises(InvalidFileError):
-                reader(path)
 
 
 def test_a_last_row_without_a_line_end_is_left_out(tmp_path):

@@ -23,7 +23,7 @@ _EXPECTED: Final = (
 
 
 def read_profile(path: Path) -> Profile:
-    """The operations and devices of a profile; see `read_nvprof`, `read_nsight_systems`, `read_rocprof`, `read_kineto`.
+    """The operations and devices of a profile.
 
     Raise `InvalidFileError` for any other file, and for one that cannot be read.
     """

@@ -10,13 +10,12 @@ Source: NVIDIA, Nsight Systems User Guide, "Exporter SQLite Schema"; schemas of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.importers.sqlite import Database, newest_known, open_database, refused
+from whatif.importers.sqlite import Database, newest_known, refused
 from whatif.profiles.profile_data import (
     COPY,
     COPY_DIRECTIONS,
@@ -39,7 +38,6 @@ from whatif.profiles.profile_data import (
 NEWEST_VERSION: Final = (3, 13)
 """The newest schema that is known."""
 
-_EXPECTED: Final = "an export of Nsight Systems (`nsys export --type sqlite FILE`)"
 _PREFIX: Final = "CUPTI_ACTIVITY_KIND_"
 _ACTIVITIES: Final = ("KERNEL", "MEMCPY", "MEMSET")
 _TIMES: Final[Mapping[str, int | None]] = {"start": None, "end": None, "deviceId": 0, "streamId": 0}
@@ -56,20 +54,12 @@ def is_nsight_systems(database: Database) -> bool:
     return "StringIds" in database.tables
 
 
-def read_nsight_systems(path: Path) -> Profile:
-    """An export of Nsight Systems: its kernels, copies and fills, its GPUs.
+def nsight_systems_profile(database: Database) -> Profile:
+    """Kernels, copies and fills of an export of Nsight Systems, and its GPUs.
 
     A copy or fill is asynchronous where the call that started it is named so (`cudaMemcpyAsync_v3020`). Raise
-    `InvalidFileError` for a file that is no such export, is damaged, or has no activities of a GPU.
+    `InvalidFileError` for a damaged export, and for one without activities of a GPU.
     """
-    with open_database(path, _EXPECTED) as database:
-        return nsight_systems_profile(database)
-
-
-def nsight_systems_profile(database: Database) -> Profile:
-    """The profile in an open database; see `read_nsight_systems`."""
-    if not is_nsight_systems(database):
-        raise refused(database, "an SQLite database, but no export of Nsight Systems: it has no table `StringIds`")
     if not any(f"{_PREFIX}{kind}" in database.tables for kind in _ACTIVITIES):
         raise refused(database, "no kernel, copy or fill of a GPU was recorded; `nsys profile --trace=cuda` does")
     notes, names = _notes(database), database.texts("StringIds", "id", "value")

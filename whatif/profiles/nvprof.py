@@ -130,19 +130,8 @@ def is_nvprof(database: Database) -> bool:
     return "StringTable" in database.tables and any(table.startswith(_PREFIX) for table in database.tables)
 
 
-def read_nvprof(path: Path) -> Profile:
-    """An nvprof profile: its kernels, copies and fills, its devices.
-
-    Raise `InvalidFileError` for a file that is no such profile, is damaged, or has neither of them.
-    """
-    with open_database(path, _EXPECTED) as database:
-        return nvprof_profile(database)
-
-
 def nvprof_profile(database: Database) -> Profile:
-    """The profile in an open database; see `read_nvprof`."""
-    if not is_nvprof(database):
-        raise refused(database, "an SQLite database, but no nvprof profile: it has no tables of activities")
+    """Kernels, copies and fills of an nvprof profile, and its devices. Raise `InvalidFileError` for a damaged one."""
     notes, names = _notes(database), database.texts("StringTable", "_id_", "value")
     parts = [_kernel_part(database, table, names) for table in _KERNELS]
     parts += [*(_copy_part(database, table) for table in _COPIES), _fill_part(database)]
