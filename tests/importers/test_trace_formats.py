@@ -246,10 +246,12 @@ def test_datatypes_that_a_program_makes_have_the_size_of_their_parts(tmp_path):
         ("Type_vector", {"count": 3, "blocklength": 2, "stride": 99, "oldtype": 28, "newtype": 29}),
         ("Type_struct", {"count": 2, "lengths": [1, 5], "indices": [0, 8], "oldtypes": [14, 2], "newtype": 30}),
         ("Type_size", {"datatype": 31, "size": 77}),
-        *[("Send", to(0, datatype=number)) for number in (28, 29, 30, 31)],
+        ("Type_create_darray", {"size": 4, "gsizes": [6, 8], "oldtype": 14, "newtype": 32}),
+        *[("Send", to(0, datatype=number)) for number in (28, 29, 30, 31, 32)],
     ]
-    program = dumpi_trace(tmp_path, [calls]).programs[0]
-    assert [row[2] for row in messages(program)] == [40, 240, 13, 77]
+    trace = dumpi_trace(tmp_path, [calls])
+    assert [row[2] for row in messages(trace.programs[0])] == [40, 240, 13, 77, 96]
+    assert "MPI_Type_create_darray: each rank is taken to have the mean part of the array" in trace.warnings
 
 
 def test_a_number_that_is_given_again_means_the_datatype_or_communicator_that_has_it_now(tmp_path):

@@ -108,6 +108,9 @@ class RankCalls:
             parts = zip(arguments.numbers("lengths", "blocklengths"), arguments.numbers("oldtypes"), strict=False)
             return sum(length * self._datatype(arguments, number) for length, number in parts)
         size = self._datatype(arguments, arguments.number("oldtype"))
+        if arguments.has("gsizes"):
+            self.warnings[f"{arguments.call}: each rank is taken to have the mean part of the array"] += 1
+            return size * prod(arguments.numbers("gsizes")) // max(arguments.number("size"), 1)
         for name, total in (("subsizes", prod), ("lengths", sum), ("blocklengths", sum)):
             if arguments.has(name):
                 return size * total(arguments.numbers(name))
