@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from whatif.importers.numbers import number_of
 from whatif.importers.rows import row_table
 from whatif.importers.text import refuse
 from whatif.table import Table
@@ -170,10 +171,7 @@ def _unit(file: str, number: int, name: str) -> float:
 
 
 def _float(file: str, number: int, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        raise refuse(file, f"`{cell}` is not a number", number) from None
+    value = number_of(cell, file, number)
     if not 0 < value < math.inf:
         raise refuse(file, f"must be greater than 0, not {cell}", number)
     return value

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from whatif.importers.numbers import number_of
 from whatif.importers.rows import row_table
 from whatif.importers.text import refuse
 from whatif.table import Table
@@ -125,10 +126,7 @@ def _row(file: str, number: int, headings: Headings, line: str, warnings: list[s
         raise refuse(file, message, number)
     by_precision: dict[str, dict[str, float]] = {}
     for (precision, measure, unit), cell in zip(headings, cells, strict=True):
-        try:
-            by_precision.setdefault(precision, {})[measure] = float(cell) * unit
-        except ValueError:
-            raise refuse(file, f"`{cell.strip()}` is not a number", number, precision) from None
+        by_precision.setdefault(precision, {})[measure] = number_of(cell, file, number, precision) * unit
     for precision, values in by_precision.items():
         rate, bandwidth = values["rate"], values["bandwidth"]
         if not (values["time"] > 0 and 0 <= rate < math.inf and 0 <= bandwidth < math.inf and rate + bandwidth > 0):

@@ -268,6 +268,13 @@ def valid_measurements(
     return measurements(columns | {"file": file}, notes, warned)
 
 
+def number_of(word: str, file: str, line: int = 0, key: str = "") -> float:
+    """Value of a word; raise `InvalidFileError` for one that is not a number."""
+    if not is_number(word):
+        raise refuse(file, f"`{word.strip()[:40]}` is not a number", line, key)
+    return float(word)
+
+
 def is_number(word: str) -> bool:
     """Whether a word is a number as programs print them: no `1_000`."""
     try:

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.importers.numbers import valid_measurements
+from whatif.importers.numbers import number_of, valid_measurements
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Table
@@ -52,7 +52,7 @@ def _mpitest(text: str, file: str) -> Table:
     if size is None:
         raise refuse(file, "the message size must be in the name of a log of mpitest, such as `4096b.out`")
     found = [(match, number) for number, line in enumerate(text.splitlines(), 1) if (match := _RANK.match(line))]
-    times = {rank: [_number(match[2], file, line) for match, line in found if match[1] == rank] for rank in "01"}
+    times = {rank: [number_of(match[2], file, line) for match, line in found if match[1] == rank] for rank in "01"}
     lines = np.array([line for match, line in found if match[1] == "0"], dtype=int)
     count = min(map(len, times.values()))
     warnings = [f"{file}: runs with the time of one rank only, left out"] if len(found) > 2 * count else []
@@ -81,7 +81,7 @@ def _nodecomm(text: str, file: str) -> Table:
 
 
 def _row(line: str, pair_count: int, file: str, number: int) -> list[tuple[float, float, int, int]]:
-    size, *times = (_number(word, file, number) for word in line.split())
+    size, *times = (number_of(word, file, number) for word in line.split())
     if len(times) > pair_count:
         raise refuse(file, f"{len(times)} times for {pair_count} pairs", number)
     return [(size, time, count, number) for count, time in enumerate(times, 1)]
@@ -102,10 +102,3 @@ def _ping_pongs(size: object, time: object, pairs: np.ndarray) -> dict[str, obje
         "window_size": 1.0,
         "buffers": "host",
     }
-
-
-def _number(word: str, file: str, line: int) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        raise refuse(file, f"`{word[:40]}` is not a number", line) from None

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import InvalidFileError
-from whatif.importers.numbers import MOST_ROWS, is_number, valid_measurements
+from whatif.importers.numbers import MOST_ROWS, is_number, number_of, valid_measurements
 from whatif.importers.text import CUT_OFF, chunks, pieces, read_text, refuse, whole_lines
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
@@ -210,7 +210,7 @@ def _parameters(element: Tree.Element, file: str) -> list[dict[str, Any]]:
             return [_piece(name, piece, file) for piece in value.split(";") if piece.strip()]
         if name in _SIZES or name in _CALLS:
             kind = "message_size" if name in _SIZES else "time"
-            return [{"property": name, kind: _float(value, name, file)}]
+            return [{"property": name, kind: number_of(value, file, key=name)}]
         return []
     if element.tag not in {"cluster", "link"}:
         return []
@@ -223,18 +223,11 @@ def _parameters(element: Tree.Element, file: str) -> list[dict[str, Any]]:
 
 
 def _piece(name: str, piece: str, file: str) -> dict[str, Any]:
-    numbers = [_float(word, name, file) for word in piece.split(":")]
+    numbers = [number_of(word, file, key=name) for word in piece.split(":")]
     kinds = ("message_size", "factor") if name in _FACTORS else ("message_size", "time", "time_per_byte")
     if len(numbers) != len(kinds):
         raise refuse(file, f"`{piece[:60]}` must be `{':'.join(kinds)}`", key=name)
     return {"property": name, **dict(zip(kinds, numbers, strict=True))}
-
-
-def _float(word: str, name: str, file: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        raise refuse(file, f"`{word[:40]}` is not a number", key=name) from None
 
 
 def _quantity(text: str, kind: str, file: str) -> float:
@@ -242,7 +235,7 @@ def _quantity(text: str, kind: str, file: str) -> float:
     dimension = _DIMENSIONS[kind]
     plain = text.replace("Bps", "B/s").replace("bps", "bit/s").strip()
     if re.fullmatch(r"[-+\d.eE]+", plain):
-        return _float(plain, kind, file)
+        return number_of(plain, file, key=kind)
     try:
         quantity = parse_quantity(plain)
     except UnitError as error:
