@@ -209,6 +209,15 @@ def test_a_bandwidth_that_does_not_fit_its_time_is_a_warning():
     assert "do not agree for copy" in parse_babelstream(text).notes["warnings"]
 
 
+def test_runs_of_babelstream_in_one_file_have_their_own_array_sizes():
+    text = (BABELSTREAM / "v3.3-titanxp-cuda.txt").read_text()
+    table = parse_babelstream(text + text.replace("268.4 MB", "134.2 MB").replace("TITAN Xp", "TITAN V"))
+    assert table.columns["array_size"].values.tolist() == [268.4e6] * 5 + [134.2e6] * 5
+    assert (table.notes["device"], table.notes["version"]) == ("TITAN Xp; TITAN V", "3.3")
+    with pytest.raises(InvalidFileError, match=rf"a\.txt:{2 * text.count(chr(10))}:1: `435969\.3o4` is not a number"):
+        parse_babelstream(text + text.replace("435969.304", "435969.3o4"), "a.txt")
+
+
 @pytest.mark.parametrize(
     "line", ["Validation failed on c[]. Average error 0.1", "Failed Validation on array a[], AvgRelAbsErr > epsilon"]
 )

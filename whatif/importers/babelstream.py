@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from whatif.importers.numbers import number_of
@@ -38,6 +39,7 @@ _UNITS: Final = {
     "mb/s": 1e6, "mib/s": 2.0**20, "gb/s": 1e9, "gib/s": 2.0**30,
     "max_mbytes_per_sec": 1e6, "max_mibytes_per_sec": 2.0**20, "gbytes_per_sec": 1e9, "gibytes_per_sec": 2.0**30,
 }  # fmt: skip
+_RUN = re.compile(r"^(?:BabelStream|GPU-STREAM|STREAM version)\b", re.MULTILINE)
 _TABLE = re.compile(r"Function\s+(?:Best )?(?:Rate )?\(?(\S+?)\)?\s+(Min|Avg)\b")
 _TRIAD = re.compile(r"Bandwidth \((\S+)\):\s*(\S+)")
 _CSV = "function,num_times,n_elements,sizeof,"
@@ -61,16 +63,7 @@ def parse_babelstream(text: str, file: str = "<text>") -> Table:
     the program found wrong, cause a warning. Raise `InvalidFileError` for an unknown unit, a row that is cut off or no
     number, or no table at all.
     """
-    lines = text.split("\n")
-    array_size = _array_size(text, file)
-    rows: list[dict[str, Any]] = []
-    for number, line in enumerate(lines, 1):
-        if match := _TABLE.match(line):
-            rows += _text_rows(file, lines, number, match, array_size)
-        elif match := _TRIAD.match(line):
-            rows.append(_row("triad", array_size, _float(file, number, match[2]) * _unit(file, number, match[1])))
-        elif line.replace(";", ",").startswith(_CSV):
-            rows += _csv_rows(file, lines, number)
+    rows = [row for run in _runs(text) for row in _run_rows(run, file)]
     if not rows:
         raise refuse(file, "no table of BabelStream or STREAM (`Function  MBytes/sec ..`), or one without rows")
     doubtful = [row["function"] for row in rows if not _agrees(row)]
@@ -80,9 +73,28 @@ def parse_babelstream(text: str, file: str = "<text>") -> Table:
         warnings.append(f"{file}: bandwidth, time and array size do not agree for {names}; was the file edited?")
     if invalid := _INVALID.search(text):
         warnings.append(f"{file}:{_line(invalid)}: rates of wrong results: `{invalid[0][:60]}`")
-    notes = {name: match[1].strip() for name, pattern in _NOTES.items() if (match := pattern.search(text))}
+    stated = {name: dict.fromkeys(map(str.strip, pattern.findall(text))) for name, pattern in _NOTES.items()}
+    notes = {name: "; ".join(values) for name, values in stated.items()}
     tool = "STREAM" if "STREAM version" in text else "BabelStream"
     return row_table(rows, COLUMNS, {"tool": tool, "file": file, **notes}, warnings)
+
+
+def _runs(text: str) -> Iterator[str]:
+    """Texts of the runs, each below as many empty lines as there are lines before it."""
+    starts = [match.start() for match in _RUN.finditer(text)]
+    for start, end in pairwise([0, *starts[1:], len(text)]):
+        yield "\n" * text.count("\n", 0, start) + text[start:end]
+
+
+def _run_rows(text: str, file: str) -> Iterator[dict[str, Any]]:
+    lines, array_size = text.split("\n"), _array_size(text, file)
+    for number, line in enumerate(lines, 1):
+        if match := _TABLE.match(line):
+            yield from _text_rows(file, lines, number, match, array_size)
+        elif match := _TRIAD.match(line):
+            yield _row("triad", array_size, _float(file, number, match[2]) * _unit(file, number, match[1]))
+        elif line.replace(";", ",").startswith(_CSV):
+            yield from _csv_rows(file, lines, number)
 
 
 def _agrees(row: Mapping[str, Any]) -> bool:
