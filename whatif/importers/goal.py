@@ -43,8 +43,10 @@ _LONGEST_RANK: Final = 2**24
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _HEAD = re.compile(r"\s*num_ranks\s+\d+")
 _OPERATION = re.compile(
-    r"(?:([A-Za-z]\w*)\s*:\s*)?(?:(send|recv)\s+(\d+)\s*b\s+(to|from)\s+(-1|\d{1,9})(?:\s+tag\s+(-1|\d{1,18}))?|calc\s+(\d+))"
-    r"(?:\s+cpu\s+(\d{1,9}))?(?:\s+nic\s+(\d{1,9}))?",
+    r"(?:(?P<label>[A-Za-z]\w*)\s*:\s*)?"
+    r"(?:(?P<verb>send|recv)\s+(?P<size>\d+)\s*b\s+(?P<preposition>to|from)\s+(?P<peer>-1|\d{1,9})"
+    r"(?:\s+tag\s+(?P<tag>-1|\d{1,18}))?|calc\s+(?P<time>\d+))"
+    r"(?:\s+cpu\s+(?P<processor>\d{1,9}))?(?:\s+nic\s+(?P<adapter>\d{1,9}))?",
     re.ASCII,
 )
 _DEPENDENCY = re.compile(r"([A-Za-z]\w*)\s+(i?requires)\s+([A-Za-z]\w*)", re.ASCII)
@@ -199,7 +201,7 @@ class _Text:
 
     def _statement(self, text: str) -> None:
         if match := _OPERATION.fullmatch(text):
-            self._operation(*match.groups())
+            self._operation(match)
         elif match := _DEPENDENCY.fullmatch(text):
             self._depend(match[1], match[2] == "irequires", match[3])
         elif match := _RANKS.match(text):
@@ -251,34 +253,25 @@ class _Text:
         if len(self.kind) >= _BATCH:
             self._make_programs()
 
-    def _operation(
-        self,
-        label: str | None,
-        verb: str | None,
-        size: str,
-        word: str,
-        peer: str,
-        tag: str | None,
-        time: str | None,
-        processor: str | None,
-        adapter: str | None,
-    ) -> None:
+    def _operation(self, match: re.Match[str]) -> None:
         if self.rank is None:
             raise self._refuse("an operation outside of a rank")
+        label, stated = match["label"], match["size"] or match["time"]
         if label is not None and self.labels.setdefault(label, len(self.kind)) != len(self.kind):
             raise self._refuse(f"the label `{label}` is defined twice in rank {self.rank}")
-        amount = int(size if verb else time or 0) if len(size or time or "") < 20 else LARGEST_SIZE * 2
-        number = int(processor or 0)
+        amount = int(stated) if len(stated) < 20 else LARGEST_SIZE * 2
+        number = int(match["processor"] or 0)
         if amount > LARGEST_SIZE or number > 255:
             raise self._refuse("a size or time beyond 2^60" if amount > LARGEST_SIZE else f"processor {number}")
-        self.adapter = max(self.adapter, int(adapter or 0))
+        self.adapter = max(self.adapter, int(match["adapter"] or 0))
         self.processor.append(number)
-        if verb is None:
+        if match["time"]:
             self._append(Kind.COMPUTE, 0, amount * NANOSECOND, 0)
         else:
-            self._message(verb, float(amount), word, int(peer), int(tag or 0))
+            self._message(match, float(amount))
 
-    def _message(self, verb: str, size: float, word: str, peer: int, tag: int) -> None:
+    def _message(self, match: re.Match[str], size: float) -> None:
+        verb, word, peer, tag = match["verb"], match["preposition"], int(match["peer"]), int(match["tag"] or 0)
         is_send = verb == "send"
         if is_send != (word == "to"):
             raise self._refuse(f"`{verb} {size:.0f}b {word}`: write `{'to' if is_send else 'from'}`")

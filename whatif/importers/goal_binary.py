@@ -171,10 +171,10 @@ class _Schedule:
             self._refuse_at(where, start, first, message)
 
     def _refuse_at(self, where: NDArray[np.bool_], start: Indices, first: int, message: str) -> None:
-        guilty = np.flatnonzero(where)
-        if len(guilty):
-            rank = int(np.searchsorted(start, guilty[0], side="right")) - 1
-            number = int(guilty[0] - start[rank]) + 1
+        if where.any():
+            first_wrong = int(np.argmax(where))
+            rank = int(np.searchsorted(start, first_wrong, side="right")) - 1
+            number = first_wrong - int(start[rank]) + 1
             raise refuse(self.file, f"rank {first + rank}, operation {number}: {message}")
 
     def _dependencies(

@@ -85,9 +85,9 @@ def _refuse_circles(file: str, batch: Batch, ranks: Sequence[int]) -> None:
     edges = coo_array((np.ones(len(first), dtype=np.int8), (first, then)), shape=shape)
     count, component = connected_components(edges, directed=True, connection="strong")
     circular = np.flatnonzero(np.bincount(component, minlength=count) > 1)
-    guilty = np.flatnonzero(np.isin(component, circular[:1])) if len(circular) else then[first == then]
-    if len(guilty):
-        rank = int(np.searchsorted(batch.start, guilty[0], side="right")) - 1
-        own = (guilty - batch.start[rank]).tolist()
+    circle = np.flatnonzero(np.isin(component, circular[:1])) if len(circular) else then[first == then]
+    if len(circle):
+        rank = int(np.searchsorted(batch.start, circle[0], side="right")) - 1
+        own = (circle - batch.start[rank]).tolist()
         numbers = ", ".join(str(number + 1) for number in own[:5]) + (", .." if len(own) > 5 else "")
         raise refuse(file, f"rank {ranks[rank]}: operations wait for one another in a circle: number {numbers}")

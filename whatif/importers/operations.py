@@ -132,7 +132,7 @@ def sequential_trace(
     Raise `InvalidFileError` if a message or a root is outside of the ranks.
     """
     for rank, operations in enumerate(ranks):
-        _refuse_strangers(notes["file"], rank, operations, len(ranks))
+        _refuse_unknown_peers(notes["file"], rank, operations, len(ranks))
     spacing, tag_warnings = _tag_spacing(ranks)
     programs = [operations.program(_tags(operations, spacing)) for operations in ranks]
     texts = {**notes, "warnings": "\n".join([*warnings, *tag_warnings])}
@@ -144,7 +144,7 @@ def sequential_trace(
     )
 
 
-def _refuse_strangers(file: str, rank: int, operations: Operations, count: int) -> None:
+def _refuse_unknown_peers(file: str, rank: int, operations: Operations, count: int) -> None:
     peer = np.asarray(operations.peer)
     beyond = operations.is_kind([*MESSAGES, *COLLECTIVES]) & ((peer >= count) | (peer < ANY))
     if beyond.any():

@@ -146,7 +146,7 @@ def open_database(path: Path, expected: str = "") -> Iterator[Database]:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
             connection.text_factory = _decoded
-            connection.set_progress_handler(_Patience(path.stat().st_size), _STEPS_AT_A_TIME)
+            connection.set_progress_handler(_StepLimit(path.stat().st_size), _STEPS_AT_A_TIME)
             # A damaged page is found when it is loaded; no function is called from within the file's own schema.
             connection.executescript(
                 "PRAGMA query_only = ON; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;"
@@ -158,7 +158,7 @@ def open_database(path: Path, expected: str = "") -> Iterator[Database]:
         raise refuse(name, f"the database is damaged or cut off: {_message(error)}{_lost(path, head)}{more}") from None
 
 
-class _Patience:
+class _StepLimit:
     """Ends a query that takes more steps of SQLite's machine than any table of a file of this size."""
 
     def __init__(self, size: int) -> None:

@@ -219,8 +219,8 @@ class _Calls:
             self._refuse_peers(message & (abs(peer.astype(np.int64)) >= self.rank_count), peer)
             own = (self.ranks[self.row] + peer) % self.rank_count
             return np.where(message, own, peer).astype(np.int32)
-        stranger = ((peer < 0) | (peer >= self.rank_count)) & ~(_IS_RECEIVE[self.kind] & (peer == ANY))
-        self._refuse_peers(message & stranger, peer)
+        unknown = ((peer < 0) | (peer >= self.rank_count)) & ~(_IS_RECEIVE[self.kind] & (peer == ANY))
+        self._refuse_peers(message & unknown, peer)
         return peer
 
     def _refuse_peers(self, wrong: NDArray[np.bool_], peer: NDArray[np.int32]) -> None:
