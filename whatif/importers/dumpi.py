@@ -25,7 +25,7 @@ from whatif.importers.dumpi_binary import BINARY_START, read_binary_rank
 from whatif.importers.dumpi_calls import RankCalls
 from whatif.importers.dumpi_communicators import Communicators
 from whatif.importers.operations import MOST_OPERATIONS, refuse_missing_ranks, rows, sequential_trace
-from whatif.importers.text import chunks, open_unpacked, read_text, refuse
+from whatif.importers.text import chunks, open_unpacked, read_text, readable, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
@@ -56,10 +56,8 @@ def read_dumpi(path: Path) -> Trace:
     If a file is cut off, the calls before are kept, with a warning.
     Raise `InvalidFileError` for a rank without a file, ranks that disagree, or a damaged file.
     """
-    try:
+    with readable(path):
         files = _rank_files(path)
-    except OSError as error:
-        raise refuse(shown_path(path), f"cannot be read: {error.strerror}") from None
     refuse_missing_ranks(shown_path(path), files, max(files) + 1, "the numbers of the files")
     stated = _NUMBER_OF_RANKS.search(read_text(path)) if path.suffix == ".meta" else None
     if stated:

@@ -22,7 +22,7 @@ from whatif.importers.dumpi_arguments import RecordArguments
 from whatif.importers.dumpi_calls import RankCalls
 from whatif.importers.dumpi_records import STATUSES, Cursor, functions
 from whatif.importers.operations import MOST_OPERATIONS
-from whatif.importers.text import UNPACKING_ERRORS, most_unpacked, open_unpacked, refuse
+from whatif.importers.text import most_unpacked, open_unpacked, readable, refuse
 from whatif.schema.toml import shown_path
 
 BINARY_START: Final = b"\xff\xaa\xddDUMPI"
@@ -54,11 +54,8 @@ def read_binary_rank(path: Path) -> RankCalls:
     """
     name = shown_path(path)
     most = min(MOST_BYTES, most_unpacked(path))
-    try:
-        with open_unpacked(path) as file:
-            data = file.read(most + 1)
-    except UNPACKING_ERRORS as failure:
-        raise refuse(name, f"the packed file is damaged or cut off: {failure}") from None
+    with readable(path), open_unpacked(path) as file:
+        data = file.read(most + 1)
     if len(data) > most:
         raise refuse(name, f"larger than {MOST_BYTES // 2**30} GiB, or packed to less than a 300th")
     return _RankFile(name, data).calls()

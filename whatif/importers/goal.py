@@ -33,7 +33,7 @@ from whatif.importers.operations import (
     refuse_missing_ranks,
     rows,
 )
-from whatif.importers.text import CUT_OFF, chunks, pieces, refuse
+from whatif.importers.text import CUT_OFF, chunks, pieces, readable, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace
 
@@ -79,11 +79,8 @@ def read_goal(path: Path) -> Trace:
     Of a text that is cut off within its last rank the rest is kept, with a warning. Raise `InvalidFileError` for
     another format, a missing rank, a label that is defined twice or not at all, or a circle of dependencies.
     """
-    try:
-        with path.open("rb") as file:
-            is_binary = file.read(len(MAGIC)) == MAGIC
-    except OSError as error:
-        raise refuse(shown_path(path), f"cannot be read: {error.strerror}") from None
+    with readable(path), path.open("rb") as file:
+        is_binary = file.read(len(MAGIC)) == MAGIC
     return read_goal_binary(path) if is_binary else _Text(shown_path(path)).trace(chunks(path))
 
 

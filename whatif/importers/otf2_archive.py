@@ -19,7 +19,7 @@ from whatif.errors import InvalidFileError
 from whatif.extras import install_command
 from whatif.importers.operations import sequential_trace
 from whatif.importers.otf2_events import Read
-from whatif.importers.text import refuse
+from whatif.importers.text import readable, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
@@ -36,11 +36,8 @@ def anchor_of(path: Path) -> Path | None:
         if len(found) > 1:
             raise refuse(shown_path(path), f"{len(found)} archives: name one, as {found[0].name}")
         return found[0] if found else None
-    try:
-        with path.open("rb") as file:
-            return path if file.read(len(START)) == START else None
-    except OSError as error:
-        raise refuse(shown_path(path), f"cannot be read: {error.strerror}") from None
+    with readable(path), path.open("rb") as file:
+        return path if file.read(len(START)) == START else None
 
 
 def read_otf2(path: Path) -> Trace:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import InvalidFileError
-from whatif.importers.text import refuse, refuse_special
+from whatif.importers.text import readable, refuse, refuse_special
 from whatif.schema.toml import shown_path
 
 MOST_OPERATIONS: Final = 10_000_000
@@ -184,12 +184,10 @@ def _decoded(text: bytes) -> str:
 
 def head_of(path: Path) -> bytes:
     """The first bytes of a file; raise `InvalidFileError` if it cannot be read."""
-    try:
+    with readable(path):
         refuse_special(path)
         with path.open("rb") as file:
             return file.read(_HEADER_SIZE)
-    except OSError as error:
-        raise refuse(shown_path(path), f"cannot be read: {error.strerror}") from None
 
 
 def other_format(path: Path, head: bytes) -> str:

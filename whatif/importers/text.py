@@ -7,6 +7,7 @@ import io
 import zlib
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,17 @@ def refuse_special(path: Path) -> None:
     """Raise `InvalidFileError` for a pipe, a socket or a device, which may never end or be read only once."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise refuse(shown_path(path), "not a regular file")
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Access to a file; that it cannot be read, or is packed and damaged, is an `InvalidFileError`."""
+    try:
+        yield
+    except UNPACKING_ERRORS as error:
+        raise refuse(shown_path(path), f"the packed file is damaged or cut off: {error}") from None
+    except OSError as error:
+        raise refuse(shown_path(path), f"cannot be read: {error.strerror}") from None
 
 
 def read_text(path: Path, limit: int = MOST_TEXT) -> str:
@@ -71,32 +83,30 @@ def most_unpacked(path: Path) -> int:
 def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
     """A file in pieces that end with a line; line ends are `\\n`, which only a last line that was cut off lacks."""
     name = shown_path(path)
-    try:
+    with readable(path):
         refuse_special(path)
         with open_unpacked(path) as file:
-            rest = b""
-            read, most = 0, most_unpacked(path)
-            recoded = None
-            while block := file.read(size):
-                if not read and block.startswith(_UTF_16):
-                    recoded = getincrementaldecoder("utf-16")("replace")
-                block = block if recoded is None else recoded.decode(block).encode()
-                if not read:
-                    _refuse_other(name, block)
-                    block = block.removeprefix(b"\xef\xbb\xbf")
-                if (read := read + len(block) + 1) > most:
-                    raise refuse(name, f"unpacks to more than {_LARGEST_RATIO} times its size")
-                whole, end, rest = (rest + block).rpartition(b"\n")
-                if len(rest) > LONGEST_LINE:
-                    raise refuse(name, f"a line is longer than {LONGEST_LINE // 2**20} MiB")
-                if end:
-                    yield _decoded(whole + end)
-            if rest:
-                yield _decoded(rest)
-    except UNPACKING_ERRORS as error:
-        raise refuse(name, f"the packed file is damaged or cut off: {error}") from None
-    except OSError as error:
-        raise refuse(name, f"cannot be read: {error.strerror}") from None
+            yield from _pieces_of(file, name, size, most_unpacked(path))
+
+
+def _pieces_of(file: gzip.GzipFile | io.BufferedReader, name: str, size: int, most: int) -> Iterator[str]:
+    rest, read, recoded = b"", 0, None
+    while block := file.read(size):
+        if not read and block.startswith(_UTF_16):
+            recoded = getincrementaldecoder("utf-16")("replace")
+        block = block if recoded is None else recoded.decode(block).encode()
+        if not read:
+            _refuse_other(name, block)
+            block = block.removeprefix(b"\xef\xbb\xbf")
+        if (read := read + len(block) + 1) > most:
+            raise refuse(name, f"unpacks to more than {_LARGEST_RATIO} times its size")
+        whole, end, rest = (rest + block).rpartition(b"\n")
+        if len(rest) > LONGEST_LINE:
+            raise refuse(name, f"a line is longer than {LONGEST_LINE // 2**20} MiB")
+        if end:
+            yield _decoded(whole + end)
+    if rest:
+        yield _decoded(rest)
 
 
 def _decoded(block: bytes) -> str:

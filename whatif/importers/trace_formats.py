@@ -16,7 +16,7 @@ from whatif.importers.goal_binary import MAGIC
 from whatif.importers.otf2_archive import START, anchor_of, read_otf2
 from whatif.importers.reading import reading
 from whatif.importers.simgrid_actions import index_files, is_actions, read_actions
-from whatif.importers.text import UNPACKING_ERRORS, chunks, open_unpacked, refuse
+from whatif.importers.text import UNPACKING_ERRORS, chunks, open_unpacked, readable, refuse
 from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
@@ -49,10 +49,8 @@ def read_trace(path: Path, flop_rate: float | None = None) -> Trace:
     Raise `InvalidFileError` for a file that is not a trace, or that its importer refuses.
     """
     name = shown_path(path)
-    try:
+    with readable(path):
         found = trace_format(path)
-    except OSError as error:
-        raise refuse(name, f"cannot be read: {error.strerror}") from None
     if not found:
         raise refuse(name, f"no trace: {_what_it_is(path)}; {_KNOWN}")
     with reading(path, f"a trace ({found})"):
