@@ -13,21 +13,28 @@ from whatif.errors import UsageError
 
 
 @contextmanager
+def writable(path: str | Path) -> Iterator[None]:
+    """Access to a file or folder; that it cannot be written is a `UsageError`."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+@contextmanager
 def atomic_file(path: Path, keep: tuple[type[BaseException], ...] = (KeyboardInterrupt,)) -> Iterator[Path]:
     """Temporary file in the folder of `path` that replaces it when the block ends without an error.
 
     If the block ends with an error in `keep`, such as an interrupt, the file is kept as `NAME.partial`, so that no
     computed data is lost.
     """
-    try:
+    with writable(path):
         path = path.resolve() if path.is_symlink() else path
         if path.exists() and not path.is_file():
             # Pipes and devices are written directly; replacing them would cut off their readers.
             yield path
             return
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
     os.close(handle)
     temporary = Path(name)
     try:
@@ -54,10 +61,8 @@ def require_writable(path: str | Path) -> None:
         return
     if not place.parent.is_dir():
         raise UsageError(f"{path}: no folder {place.parent}")
-    try:
+    with writable(path):
         tempfile.TemporaryFile(dir=place.parent).close()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from whatif.atomic import atomic_file
+from whatif.atomic import atomic_file, writable
 from whatif.core.executors import Place
 from whatif.core.partition import GridTask, fingerprint, parts_of
 from whatif.core.result_summary import Counted, Tally
@@ -66,11 +66,9 @@ class DataSet:
         return self.folder / f"part-{part:0{len(str(self.count - 1))}d}.parquet"
 
     def _make_folder(self) -> None:
-        try:
+        with writable(self.folder):
             self.folder.mkdir(exist_ok=True)
             others = any(self.folder.iterdir()) and not (self.folder / MANIFEST).exists()
-        except OSError as error:
-            raise UsageError(f"{self.folder}: cannot be written: {error.strerror}") from None
         if others:
             raise UsageError(f"{self.folder}: holds other files, and no data set of `whatif run --on`; name another")
         # Temporary files of a process that was killed while it wrote.

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from whatif.atomic import writable
 from whatif.errors import UsageError
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
@@ -40,11 +41,8 @@ class KeptLines:
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Append a result."""
-        try:
-            with self._path.open("ab", buffering=0) as file:
-                file.write((json.dumps(line) + "\n").encode())
-        except OSError as error:
-            raise UsageError(f"{self._path}: cannot be written: {error.strerror}") from None
+        with writable(self._path), self._path.open("ab", buffering=0) as file:
+            file.write((json.dumps(line) + "\n").encode())
 
     def _read(self, text: str, inputs: Mapping[str, Any], program: str) -> None:
         name = shown_path(self._path)
