@@ -35,7 +35,9 @@ def test_a_run_on_alps_states_program_ranks_and_device():
     assert (last["message_size"], last["time"], last["bandwidth"]) == (2**27, pytest.approx(1916.4e-6), 70.04e9)
 
 
-@pytest.mark.parametrize("prefix", ["0: ", "[1,0]<stdout>:", "   [1,0]<stdout>:", "2026-02-16T10:00:01.000000000Z "])
+@pytest.mark.parametrize(
+    "prefix", ["    ", "0: ", "[1,0]<stdout>:", "   [1,0]<stdout>:", "2026-02-16T10:00:01.000000000Z "]
+)
 def test_prefixes_of_launchers_do_not_matter(prefix):
     plain, prefixed = table_of(TEXT), table_of("".join(f"{prefix}{line}\n" for line in TEXT.splitlines()))
     assert plain.drop(columns="file").equals(prefixed.drop(columns="file"))

@@ -28,8 +28,8 @@ _PROGRAM: Final = re.compile(r"\b(\w+)_perf\b")
 _RANK: Final = re.compile(r"#\s+Rank\s+\d+\b.*?\bon\s+\S+\s+device\s+\d+\s+\[\S+\]\s*(.*)")
 _NUMBER: Final = r"\s+(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _PLACE: Final = _NUMBER * 3 + r"\s+(\d+(?:\.\d+)?(?:e[+-]?\d+)?|N/A)"
-_ROW: Final = re.compile(r"\s*(\d+)\s+(\d+)\s+[a-z]\w*(?:\s+[a-z]\w*)?(?:\s+-?\d+)?" + _PLACE + _PLACE + r"\s*")
-_DAMAGED: Final = re.compile(r"\s*\d+\s+\d+\s+[a-z]")
+_ROW: Final = re.compile(r"(\d+)\s+(\d+)\s+[a-z]\w*(?:\s+[a-z]\w*)?(?:\s+-?\d+)?" + _PLACE + _PLACE)
+_DAMAGED: Final = re.compile(r"\d+\s+\d+\s+[a-z]")
 _START: Final = re.compile(r"#\s+(?:Collective test starting|nThread|Rank\s+\d|size\s+count\s+type)")
 """Lines before the rows of a run; one of them after rows begins another run."""
 _NAMES: Final = {"all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reduce_scatter"}
@@ -80,7 +80,7 @@ def _runs(text: str, file: str, warnings: list[str]) -> Iterator[_Run]:
     program = ""
     damaged: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
-        plain = _PREFIX.sub("", line)
+        plain = _PREFIX.sub("", line).strip()
         if found := _ROW.fullmatch(plain):
             run.test, program = run.test or program, ""
             size, _, *cells = found.groups()
