@@ -99,6 +99,14 @@ def test_a_file_with_a_wrong_result_holds_no_run(tmp_path, name, good, wrong):
         read_logs([tmp_path / "a.txt"])
 
 
+def test_a_difference_without_its_start_is_missing(tmp_path):
+    (whole,) = (LOGS / "mlperf").iterdir()
+    (tmp_path / "a.txt").write_text(whole.read_text().replace("run_start", "init_start"))
+    table = read_logs([tmp_path / "a.txt"])
+    assert "total_time" not in table.columns
+    assert "no `total_time`" in table.notes["warnings"]
+
+
 def test_runs_of_lammps_without_mpi_stay_apart(tmp_path):
     run = "Loop time of {} on 1 procs for 100 steps with 32000 atoms\n"
     run += "99.6% CPU use with no MPI tasks x 1 OpenMP threads\n"

@@ -44,7 +44,8 @@ class LogColumn(StrictTable):
     product: list[str] = Field(default_factory=list)
     """Columns whose product it is, such as `ranks` of the rows and columns of a grid of processes."""
     since: str = ""
-    """Regular expression of an earlier line with a number that is subtracted, such as the time of the start."""
+    """Regular expression of an earlier line with a number that is subtracted, such as the time of the start; without
+    that line the value is missing."""
     take: Literal["first", "last", "sum"] = "last"
     """Value of a run that has several: `first`, `last`, or their `sum`."""
     unit: str = ""
@@ -157,7 +158,9 @@ class _Collector:
 
     def _take(self, name: str, value: str) -> None:
         take = self.columns[name].take
-        if name in self.starts:
+        if self.columns[name].since:
+            if name not in self.starts:
+                return
             value = self._combined(lambda ends: ends[1] - ends[0], [(name, self.starts[name]), (name, value)])
         if take == "first":
             self.row.setdefault(name, value)
