@@ -11,6 +11,7 @@ from whatif.errors import UsageError
 from whatif.linpack.predictions import HPLRuns
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.simulation.simulator import HPLOutcome, rank_of_process
+from whatif.linpack.threads import in_total
 from whatif.linpack.tuning import factorisations
 from whatif.models.quantities import IntArray
 
@@ -89,14 +90,9 @@ def _report_grids(runs: HPLRuns, configuration: Configuration, known: frozenset[
     here = grid_of(configuration)
     others = [grid for grid in grids(configuration.rank_count) if grid not in known and grid != here]
     others.sort(key=lambda grid: max(grid[0] / here[0], here[0] / grid[0]))
-    shares = dict.fromkeys(range(len(others)), 0.0)
-
-    def progress(number: int, share: float) -> None:
-        shares[number] = share
-        report(Share(True, sum(shares.values()) / len(shares)))
-
     tasks = (
         (replace(configuration, process_rows=rows, process_columns=columns), runs.seed) for rows, columns in others
     )
+    progress = in_total(len(others), lambda share: report(Share(True, share)))
     for outcome in runs.in_order(tasks, progress):
         report(GridRate(grid_of(outcome.configuration), outcome.rate))

@@ -51,13 +51,18 @@ def all_in_threads(
 ) -> list[Outcome]:
     """Outcomes of all tasks, whose shares of the progress are equal."""
     known = list(tasks)
-    shares = [0.0] * len(known)
+    return list(in_threads(simulated, known, in_total(len(known), progress)))
+
+
+def in_total(count: int, progress: Share) -> Reported:
+    """Progress of single runs, reported as that of all of them."""
+    shares = [0.0] * count
 
     def report(number: int, share: float) -> None:
         shares[number] = share
-        progress(sum(shares) / len(known))
+        progress(sum(shares) / count)
 
-    return list(in_threads(simulated, known, report))
+    return report
 
 
 def _pooled(
