@@ -222,7 +222,14 @@ def test_a_reduction_combines_every_contribution_once(kind: Kind, name: str, ran
     assert not (plain.step == Step.COMPUTE).any()
 
 
-@pytest.mark.parametrize("kind", [Kind.ALLGATHER, Kind.GATHER, Kind.ALLTOALL, Kind.BROADCAST, Kind.SCAN, Kind.BARRIER])
+@pytest.mark.parametrize("name", ["linear", "recursive_doubling"])
+def test_a_scan_combines_every_message_that_is_received(name: str):
+    schedule = lower(collective(Kind.SCAN, 6, 64.0), {Kind.SCAN: name}, reduction_time=0.5)
+    combined = schedule.size[schedule.step == Step.COMPUTE]
+    assert_array_equal(combined, np.full(np.count_nonzero(schedule.step == Step.RECEIVE), 32.0))
+
+
+@pytest.mark.parametrize("kind", [Kind.ALLGATHER, Kind.GATHER, Kind.ALLTOALL, Kind.BROADCAST, Kind.BARRIER])
 def test_other_collectives_have_no_arithmetic(kind: Kind):
     assert_same(lower(collective(kind, 6, 64.0), reduction_time=0.5), lower(collective(kind, 6, 64.0)))
 

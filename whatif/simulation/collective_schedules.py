@@ -246,7 +246,7 @@ def recursive_doubling_scan(member: Members, process_count: int, root: int) -> l
     """Exchange of the whole buffer at distances 1, 2, 4, .. as far as such a member exists."""
     partner = member[:, np.newaxis] ^ powers(process_count)
     partner = np.where(partner < process_count, partner, -1)
-    return [Rounds(partner, 1.0, partner, 1.0)]
+    return [Rounds(partner, 1.0, partner, 1.0, combines=True)]
 
 
 def linear_scan(member: Members, process_count: int, root: int) -> list[Rounds]:
@@ -254,7 +254,7 @@ def linear_scan(member: Members, process_count: int, root: int) -> list[Rounds]:
     column = member[:, np.newaxis]
     none = np.full_like(column, -1)
     source, target = column - 1, np.where(column + 1 < process_count, column + 1, -1)
-    return [Rounds(source, 1.0, none, 1.0), Rounds(none, 1.0, target, 1.0)]
+    return [Rounds(source, 1.0, none, 1.0, combines=True), Rounds(none, 1.0, target, 1.0)]
 
 
 ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
