@@ -82,7 +82,7 @@ def test_a_run_of_hpl_whose_residual_is_too_large_is_left_out(tmp_path):
     (tmp_path / "HPL.out").write_text(f"HPLinpack 2.3 -- December 2, 2018\n{text}")
     table = read_logs([tmp_path / "HPL.out"])
     assert table.columns["matrix_size"].values.tolist() == [1000, 3000]
-    assert table.notes["warnings"] == f"{tmp_path / 'HPL.out'}: 1 run with a wrong result, left out"
+    assert table.notes["warnings"] == f"{tmp_path / 'HPL.out'}: 1 run left out, reported as failed by the program"
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_a_run_of_hpl_whose_residual_is_too_large_is_left_out(tmp_path):
         ("mlperf", '"status": "success"', '"status": "aborted"'),
     ],
 )
-def test_a_file_with_a_wrong_result_holds_no_run(tmp_path, name, good, wrong):
+def test_a_file_of_a_failed_run_holds_no_run(tmp_path, name, good, wrong):
     (whole,) = (LOGS / name).iterdir()
     (tmp_path / "a.txt").write_text(whole.read_text().replace(good, wrong))
-    with pytest.raises(InvalidFileError, match=r"no runs; .*a\.txt: 1 run with a wrong result, left out"):
+    with pytest.raises(InvalidFileError, match=r"no runs; .*a\.txt: 1 run left out, reported as failed by the program"):
         read_logs([tmp_path / "a.txt"])
 
 

@@ -72,7 +72,7 @@ class LogPattern(StrictTable):
     run: str = ""
     """Regular expression of the last line of a run, where a file holds several; by default a file is one run."""
     failed: str = ""
-    """Regular expression of a line behind the values of a run that says that its result is wrong."""
+    """Regular expression of a line after the values of a run by which the program reports that it failed."""
     columns: dict[Annotated[str, Field(pattern=r"^[A-Za-z]\w*$")], LogColumn] = Field(min_length=1)
     """Columns of the table by name."""
 
@@ -106,7 +106,7 @@ class Pattern:
         return cls(path.stem, spec, found)
 
     def runs(self, lines: Iterable[str], file_name: str) -> tuple[list[Row], int]:
-        """Runs of one file, and the number of others, whose results are wrong."""
+        """Runs of one file, and the number of failed ones, which are left out."""
         collector = _Collector(self, file_name)
         for line in lines:
             collector.add(line)
@@ -136,7 +136,7 @@ class _Collector:
         self.starts: dict[str, str] = {}
         self.rows: list[Row] = []
         self.failed: set[int] = set()
-        """Positions of the runs whose results are wrong."""
+        """Positions of the failed runs."""
 
     def add(self, line: str) -> None:
         for name, is_start, expression in self.lines:
@@ -209,7 +209,7 @@ def read_logs(paths: Sequence[Path], pattern: str | None = None) -> Table:
     """Runs of the output of one application, a row each, with the name of their file.
 
     Without the name of a pattern, or the path of one, the application is recognised by content; files of no known one
-    and runs whose own check failed are left out with a warning. Raise `UsageError` for files of several applications,
+    and failed runs are left out with a warning. Raise `UsageError` for files of several applications,
     `InvalidFileError` for files without runs.
     """
     if len(paths) > MOST_LOGS:
@@ -261,7 +261,7 @@ def _table(paths: Sequence[Path], pattern: Pattern, warnings: list[str]) -> Tabl
     for path in paths:
         runs, failed = pattern.runs(_lines(path), path.name)
         if failed:
-            warnings.append(f"{shown_path(path)}: {counted(failed, 'run')} with a wrong result, left out")
+            warnings.append(f"{shown_path(path)}: {counted(failed, 'run')} left out, reported as failed by the program")
         elif not runs:
             warnings.append(f"{shown_path(path)}: no run of {pattern.spec.title}, left out")
         rows += runs

@@ -51,7 +51,7 @@ _VARIANT: Final = re.compile(r"W([RC])(\d{1,9})(\d)([LCR])(\d{1,9})([LCR])(\d{1,
 _ROW: Final = re.compile(r"^\s*(?:\S*[:>]\s*)?(W[RC]\d+[LCR]\d+[LCR]\d+)((?:\s+\S+)*)")
 _PROGRESS: Final = re.compile(r"Column=\s*(\d+)\s+Fraction=.*?\b[MGT]flops=")
 _COMPONENT: Final = re.compile(r"Max aggregated wall time (\S.*?)[ .]*:\s*(\S+)")
-_CHECK: Final = re.compile(r"\.{3,}\s*(PASSED|FAILED)")
+_CHECK: Final = re.compile(r"=\s*\S+\s*\.{3,}\s*(PASSED|FAILED)")
 _SWAP: Final = re.compile(r"\bSWAP\s*:\s*(Binary|Spread|Mix)\b(?:.*?=\s*(\d+))?")
 _MARKS: Final = re.compile(r"[£$\ufffd]?\\[a-zA-Z]+\{([^{}]*)\}[£$\ufffd]?")
 _SWAPS: Final = {"Binary": RowSwap.BINARY_EXCHANGE, "Spread": RowSwap.SPREAD_ROLL, "Mix": RowSwap.MIX}
