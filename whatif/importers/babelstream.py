@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 from whatif.importers.numbers import number_of
@@ -39,7 +38,7 @@ _UNITS: Final = {
     "mb/s": 1e6, "mib/s": 2.0**20, "gb/s": 1e9, "gib/s": 2.0**30,
     "max_mbytes_per_sec": 1e6, "max_mibytes_per_sec": 2.0**20, "gbytes_per_sec": 1e9, "gibytes_per_sec": 2.0**30,
 }  # fmt: skip
-_RUN = re.compile(r"^(?:BabelStream|GPU-STREAM|STREAM version)\b", re.MULTILINE)
+_RUN = re.compile(r"(?=^(?:BabelStream|GPU-STREAM|STREAM version)\b)", re.MULTILINE)
 _TABLE = re.compile(r"Function\s+(?:Best )?(?:Rate )?\(?(\S+?)\)?\s+(Min|Avg)\b")
 _TRIAD = re.compile(r"Bandwidth \((\S+)\):\s*(\S+)")
 _CSV = "function,num_times,n_elements,sizeof,"
@@ -63,7 +62,7 @@ def parse_babelstream(text: str, file: str = "<text>") -> Table:
     the program found wrong, cause a warning. Raise `InvalidFileError` for an unknown unit, a row that is cut off or no
     number, or no table at all.
     """
-    rows = [row for run in _runs(text) for row in _run_rows(run, file)]
+    rows = list(_rows(text, file))
     if not rows:
         raise refuse(file, "no table of BabelStream or STREAM (`Function  MBytes/sec ..`), or one without rows")
     doubtful = [row["function"] for row in rows if not _agrees(row)]
@@ -79,16 +78,10 @@ def parse_babelstream(text: str, file: str = "<text>") -> Table:
     return row_table(rows, COLUMNS, {"tool": tool, "file": file, **notes}, warnings)
 
 
-def _runs(text: str) -> Iterator[str]:
-    """Texts of the runs, each below as many empty lines as there are lines before it."""
-    starts = [match.start() for match in _RUN.finditer(text)]
-    for start, end in pairwise([0, *starts[1:], len(text)]):
-        yield "\n" * text.count("\n", 0, start) + text[start:end]
-
-
-def _run_rows(text: str, file: str) -> Iterator[dict[str, Any]]:
-    lines, array_size = text.split("\n"), _array_size(text, file)
+def _rows(text: str, file: str) -> Iterator[dict[str, Any]]:
+    lines, array_sizes, array_size = text.split("\n"), dict(_array_sizes(text, file)), math.nan
     for number, line in enumerate(lines, 1):
+        array_size = array_sizes.get(number, array_size)
         if match := _TABLE.match(line):
             yield from _text_rows(file, lines, number, match, array_size)
         elif match := _TRIAD.match(line):
@@ -105,31 +98,42 @@ def _agrees(row: Mapping[str, Any]) -> bool:
     return bool(abs(moved / row["array_size"] - 1) <= 0.02 + 1e-5 / row["minimum_time"])
 
 
-def _array_size(text: str, file: str) -> float:
-    """Size of one array in B, exact if the output states the number of elements, otherwise rounded; NaN if unknown."""
-    element_size = _ELEMENT_SIZE.search(text)
-    size = float(element_size[1]) if element_size else 4.0 if re.search(r"^Precision: float", text, re.M) else 8.0
-    if match := _ELEMENTS.search(text):
-        return _positive(float(match[1]) * size, match, file)
-    match = _ARRAY.search(text)
+def _array_sizes(text: str, file: str) -> Iterator[tuple[int, float]]:
+    """First line of each run, and the size of its arrays."""
+    line = 1
+    for run in _RUN.split(text):
+        yield line, _array_size(run, file, line)
+        line += run.count("\n")
+
+
+def _array_size(run: str, file: str, first: int) -> float:
+    """Size of one array in B, exact if the run states the number of elements, otherwise rounded; NaN if unknown.
+
+    `first` is the first line of the run.
+    """
+    element_size = _ELEMENT_SIZE.search(run)
+    size = float(element_size[1]) if element_size else 4.0 if re.search(r"^Precision: float", run, re.M) else 8.0
+    if match := _ELEMENTS.search(run):
+        return _positive(float(match[1]) * size, file, _line(match, first))
+    match = _ARRAY.search(run)
     if match is None:
         return math.nan
     # Before version 2.0 the size that is printed as MB is in MiB; the bandwidths always were in MB.
-    unit = "MiB" if re.search(r"^Version: *[01]\.", text, re.M) else match[2]
+    unit = "MiB" if re.search(r"^Version: *[01]\.", run, re.M) else match[2]
     try:
-        return _positive(parse_quantity(f"{match[1]} {unit}").value, match, file)
+        return _positive(parse_quantity(f"{match[1]} {unit}").value, file, _line(match, first))
     except UnitError as error:
-        raise refuse(file, f"size of an array: {error}", _line(match)) from None
+        raise refuse(file, f"size of an array: {error}", _line(match, first)) from None
 
 
-def _positive(size: float, match: re.Match[str], file: str) -> float:
+def _positive(size: float, file: str, line: int) -> float:
     if not 0 < size < math.inf:
-        raise refuse(file, f"size of an array: must be greater than 0 and finite, not {size:g} B", _line(match))
+        raise refuse(file, f"size of an array: must be greater than 0 and finite, not {size:g} B", line)
     return size
 
 
-def _line(match: re.Match[str]) -> int:
-    return match.string.count("\n", 0, match.start()) + 1
+def _line(match: re.Match[str], first: int = 1) -> int:
+    return match.string.count("\n", 0, match.start()) + first
 
 
 def _text_rows(
