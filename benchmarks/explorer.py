@@ -15,7 +15,7 @@ from threading import Thread
 from benchmarks.measure import Row
 from benchmarks.screen import GPUS, SIZE, Watched
 from whatif.core.scenario import Scenario
-from whatif.tui.commands import Edit
+from whatif.tui.commands.explorer_commands import Edit
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.parameter_tree import ParameterTree
 
@@ -79,7 +79,7 @@ def typing() -> Iterator[Row]:
 
 
 _FIRST_FRAME = """
-from whatif.tui.fast_start import fast_start
+from whatif.tui.terminal.fast_start import fast_start
 
 fast_start()
 import asyncio, sys, time

@@ -18,7 +18,7 @@ from benchmarks.measure import Row, memory
 from benchmarks.model import BANDWIDTH, MEMORY
 from benchmarks.screen import SIZE, Watched
 from whatif.core.scenario import Scenario
-from whatif.tui.commands import Edit, Show, SweepParameter
+from whatif.tui.commands.explorer_commands import Edit, Show, SweepParameter
 from whatif.tui.page_registry import screens
 
 EDITS = 2_000

@@ -30,9 +30,9 @@ from whatif.plotting.axis_view import points_of
 from whatif.plotting.description import PlotDescription
 from whatif.tui import app as explorer
 from whatif.tui.app import Explorer
-from whatif.tui.commands import Edit, SweepParameter
+from whatif.tui.commands.explorer_commands import Edit, SweepParameter
 from whatif.tui.screens.main_screen import MainScreen
-from whatif.tui.variant_commands import Fork
+from whatif.tui.variants.variant_commands import Fork
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.plot_view import PlotView
 

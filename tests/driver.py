@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from whatif.cli.main import program
 from whatif.core.scenario import Scenario
 from whatif.tui.app import Explorer
+from whatif.tui.dialogs.pick_list import PickList
 from whatif.tui.screens.main_screen import MainScreen
-from whatif.tui.screens.pick_list import PickList
 from whatif.tui.widgets.headline import Tile
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.plot_view import PlotView

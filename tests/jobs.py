@@ -7,7 +7,7 @@ import signal
 import time
 
 from whatif.errors import UsageError
-from whatif.tui.commands import Edit
+from whatif.tui.commands.explorer_commands import Edit
 
 
 def sleepy(seconds):

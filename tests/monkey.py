@@ -13,12 +13,12 @@ from tests.driver import Driver
 from whatif.core.scenario import Scenario
 from whatif.schema.phase_edits import PhaseEdit
 from whatif.schema.toml import Document
-from whatif.tui.all_keys import all_keys
 from whatif.tui.app import Explorer
-from whatif.tui.commands import Show
-from whatif.tui.history import History
+from whatif.tui.commands.explorer_commands import Show
+from whatif.tui.commands.history import History
+from whatif.tui.commands.performing import INTERNAL
+from whatif.tui.keys.all_keys import all_keys
 from whatif.tui.page_registry import page_named
-from whatif.tui.performing import INTERNAL
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import UndoState
 from whatif.tui.widgets.title import Title

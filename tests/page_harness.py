@@ -12,7 +12,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.schema.shipped import shipped_names
-from whatif.tui.commands import Change
+from whatif.tui.commands.explorer_commands import Change
 from whatif.tui.events import ChangeRequested
 from whatif.tui.pages.page import Page
 from whatif.tui.state import ExplorerState

@@ -24,7 +24,7 @@ from whatif.schema.fields import Domain, QuantityField
 from whatif.schema.toml import parse_document
 from whatif.studies import sobol
 from whatif.studies.sobol import sobol_indices, variance_of
-from whatif.tui.commands import Adopt, Show
+from whatif.tui.commands.explorer_commands import Adopt, Show
 from whatif.tui.labels import duration
 from whatif.tui.pages.explore import ExplorePage
 from whatif.units import BYTE_PER_SECOND, ONE, SECOND

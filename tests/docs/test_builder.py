@@ -8,7 +8,7 @@ import whatif
 from tests.driver import drive
 from tests.paths import ROOT
 from whatif.schema.motifs import motifs
-from whatif.tui.phase_commands import PHASE_LINES
+from whatif.tui.commands.phase_commands import PHASE_LINES
 from whatif.tui.widgets.phase_keys import PHASE_KEYS
 
 PAGE = (ROOT / "docs" / "builder.md").read_text(encoding="utf-8")

@@ -32,7 +32,7 @@ from whatif.reporting import contents as findings
 from whatif.reporting import sections as report_sections
 from whatif.reporting.comparison import other_scenario
 from whatif.reporting.html_page import report_command, report_html
-from whatif.tui.report_job import report
+from whatif.tui.jobs.report_job import report
 from whatif.units import SECOND, format_quantity
 
 ASKED = ("minife_gpus_per_node", "--against", "summit")

@@ -9,8 +9,8 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import InvalidFileError, UsageError
 from whatif.schema.relative import absolute, is_relative
-from whatif.tui.commands import Edit, EditAll
-from whatif.tui.performing import queued
+from whatif.tui.commands.explorer_commands import Edit, EditAll
+from whatif.tui.commands.performing import queued
 from whatif.tui.state import ExplorerState
 
 GPUS = "platform.node.gpu_count"

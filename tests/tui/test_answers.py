@@ -14,10 +14,10 @@ from textual.widgets import Input
 from tests import page_harness
 from tests.driver import drive
 from tests.page_harness import few_machines, on_page
-from whatif.tui.commands import Also, Edit, Show, SweepParameter, parse_line
+from whatif.tui.commands.explorer_commands import Also, Edit, Show, SweepParameter, parse_line
+from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.pages.compare import ComparePage
 from whatif.tui.pages.explore import ExplorePage
-from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.plot_view import PlotView
@@ -376,7 +376,7 @@ def test_an_error_that_a_dialog_does_not_catch_is_told(monkeypatch):
     async def fails(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("whatif.tui.export.export_plot", fails)
+    monkeypatch.setattr("whatif.tui.files.export.export_plot", fails)
 
     async def check(driver):
         driver.plot.focus()

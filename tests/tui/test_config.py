@@ -17,10 +17,10 @@ from textual.events import Key
 from textual.widget import Widget
 
 from whatif.errors import InvalidFileError
-from whatif.tui import screens, widgets
-from whatif.tui.all_keys import all_keys
+from whatif.tui import dialogs, screens, widgets
 from whatif.tui.app import Explorer
 from whatif.tui.config import FORBIDDEN_KEYS, Config, default_keys, keymap, read_config
+from whatif.tui.keys.all_keys import all_keys
 
 DEFAULTS = {"parameter.more": "right,plus,l", "parameter.sweep": "s", "parameter.find": "slash", "plot.left": "left,h"}
 WHOLE = """
@@ -278,7 +278,7 @@ def test_the_keys_of_the_program_are_those_of_its_bindings_with_an_id():
 
 def test_every_key_of_the_program_can_be_changed_and_none_is_one_of_the_terminal():
     defaults = all_keys(Explorer)
-    modules = (import_module(f"{package.__name__}.{item.name}") for package in (screens, widgets) for item in
+    modules = (import_module(f"{package.__name__}.{item.name}") for package in (dialogs, screens, widgets) for item in
                iter_modules(package.__path__))  # fmt: skip
     kinds = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
     bound = default_keys(kind for kind in kinds if issubclass(kind, DOMNode) and kind.__module__.startswith("whatif."))

@@ -10,15 +10,15 @@ from tests.driver import GPUS, MEMORY, MODEL, RANKS, drive, predicted
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
-from whatif.tui.commands import Adopt, Edit, SweepParameter
+from whatif.tui.commands.explorer_commands import Adopt, Edit, SweepParameter
+from whatif.tui.dialogs.windows import ChoicePrompt, TextDialog
 from whatif.tui.labels import duration
 from whatif.tui.page_registry import screens
-from whatif.tui.parameter_rows import outline
-from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.parameter_help import ParameterHelp
+from whatif.tui.widgets.parameter_rows import outline
 from whatif.tui.widgets.parameter_tree import ParameterTree
 
 

@@ -19,10 +19,10 @@ from whatif.core.session import Session
 from whatif.errors import UsageError
 from whatif.plugins import registered_pages
 from whatif.tui import page_registry
-from whatif.tui.commands import Show, parse_line
+from whatif.tui.commands.explorer_commands import Show, parse_line
+from whatif.tui.commands.performing import perform
 from whatif.tui.page_registry import GROUPS, PAGES, PageEntry, next_screen, screens
 from whatif.tui.pages.page import Page, PageKey
-from whatif.tui.performing import perform
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, entry, entry_names

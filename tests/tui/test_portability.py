@@ -46,14 +46,14 @@ def test_every_module_of_the_front_ends_imports_without_posix_modules():
 
 KEEP = """
     from pathlib import Path
-    from whatif.tui.recovery import Recovery
+    from whatif.tui.files.recovery import Recovery
 
     recovery = Recovery(Path("scenario.toml"), Path(sys.argv[1]))
     recovery.keep(["set a = 1"])
 """
 LOST = """
     from pathlib import Path
-    from whatif.tui.recovery import Recovery
+    from whatif.tui.files.recovery import Recovery
 
     lost = Recovery(Path("scenario.toml"), Path(sys.argv[1])).lost()
     print(lost and lost.lines)
@@ -76,7 +76,7 @@ def test_explorer_starts_edits_and_quits_without_posix_modules(tmp_path):
         from pathlib import Path
         from whatif.core.scenario import Scenario
         from whatif.tui.app import Explorer
-        from whatif.tui.commands import Edit
+        from whatif.tui.commands.explorer_commands import Edit
 
         async def main():
             app = Explorer(Scenario.open("jacobi2d"), recovery_folder=Path(sys.argv[1]))

@@ -13,8 +13,8 @@ from tests.jobs import Slow, dying, refusing, sleepy
 from whatif.core.scenario import Scenario
 from whatif.core.session import NudgeSize, Session
 from whatif.errors import UsageError, WhatifError
-from whatif.tui.command_runner import CommandRunner
-from whatif.tui.commands import (
+from whatif.tui.commands.command_runner import CommandRunner
+from whatif.tui.commands.explorer_commands import (
     JOURNAL_ONLY,
     Adopt,
     Also,
@@ -28,17 +28,17 @@ from whatif.tui.commands import (
     SweepParameter,
     parse_line,
 )
-from whatif.tui.history import History, lines_to
+from whatif.tui.commands.history import History, lines_to
+from whatif.tui.commands.performing import perform, perform_afresh, queued
+from whatif.tui.commands.seek_command import Seek
+from whatif.tui.files.recovery import Recovery
+from whatif.tui.files.scenario_file import ScenarioFile
+from whatif.tui.jobs.worker import Worker
 from whatif.tui.page_registry import screens
 from whatif.tui.pages.explore import ExploreView
-from whatif.tui.performing import perform, perform_afresh, queued
-from whatif.tui.recovery import Recovery
-from whatif.tui.scenario_file import ScenarioFile
-from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
-from whatif.tui.variant_commands import Delete, Fork, Go, Rename
-from whatif.tui.variant_set import scenario_key
-from whatif.tui.worker import Worker
+from whatif.tui.variants.variant_commands import Delete, Fork, Go, Rename
+from whatif.tui.variants.variant_set import scenario_key
 
 GPUS = "platform.node.gpu_count"
 MEMORY = "platform.node.gpu.dram_bandwidth"
@@ -386,11 +386,11 @@ def test_a_journal_is_replayed_line_by_line(state):
 def test_small_steps_are_carried_out_at_once_and_slow_ones_beside(state, monkeypatch):
     runner = CommandRunner(state, lambda error: None)
     # On a busy machine any step may have taken long.
-    monkeypatch.setattr("whatif.tui.command_runner.QUICK_SECONDS", 3600.0)
+    monkeypatch.setattr("whatif.tui.commands.command_runner.QUICK_SECONDS", 3600.0)
     runner.ask(Nudge(MEMORY, 1))
     assert not runner.busy
     assert runner.state.unsaved().keys() == {MEMORY}
-    monkeypatch.setattr("whatif.tui.command_runner.QUICK_SECONDS", 0.0)
+    monkeypatch.setattr("whatif.tui.commands.command_runner.QUICK_SECONDS", 0.0)
     ran = []
     monkeypatch.setattr(runner, "_compute", lambda changes: ran.append(changes) or asyncio.sleep(0))
 

@@ -63,7 +63,7 @@ def command(
     # In a browser the terminal is a driver of Textual's at the other end of pipes.
     if "TEXTUAL_DRIVER" not in os.environ and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the explorer needs a terminal; for data in a pipe or file use `whatif run`")
-    from whatif.tui.fast_start import fast_start
+    from whatif.tui.terminal.fast_start import fast_start
 
     fast_start()
     opened, shown = opened_source(scenario, platform, platform_dirs, overrides)
@@ -104,7 +104,7 @@ def opened_study(
 ) -> tuple[Scenario, list[str]]:
     """Scenario behind a study, and the commands that show its page; raise `UsageError` for options without effect."""
     from whatif.api.procurement import study_scenario
-    from whatif.tui.study_values import text_of
+    from whatif.tui.commands.study_values import text_of
 
     if platform is not None or folders:
         raise UsageError("--platform and --platform-dir: no effect on a study, which names its machines")

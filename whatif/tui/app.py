@@ -20,25 +20,25 @@ from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.plain_text import is_plain
 from whatif.plugins import resolve
-from whatif.tui.all_keys import all_keys
-from whatif.tui.command_runner import CommandRunner
-from whatif.tui.commands import Adopt
+from whatif.tui.commands.command_runner import CommandRunner
+from whatif.tui.commands.explorer_commands import Adopt
+from whatif.tui.commands.history import lines_to
 from whatif.tui.config import Config, keymap
+from whatif.tui.dialogs.pick_list import PickList
+from whatif.tui.dialogs.windows import ChoicePrompt
 from whatif.tui.events import ChangeRequested, FileRequested, StopRequested
-from whatif.tui.file_commands import FileCommands
-from whatif.tui.file_sync import FileSync
-from whatif.tui.graphics import Graphics
-from whatif.tui.history import lines_to
-from whatif.tui.keys_in_order import before_window
-from whatif.tui.process_memory import keep_memory, share_arena
-from whatif.tui.screens.dialogs import ChoicePrompt
+from whatif.tui.files.file_commands import FileCommands
+from whatif.tui.files.file_sync import FileSync
+from whatif.tui.jobs.worker import run_once
+from whatif.tui.keys.all_keys import all_keys
+from whatif.tui.keys.keys_in_order import before_window
 from whatif.tui.screens.main_screen import MainScreen
-from whatif.tui.screens.pick_list import PickList
-from whatif.tui.signals import on_end
 from whatif.tui.state import ExplorerState, View
+from whatif.tui.terminal.graphics import Graphics
+from whatif.tui.terminal.process_memory import keep_memory, share_arena
+from whatif.tui.terminal.signals import on_end
+from whatif.tui.terminal.visible_lines import PLAIN_LINES, VISIBLE_LINES
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
-from whatif.tui.visible_lines import PLAIN_LINES, VISIBLE_LINES
-from whatif.tui.worker import run_once
 
 LOOK_SECONDS: Final = 0.7
 """Interval of checking the files, and of saving edits for recovery."""
@@ -51,7 +51,7 @@ class Explorer(FileCommands):
 
     TITLE = "whatif"
     CSS_PATH = "explorer.tcss"
-    COMMANDS = {partial(resolve, "whatif.tui.palette:PaletteProvider")}  # noqa: RUF012 - as Textual declares it
+    COMMANDS = {partial(resolve, "whatif.tui.palette.provider:PaletteProvider")}  # noqa: RUF012 - as Textual declares it
     # From the first moment: everything would be drawn again in the colours of a theme that is set later.
     theme: Reactive[str] = Reactive(DEFAULT_THEME)
     BINDINGS: ClassVar[list[BindingType]] = [

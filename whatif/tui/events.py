@@ -6,8 +6,8 @@ from enum import Enum
 
 from textual.message import Message
 
-from whatif.tui.background import BackgroundJob
-from whatif.tui.commands import Change, Choose
+from whatif.tui.commands.explorer_commands import Change, Choose
+from whatif.tui.jobs.background import BackgroundJob
 
 
 class ChangeRequested(Message):

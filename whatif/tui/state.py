@@ -16,7 +16,7 @@ from whatif.plugins import page_of
 from whatif.schema.parameters import Parameter
 from whatif.schema.phase_edits import edits_of
 from whatif.tui.page_registry import FIRST_PAGE, page_named, screens
-from whatif.tui.variant_set import (
+from whatif.tui.variants.variant_set import (
     BASELINE,
     Variant,
     VariantCurve,

@@ -18,9 +18,9 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.core.sweep import parse_option
 from whatif.studies.platform_comparison import PlatformRow
-from whatif.tui.commands import Adopt
+from whatif.tui.commands.explorer_commands import Adopt
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.export import plot_of
+from whatif.tui.files.export import plot_of
 from whatif.tui.labels import brief, duration
 from whatif.tui.pages.compare import ComparePage
 from whatif.tui.pages.compared_machines import CompareView, baseline, chosen_machines, order

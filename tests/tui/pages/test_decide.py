@@ -20,13 +20,13 @@ from whatif.core.session import Session
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.files.run_machine import machine_text
 from whatif.plotting.bars import LESS, MORE, BarRow
-from whatif.tui.commands import Adopt, Edit, EditAll, Show, parse_line
+from whatif.tui.commands.explorer_commands import Adopt, Edit, EditAll, Show, parse_line
+from whatif.tui.commands.performing import perform
+from whatif.tui.commands.seek_command import Seek
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
-from whatif.tui.export import plot_of
+from whatif.tui.files.export import plot_of
 from whatif.tui.pages.decide import DecidePage
-from whatif.tui.performing import perform
-from whatif.tui.seek_job import Seek
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.chart_bars import ChartBars, axis_of
 from whatif.tui.widgets.data_table import TableView

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.driver import drive
 from tests.page_harness import on_page
-from whatif.tui.commands import Edit, Show, SweepParameter
+from whatif.tui.commands.explorer_commands import Edit, Show, SweepParameter
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.stacked_plots import StackedPlots

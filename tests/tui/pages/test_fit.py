@@ -22,13 +22,13 @@ from whatif.errors import UsageError, WhatifError
 from whatif.plotting.description import PlotStack
 from whatif.plotting.picture import draw
 from whatif.schema.load import load_platform
-from whatif.tui.commands import Edit, EditAll, Show, parse_line
-from whatif.tui.fit_job import fit_of_view
-from whatif.tui.history import lines_to
+from whatif.tui.commands.explorer_commands import Edit, EditAll, Show, parse_line
+from whatif.tui.commands.history import lines_to
+from whatif.tui.dialogs.windows import ChoicePrompt, TextPrompt
+from whatif.tui.jobs.fit_job import fit_of_view
 from whatif.tui.labels import with_error
 from whatif.tui.pages.fit import FitPage, FitView, summary
 from whatif.tui.pages.messages import MessagesPage
-from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.fit_plot import FitPlot

@@ -16,7 +16,7 @@ from whatif.linpack.hpl_terms import outcome_at
 from whatif.linpack.process_grids import GridRate, HPLRunView, Share, grids
 from whatif.linpack.simulation.configuration import Broadcast
 from whatif.plotting.lanes import PARTS
-from whatif.tui.commands import Edit, Revert, Show
+from whatif.tui.commands.explorer_commands import Edit, Revert, Show
 from whatif.tui.labels import duration
 from whatif.tui.pages.hpl import PARTS as HPL_PARTS
 from whatif.tui.pages.hpl import HPLPage

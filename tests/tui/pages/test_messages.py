@@ -23,7 +23,7 @@ from whatif.plotting.description import text_cells
 from whatif.plotting.tiles import COLOURS, group_colours
 from whatif.schema.toml import parse_document
 from whatif.studies.message_study import Detail, curve_label, curve_picture
-from whatif.tui.commands import Choose
+from whatif.tui.commands.explorer_commands import Choose
 from whatif.tui.events import ChangeRequested, JobRequested
 from whatif.tui.labels import duration
 from whatif.tui.pages.messages import MessagesPage, chosen_phase, gather

@@ -22,12 +22,12 @@ from whatif.profiles.stream_lanes import BIN_COUNT, Interval, Lane, Streams, Tim
 from whatif.schema.load import load_platform
 from whatif.table import Column, Table
 from whatif.table_writers import short_kernel
-from whatif.tui.commands import Adopt, Edit, Show
+from whatif.tui.commands.explorer_commands import Adopt, Edit, Show
+from whatif.tui.dialogs.windows import TextPrompt
+from whatif.tui.jobs.profile_job import inputs_of, profile_of_inputs
+from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.profile import NOTHING, ProfilePage, ProfileView
-from whatif.tui.profile_job import inputs_of, profile_of_inputs
-from whatif.tui.refusal import JobRefusal
-from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.profile_bars import kernel_lines, length, size_classes, size_lines, time_lines

@@ -22,10 +22,10 @@ from whatif.plotting.lane_cells import lane_runs
 from whatif.plotting.lanes import PARTS, Lanes, MessageLines
 from whatif.simulation.activity import GROUPS
 from whatif.studies.rank_lanes import RANK_KINDS, RunSummary, busiest, main_groups, path_owners
-from whatif.tui.commands import Edit, Show
+from whatif.tui.commands.explorer_commands import Edit, Show
+from whatif.tui.jobs.simulation_job import simulated_part
 from whatif.tui.labels import duration
 from whatif.tui.pages.ranks import RanksPage, RanksView
-from whatif.tui.simulation_job import simulated_part
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.time_window import moved
 from whatif.tui.widgets.rank_bars import RankBars

@@ -16,7 +16,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.schema.toml import parse_document
 from whatif.studies.kernel_rooflines import kernel_points, second_gpu
-from whatif.tui.commands import Choose, Show
+from whatif.tui.commands.explorer_commands import Choose, Show
 from whatif.tui.events import ChangeRequested
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.roofline import RooflinePage, RooflineView, roofline_of, rows

@@ -24,11 +24,11 @@ from whatif.fitting.formula_edits import compact, first_formula, with_other_link
 from whatif.fitting.least_squares import fit_runs
 from whatif.fitting.model_checks import compare, diagnose
 from whatif.table import Column, Table
-from whatif.tui import fit_job
-from whatif.tui.commands import EditAll, Show
+from whatif.tui.commands.explorer_commands import EditAll, Show
+from whatif.tui.dialogs.windows import TextPrompt
+from whatif.tui.jobs import fit_job
+from whatif.tui.jobs.regression_job import RunsRegression, regression_of_view, write_model
 from whatif.tui.pages.runs import RunsPage, RunsView, term_rows
-from whatif.tui.regression_job import RunsRegression, regression_of_view, write_model
-from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState
 from whatif.units import ONE, SECOND
 

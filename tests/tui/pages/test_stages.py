@@ -10,8 +10,8 @@ from whatif.core.scenario import Scenario
 from whatif.transformers.group_collectives import group_collectives
 from whatif.transformers.training.simulated_step import simulated_step
 from whatif.tui.pages.stages import StagesPage
-from whatif.tui.transformer_parts import memory_bar, step_lanes
 from whatif.tui.widgets.rank_bars import RankBars
+from whatif.tui.widgets.transformer_parts import memory_bar, step_lanes
 
 PLAN = "application.plan"
 

@@ -22,15 +22,15 @@ from whatif.files.study_edits import edited_study
 from whatif.schema.catalogue import catalogue
 from whatif.schema.study_file import open_study
 from whatif.studies.procurement import study_jobs
-from whatif.tui.commands import Choose, Show
+from whatif.tui.commands.explorer_commands import Choose, Show
+from whatif.tui.commands.study_values import study_changes, text_of, value_in, values_in
+from whatif.tui.dialogs.pick_list import PickList
+from whatif.tui.dialogs.windows import ChoicePrompt, TextPrompt
+from whatif.tui.jobs.refusal import JobRefusal
+from whatif.tui.jobs.study_job import VIEWS, StudyAnswer, StudyRequest, answered
 from whatif.tui.pages.files import FilesPage
 from whatif.tui.pages.study import StudyPage, StudyPageView
-from whatif.tui.palette_entries import best, file_entries, pages
-from whatif.tui.refusal import JobRefusal
-from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
-from whatif.tui.screens.pick_list import PickList
-from whatif.tui.study_job import VIEWS, StudyAnswer, StudyRequest, answered
-from whatif.tui.study_values import study_changes, text_of, value_in, values_in
+from whatif.tui.palette.palette_entries import best, file_entries, pages
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.column_layout import ColumnsView
 

@@ -13,7 +13,7 @@ from whatif.core.iteration_timeline import Timeline as Schedule
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.core.sweep_figure import breakdown
-from whatif.tui.commands import Edit, Pin, Show
+from whatif.tui.commands.explorer_commands import Edit, Pin, Show
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.timeline import TimelinePage
 from whatif.tui.widgets.breakdown import bar_legend

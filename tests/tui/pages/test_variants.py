@@ -6,10 +6,10 @@ import pytest
 
 from tests.driver import GPUS, MODEL, predicted
 from tests.page_harness import GROWING, SHRINKING, on_page
-from whatif.tui.commands import Adopt, Edit, Show
+from whatif.tui.commands.explorer_commands import Adopt, Edit, Show
 from whatif.tui.labels import change_text, duration
 from whatif.tui.pages.variants import VariantsPage
-from whatif.tui.variant_commands import Delete, Fork, Go
+from whatif.tui.variants.variant_commands import Delete, Fork, Go
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.data_table import TableView
 

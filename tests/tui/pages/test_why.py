@@ -16,8 +16,8 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.plotting.description import shorten
 from whatif.studies.elasticity import Elasticity
-from whatif.tui.commands import Edit, Nudge, Show
-from whatif.tui.elasticity_job import is_time, leverage, sentence, written
+from whatif.tui.commands.explorer_commands import Edit, Nudge, Show
+from whatif.tui.jobs.elasticity_job import is_time, leverage, sentence, written
 from whatif.tui.labels import duration
 from whatif.tui.pages.why import WhyPage, explained, in_words
 from whatif.tui.widgets.data_table import TableView

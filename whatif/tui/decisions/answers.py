@@ -13,7 +13,7 @@ from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
 from whatif.schema.phase_edits import edits_of
 from whatif.table import Table
-from whatif.tui.commands import Adopt, Edit, EditAll
+from whatif.tui.commands.explorer_commands import Adopt, Edit, EditAll
 from whatif.tui.state import View
 
 

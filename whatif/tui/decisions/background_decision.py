@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from whatif.tui.background import BackgroundJob
-from whatif.tui.commands import Change, Show
+from whatif.tui.commands.explorer_commands import Change, Show
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
+from whatif.tui.jobs.background import BackgroundJob
 
 
 def background_decision(request: DecisionRequest, key: object, page: str, seconds: float) -> BackgroundJob:

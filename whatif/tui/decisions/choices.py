@@ -17,9 +17,9 @@ from whatif.studies.purchase import Offer, Offers
 from whatif.studies.ranking import BESIDE, Ranking, Standing
 from whatif.studies.study_result import values_on_all_platforms
 from whatif.table import Table
-from whatif.tui.band_job import NOTHING_UNCERTAIN, sampling_of
-from whatif.tui.commands import Adopt, EditAll
+from whatif.tui.commands.explorer_commands import Adopt, EditAll
 from whatif.tui.decisions.answers import Decision, DecisionRequest
+from whatif.tui.jobs.band_job import NOTHING_UNCERTAIN, sampling_of
 from whatif.tui.labels import brief
 from whatif.units import Quantity, crossed, format_quantity
 

@@ -9,8 +9,8 @@ from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import sampled_program, uncertain
 from whatif.errors import InfeasiblePointError
 from whatif.studies.attribution import Attribution
-from whatif.tui.band_job import sampling_of
 from whatif.tui.decisions.answers import Decision, DecisionRequest
+from whatif.tui.jobs.band_job import sampling_of
 
 
 def bottlenecks(request: DecisionRequest) -> Decision:

@@ -15,7 +15,7 @@ from whatif.errors import InfeasiblePointError
 from whatif.studies.pareto import Front
 from whatif.studies.scaling import RANKS, Planner
 from whatif.studies.scaling_tables import places_in_words
-from whatif.tui.commands import EditAll
+from whatif.tui.commands.explorer_commands import EditAll
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.labels import reason_of
 from whatif.units import format_quantity

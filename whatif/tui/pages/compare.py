@@ -16,7 +16,8 @@ from whatif.core.sweep_answers import curve_family_answers
 from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, plot_table
 from whatif.plotting.description import PlotDescription, series_style
 from whatif.studies.platform_comparison import PlatformRow, comparison
-from whatif.tui.commands import Adopt
+from whatif.tui.commands.explorer_commands import Adopt
+from whatif.tui.jobs.job import Job
 from whatif.tui.labels import brief
 from whatif.tui.pages.compared_machines import (
     ARROWS,
@@ -33,7 +34,7 @@ from whatif.tui.pages.compared_machines import (
     rows,
     why_no_curves,
 )
-from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
+from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SweepPage
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.answer_line import AnswerLine

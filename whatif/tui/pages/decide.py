@@ -13,12 +13,13 @@ from textual.widgets import Static
 
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
-from whatif.tui.commands import Change
+from whatif.tui.commands.explorer_commands import Change
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.decisions.titles import DECISIONS
+from whatif.tui.jobs.job import Job
 from whatif.tui.pages.decision_page import START_KEY, WAITING, DecisionPage
-from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
+from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.pages.why import explained
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry

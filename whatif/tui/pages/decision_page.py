@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from whatif.tui.background import BackgroundJobs
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.background_decision import background_decision, decision_title, of_earlier_values
 from whatif.tui.events import BackgroundRequested
+from whatif.tui.jobs.background import BackgroundJobs
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import V

@@ -23,14 +23,15 @@ from whatif.plotting.description import Description, HeatMap, PlotDescription, P
 from whatif.schema.phase_edits import edits_of
 from whatif.studies.measured_curves import drawn_points, error_picture, with_measured
 from whatif.table import Table
-from whatif.tui.band_job import ResultBands, measurements_of, sampling_of, uncertainty
-from whatif.tui.commands import SwapAxes
+from whatif.tui.commands.explorer_commands import SwapAxes
 from whatif.tui.events import JobRequested
+from whatif.tui.jobs.band_job import ResultBands, measurements_of, sampling_of, uncertainty
+from whatif.tui.jobs.job import Job
 from whatif.tui.labels import grade_style
-from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
+from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SCALES, SweepPage, SweepView
 from whatif.tui.state import ExplorerState
-from whatif.tui.variant_lines import others_with, with_variants
+from whatif.tui.variants.variant_lines import others_with, with_variants
 from whatif.tui.widgets.answer_line import AnswerLine
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView

@@ -19,13 +19,14 @@ from whatif.schema.catalogue import CatalogueEntry, catalogue
 from whatif.schema.phase_edits import on_disk
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
-from whatif.tui.commands import Adopt
+from whatif.tui.commands.explorer_commands import Adopt
+from whatif.tui.commands.study_values import study_changes
+from whatif.tui.dialogs.windows import TextDialog, TextPrompt, may_write
 from whatif.tui.events import FileRequested, JobRequested, NewScenarioRequested
-from whatif.tui.pages.file_paths import catalogue_folders, free_file
-from whatif.tui.pages.page import Job, Page, PageKey
-from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write
+from whatif.tui.files.file_paths import catalogue_folders, free_file
+from whatif.tui.jobs.job import Job
+from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
-from whatif.tui.study_values import study_changes
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView

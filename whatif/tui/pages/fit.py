@@ -20,28 +20,28 @@ from whatif.paths import is_file
 from whatif.schema.shipped import require_name
 from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.table import Column, Table
-from whatif.tui.commands import Adopt, EditAll
-from whatif.tui.fit_job import (
+from whatif.tui.commands.explorer_commands import Adopt, EditAll
+from whatif.tui.dialogs.windows import path_to_write
+from whatif.tui.files.file_paths import own_folder, paths_of
+from whatif.tui.jobs.fit_job import (
     DistanceFit,
     Protocol,
     fit_of_view,
     limits_of,
     moved_limits,
-    paths_of,
     write_fit,
 )
+from whatif.tui.jobs.job import Job
+from whatif.tui.jobs.refusal import JobRefusal
+from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import percent, warning_lines, with_error
-from whatif.tui.pages.file_paths import own_folder
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
-from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
-from whatif.tui.refusal import JobRefusal
-from whatif.tui.screens.dialogs import path_to_write
+from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import entry
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.fit_plot import FitPlot
-from whatif.tui.worker import run_once
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS
 

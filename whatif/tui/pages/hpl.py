@@ -17,11 +17,12 @@ from whatif.core.sweep_figure import plot_table
 from whatif.linpack.grid_lines import GridLine
 from whatif.linpack.process_grids import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
 from whatif.plotting.lane_cells import lanes_in_sight
-from whatif.tui.commands import EditAll
-from whatif.tui.hpl_job import simulate_hpl
+from whatif.tui.commands.explorer_commands import EditAll
+from whatif.tui.jobs.hpl_job import simulate_hpl
+from whatif.tui.jobs.job import Job
+from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.labels import brief
-from whatif.tui.pages.page import Job, Page, PageKey, extra_key, stepped
-from whatif.tui.refusal import JobRefusal
+from whatif.tui.pages.page import Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.column_layout import ColumnsView

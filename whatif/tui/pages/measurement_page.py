@@ -10,12 +10,12 @@ from textual import work
 from textual.content import Content
 
 from whatif.errors import WhatifError
-from whatif.tui.pages.file_paths import file_names, missing_paths
+from whatif.tui.dialogs.windows import TextPrompt
+from whatif.tui.files.file_paths import file_names, missing_paths
+from whatif.tui.jobs.refusal import JobRefusal
+from whatif.tui.jobs.worker import run_once
 from whatif.tui.pages.page import Page
-from whatif.tui.refusal import JobRefusal
-from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.view_entries import PageView
-from whatif.tui.worker import run_once
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,11 @@ from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.studies.placement_layout import placement_picture
 from whatif.studies.placement_study import placement_table
 from whatif.tui.events import JobRequested
-from whatif.tui.fit_job import FitPoints, points_of_view
+from whatif.tui.jobs.fit_job import FitPoints, points_of_view
+from whatif.tui.jobs.job import Job
 from whatif.tui.labels import duration
 from whatif.tui.pages.fit import FitView
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.data_table import TableView

@@ -10,22 +10,14 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
-from whatif.tui.commands import Change, Choose, Show
+from whatif.tui.commands.explorer_commands import Change, Choose, Show
 from whatif.tui.events import ChangeRequested, ErrorReported
+from whatif.tui.jobs.job import Job
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView, V, entry_names, to_text
 
 if TYPE_CHECKING:
-    from whatif.tui.background import BackgroundJobs
-
-
-class Job(NamedTuple):
-    """Function of a module to run in a worker process, and its arguments."""
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    reports: bool = False
-    """Whether the function takes one more argument, a callback for results that come before its return value."""
+    from whatif.tui.jobs.background import BackgroundJobs
 
 
 class PageKey(NamedTuple):

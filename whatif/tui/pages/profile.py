@@ -17,12 +17,14 @@ from whatif.errors import WhatifError
 from whatif.paths import is_file, user_path
 from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, ProjectionSummary, has_latencies, readable
 from whatif.profiles.stream_lanes import Window
+from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.events import JobRequested
+from whatif.tui.jobs.job import Job
+from whatif.tui.jobs.profile_job import inputs_of, profile_of_inputs
+from whatif.tui.jobs.refusal import JobRefusal
+from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import StyledText, duration, percent, warning_lines
-from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, stepped
-from whatif.tui.profile_job import inputs_of, profile_of_inputs
-from whatif.tui.refusal import JobRefusal
-from whatif.tui.screens.dialogs import TextPrompt
+from whatif.tui.pages.page import ZOOM_KEYS, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.time_window import moved
 from whatif.tui.view_entries import PageView
@@ -31,7 +33,6 @@ from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies
 from whatif.tui.widgets.profile_streams import StreamBars
 from whatif.tui.widgets.profile_tables import table_of
-from whatif.tui.worker import run_once
 from whatif.units import ONE, format_quantity
 
 NOTHING: Final = (

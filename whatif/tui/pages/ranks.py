@@ -16,16 +16,17 @@ from whatif.plotting.lane_cells import lanes_in_sight
 from whatif.plotting.lanes import Lanes, Window
 from whatif.studies.rank_lanes import RunSummary, busiest
 from whatif.tui.events import JobRequested
-from whatif.tui.labels import brief
-from whatif.tui.pages.messages import Facts
-from whatif.tui.pages.page import ZOOM_KEYS, Job, Page, PageKey, extra_key, stepped
-from whatif.tui.refusal import JobRefusal
-from whatif.tui.simulation_job import (
+from whatif.tui.jobs.job import Job
+from whatif.tui.jobs.refusal import JobRefusal
+from whatif.tui.jobs.simulation_job import (
     MOST_ITERATIONS,
     SimulationPart,
     block_of,
     simulated_part,
 )
+from whatif.tui.labels import brief
+from whatif.tui.pages.messages import Facts
+from whatif.tui.pages.page import ZOOM_KEYS, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.time_window import moved, window_of
 from whatif.tui.view_entries import PageView, entry

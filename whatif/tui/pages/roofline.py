@@ -18,8 +18,9 @@ from whatif.errors import WhatifError
 from whatif.schema.load import load_platform
 from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu, gpu_roofs, second_gpu
 from whatif.studies.roofline_study import LIMITS, OPERATIONS, Roofline, of_roof, roofline_at
+from whatif.tui.jobs.job import Job
 from whatif.tui.labels import brief, duration, percent, reason_of
-from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.pages.page import Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, speedup

@@ -16,20 +16,20 @@ from textual.widgets import Static
 
 from whatif.api.formulas import with_other_link, with_term, without_term
 from whatif.errors import WhatifError
-from whatif.tui.commands import EditAll
-from whatif.tui.fit_job import paths_of
+from whatif.tui.commands.explorer_commands import EditAll
+from whatif.tui.dialogs.windows import TextPrompt, path_to_write
+from whatif.tui.files.file_paths import own_folder, paths_of
+from whatif.tui.jobs.job import Job
+from whatif.tui.jobs.refusal import JobRefusal
+from whatif.tui.jobs.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
+from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import warning_lines
-from whatif.tui.pages.file_paths import own_folder
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
-from whatif.tui.pages.page import Job, PageKey, extra_key, stepped
-from whatif.tui.refusal import JobRefusal
-from whatif.tui.regression_job import RunsRegression, SavedModel, regression_of_view, write_model
-from whatif.tui.screens.dialogs import TextPrompt, path_to_write
+from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.runs_plot import RunsPlot
-from whatif.tui.worker import run_once
 
 if TYPE_CHECKING:
     from whatif.api.regressions import Coefficient

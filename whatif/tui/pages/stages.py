@@ -18,11 +18,11 @@ from whatif.transformers.training.results import MEMORY_TERMS
 from whatif.transformers.training.simulated_step import simulated_step
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
-from whatif.tui.transformer_parts import collective_rows, memory_bar, step_lanes
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.rank_bars import RankBars
+from whatif.tui.widgets.transformer_parts import collective_rows, memory_bar, step_lanes
 from whatif.units import BYTE, format_quantity
 
 STEP_KINDS: Final = Kinds(

@@ -16,22 +16,23 @@ from textual.widgets import Static
 from whatif.errors import UsageError, WhatifError
 from whatif.paths import toml_path
 from whatif.schema.shipped import is_shipped
+from whatif.tui.commands.study_values import values_in
+from whatif.tui.dialogs.pick_list import PickList
+from whatif.tui.dialogs.windows import TextPrompt, may_write
 from whatif.tui.events import JobRequested
-from whatif.tui.pages.file_paths import free_file
-from whatif.tui.pages.page import Job, Page, PageKey
-from whatif.tui.refusal import JobRefusal
-from whatif.tui.scenario_file import Stamp, stamp
-from whatif.tui.screens.dialogs import TextPrompt, may_write
-from whatif.tui.screens.pick_list import PickList
+from whatif.tui.files.file_paths import free_file
+from whatif.tui.files.scenario_file import Stamp, stamp
+from whatif.tui.jobs.job import Job
+from whatif.tui.jobs.refusal import JobRefusal
+from whatif.tui.jobs.study_job import VIEWS, StudyAnswer, StudyRequest, answered, saved, with_value
+from whatif.tui.jobs.worker import run_once
+from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
-from whatif.tui.study_job import VIEWS, StudyAnswer, StudyRequest, answered, saved, with_value
-from whatif.tui.study_values import values_in
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.choice_bar import ChoiceBar
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView, table_rows
-from whatif.tui.worker import run_once
 
 _LOOK_SECONDS: Final = 0.7
 _TALL, _WIDE = 26, 60

@@ -11,7 +11,7 @@ from whatif.core.relative_scales import relations, relative
 from whatif.core.result import Result
 from whatif.errors import UsageError
 from whatif.plotting.description import Description, HeatMap, PlotLine, Scale
-from whatif.tui.adoption import adopted_words, edits_at, part_of_sweep, point_of
+from whatif.tui.commands.adoption import adopted_words, edits_at, part_of_sweep, point_of
 from whatif.tui.pages.page import Page, extra_key, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView

@@ -19,15 +19,16 @@ from whatif.plotting.description import shorten
 from whatif.studies.side_by_side import SideBySide, side_by_side
 from whatif.tui.decisions.answers import DecisionRequest
 from whatif.tui.decisions.decision_job import decide
+from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.events import VariantFilesRequested
+from whatif.tui.jobs.job import Job
 from whatif.tui.labels import change_text
 from whatif.tui.pages.decision_page import START_KEY, WAITING, DecisionPage
-from whatif.tui.pages.page import Job, PageKey, stepped
+from whatif.tui.pages.page import PageKey, stepped
 from whatif.tui.pages.why import explained
-from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState
-from whatif.tui.variant_commands import Delete, Rename
-from whatif.tui.variant_set import BASELINE, Variant, checked_name, scenario_key
+from whatif.tui.variants.variant_commands import Delete, Rename
+from whatif.tui.variants.variant_set import BASELINE, Variant, checked_name, scenario_key
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView

@@ -15,8 +15,9 @@ from whatif.core.result import has_column
 from whatif.core.session import SessionInputs
 from whatif.core.sweep_figure import Y_COLUMN
 from whatif.studies.elasticity import Elasticity
-from whatif.tui.elasticity_job import Leverage, is_time, leverage, sentence, written
-from whatif.tui.pages.page import Job, Page, PageKey
+from whatif.tui.jobs.elasticity_job import Leverage, is_time, leverage, sentence, written
+from whatif.tui.jobs.job import Job
+from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.cursor_list import CursorList

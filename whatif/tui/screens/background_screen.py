@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on, work
 from textual.screen import Screen
 
-from whatif.tui.background import BackgroundJob, BackgroundJobs, JobStage
 from whatif.tui.events import BackgroundRequested, ChangeRequested, FileRequested
+from whatif.tui.jobs.background import BackgroundJob, BackgroundJobs, JobStage
 
 if TYPE_CHECKING:
-    from whatif.tui.latest_only import LatestOnly
+    from whatif.tui.jobs.latest_only import LatestOnly
     from whatif.tui.pages.page import Page
     from whatif.tui.state import ExplorerState
 
@@ -85,6 +85,6 @@ class BackgroundScreen(Screen[None]):
 
 
 def _dialog() -> type[Any]:
-    from whatif.tui.screens.jobs import JobsDialog  # noqa: PLC0415 - not for the first frame
+    from whatif.tui.dialogs.job_list import JobsDialog  # noqa: PLC0415 - not for the first frame
 
     return JobsDialog

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from whatif.core.session import Session
 from whatif.core.term import Term
 from whatif.schema.parameters import Parameter
-from whatif.tui.key_areas import ActiveKey, KeyArea, active_keys
+from whatif.tui.keys.key_areas import ActiveKey, KeyArea, active_keys
 from whatif.tui.labels import MUTED, StyledText, grade_style
 from whatif.tui.page_registry import GROUPS
 from whatif.tui.pages.page import Page

@@ -14,8 +14,8 @@ from textual.widgets import ContentSwitcher
 from whatif.core.sweep_figure import breakdown
 from whatif.errors import WhatifError
 from whatif.tui import page_registry
-from whatif.tui.background import BackgroundJobs
-from whatif.tui.commands import Change, Choose, Pin, Revert, Show
+from whatif.tui.commands.explorer_commands import Change, Choose, Pin, Revert, Show
+from whatif.tui.dialogs.windows import TextDialog
 from whatif.tui.events import (
     ChangeRequested,
     EditorRequested,
@@ -26,13 +26,14 @@ from whatif.tui.events import (
     ParameterSelected,
     StopRequested,
 )
-from whatif.tui.latest_only import LatestOnly
+from whatif.tui.jobs.background import BackgroundJobs
+from whatif.tui.jobs.job import Job
+from whatif.tui.jobs.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
-from whatif.tui.pages.page import Job, Page
+from whatif.tui.pages.page import Page
 from whatif.tui.screens.background_screen import BackgroundScreen
-from whatif.tui.screens.dialogs import TextDialog
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.variant_commands import Fork, Go
+from whatif.tui.variants.variant_commands import Fork, Go
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.parameter_help import ParameterHelp
@@ -352,7 +353,7 @@ class MainScreen(BackgroundScreen):
     @work
     async def action_new_scenario(self) -> None:
         """Put a scenario together, with a machine of one's own, and open it."""
-        from whatif.tui.scenario_dialogs import make_scenario  # noqa: PLC0415 - not for the first frame
+        from whatif.tui.dialogs.scenario_dialogs import make_scenario  # noqa: PLC0415 - not for the first frame
 
         try:
             path = await make_scenario(self.app, self.state)
@@ -376,7 +377,7 @@ class MainScreen(BackgroundScreen):
     @work
     async def action_export(self) -> None:
         """Write the plot of the visible page to a file."""
-        from whatif.tui.export import export_plot  # noqa: PLC0415 - not for the first frame
+        from whatif.tui.files.export import export_plot  # noqa: PLC0415 - not for the first frame
 
         await export_plot(self.app, self.page, self.state)
 

@@ -9,7 +9,7 @@ from textual import events
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.tui.commands import Show
+from whatif.tui.commands.explorer_commands import Show
 from whatif.tui.events import ChangeRequested
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from whatif.plotting.cells import TextRun
 from whatif.plotting.description import text_cells
 from whatif.studies.elasticity import Elasticity
-from whatif.tui.elasticity_job import written
+from whatif.tui.jobs.elasticity_job import written
 from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.text_columns import GAP, column, padded, tail
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
-from whatif.tui.fit_job import DistanceFit, FittedCurve
+from whatif.tui.jobs.fit_job import DistanceFit, FittedCurve
 from whatif.tui.widgets.message_costs import distinct, measured_line
 from whatif.tui.widgets.stacked_plots import StackedPlots
 from whatif.units import BYTE, ONE, SECOND, format_quantity

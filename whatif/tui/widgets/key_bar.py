@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from whatif.tui.key_areas import ActiveKey, KeyArea, footer_keys
+from whatif.tui.keys.key_areas import ActiveKey, KeyArea, footer_keys
 
 _EDGE = 2
 """Cells at the right of the palette's key."""

@@ -15,7 +15,7 @@ from whatif.core.sweep_figure import plot_table
 from whatif.plotting.description import PlotDescription, PlotLine
 from whatif.studies.message_curves import MessageCurves, PhaseMessages
 from whatif.studies.message_study import Detail, curve_numbers, curve_picture, sent_table
-from whatif.tui.fit_job import FitPoints
+from whatif.tui.jobs.fit_job import FitPoints
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.plot_view import PlotView
 from whatif.units import BYTE, ONE, SECOND, format_quantity

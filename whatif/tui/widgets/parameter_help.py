@@ -9,8 +9,8 @@ from whatif.core.session import Session
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.tui.labels import MUTED, StyledText, grade_style
-from whatif.tui.parameter_rows import matters
 from whatif.tui.state import ExplorerState
+from whatif.tui.widgets.parameter_rows import matters
 from whatif.tui.widgets.unchanged import KeptStatic
 
 

@@ -10,7 +10,8 @@ from textual.geometry import Offset
 
 from whatif.core.session import FAMILY_POINTS, Session
 from whatif.errors import WhatifError
-from whatif.tui.commands import Also, Change, Edit, SweepParameter
+from whatif.tui.commands.explorer_commands import Also, Change, Edit, SweepParameter
+from whatif.tui.commands.seek_command import Seek
 from whatif.tui.events import (
     BackgroundRequested,
     ChangeRequested,
@@ -19,8 +20,7 @@ from whatif.tui.events import (
     Purpose,
     StopRequested,
 )
-from whatif.tui.keys_in_order import is_pending, set_pending
-from whatif.tui.seek_job import Seek
+from whatif.tui.keys.keys_in_order import is_pending, set_pending
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.prompt import Prompt
@@ -90,7 +90,7 @@ class ParameterPanel(Vertical):
             self._ask_range(event.purpose, parameter.path)
 
     def _ask_value(self, path: str) -> None:
-        from whatif.tui.choice_picker import pick_value, picked  # noqa: PLC0415 - not for the first frame
+        from whatif.tui.dialogs.choice_picker import pick_value, picked  # noqa: PLC0415 - not for the first frame
 
         def choose(name: str | None) -> None:
             if name is not None:
@@ -129,8 +129,8 @@ class ParameterPanel(Vertical):
 
     def _sought(self, path: str, target: str) -> bool:
         """Whether a target is sought in the background, because every point is simulated."""
-        from whatif.tui.background_seek import background_seek  # noqa: PLC0415 - not for the first frame
-        from whatif.tui.seek_job import takes_minutes  # noqa: PLC0415
+        from whatif.tui.commands.seek_command import takes_minutes  # noqa: PLC0415
+        from whatif.tui.jobs.background_seek import background_seek  # noqa: PLC0415 - not for the first frame
 
         if not takes_minutes(self._state):
             return False

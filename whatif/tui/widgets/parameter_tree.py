@@ -15,12 +15,12 @@ from whatif.core.session import NudgeSize, Session
 from whatif.plotting.description import shorten, text_cells
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
-from whatif.tui.commands import Also, Change, Nudge, Revert, SweepParameter
+from whatif.tui.commands.explorer_commands import Also, Change, Nudge, Revert, SweepParameter
 from whatif.tui.events import ChangeRequested, ErrorReported, ParameterSelected, PromptRequested, Purpose
 from whatif.tui.page_registry import page_named
-from whatif.tui.parameter_rows import TreeRow, ancestors, idle_tables, matters, outline, with_parts
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.line_list import movement_keys
+from whatif.tui.widgets.parameter_rows import TreeRow, ancestors, idle_tables, matters, outline, with_parts
 from whatif.tui.widgets.phase_keys import PHASE_KEYS, PhaseKeys
 from whatif.units import format_quantity
 

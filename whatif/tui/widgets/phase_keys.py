@@ -10,8 +10,8 @@ from textual.binding import Binding
 from whatif.api.editing import EditedDocument, PhaseEdit, edited, phases_of
 from whatif.core.session import Session
 from whatif.errors import WhatifError
+from whatif.tui.commands.phase_commands import PHASES, EditPhase
 from whatif.tui.events import ChangeRequested, ErrorReported
-from whatif.tui.phase_commands import PHASES, EditPhase
 from whatif.tui.widgets.line_list import LineList
 
 PHASE_KEYS: Final = (
@@ -61,7 +61,7 @@ class PhaseKeys(LineList):
     @work
     async def action_phase(self, word: str, text: str = "") -> None:
         """Edit the phase under the cursor; ask which one without a phase there."""
-        from whatif.tui.phase_dialogs import PhaseDialogs, phase_at  # noqa: PLC0415 - not for the first frame
+        from whatif.tui.dialogs.phase_dialogs import PhaseDialogs, phase_at  # noqa: PLC0415 - not for the first frame
 
         scenario = self.session.scenario
         try:
@@ -74,7 +74,7 @@ class PhaseKeys(LineList):
     @work
     async def action_form(self) -> None:
         """Edit the phase under the cursor as a form; ask which one without a phase there."""
-        from whatif.tui.phase_dialogs import PhaseDialogs, phase_at  # noqa: PLC0415 - not for the first frame
+        from whatif.tui.dialogs.phase_dialogs import PhaseDialogs, phase_at  # noqa: PLC0415 - not for the first frame
 
         dialogs = PhaseDialogs(self.app, self.session.scenario)
         phase = phase_at(self.place) or await dialogs.which("form")
@@ -89,7 +89,7 @@ class PhaseKeys(LineList):
 
     async def _fill_in(self, phases: tuple[str, ...]) -> None:
         """Show the form of each phase in turn, until escape."""
-        from whatif.tui.phase_dialogs import filled_in  # noqa: PLC0415 - not for the first frame
+        from whatif.tui.dialogs.phase_dialogs import filled_in  # noqa: PLC0415 - not for the first frame
 
         for number, phase in enumerate(phases, 1):
             of_all = f", {number} of {len(phases)}" if len(phases) > 1 else ""

@@ -19,11 +19,11 @@ from textual.widget import Widget
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES
 from whatif.plotting.placed import PixelRequest, PlacedPlot
 from whatif.plotting.raster import MarkerName
-from whatif.tui.graphics import cell_size
+from whatif.tui.terminal.graphics import cell_size
 
 if TYPE_CHECKING:
     from whatif.plotting.terminal_graphics import DrawnPicture
-    from whatif.tui.graphics import Graphics
+    from whatif.tui.terminal.graphics import Graphics
 
 PAUSE_SECONDS: Final = 0.15
 """Time without a change after which a picture is drawn."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
-from whatif.tui.regression_job import RunsRegression
+from whatif.tui.jobs.regression_job import RunsRegression
 from whatif.tui.widgets.message_costs import distinct
 from whatif.tui.widgets.stacked_plots import StackedPlots
 from whatif.units import ONE

@@ -1,0 +1,1 @@
+"""Files of the open scenario: saving, reloading, recovery, export and the editor."""

@@ -1,0 +1,1 @@
+"""The palette: everything that has a name, found by words."""

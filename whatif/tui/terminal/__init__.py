@@ -1,0 +1,1 @@
+"""Terminal and process of the explorer: graphics, signals, memory, start."""

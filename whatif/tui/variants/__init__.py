@@ -1,0 +1,1 @@
+"""Variants of a scenario: their values, commands and curves."""
