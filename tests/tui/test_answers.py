@@ -18,7 +18,7 @@ from whatif.tui.commands.explorer_commands import Also, Edit, Show, SweepParamet
 from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.pages.compare import ComparePage
 from whatif.tui.pages.explore import ExplorePage
-from whatif.tui.widgets.answer_line import AnswerLine
+from whatif.tui.widgets.answer_line import AnswerLine, whole_clauses
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.plot_view import PlotView
 from whatif.tui.widgets.stacked_plots import StackedPlots
@@ -46,6 +46,28 @@ def test_sentence_below_the_plot_and_mark_on_the_curve():
         assert page.page.message == page.app.query_one(AnswerLine).full
 
     on_page(ExplorePage, look, "minife", changes=(FEW_GPUS,))
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (80, "fastest at 1 GPU a node: 5.08 ms, 0.086 % ahead of 2"),
+        (43, "fastest at 1 GPU a node: 5.08 ms …"),
+        (30, "fastest at 1 GPU a node …"),
+        (8, "fastest at 1 GPU a node: 5.08 ms, 0.086 % ahead of 2"),
+    ],
+)
+def test_a_number_of_the_sentence_keeps_its_unit(width, line):
+    assert whole_clauses("fastest at 1 GPU a node: 5.08 ms, 0.086 % ahead of 2", width) == line
+
+
+def test_the_sentence_follows_the_width_of_the_screen():
+    async def look(page):
+        assert "fastest at 1 GPU a node: 5.084 ms …" in page.text
+        await page.resize((120, 24))
+        assert "1.6 % ahead of 2" in page.text
+
+    on_page(ExplorePage, look, "minife", size=(44, 24), changes=(FEW_GPUS,))
 
 
 def test_sentence_follows_the_drawn_result():

@@ -95,6 +95,15 @@ def test_text_without_a_row_is_refused_with_a_suggestion():
     assert picked(*"fronteir", "enter", check=check) == "open"
 
 
+def test_a_list_without_rows_says_so():
+    async def check(pilot):
+        assert "nothing to pick from yet" in "\n".join(
+            strip.text for strip in pilot.app.screen._compositor.render_strips()
+        )
+
+    assert picked(rows=(), free=True, check=check) == "open"
+
+
 def test_free_text_is_accepted_as_typed_where_no_row_has_it():
     assert picked(*"mine", "enter", free=True) == "mine"
     assert picked(*"summit", "enter", free=True) == "summit"

@@ -480,5 +480,7 @@ def test_the_page_without_measurements_names_both_ways_to_read_some():
     async def check(driver):
         await driver.go("fit")
         assert "--measured FILE" in " ".join(driver.screen_text().split())
+        assert driver.main_screen.focused is None
+        assert "⇧tab back" not in driver.screen_text()
 
     drive(check, size=(80, 24))

@@ -297,7 +297,7 @@ def test_changed_values_are_not_lost_on_quitting(tmp_path):
         driver.app.runner.ask(Show("study.values", CHEAPER))
         await first_is(driver, "six")
         assert "whatif*" in driver.screen_text()
-        assert "1 value edited, not saved" in driver.status.full
+        assert "1 value of the study changed, not saved" in driver.status.full
         await driver.pilot.press("q")
         await driver.until(lambda: isinstance(driver.app.screen, ChoicePrompt))
         assert "w on page study saves" in driver.screen_text()
@@ -363,6 +363,27 @@ def test_the_explorer_has_a_scenario_of_the_study_behind_its_page(tmp_path):
     assert shipped.program.parameters["application.rank_count"].value == 256
     assert lines == ["show study.file = successor", "show screen = study"]
     assert opened_source("jacobi2d")[1] == []
+
+
+def test_title_and_status_are_those_of_the_study_and_not_of_the_scenario_behind_it(tmp_path):
+    async def check(driver):
+        behind = driver.session.program.loaded
+        await driver.go("study")
+        assert "no study is open" in driver.screen_text()
+        for change in study_changes(str(study_file(tmp_path))):
+            driver.main_screen.change(change)
+        await driver.calm()
+        page = driver.main_screen.page
+        await driver.until(lambda: page._answer is not None)
+        top, status = driver.screen_text().splitlines()[0], str(driver.status.content)
+        assert page._answer.question[:12] in top
+        assert status == "study as in its file"
+        driver.main_screen.change(Show("study.values", CHEAPER))
+        await driver.until(lambda: "1 value of the study changed, not saved" in str(driver.status.content))
+        await driver.go("explore")
+        assert behind.question[:12] in driver.screen_text().splitlines()[0]
+
+    drive(check, size=(160, 40))
 
 
 def test_studies_are_in_the_palette_and_on_the_files_page(tmp_path, monkeypatch):

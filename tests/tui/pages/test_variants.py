@@ -50,7 +50,8 @@ def test_the_present_variant_is_explained_from_the_chosen_one():
 def test_one_variant_alone_says_what_to_press():
     async def check(page):
         assert "There is one variant only." in page.text
-        assert not any(page.page.offers(action) for action in ("against", "delete", "write"))
+        assert page.page.offers("rename")
+        assert not any(page.page.offers(action) for action in ("against", "delete", "write", "result", "table"))
         await page.change(Edit(GPUS, "8"))
         assert "why iteration_time of B differs from A" in page.text
         assert page.page.offers("delete")

@@ -169,9 +169,8 @@ class PickList(ModalScreen[str | None]):
     def _describe(self) -> None:
         row, words = self.list.row, self.query_one(Input).value.strip()
         near = did_you_mean(words, [name for name, _ in self._rows])
-        self.query_one("#description", Static).update(
-            f"no row with `{words}`{near}" if row is None else row[1] or self._about
-        )
+        missing = f"no row with `{words}`{near}" if words else "nothing to pick from yet"
+        self.query_one("#description", Static).update(missing if row is None else row[1] or self._about)
 
     @on(Input.Submitted)
     @on(PickRows.Clicked)

@@ -132,9 +132,10 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         yield Static(id="fit-words", markup=False)
 
     def enter(self) -> None:
-        """Focus the picture or the table."""
-        plot = self.query_one(FitPlot)
-        (plot if plot.display else self.query_one("#points", TableView)).focus()
+        """Focus the picture or the table; without a fit, nothing."""
+        self.screen.set_focus(None)
+        if isinstance(self._found, DistanceFit):
+            self.focus_first((self.query_one(FitPlot), self.query_one("#points", TableView)))
 
     def show(self, state: ExplorerState) -> None:
         """Show the known fit of the measurements of a state."""

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from whatif.tui.jobs.background import BackgroundJobs
 
 
+class PageSubject(NamedTuple):
+    """Subject of the title and the status line while a page is visible."""
+
+    question: str
+    name: str
+    """Short name, where the title has no room for the question."""
+    status: str = ""
+    """Text of the status line; empty for the sweep and the edits of the scenario."""
+
+
 class PageKey(NamedTuple):
     """Key of a page. `action` is a method `action_..` of the page, with its arguments; without a label the key is never
     in the footer."""
@@ -103,6 +113,11 @@ class Page(Container, Generic[V]):
     def message(self) -> str:
         """Text of the page that `e` shows whole; empty without one."""
         return ""
+
+    @property
+    def subject(self) -> PageSubject | None:
+        """Subject of a page that is not about the scenario; None for the scenario."""
+        return None
 
     def show(self, state: ExplorerState) -> None:
         """Show a state."""

@@ -26,13 +26,14 @@ from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.study_job import VIEWS, StudyAnswer, StudyRequest, answered, saved, with_value
 from whatif.tui.jobs.worker import run_once
-from whatif.tui.pages.page import Page, PageKey
+from whatif.tui.pages.page import Page, PageKey, PageSubject
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.choice_bar import ChoiceBar
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView, table_rows
+from whatif.units import counted
 
 _LOOK_SECONDS: Final = 0.7
 _TALL, _WIDE = 26, 60
@@ -143,6 +144,17 @@ class StudyPage(Page[StudyPageView]):
     def message(self) -> str:
         """The recommendation in full, and the remarks on the study."""
         return "" if self._answer is None else "\n".join((*self._answer.words, "", *self._answer.remarks))
+
+    @property
+    def subject(self) -> PageSubject | None:
+        """The study and its changed values."""
+        if self._state is None:
+            return None
+        view = self.view_in(self._state.view)
+        name, changed = Path(view.file).stem or "no study", len(view.unsaved())
+        status = f"{counted(changed, 'value')} of the study changed, not saved" if changed else "study as in its file"
+        question = name if self._answer is None else self._answer.question
+        return PageSubject(question, name, status if view.file else "no study is open")
 
     def offers(self, action: str) -> bool:
         """Only another study without one; nothing to save or discard without changed values."""

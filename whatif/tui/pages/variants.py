@@ -146,11 +146,11 @@ class VariantsPage(DecisionPage[VariantsView]):
         return f"why {explained(state)} of {pair[1].label} differs from {pair[0].label}"
 
     def offers(self, action: str) -> bool:
-        """Disable deleting and writing with one variant, and the comparison with the next one with two."""
+        """Only a name for one variant; the comparison with the next one for three."""
         if action == "start":
             return self.startable
         listed = () if self._state is None else self._state.listed()
-        return len(listed) > (2 if action == "against" else 1 if action in ("delete", "write") else 0)
+        return len(listed) > (2 if action == "against" else 0 if action == "rename" else 1)
 
     def action_against(self) -> None:
         """Explain the difference from the next variant."""

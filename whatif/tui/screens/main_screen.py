@@ -30,7 +30,7 @@ from whatif.tui.jobs.background import BackgroundJobs
 from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
-from whatif.tui.pages.page import Page
+from whatif.tui.pages.page import Page, PageSubject
 from whatif.tui.screens.background_screen import BackgroundScreen
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.variants.variant_commands import Fork, Go
@@ -221,7 +221,7 @@ class MainScreen(BackgroundScreen):
     def _taken(self, value: Any) -> None:
         if self.is_ready:
             self.page.take(self.page.answer_to_show(value, self.jobs))
-            self._offer_message()
+            self._show_texts()
 
     def _failed(self, error: str) -> None:
         self._error = error
@@ -240,15 +240,13 @@ class MainScreen(BackgroundScreen):
 
     def _show_texts(self) -> None:
         """The title, the explanation and the status line."""
-        state = self.state
-        loaded, row = state.session.program.loaded, self.query_one(ParameterTree).row
-        question = f"{state.variant_label} · " * state.has_variants + (loaded.question or loaded.name)
-        name = f"{state.variants.current} " * state.has_variants + loaded.name
-        self.query_one(Title).show(question, name, state.view.screen, state.edit_count)
+        state, row = self.state, self.query_one(ParameterTree).row
+        subject = self.page.subject or _subject(state)
+        self.query_one(Title).show(subject.question, subject.name, state.view.screen, state.edit_count)
         if row is not None:
             self.query_one(ParameterHelp).show(state, row.path)
         background = self.activity or self.jobs.line
-        self.query_one(Status).show(state, self._error, busy=self.busy, background=background)
+        self.query_one(Status).show(state, self._error, busy=self.busy, background=background, own=subject.status)
         self._offer_message()
 
     def _offer_message(self) -> None:
@@ -398,3 +396,10 @@ class MainScreen(BackgroundScreen):
         if action == "export":
             return any(plot.seen is not None for plot in self.page.query(PlotView))
         return self._has_message if action == "detail" else True
+
+
+def _subject(state: ExplorerState) -> PageSubject:
+    """The scenario and its variant."""
+    loaded, several = state.session.program.loaded, state.has_variants
+    question = f"{state.variant_label} · " * several + (loaded.question or loaded.name)
+    return PageSubject(question, f"{state.variants.current} " * several + loaded.name)

@@ -18,9 +18,14 @@ class Status(KeptStatic):
         self.full = ""
         self.has_message = False
 
-    def show(self, state: ExplorerState, error: str = "", *, busy: bool = False, background: str = "") -> None:
-        """Show the most important message: an error, else background jobs, else the rest."""
-        mark, style, self.full = _message(state, error, busy=busy)
+    def show(
+        self, state: ExplorerState, error: str = "", *, busy: bool = False, background: str = "", own: str = ""
+    ) -> None:
+        """Show the most important message: an error, else background jobs, else the rest.
+
+        `own`: text of a page that is not about the scenario, in place of what is said of that.
+        """
+        mark, style, self.full = _message(state, error, own, busy=busy)
         self.has_message = bool(mark) and not busy
         line = " ".join(brief(self.full).split())
         line = f"{background} · {line}" if background and not error else line
@@ -33,12 +38,14 @@ class Status(KeptStatic):
             await self.run_action("screen.detail")
 
 
-def _message(state: ExplorerState, error: str, *, busy: bool) -> tuple[str, str, str]:
+def _message(state: ExplorerState, error: str, own: str, *, busy: bool) -> tuple[str, str, str]:
     """Mark, style and text of the line."""
     if error:
         return "✗", "$text-error", error
     if busy:
         return "…", MUTED, "computing; Esc stops it"
+    if own:
+        return "", MUTED, own
     if state.note:
         return "✓", "$text-success", state.note
     warning = _warning(state)
