@@ -49,7 +49,7 @@ class PageApp(App[None]):
         return series_variables(self.current_theme)
 
     def compose(self) -> ComposeResult:
-        yield self.kind()
+        yield self.kind(self.state)
 
     @property
     def page(self) -> Page:

@@ -226,7 +226,7 @@ class NotePage(Page[NoteView]):
 
 
 def test_new_page_takes_its_module_and_one_line_in_the_registry(monkeypatch):
-    line = PageEntry("note", "compare", f"{__name__}:NotePage")
+    line = PageEntry("note", "compare", module=f"{__name__}:NotePage")
     monkeypatch.setattr(page_registry, "PAGES", (*PAGES, line))
 
     async def check(driver):

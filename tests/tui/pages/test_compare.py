@@ -44,7 +44,8 @@ class Desk(App[None]):
 
     def __init__(self, page, session):
         super().__init__()
-        self.page, self.state = page, ExplorerState.start(session)
+        self.state = ExplorerState.start(session)
+        self.page = page(self.state)
         self.changes, self.errors = [], []
 
     def get_theme_variable_defaults(self):
@@ -130,7 +131,7 @@ def test_every_machine_has_the_times_of_the_command_line(name):
                 times = [row["iteration_time"], row["total_time"], *filter(None, row["terms"].values())]
                 assert all(duration(time) in words for time in times)
 
-    watch(check, ComparePage(), opened(name), (400, 30))
+    watch(check, ComparePage, opened(name), (400, 30))
 
 
 def test_ratios_are_those_of_the_times_to_the_chosen_machine():
@@ -154,7 +155,7 @@ def test_ratios_are_those_of_the_times_to_the_chosen_machine():
         assert main_screen.state.view.against == ""
         assert "1.76x" in row_of(main_screen, "Lassen")
 
-    watch(check, ComparePage(), opened())
+    watch(check, ComparePage, opened())
 
 
 def test_a_machine_with_edits_stands_above_itself_without_them():
@@ -170,7 +171,7 @@ def test_a_machine_with_edits_stands_above_itself_without_them():
         assert "assumed" in row_of(main_screen, "Summit (edited)")
         assert "assumed" in words
 
-    watch(check, ComparePage(), opened())
+    watch(check, ComparePage, opened())
 
 
 def test_machines_are_sorted_by_a_column_and_those_without_a_number_come_last():
@@ -194,7 +195,7 @@ def test_machines_are_sorted_by_a_column_and_those_without_a_number_come_last():
         assert main_screen.state.view.of(CompareView).sort == ""
         assert labels() == ["Summit", "Bridges", "Lassen"]
 
-    watch(check, ComparePage(), opened())
+    watch(check, ComparePage, opened())
 
 
 def test_sorting_brings_its_column_into_sight():
@@ -206,7 +207,7 @@ def test_sorting_brings_its_column_into_sight():
         assert main_screen.state.view.of(CompareView).sort == "terms.overhead"
         assert "overhead ▲" in main_screen.text()
 
-    watch(check, ComparePage(), opened(), (90, 30))
+    watch(check, ComparePage, opened(), (90, 30))
 
 
 def test_the_cursor_stays_with_its_machine_when_the_order_changes():
@@ -218,7 +219,7 @@ def test_the_cursor_stays_with_its_machine_when_the_order_changes():
         await pilot.pause()
         assert main_screen.state.view.of(CompareView).marked == ("lassen",)
 
-    watch(check, ComparePage(), opened())
+    watch(check, ComparePage, opened())
 
 
 @pytest.mark.parametrize("name", ["jacobi2d_strong", "minife"])
@@ -235,7 +236,7 @@ def test_each_machine_has_the_curve_of_its_own_sweep(name):
             assert_allclose(line.x, values, rtol=1e-14, atol=0)
         assert f"{len(lines)} of 3 drawn" in main_screen.text()
 
-    watch(check, ComparePage(), opened(name))
+    watch(check, ComparePage, opened(name))
 
 
 def test_only_marked_machines_are_drawn_until_none_is_marked():
@@ -258,7 +259,7 @@ def test_only_marked_machines_are_drawn_until_none_is_marked():
         await pilot.pause()
         assert (main_screen.state.view.of(CompareView).marked, drawn()) == ((), ["Summit", "Bridges", "Lassen"])
 
-    watch(check, ComparePage(), opened("jacobi2d_strong"))
+    watch(check, ComparePage, opened("jacobi2d_strong"))
 
 
 def test_a_marked_machine_without_a_curve_says_why():
@@ -270,7 +271,7 @@ def test_a_marked_machine_without_a_curve_says_why():
         assert [line.label for line in main_screen.page.query_one(PlotView).description.lines] == ["Summit"]
         assert f"Bridges: {NODES}"[:40] in main_screen.text()
 
-    watch(check, ComparePage(), opened())
+    watch(check, ComparePage, opened())
 
 
 def test_without_curves_there_is_no_plot_to_export():
@@ -282,7 +283,7 @@ def test_without_curves_there_is_no_plot_to_export():
         assert "No sweep" in main_screen.text()
         assert plot_of(main_screen.page) is None
 
-    watch(check, ComparePage(), opened())
+    watch(check, ComparePage, opened())
 
 
 def test_the_table_shows_the_numbers_of_the_curves():
@@ -299,7 +300,7 @@ def test_the_table_shows_the_numbers_of_the_curves():
         await pilot.pause()
         assert main_screen.page.query_one(PlotView).display
 
-    watch(check, ComparePage(), opened("jacobi2d_strong"))
+    watch(check, ComparePage, opened("jacobi2d_strong"))
 
 
 def test_enter_goes_to_another_machine_and_moving_the_cursor_does_not():
@@ -313,14 +314,14 @@ def test_enter_goes_to_another_machine_and_moving_the_cursor_does_not():
         assert main_screen.state.session.program.loaded.scenario.platform.name == "Lassen"
         assert "base" in row_of(main_screen, "Lassen")
 
-    watch(check, ComparePage(), opened())
+    watch(check, ComparePage, opened())
 
 
 def test_an_infeasible_point_is_a_reason_in_every_row():
     async def check(main_screen, pilot):
         assert [" ".join(row_of(main_screen, label)) for label in ("Summit", "Bridges", "Lassen")] == [NODES] * 3
 
-    watch(check, ComparePage(), opened(overrides={RANKS: "60000"}))
+    watch(check, ComparePage, opened(overrides={RANKS: "60000"}))
 
 
 @pytest.mark.parametrize(
@@ -344,7 +345,7 @@ def test_a_machine_that_lacks_values_says_which():
         assert "2 of 3 drawn" in main_screen.text()
 
     session = opened("jacobi2d_strong", overrides={"application.phases.device_to_host.direction": "peer_to_peer"})
-    watch(check, ComparePage(), session)
+    watch(check, ComparePage, session)
 
 
 def test_a_machine_with_numbers_and_no_curve_says_why_below_the_curves():
@@ -355,7 +356,7 @@ def test_a_machine_with_numbers_and_no_curve_says_why_below_the_curves():
         assert " ".join(row_of(main_screen, "Bridges")).startswith(duration(expected))
         assert f"2 of 3 drawn · Bridges: `{parameter}`: no such parameter" in main_screen.text()
 
-    watch(check, ComparePage(), opened("jacobi2d_strong", overrides={RANKS: "48"}).sweep(parameter, "1, 2"))
+    watch(check, ComparePage, opened("jacobi2d_strong", overrides={RANKS: "48"}).sweep(parameter, "1, 2"))
 
 
 def test_a_sweep_of_platforms_has_no_curves_and_says_so():
@@ -365,7 +366,7 @@ def test_a_sweep_of_platforms_has_no_curves_and_says_so():
 
     session = opened()
     axis = parse_option("platform=summit, lassen", session.program, 10)
-    watch(check, ComparePage(), session.over((axis,)))
+    watch(check, ComparePage, session.over((axis,)))
 
 
 def test_without_a_sweep_the_page_says_how_to_begin_one():
@@ -377,7 +378,7 @@ def test_without_a_sweep_the_page_says_how_to_begin_one():
         await pilot.pause()
         assert "press s" in main_screen.text()
 
-    watch(check, ComparePage(), opened().over(()))
+    watch(check, ComparePage, opened().over(()))
 
 
 def test_a_choice_is_swept_on_every_machine():
@@ -389,7 +390,7 @@ def test_a_choice_is_swept_on_every_machine():
             expected = answer("jacobi2d", "lassen", "--set", f"{MODEL}={model}")["iteration_time"]
             assert_allclose(lines["Lassen"][at], expected, rtol=1e-14, atol=0)
 
-    watch(check, ComparePage(), opened().sweep(MODEL, "postal, max_rate, k_model"))
+    watch(check, ComparePage, opened().sweep(MODEL, "postal, max_rate, k_model"))
 
 
 def test_another_column_is_asked_and_drawn_for_every_machine():
@@ -404,7 +405,7 @@ def test_another_column_is_asked_and_drawn_for_every_machine():
         expected = answer("jacobi2d", "lassen", "--set", f"{GPUS}={counts[-1]:g}")["total_time"]
         assert_allclose(lines["Lassen"][-1], expected, rtol=1e-14, atol=0)
 
-    watch(check, ComparePage(), opened())
+    watch(check, ComparePage, opened())
 
 
 def test_machines_are_asked_again_only_for_another_question():
@@ -420,7 +421,7 @@ def test_machines_are_asked_again_only_for_another_question():
         assert main_screen.text() == before
         assert main_screen.page.job(state) is not None
 
-    watch(check, ComparePage(), opened())
+    watch(check, ComparePage, opened())
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("minimd", SIZES[::2])])
@@ -442,7 +443,7 @@ def test_at_every_size_columns_are_whole(name, sizes):
             await pilot.pause()
             assert len(main_screen.lines()) == size[1]
 
-    watch(check, ComparePage(), opened(name), sizes[0])
+    watch(check, ComparePage, opened(name), sizes[0])
 
 
 def test_left_and_right_bring_the_other_columns():
@@ -458,7 +459,7 @@ def test_left_and_right_bring_the_other_columns():
         await pilot.press(*["left"] * 9)
         assert "iteration  " in main_screen.text()
 
-    watch(check, ComparePage(), opened(), (80, 24))
+    watch(check, ComparePage, opened(), (80, 24))
 
 
 def test_without_colours_letters_tell_the_curves(monkeypatch):
@@ -471,7 +472,7 @@ def test_without_colours_letters_tell_the_curves(monkeypatch):
         assert "c  Lassen" in text
         assert "●╌ c Lassen" in text
 
-    watch(check, ComparePage(), opened("jacobi2d_strong"))
+    watch(check, ComparePage, opened("jacobi2d_strong"))
 
 
 def made_up(name, time, curve=True):

@@ -61,7 +61,7 @@ class Harness(App[None]):
         return series_variables(self.current_theme)
 
     def compose(self) -> ComposeResult:
-        yield MessagesPage()
+        yield MessagesPage(self.state)
 
     def on_mount(self) -> None:
         self.show(self.state)

@@ -52,7 +52,8 @@ class Desk(App[None]):
 
     def __init__(self, session):
         super().__init__()
-        self.page, self.state, self.changes = RooflinePage(), ExplorerState.start(session), []
+        self.state, self.changes = ExplorerState.start(session), []
+        self.page = RooflinePage(self.state)
 
     def get_theme_variable_defaults(self):
         return series_variables(self.current_theme)

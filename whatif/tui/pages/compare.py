@@ -80,8 +80,8 @@ class ComparePage(SweepPage[CompareView]):
     ComparePage.-slight #curves { display: none; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._machines: tuple[PlatformRow, ...] = ()
         self._inputs: ComparisonInputs | None = None
         self._order: list[int] = []
@@ -113,7 +113,7 @@ class ComparePage(SweepPage[CompareView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show a state; while the machines are being asked, the last picture stays."""
-        self._state = state
+        self.state = state
         if self._fresh(state) or not self._machines:
             self._fill(state)
 
@@ -133,10 +133,9 @@ class ComparePage(SweepPage[CompareView]):
 
     def take(self, value: tuple[PlatformRow, ...]) -> None:
         """Show what the machines answered."""
-        if self._state is not None:
-            self._machines = value
-            self._inputs = self._state.session.scenario, self._state.session.grid, self._state.view.y
-            self._fill(self._state)
+        self._machines = value
+        self._inputs = self.state.session.scenario, self.state.session.grid, self.state.view.y
+        self._fill(self.state)
 
     def _fill(self, state: ExplorerState) -> None:
         machines, view, pointed = self._machines, self.view_in(state.view), self._pointed
@@ -267,9 +266,9 @@ class ComparePage(SweepPage[CompareView]):
     def action_optimum(self, opposite: bool = False) -> None:
         """Put the crosshair on the best point of all drawn machines, or the worst, and the cursor on its machine."""
         plot = self._curves
-        if plot is None or self._state is None:
+        if plot is None:
             return
-        answers = curve_family_answers(plot, self._state.view.y, "platform", opposite=opposite)
+        answers = curve_family_answers(plot, self.state.view.y, "platform", opposite=opposite)
         if answers.optimum is not None:
             across, which = answers.optimum.index
             self.query_one(ColumnsView).move_to(self._order.index(self._drawn[which]))

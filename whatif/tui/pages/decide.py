@@ -81,8 +81,8 @@ class DecidePage(DecisionPage[DecideView]):
     DecidePage.-flat.-none #words { display: block; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._job: Job | None = None
 
     def compose(self) -> ComposeResult:
@@ -101,13 +101,13 @@ class DecidePage(DecisionPage[DecideView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show a state; while the same question is answered anew, the last answer stays."""
-        self._state = state
+        self.state = state
         before, self._inputs = self._inputs, _inputs(state)
         if self._inputs != before:
             self._job = None
         if self._decision is not None and self._answered[0] != self.view_in(state.view).decision:
             self._decision = None
-        self._fill(state)
+        self._fill()
 
     def job(self, state: ExplorerState) -> Job | None:
         """Answer the question, unless only the picture has changed."""
@@ -121,13 +121,13 @@ class DecidePage(DecisionPage[DecideView]):
             self._job = Job(decide, (self._request,))
         return self._job
 
-    def _fill(self, state: ExplorerState) -> None:
-        found, name = self._decision, self.view_in(state.view).decision
+    def _fill(self) -> None:
+        found, name = self._decision, self.view.decision
         self.query_one(ChoiceBar).show(name)
         frame = self.query_one("#frame")
         frame.border_title = Content(DECISIONS[name] if found is None else found.title)
         self.set_class(found is None or found.table is None, "-none")
-        self._show_picture(found, tabular=state.view.picture == "table")
+        self._show_picture(found, tabular=self.state.view.picture == "table")
         frame.border_subtitle = Content(f"{self._begins(found)}{name} · m asks the next question")
         words = (WAITING,) if found is None else found.sentences
         self.query_one("#words", Static).update(Content("\n".join(words)))
@@ -170,33 +170,28 @@ class DecidePage(DecisionPage[DecideView]):
     def offers(self, action: str) -> bool:
         """Offer `other` only for two questions, `take_row` only if visible rows change something."""
         if action == "other":
-            return self._state is not None and self.view_in(self._state.view).decision in ("why", "pareto")
+            return self.view.decision in ("why", "pareto")
         if action == "start":
             return self.startable
         return action != "take_row" or any(self._changes)
 
     def action_other(self) -> None:
         """Compare with the next machine, or take the parameter of the tree for the front."""
-        state = self._state
-        if state is None:
-            return
-        decision = self.view_in(state.view).decision
+        decision = self.view.decision
         if decision == "pareto":
             self.ask("front_over", self._parameter())
         elif decision != "why":
             self.report("nothing to choose here: m goes to why or Pareto")
-        elif state.changed:
+        elif self.state.changed:
             self.report("the values differ from the baseline: press b to set the baseline, then compare machines")
         else:
-            names = ("", *state.session.scenario.known_platforms)
+            names = ("", *self.state.session.scenario.known_platforms)
             self.choose_shared("against", lambda view: stepped(names, view.against))
 
     def _parameter(self) -> str:
         """The parameter under the cursor of the tree; empty if it is the one taken already, or on none."""
         parameter = next((tree.parameter for tree in self.screen.query(ParameterTree)), None)
-        if parameter is None or self._state is None:
-            return ""
-        return "" if parameter.path == self.view_in(self._state.view).front_over else parameter.path
+        return "" if parameter is None or parameter.path == self.view.front_over else parameter.path
 
     @property
     def _rows(self) -> TableView | ChartBars:

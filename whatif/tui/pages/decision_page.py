@@ -20,8 +20,8 @@ START_KEY = PageKey("start", "ampersand", "start", "background", "Compute the an
 class DecisionPage(Page[V]):
     """Base of the pages that show a `Decision`."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._decision: Decision | None = None
         self._inputs: tuple[object, ...] = ()
         self._answered: tuple[object, ...] = ()
@@ -52,10 +52,9 @@ class DecisionPage(Page[V]):
     def take(self, value: Any) -> None:
         """Show the answer."""
         self._decision, self._answered = value, self._inputs
-        if self._state is not None:
-            self._fill(self._state)
+        self._fill()
 
-    def _fill(self, state: ExplorerState) -> None:
+    def _fill(self) -> None:
         """Show the answer that is known."""
         raise NotImplementedError
 

@@ -73,8 +73,8 @@ class ExplorePage(SweepPage[ExploreView]):
         extra_key("parts", "p", "turn('breakdown')", "breakdown", "Break the time down by phase or by category"),
     )
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._known: tuple[SessionInputs, ResultBands] | None = None
         self._runs: tuple[SessionInputs, SweepMeasurements] | None = None
         self._optimum: tuple[tuple[int, ...], tuple[float, float]] | None = None
@@ -104,7 +104,7 @@ class ExplorePage(SweepPage[ExploreView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show a state."""
-        self._state = state
+        self.state = state
         self._show_headline(state)
         parts = self.query_one(Breakdown)
         parts.border_title = f"one iteration by {state.view.breakdown}"
@@ -184,16 +184,14 @@ class ExplorePage(SweepPage[ExploreView]):
 
     def take(self, value: ResultBands | SweepMeasurements) -> None:
         """Show the bands, or the measured runs."""
-        if self._state is None:
-            return
         if isinstance(value, ResultBands):
-            self._known = self._state.session.inputs, value
+            self._known = self.state.session.inputs, value
         else:
-            self._runs = self._state.session.inputs, value
+            self._runs = self.state.session.inputs, value
             self.post_message(JobRequested())
             if not value.points and not value.remark:
                 return
-        self.show(self._state)
+        self.show(self.state)
 
     def action_bands(self) -> None:
         """Show the bands, or none."""
@@ -201,14 +199,13 @@ class ExplorePage(SweepPage[ExploreView]):
 
     def action_curve(self, steps: int) -> None:
         """Draw the next column or phase."""
-        if self._state is not None:
-            names = columns_to_plot(self._state.session.result)
-            self.choose_shared("y", lambda view: stepped(names, view.y if view.y in names else Y_COLUMN, steps))
+        names = columns_to_plot(self.state.session.result)
+        self.choose_shared("y", lambda view: stepped(names, view.y if view.y in names else Y_COLUMN, steps))
 
     def action_optimum(self, opposite: bool = False) -> None:
         """Put the crosshair on the best point of the drawn result, or on the worst one."""
-        state, plots = self._state, self.query_one(StackedPlots)
-        if state is None or plots.description is None or not state.session.grid.axes:
+        state, plots = self.state, self.query_one(StackedPlots)
+        if plots.description is None or not state.session.grid.axes:
             return
         answers = answers_of(state, picture(state), opposite=opposite)
         found = answers.optimum

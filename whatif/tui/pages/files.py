@@ -54,8 +54,8 @@ class FilesPage(Page[PageView]):
     FilesPage #about { height: auto; max-height: 50%; padding: 0 1; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._entries: tuple[CatalogueEntry, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -71,7 +71,7 @@ class FilesPage(Page[PageView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show which file is open."""
-        self._state = state
+        self.state = state
         self._fill()
 
     def job(self, state: ExplorerState) -> Job:
@@ -80,9 +80,9 @@ class FilesPage(Page[PageView]):
 
     def take(self, value: tuple[CatalogueEntry, ...]) -> None:
         """Show the files."""
-        if self._state is not None and not self._entries:
+        if not self._entries:
             # The first time the cursor stands on the file that is open.
-            present = _file_of(self._state)
+            present = _file_of(self.state)
             self.query_one(ColumnsView).cursor = next(
                 (at for at, entry in enumerate(value) if entry.path == present), 0
             )
@@ -90,9 +90,9 @@ class FilesPage(Page[PageView]):
         self._fill()
 
     def _fill(self) -> None:
-        if self._state is not None and self._entries:
-            present = _file_of(self._state)
-            machine = self._state.platform_name
+        if self._entries:
+            present = _file_of(self.state)
+            machine = self.state.platform_name
             rows = tuple(_row(entry, entry.path == present, entry.name == machine) for entry in self._entries)
             titles = ("", "name", "kind", "where", "question or description")
             self.query_one(ColumnsView).fill(TableRows(titles, rows, frozenset(range(5))), 2, _HINT)
@@ -107,11 +107,11 @@ class FilesPage(Page[PageView]):
     def _tell(self) -> None:
         """Describe the file under the cursor; of the open one also the unsaved changes."""
         entry, about = self._entry, self.query_one("#about", Static)
-        if entry is None or self._state is None:
+        if entry is None:
             return
         about.border_title = Content(shown_path(entry.path))
         words = entry.problem or entry.words or "no question in its first lines"
-        opened = entry.path == _file_of(self._state)
+        opened = entry.path == _file_of(self.state)
         unsaved = ""
         with suppress(WhatifError):
             unsaved = self._difference() if opened else ""
@@ -119,9 +119,7 @@ class FilesPage(Page[PageView]):
 
     def _difference(self) -> str:
         """Differences that saving would write; raise `WhatifError` if it would fail."""
-        if self._state is None:
-            return ""
-        scenario = self._state.session.scenario
+        scenario = self.state.session.scenario
         text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
         return difference(on_disk(scenario.document).text, text, scenario.document.name)
 

@@ -119,8 +119,8 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
     FitPage.-slight #fitted { border: none; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._chosen = 1
 
     def compose(self) -> ComposeResult:
@@ -139,7 +139,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
 
     def show(self, state: ExplorerState) -> None:
         """Show the known fit of the measurements of a state."""
-        self._state = state
+        self.state = state
         if not self.view_in(state.view).files:
             self._found = None
         self._fill()
@@ -153,26 +153,23 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
 
     def take(self, value: DistanceFit | JobRefusal) -> None:
         """Show a fit, or the reason why it failed."""
-        if self._state is not None:
-            self._found, self._inputs = value, self.view_in(self._state.view)
-            self._fill()
+        self._found, self._inputs = value, self.view
+        self._fill()
 
     def _fill(self) -> None:
-        state, found = self._state, self._found
-        if state is None:
-            return
+        found = self._found
         words = self.query_one("#fit-words", Static)
         self.set_class(not isinstance(found, DistanceFit), "-empty")
         if isinstance(found, DistanceFit):
-            self._draw(state, found)
+            self._draw(found)
             words.update(summary(found))
         else:
-            words.update(self.explanation(self.view_in(state.view)))
+            words.update(self.explanation())
         self.screen.refresh_bindings()
 
-    def _draw(self, state: ExplorerState, found: DistanceFit) -> None:
+    def _draw(self, found: DistanceFit) -> None:
         """The picture or the points, and the parameters."""
-        view, tabular = self.view_in(state.view), state.view.picture == "table"
+        view, tabular = self.view, self.state.view.picture == "table"
         limits = limits_of(view, found)
         plot, table, panel = self.query_one(FitPlot), self.query_one("#points", TableView), self.query_one("#fitted")
         plot.display, table.display = not tabular, tabular
@@ -213,7 +210,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
 
     def action_automatic(self) -> None:
         """Find the limits again."""
-        if self._state is not None and self.view_in(self._state.view).limits is not None:
+        if self.view.limits is not None:
             self.ask("limits", None)
 
     def action_accept(self) -> None:
@@ -225,10 +222,9 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
     @work
     async def action_write(self) -> None:
         """Write a platform that extends the present one, and take it."""
-        state, found = self._state, self._ready()
-        if state is None or found is None:
+        if self._ready() is None:
             return
-        machine = state.platform_name
+        state, machine = self.state, self.state.platform_name
         if machine is None:
             self.report("the scenario describes its machine itself: there is no platform to extend")
             return
@@ -251,10 +247,10 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
 
     def _ready(self) -> DistanceFit | None:
         """Requested fit; None, with a message, while it is computed and if it failed."""
-        if self._state is None or not isinstance(self._found, DistanceFit):
+        if not isinstance(self._found, DistanceFit):
             self.report("no fit to accept; n reads measurements")
             return None
-        if self._inputs != self.view_in(self._state.view):
+        if self._inputs != self.view:
             self.report("the fit is not ready yet; try again")
             return None
         return self._found

@@ -23,7 +23,7 @@ from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.labels import brief
 from whatif.tui.pages.page import Page, PageKey, extra_key, stepped
-from whatif.tui.state import ExplorerState, View
+from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import TableView
@@ -103,8 +103,8 @@ class HPLPage(Page[HPLView]):
     HPLPage.-empty #quarters { display: none; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._run: HPLRunView | None = None
         self._run_of: Scenario | None = None
         self._rates: dict[Grid, float] = {}
@@ -142,7 +142,7 @@ class HPLPage(Page[HPLView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show the known results of a state's run."""
-        self._state = state
+        self.state = state
         self._fill()
 
     def job(self, state: ExplorerState) -> Job | None:
@@ -184,20 +184,18 @@ class HPLPage(Page[HPLView]):
 
     def _fill(self, *, anew: bool = True) -> None:
         """Show what is known; `anew` draws the run as well."""
-        state, run = self._state, self._run
-        if state is None:
-            return
+        run = self._run
         refused = bool(self._reason) and not self._current
         self.set_class(run is None or refused, "-empty")
         words = self.query_one("#hpl-words", Static)
         if refused:
-            words.update(Content(f"HPL cannot be simulated: {brief(self._reason)}.\n\n{state.undo_hint}"))
+            words.update(Content(f"HPL cannot be simulated: {brief(self._reason)}.\n\n{self.state.undo_hint}"))
         elif run is None:
             words.update(share_words(self._share))
         else:
             words.update(Content("\n".join(self._words(run))))
             if anew:
-                self._draw(run, state.view)
+                self._draw(run)
             self._draw_grids(run)
         self._arrange()
 
@@ -209,7 +207,7 @@ class HPLPage(Page[HPLView]):
         share = share_words(self._share)
         return [share] if self.has_class("-low") else [f"before: {first}", share]
 
-    def _draw(self, run: HPLRunView, view: View) -> None:
+    def _draw(self, run: HPLRunView) -> None:
         """All parts but the grids, whether visible or not."""
         self._title("rates", "rate over the run", "v shows the numbers")
         plot = rate_plot(run.outcome)
@@ -217,12 +215,11 @@ class HPLPage(Page[HPLView]):
         self.query_one("#rate-table", TableView).show(plot_table(plot))
         self._title("components", "time of a process, by HPL's timers", THEY_OVERLAP)
         self.query_one("#components ColumnsView", ColumnsView).fill(component_rows(run.outcome), 1)
-        own = self.view_in(view)
-        line, count = self._line(own), own.panels
+        line, count = self._line(self.view), self.view.panels
         lanes = panel_lanes(run.outcome, run.nodes, line, count)
         self._title("panels", lanes_words(line, min(count, len(run.outcome.seen))), "")
         self.show_hints()
-        self.query_one(RankBars).show(lanes, own.first_process)
+        self.query_one(RankBars).show(lanes, self.view.first_process)
 
     def show_hints(self) -> None:
         """Name the keys of the panels."""
@@ -259,16 +256,13 @@ class HPLPage(Page[HPLView]):
 
     def _arrange(self) -> None:
         """Show the chosen parts that fit on the screen."""
-        state = self._state
-        if state is None:
-            return
-        wanted = self.view_in(state.view).part
+        wanted = self.view.part
         shown = list(PARTS) if wanted == "all" and self._roomy else [PARTS[0] if wanted == "all" else wanted]
         before = [part for part in PARTS if self.query_one(f"#{part}").display]
         for part in PARTS:
             self.query_one(f"#{part}").display = part in shown
         self.set_class(len(shown) == 1, "-alone")
-        tabular = state.view.picture == "table"
+        tabular = self.state.view.picture == "table"
         self.query_one(PlotView).display = not tabular
         self.query_one("#rate-table").display = tabular
         focused = self.screen.focused

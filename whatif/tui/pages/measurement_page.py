@@ -15,6 +15,7 @@ from whatif.tui.files.file_paths import file_names, missing_paths
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.worker import run_once
 from whatif.tui.pages.page import Page
+from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 
 
@@ -54,8 +55,8 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
     REMEDY: ClassVar[str]
     """Text below the reason why there is no fit."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._found: Fitted | JobRefusal | None = None
         self._inputs: M | None = None
 
@@ -67,21 +68,20 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
         """Show the state and the fit that are known."""
         raise NotImplementedError
 
-    def explanation(self, view: M) -> Content:
+    def explanation(self) -> Content:
         """Text in place of a fit: what is read, how to read something, or why it allows no fit."""
         if isinstance(self._found, JobRefusal):
             return Content(f"{self._found.reason}\n\n{self.REMEDY}")
-        return Content(f"reading {', '.join(view.files)} …" if view.files else self.NOTHING)
+        files = self.view.files
+        return Content(f"reading {', '.join(files)} …" if files else self.NOTHING)
 
     @work
     async def action_open(self) -> None:
         """Ask for files of measurements."""
-        if self._state is None:
-            return
         title = f"{self.MEASUREMENTS}: files or folders, separated by commas"
-        present = ", ".join(self.view_in(self._state.view).files)
+        present = ", ".join(self.view.files)
         text = await self.app.push_screen_wait(TextPrompt(title, present, check=missing_paths))
-        view, files = self.view_in(self._state.view), file_names(text)
+        view, files = self.view, file_names(text)
         default = getattr(self.VIEW(), self.CHOICE)
         changes: dict[str, Any] = {"files": files, self.CHOICE: default}
         if files and files != view.files and await self._readable(replace(view, **changes)):
@@ -106,8 +106,7 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
     @work
     async def action_columns(self) -> None:
         """Ask for the columns of CSV files."""
-        if self._state is not None:
-            present = self.view_in(self._state.view).columns or self.COLUMNS
-            text = await self.app.push_screen_wait(TextPrompt("Columns of CSV files, as NAME=HEADING [UNIT]", present))
-            if text:
-                self.ask("columns", text)
+        present = self.view.columns or self.COLUMNS
+        text = await self.app.push_screen_wait(TextPrompt("Columns of CSV files, as NAME=HEADING [UNIT]", present))
+        if text:
+            self.ask("columns", text)

@@ -224,8 +224,8 @@ class MessagesPage(Page[PageView]):
     MessagesPage.-flat .panel { border: none; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._found: Gathered | None = None
         self._half = "both"
         self._plane: int | None = None
@@ -254,9 +254,9 @@ class MessagesPage(Page[PageView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show the last picture in the way that is asked for."""
-        if self._state is not None and chosen_phase(state) != chosen_phase(self._state):
+        if chosen_phase(state) != chosen_phase(self.state):
             self._plane = self._message = None
-        self._state = state
+        self.state = state
         self._arrange()
 
     def job(self, state: ExplorerState) -> Job:
@@ -270,7 +270,7 @@ class MessagesPage(Page[PageView]):
         """Show another point."""
         self._found = value
         facts, ranks = self.query_one(Facts), self.query_one("#ranks")
-        hint = self._state.undo_hint if self._state is not None and value.curves.infeasible else ""
+        hint = self.state.undo_hint if value.curves.infeasible else ""
         facts.show(facts_of(value), " ".join(filter(None, (value.reason, hint))))
         facts.border_title = Content(_headed(value))
         self.query_one(MessageCosts).show(value.curves, value.phase, value.measured)
@@ -296,7 +296,7 @@ class MessagesPage(Page[PageView]):
 
     def _arrange(self) -> None:
         """Show the chosen halves that fit on the screen."""
-        tabular = self._state is not None and self._state.view.picture == "table"
+        tabular = self.state.view.picture == "table"
         placed = self._found is not None and self._found.placed is not None
         drawn = self._half == "domains" or (placed and self._half != "both")
         alone = self._half if drawn else "curves"
@@ -313,14 +313,12 @@ class MessagesPage(Page[PageView]):
     @on(PlacementMap.Resized)
     def _resized(self) -> None:
         """Other room shows another part of the ranks."""
-        if self._state is not None and self._present_room() != self._room:
+        if self._present_room() != self._room:
             self.post_message(JobRequested())
 
     def action_phase(self, steps: int) -> None:
         """Look at another phase that sends messages."""
-        if self._state is None:
-            return
-        names = sending_phases(self._state.session.program)
+        names = sending_phases(self.state.session.program)
         if len(names) > 1:
             self.choose_shared("y", lambda view: f"terms.{stepped(names, view.y.removeprefix('terms.'), steps)}")
 

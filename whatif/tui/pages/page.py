@@ -76,9 +76,10 @@ class Page(Container, Generic[V]):
     HEIGHT_CLASSES: ClassVar[dict[str, int]] = {}
     """Classes for the stylesheet, each with the height below which the page has it: `{"-low": 18}`."""
 
-    def __init__(self) -> None:
+    def __init__(self, state: ExplorerState) -> None:
         super().__init__(id=self.NAME)
-        self._state: ExplorerState | None = None
+        self.state = state
+        """State that is shown, or will be at first."""
 
     def on_resize(self) -> None:
         """Take on the classes of the height; Textual calls the method of a subclass besides this one."""
@@ -127,6 +128,11 @@ class Page(Container, Generic[V]):
         """Whether an action of the page can do something now."""
         return True
 
+    @property
+    def view(self) -> V:
+        """Fields of this page in the state that is shown."""
+        return self.view_in(self.state.view)
+
     def view_in(self, view: View) -> V:
         """Fields of this page in a view."""
         return cast("V", view.of(self.VIEW))
@@ -162,9 +168,8 @@ class Page(Container, Generic[V]):
 
     def action_result(self, steps: int) -> None:
         """Explain the next result."""
-        if self._state is not None:
-            names = columns_to_plot(self._state.session.point)
-            self.choose_shared("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
+        names = columns_to_plot(self.state.session.point)
+        self.choose_shared("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
 
     def action_table(self) -> None:
         """Show the picture, or the table of its numbers."""
@@ -189,8 +194,7 @@ class Page(Container, Generic[V]):
 
     def leave(self) -> None:
         """Release the numbers of the sweep and the drawn lines: a hidden page would keep some 4 MB of them."""
-        if self._state is not None:
-            self._state = self._state.at_rest()
+        self.state = self.state.at_rest()
         for widget in self.walk_children(Widget, with_self=True):
             widget.refresh()
 

@@ -25,7 +25,7 @@ from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import StyledText, duration, percent, warning_lines
 from whatif.tui.pages.page import ZOOM_KEYS, Page, PageKey, extra_key, stepped
-from whatif.tui.state import ExplorerState, View
+from whatif.tui.state import ExplorerState
 from whatif.tui.time_window import moved
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import SLIGHT, ColumnsView
@@ -98,8 +98,8 @@ class ProfilePage(Page[ProfileView]):
     ProfilePage.-slight.-empty #profile-words { display: block; max-height: 100%; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._found: ProfileSummary | JobRefusal | None = None
         self._inputs: ProfileInputs | None = None
         self._job: Job | None = None
@@ -122,16 +122,16 @@ class ProfilePage(Page[ProfileView]):
 
     def offers(self, action: str) -> bool:
         """Only to read a profile until one is read; to zoom only the time line."""
-        if action == "open" or self._state is None or not isinstance(self._found, ProfileSummary):
+        if action == "open" or not isinstance(self._found, ProfileSummary):
             return action == "open"
-        return action not in ("zoom", "pan", "whole") or self.view_in(self._state.view).side == "streams"
+        return action not in ("zoom", "pan", "whole") or self.view.side == "streams"
 
     def show(self, state: ExplorerState) -> None:
         """Show the known summary of the profile of a state."""
         file = self.view_in(state.view).file
-        if self._state is not None and self.view_in(self._state.view).file != file:
+        if self.view.file != file:
             self._window = None
-        self._state = state
+        self.state = state
         if not file:
             self._found = None
         self._fill()
@@ -147,31 +147,28 @@ class ProfilePage(Page[ProfileView]):
 
     def take(self, value: ProfileSummary | JobRefusal) -> None:
         """Show a profile, or the reason why it failed."""
-        if self._state is None or self._job is None:
+        if self._job is None:
             return
         self._found, (self._inputs,), self._job = value, self._job.arguments, None
         self._fill()
 
     def _fill(self) -> None:
-        state, found = self._state, self._found
-        if state is None:
-            return
+        found = self._found
         words = self.query_one("#profile-words", Static)
         self.set_class(not isinstance(found, ProfileSummary), "-empty")
         if isinstance(found, ProfileSummary):
-            self._draw(found, state.view)
+            self._draw(found)
             self.query_one("#profile-head", Static).update(head(found))
-            words.update(summary(found, self.view_in(state.view).side))
+            words.update(summary(found, self.view.side))
         else:
-            file = self.view_in(state.view).file
+            file = self.view.file
             waiting = f"reading {file} …" if file else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\nn reads another profile."))
         self.screen.refresh_bindings()
 
-    def _draw(self, found: ProfileSummary, view: View) -> None:
+    def _draw(self, found: ProfileSummary) -> None:
         """One side of the profile: its picture, its table, or for the projection both."""
-        own, projected, tabular = self.view_in(view), found.projected, view.picture == "table"
-        side = own.side
+        side, projected, tabular = self.view.side, found.projected, self.state.view.picture == "table"
         both = side == "projection" and projected is not None and not tabular
         focused = self.screen.focused
         if focused is None or self in focused.ancestors:
@@ -186,7 +183,7 @@ class ProfilePage(Page[ProfileView]):
         self.query_one(SizesOfCopies).show(found.tables.get("sizes"))
         self.query_one(StreamBars).show(found.streams)
         self.query_one(KernelsByTime).show(found.tables.get("kernels"))
-        title = " · ".join(filter(None, (_SIDES[side], Path(own.file).name, found.tool, *found.devices)))
+        title = " · ".join(filter(None, (_SIDES[side], Path(self.view.file).name, found.tool, *found.devices)))
         panel.border_title = Content(title)
         self.show_hints()
         table.border_title = "copies and fills" if both else Content(title)
@@ -202,17 +199,13 @@ class ProfilePage(Page[ProfileView]):
 
     def show_hints(self) -> None:
         """The part of the time line that is visible, and the keys that show others."""
-        found, state = self._found, self._state
-        if state is not None and isinstance(found, ProfileSummary):
-            side = self.view_in(state.view).side
-            self.query_one("#profiled").border_subtitle = Content(self._hint(found, side))
+        if isinstance(self._found, ProfileSummary):
+            self.query_one("#profiled").border_subtitle = Content(self._hint(self._found, self.view.side))
 
     @work
     async def action_open(self) -> None:
         """Ask for a profile."""
-        if self._state is None:
-            return
-        present = self.view_in(self._state.view).file
+        present = self.view.file
         text = await self.app.push_screen_wait(TextPrompt("Profile: a file", present, check=_missing))
         if text and text != present and await self._readable(text):
             self.ask("file", text)
@@ -233,10 +226,9 @@ class ProfilePage(Page[ProfileView]):
 
     def action_latencies(self) -> None:
         """Take the latencies of the next platform that states some; after the last one, the present platform's own."""
-        if self._state is not None:
-            scenario, present = self._state.session.scenario, self._state.platform_name
-            names = ("", *(name for name in scenario.known_platforms if name != present))
-            self.choose("source", lambda view: _next_measured(names, view.source, scenario.search_folders))
+        scenario, present = self.state.session.scenario, self.state.platform_name
+        names = ("", *(name for name in scenario.known_platforms if name != present))
+        self.choose("source", lambda view: _next_measured(names, view.source, scenario.search_folders))
 
     def action_zoom(self, factor: float) -> None:
         """Scale the visible part of the time line by a factor around its middle."""
@@ -251,11 +243,10 @@ class ProfilePage(Page[ProfileView]):
         self._look(0.0, float("inf"))
 
     def _look(self, shift: float, factor: float) -> None:
-        found, state = self._found, self._state
-        if state is None or not isinstance(found, ProfileSummary) or self.view_in(state.view).side != "streams":
-            return
-        self._window = moved(self._window or found.streams.window, found.streams.whole, shift, factor)
-        self.post_message(JobRequested())
+        found = self._found
+        if isinstance(found, ProfileSummary) and self.view.side == "streams":
+            self._window = moved(self._window or found.streams.window, found.streams.whole, shift, factor)
+            self.post_message(JobRequested())
 
 
 def _missing(text: str) -> str:

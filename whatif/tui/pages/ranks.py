@@ -121,8 +121,8 @@ class RanksPage(Page[RanksView]):
     RanksPage.-empty #run-words { display: block; max-height: 100%; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._found: SimulationPart | JobRefusal | None = None
         self._summary: RunSummary | None = None
         self._inputs: tuple[object, ...] = ()
@@ -158,9 +158,9 @@ class RanksPage(Page[RanksView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show the known results of a state's run."""
-        if self._state is not None and self._state.session.scenario != state.session.scenario:
+        if self.state.session.scenario != state.session.scenario:
             self._rank = None
-        self._state = state
+        self.state = state
         self._fill()
 
     def job(self, state: ExplorerState) -> Job | None:
@@ -175,7 +175,7 @@ class RanksPage(Page[RanksView]):
 
     def take(self, value: SimulationPart | JobRefusal) -> None:
         """Show a part of a run, or the reason why it failed."""
-        if self._state is None or self._job is None:
+        if self._job is None:
             return
         self._found, (self._inputs, _), self._job = value, self._job, None
         self._summary = None if isinstance(value, JobRefusal) else value.summary or self._summary
@@ -188,33 +188,29 @@ class RanksPage(Page[RanksView]):
 
     def _ready(self) -> RunSummary | None:
         """Summary of the requested run; None while it is simulated, and if it failed."""
-        if self._state is None or self._wanted(self._state)[:2] != self._inputs[:2]:
-            return None
-        return self._summary
+        return self._summary if self._wanted(self.state)[:2] == self._inputs[:2] else None
 
     def _fill(self) -> None:
-        state, found, summary = self._state, self._found, self._summary
-        if state is None:
-            return
+        found, summary = self._found, self._summary
         self.set_class(summary is None, "-empty")
         if isinstance(found, SimulationPart) and summary is not None:
-            self._draw(state, found.lanes, summary)
+            self._draw(found.lanes, summary)
         words = self.query_one("#run-words", Static)
         if summary is not None:
             words.update(Content("\n".join(sentences(summary, self._rank))))
         elif isinstance(found, JobRefusal):
-            words.update(Content(f"There is no time line: {brief(found.reason)}.\n\n{_ELSE} {state.undo_hint}"))
+            words.update(Content(f"There is no time line: {brief(found.reason)}.\n\n{_ELSE} {self.state.undo_hint}"))
         else:
             words.update(_WAITING)
         self._arrange()
         self.screen.refresh_bindings()
 
-    def _draw(self, state: ExplorerState, lanes: Lanes, summary: RunSummary) -> None:
+    def _draw(self, lanes: Lanes, summary: RunSummary) -> None:
         """The picture, the table, and what the time is spent on."""
         panel = self.query_one("#lanes")
         panel.border_title = Content(headed(summary))
         self.show_hints()
-        self.query_one(RankBars).show(lanes, self.view_in(state.view).first_rank, self._rank)
+        self.query_one(RankBars).show(lanes, self.view.first_rank, self._rank)
         self.query_one("#rank-times", TableView).show(rank_times(summary))
         if self._half == "nodes":
             self.query_one("#node-times", TableView).show(node_times(summary))
@@ -234,7 +230,7 @@ class RanksPage(Page[RanksView]):
         """Show the chosen halves that fit on the screen."""
         both = self.size.height >= _ROOMY
         shown = self._half if self._half != "both" else "both" if both else "lanes"
-        tabular = self._state is not None and self._state.view.picture == "table"
+        tabular = self.state.view.picture == "table"
         self.set_class(shown == "spent", "-alone")
         self.query_one("#lanes").display = self._summary is not None and shown != "spent"
         self.query_one("#spent").display = self._summary is not None and shown in ("both", "spent")
@@ -266,10 +262,10 @@ class RanksPage(Page[RanksView]):
 
     def action_rank(self, steps: int) -> None:
         """Choose the next rank, and bring it into sight; after the last one, none."""
-        summary, state = self._ready(), self._state
-        if summary is None or state is None:
+        summary = self._ready()
+        if summary is None:
             return
-        first, count = min(self.view_in(state.view).first_rank, self._last_first), len(summary.node)
+        first, count = min(self.view.first_rank, self._last_first), len(summary.node)
         stop = min(first + self._in_sight, count)
         rank = self._rank + steps if self._rank is not None else first if steps > 0 else stop - 1
         self._choose(rank if 0 <= rank < count else None)
@@ -278,8 +274,7 @@ class RanksPage(Page[RanksView]):
 
     def _bring(self, rank: int) -> None:
         """Bring a rank into sight."""
-        first = self.view_in(self._state.view).first_rank if self._state is not None else 0
-        first = min(first, self._last_first)
+        first = min(self.view.first_rank, self._last_first)
         if not first <= rank < first + self._in_sight:
             wanted = rank if rank < first else rank - self._in_sight + 1
             self.ask("first_rank", min(max(wanted, 0), self._last_first))
@@ -333,7 +328,7 @@ class RanksPage(Page[RanksView]):
 
     def action_whole(self) -> None:
         """Look at the whole run."""
-        if self._state is not None and self.view_in(self._state.view).window is not None:
+        if self.view.window is not None:
             self.ask("window", None)
 
     def _look(self, shift: float, factor: float) -> None:

@@ -86,8 +86,8 @@ class RooflinePage(Page[RooflineView]):
     RooflinePage.-slight.-bare ColumnsView { display: none; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._second: SecondGpu | None = None
         self._found: Roofline | None = None
 
@@ -104,7 +104,7 @@ class RooflinePage(Page[RooflineView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show a state: the present GPU at once, the second one as it was until it has been asked."""
-        self._state = state
+        self.state = state
         if self._second is not None and self._second.platform != self.view_in(state.view).second:
             self._second = None
         self._fill()
@@ -120,11 +120,8 @@ class RooflinePage(Page[RooflineView]):
         self._fill()
 
     def _fill(self) -> None:
-        state = self._state
-        if state is None:
-            return
+        state, second = self.state, self.view.second
         found, reason = roofline_of(state, self._second)
-        second = self.view_in(state.view).second
         # A machine without GPUs has no peaks.
         roofed = bool(found.gpu.peaks)
         tabular = state.view.picture == "table" and roofed
@@ -150,10 +147,9 @@ class RooflinePage(Page[RooflineView]):
 
     def action_second(self, steps: int) -> None:
         """Compare with the GPU of the next platform that has one; after the last one, with none."""
-        if self._state is not None:
-            scenario = self._state.session.scenario
-            choices = ("", *_others(scenario))
-            self.choose("second", lambda view: _next_with_gpu(scenario, choices, view.second, steps))
+        scenario = self.state.session.scenario
+        choices = ("", *_others(scenario))
+        self.choose("second", lambda view: _next_with_gpu(scenario, choices, view.second, steps))
 
 
 def _others(scenario: Scenario) -> list[str]:

@@ -26,7 +26,7 @@ from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import warning_lines
 from whatif.tui.pages.measurement_page import MeasurementPage, MeasurementView
 from whatif.tui.pages.page import PageKey, extra_key, stepped
-from whatif.tui.state import ExplorerState, View
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.runs_plot import RunsPlot
@@ -121,8 +121,8 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     RunsPage.-empty #runs-words { max-height: 100%; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._refused = ""
         self._last = ""
         self._seen: dict[str, None] = {}
@@ -152,9 +152,9 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     @property
     def command(self) -> str:
         """The command line that fits the same."""
-        if self._state is None or not isinstance(self._found, RunsRegression):
+        if not isinstance(self._found, RunsRegression):
             return ""
-        view = self.view_in(self._state.view)
+        view = self.view
         words = ["whatif", "fit", "regression", *map(str, paths_of(view.files)), "--formula", self._found.formula]
         words += ["--columns", view.columns] if view.columns else []
         words += ["--where", view.rows] if view.rows else []
@@ -162,7 +162,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
 
     def show(self, state: ExplorerState) -> None:
         """Show the known regression of the runs of a state."""
-        self._state = state
+        self.state = state
         files = self.view_in(state.view).files
         if self._inputs is None or self._inputs.files != files:
             self._seen, self._last, self._refused = {}, "", ""
@@ -186,9 +186,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
 
     def take(self, value: RunsRegression | JobRefusal) -> None:
         """Show a fit; if it fails, show the reason and keep the last one of the same runs."""
-        if self._state is None:
-            return
-        view = self.view_in(self._state.view)
+        view = self.view
         same = self._inputs is not None and self._inputs.files == view.files
         before, self._inputs = self._before(view), view
         self._refused = view.formula if isinstance(value, JobRefusal) else ""
@@ -202,29 +200,25 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         self._fill()
 
     def _fill(self) -> None:
-        state, found = self._state, self._found
-        if state is None:
-            return
-        empty = not isinstance(found, RunsRegression)
-        words = self.query_one("#runs-words", Static)
-        self.set_class(empty, "-empty")
+        found, words = self._found, self.query_one("#runs-words", Static)
+        self.set_class(not isinstance(found, RunsRegression), "-empty")
         if isinstance(found, RunsRegression):
-            self._draw(state.view, found)
+            self._draw(found)
             words.update(summary(found))
         else:
-            words.update(self.explanation(self.view_in(state.view)))
+            words.update(self.explanation())
         self.screen.refresh_bindings()
 
-    def _draw(self, view: View, found: RunsRegression) -> None:
+    def _draw(self, found: RunsRegression) -> None:
         """The picture or the runs, the terms and the models."""
-        tabular = view.picture == "table"
+        tabular = self.state.view.picture == "table"
         plot, table, panel = (
             self.query_one(RunsPlot),
             self.query_one("#runs-table", TableView),
             self.query_one("#runs-fit"),
         )
         plot.display, table.display = not tabular, tabular
-        plot.show_runs(found, self.view_in(view).against)
+        plot.show_runs(found, self.view.against)
         table.show(found.table)
         panel.border_title = Content(found.formula)
         refused = f"refused: {self._refused} · " if self._refused else ""
@@ -242,7 +236,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     async def action_formula(self) -> None:
         """Prompt for a formula; a refused one can be corrected."""
         found = self._found
-        if self._state is None or found is None:
+        if found is None:
             return
         title = "Formula, as `time ~ x1 * x2 + I(x1**2) - x1:x2 + log(x3)`"
         text = await self.app.push_screen_wait(TextPrompt(title, self._refused or getattr(found, "formula", "")))
@@ -300,8 +294,8 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     @work
     async def action_accept(self) -> None:
         """Write the model to a file, and take it into the scenario."""
-        state, found = self._state, self._found
-        if state is None or not isinstance(found, RunsRegression) or not self._is_current(state):
+        state, found = self.state, self._found
+        if not isinstance(found, RunsRegression) or not self._is_current(state):
             self.report("no fit to accept yet; n reads runs")
             return
         start = str(own_folder(state) / f"{found.response}_model.toml")

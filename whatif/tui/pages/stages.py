@@ -54,7 +54,7 @@ class MemoryPage(Page[PageView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show a state, whether or not the memory suffices."""
-        self._state = state
+        self.state = state
         values = state.session.at.values
         self.query_one("#groups").border_title = "collectives of the groups of ranks"
         self.query_one(TableView).show(collective_rows(state.session.program, values))

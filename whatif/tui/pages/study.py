@@ -100,8 +100,8 @@ class StudyPage(Page[StudyPageView]):
     StudyPage.-empty #study-words { max-height: 100%; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self._answer: StudyAnswer | None = None
         self._known: StudyRequest | None = None
         """Request of the visible answer."""
@@ -146,11 +146,9 @@ class StudyPage(Page[StudyPageView]):
         return "" if self._answer is None else "\n".join((*self._answer.words, "", *self._answer.remarks))
 
     @property
-    def subject(self) -> PageSubject | None:
+    def subject(self) -> PageSubject:
         """The study and its changed values."""
-        if self._state is None:
-            return None
-        view = self.view_in(self._state.view)
+        view = self.view
         name, changed = Path(view.file).stem or "no study", len(view.unsaved())
         status = f"{counted(changed, 'value')} of the study changed, not saved" if changed else "study as in its file"
         question = name if self._answer is None else self._answer.question
@@ -158,14 +156,13 @@ class StudyPage(Page[StudyPageView]):
 
     def offers(self, action: str) -> bool:
         """Only another study without one; nothing to save or discard without changed values."""
-        view = None if self._state is None else self.view_in(self._state.view)
-        if view is None or not view.file:
+        if not self.view.file:
             return action == "open"
-        return action not in ("save", "reset") or bool(view.values)
+        return action not in ("save", "reset") or bool(self.view.values)
 
     def show(self, state: ExplorerState) -> None:
         """Show a state; the last answer to the same study stays until the next one."""
-        self._state = state
+        self.state = state
         view = self.view_in(state.view)
         if self._known is not None and self._known.file != view.file:
             self._answer, self._known, self._stamps = None, None, {}
@@ -185,7 +182,7 @@ class StudyPage(Page[StudyPageView]):
 
     def take(self, value: StudyAnswer | JobRefusal) -> None:
         """Show an answer; after a refusal show the reason and keep the last answer."""
-        if self._state is None or self._job is None:
+        if self._job is None:
             return
         (request,) = self._job.arguments
         if isinstance(value, JobRefusal):
@@ -210,10 +207,7 @@ class StudyPage(Page[StudyPageView]):
             self.post_message(JobRequested())
 
     def _fill(self) -> None:
-        state, found = self._state, self._answer
-        if state is None:
-            return
-        view = self.view_in(state.view)
+        view, found = self.view, self._answer
         self.set_class(found is None, "-empty")
         frame, words = self.query_one("#study-answer"), self.query_one("#study-words", Static)
         frame.border_title = Content(view.file or "study" if found is None else found.question)
@@ -268,7 +262,7 @@ class StudyPage(Page[StudyPageView]):
     @work
     async def action_edit(self) -> None:
         """Ask for a value of the study, and which one."""
-        if self._state is None or not self.view_in(self._state.view).file:
+        if not self.view.file:
             return
         known = dict(self._answer.values) if self._answer is not None else {}
         title = "Value to change, or PATH = VALUE"
@@ -291,7 +285,7 @@ class StudyPage(Page[StudyPageView]):
     @work
     async def action_open(self) -> None:
         """Ask for another study."""
-        present = "" if self._state is None else self.view_in(self._state.view).file
+        present = self.view.file
         name = await self.app.push_screen_wait(TextPrompt("Study: a file, or the name of a shipped one", present))
         if name and name != present:
             self.ask("values", "")
@@ -301,7 +295,7 @@ class StudyPage(Page[StudyPageView]):
     async def action_save(self) -> None:
         """Write the study with its changed values, into its file or another one."""
         found, known = self._answer, self._known
-        if found is None or known is None or self._state is None or not known.values:
+        if found is None or known is None or not known.values:
             self.report("nothing to save: no value of the study is changed")
             return
         own = found.files[0]

@@ -48,7 +48,7 @@ class SweepPage(Page[W]):
 
     def index_at(self, plot: Description, cross: tuple[float, float]) -> tuple[int, ...]:
         """Index of a crosshair on the axes of the sweep."""
-        return () if self._state is None else point_of(self._state.session, plot, cross)
+        return point_of(self.state.session, plot, cross)
 
     def related(self, state: ExplorerState, plot: Description, baseline: Result | PlotLine) -> Description:
         """Curves on the scale of y that is asked for, where it has a meaning."""
@@ -63,16 +63,15 @@ class SweepPage(Page[W]):
 
     def action_relation(self) -> None:
         """Draw on the next scale of y that the result has."""
-        if self._state is not None:
-            names = relations(self._state.session.result, self.column(self._state))
-            self.choose("relation", lambda view: stepped(names, view.relation))
+        names = relations(self.state.session.result, self.column(self.state))
+        self.choose("relation", lambda view: stepped(names, view.relation))
 
     @on(PlotView.AdoptionRequested)
     def _adopt(self, event: PlotView.AdoptionRequested) -> None:
         """Adopt the values under the crosshair."""
-        if self._state is None or event.plot.description is None:
+        if event.plot.description is None:
             return
-        session = self._state.session
+        session = self.state.session
         changes = edits_at(session, self.index_at(event.plot.description, event.cross))
         self.notify(adopted_words(session, changes))
         for change in changes:
@@ -81,9 +80,8 @@ class SweepPage(Page[W]):
     @on(PlotView.PartRequested)
     def _sweep_part(self, event: PlotView.PartRequested) -> None:
         """Sweep the visible part of the axes."""
-        if self._state is not None:
-            try:
-                for change in part_of_sweep(self._state.session, event.parts):
-                    self.request(change)
-            except UsageError as problem:
-                self.report(str(problem))
+        try:
+            for change in part_of_sweep(self.state.session, event.parts):
+                self.request(change)
+        except UsageError as problem:
+            self.report(str(problem))

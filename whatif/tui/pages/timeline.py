@@ -54,7 +54,7 @@ class TimelinePage(Page[PageView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show a state."""
-        self._state = state
+        self.state = state
         try:
             now = timeline(state.session.program, state.session.at)
         except InfeasiblePointError as problem:

@@ -93,7 +93,7 @@ class VariantsPage(DecisionPage[VariantsView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show a state; while a difference is explained anew, the last explanation stays."""
-        self._state = state
+        self.state = state
         variants, pair = state.listed(), self._pair(state)
         self._inputs = () if pair is None else (_key_of(pair[0]), _key_of(pair[1]), explained(state))
         self.set_class(len(variants) < 2, "-alone")
@@ -102,7 +102,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         self.query_one("#side").border_subtitle = Content("f forks · F goes to the next one")
         if len(variants) > 1:
             self.query_one("#values", TableView).show(_rows(state, variants, self.size.width))
-        self._fill(state)
+        self._fill()
 
     def _pair(self, state: ExplorerState) -> tuple[Variant, Variant] | None:
         """The variants that are explained: the one asked for, or the first other one, and the present one."""
@@ -124,10 +124,10 @@ class VariantsPage(DecisionPage[VariantsView]):
         self._request = DecisionRequest(*inputs, "why", "", state.view, explained(state), seconds, names)
         return Job(decide, (self._request,))
 
-    def _fill(self, state: ExplorerState) -> None:
+    def _fill(self) -> None:
         found = self._decision if self._inputs else None
         chart = found.picture if found is not None and isinstance(found.picture, BarChart) else None
-        tabular = state.view.picture == "table" and found is not None and found.table is not None
+        tabular = self.state.view.picture == "table" and found is not None and found.table is not None
         bars, table = self.query_one(ChartBars), self.query_one("#contributions", TableView)
         bars.display, table.display = chart is not None and not tabular, tabular
         if chart is not None:
@@ -136,41 +136,37 @@ class VariantsPage(DecisionPage[VariantsView]):
             table.show(found.table)
         words = (WAITING,) if found is None else found.sentences
         self.query_one("#words", Static).update(Content("\n".join(words)))
-        self.query_one("#why").border_title = Content(self._title(state))
+        self.query_one("#why").border_title = Content(self._title())
         self.screen.refresh_bindings()
 
-    def _title(self, state: ExplorerState) -> str:
-        pair = self._pair(state)
+    def _title(self) -> str:
+        pair = self._pair(self.state)
         if pair is None:
             return ""
-        return f"why {explained(state)} of {pair[1].label} differs from {pair[0].label}"
+        return f"why {explained(self.state)} of {pair[1].label} differs from {pair[0].label}"
 
     def offers(self, action: str) -> bool:
         """Only a name for one variant; the comparison with the next one for three."""
         if action == "start":
             return self.startable
-        listed = () if self._state is None else self._state.listed()
-        return len(listed) > (2 if action == "against" else 0 if action == "rename" else 1)
+        return len(self.state.listed()) > (2 if action == "against" else 0 if action == "rename" else 1)
 
     def action_against(self) -> None:
         """Explain the difference from the next variant."""
-        if self._state is not None:
-            present = self._state.variants.current
-            letters = [item.letter for item in self._state.listed() if item.letter != present]
-            if letters:
-                self.choose("against", lambda view: stepped(letters, view.against))
+        present = self.state.variants.current
+        letters = [item.letter for item in self.state.listed() if item.letter != present]
+        if letters:
+            self.choose("against", lambda view: stepped(letters, view.against))
 
     def action_delete(self) -> None:
         """Delete the present variant."""
-        if self._state is not None:
-            self.request(Delete(self._state.variants.current))
+        self.request(Delete(self.state.variants.current))
 
     @work
     async def action_rename(self) -> None:
         """Rename the present variant."""
-        if self._state is None:
-            return
-        letter, present = self._state.variants.current, self._state.variants.at(self._state.variants.current)
+        variants = self.state.variants
+        letter, present = variants.current, variants.at(variants.current)
         before = "" if present is None else present.name
         name = await self.app.push_screen_wait(TextPrompt(f"Name of variant {letter}", before, check=_wrong_name))
         if name:

@@ -58,8 +58,8 @@ class WhyPage(Page[PageView]):
     WhyPage.-none #meaning, WhyPage.-none #sentence { display: none; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: ExplorerState) -> None:
+        super().__init__(state)
         self.add_class("-tree")
         self._leverage: Leverage | None = None
         self._answered: tuple[SessionInputs, str] | None = None
@@ -100,7 +100,7 @@ class WhyPage(Page[PageView]):
 
     def show(self, state: ExplorerState) -> None:
         """Show a state: the tree immediately, the elasticities when computed."""
-        self._state = state
+        self.state = state
         name, at = explained(state), state.session.at
         reasons = at.reasons()
         self.set_class(bool(reasons), "-infeasible")
@@ -127,14 +127,13 @@ class WhyPage(Page[PageView]):
 
     def take(self, value: Leverage) -> None:
         """Show the elasticities."""
-        if self._state is not None:
-            self._answered = self._state.session.inputs, value.result
+        self._answered = self.state.session.inputs, value.result
         self._leverage = value
         self._show_leverage()
 
     def _show_leverage(self) -> None:
-        found, state = self._leverage, self._state
-        if found is None or state is None:
+        found, state = self._leverage, self.state
+        if found is None:
             return
         self.set_class(bool(found.reason), "-none")
         self.query_one("#leverage").border_title = Content(f"elasticities of {in_words(found.result)}")

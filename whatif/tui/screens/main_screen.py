@@ -29,6 +29,7 @@ from whatif.tui.events import (
 from whatif.tui.jobs.background import BackgroundJobs
 from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.latest_only import LatestOnly
+from whatif.tui.keys.key_bindings import extra_binding
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Page, PageSubject
 from whatif.tui.screens.background_screen import BackgroundScreen
@@ -50,35 +51,21 @@ class MainScreen(BackgroundScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "pin", "baseline", tooltip="Set the present values as the baseline", id="screen.pin"),
-        Binding("f", "fork", "fork", show=False, tooltip="Fork the values into a new variant", id="screen.fork"),
-        Binding("F", "variant", "next variant", show=False, tooltip="Switch to the next variant", id="screen.variant"),
-        Binding("V", "go('variants')", "variants", show=False, tooltip="Compare the variants", id="screen.variants"),
-        Binding("L", "jobs", "jobs", show=False, tooltip="List the jobs in the background", id="screen.jobs"),
-        Binding("X", "export", "export", show=False, tooltip="Write the plot to a file", id="screen.export"),
-        Binding("E", "edit_file", "editor", show=False, tooltip="Open the file in $EDITOR", id="screen.editor"),
-        Binding("R", "revert", "reset", show=False, tooltip="Discard all edits", id="screen.revert"),
-        Binding(
-            "ctrl+n",
-            "new_scenario",
-            "new scenario",
-            show=False,
-            tooltip="Make a scenario: its machine, its phases",
-            id="screen.new",
-        ),
-        Binding("t", "tree", "parameters", show=False, tooltip="Show or hide the parameters", id="screen.tree"),
-        Binding(
-            "M",
-            "marker",
-            "marker",
-            show=False,
-            tooltip="Draw plots with braille, blocks, ASCII or pixels",
-            id="screen.marker",
-        ),
+        extra_binding("screen.fork", "f", "fork", "fork", "Fork the values into a new variant"),
+        extra_binding("screen.variant", "F", "variant", "next variant", "Switch to the next variant"),
+        extra_binding("screen.variants", "V", "go('variants')", "variants", "Compare the variants"),
+        extra_binding("screen.jobs", "L", "jobs", "jobs", "List the jobs in the background"),
+        extra_binding("screen.export", "X", "export", "export", "Write the plot to a file"),
+        extra_binding("screen.editor", "E", "edit_file", "editor", "Open the file in $EDITOR"),
+        extra_binding("screen.revert", "R", "revert", "reset", "Discard all edits"),
+        extra_binding("screen.new", "ctrl+n", "new_scenario", "new scenario", "Make a scenario: machine and phases"),
+        extra_binding("screen.tree", "t", "tree", "parameters", "Show or hide the parameters"),
+        extra_binding("screen.marker", "M", "marker", "marker", "Draw plots with braille, blocks, ASCII or pixels"),
         Binding("e", "detail", "more", tooltip="Show the whole message", id="screen.message"),
         Binding(
             "f1,?", "help", "help", key_display="F1", tooltip="List keys, explain what has the focus", id="screen.help"
         ),
-        Binding("escape", "stop", show=False, tooltip="Stop computing, clear the message", id="screen.stop"),
+        extra_binding("screen.stop", "escape", "stop", "", "Stop computing, clear the message"),
     ]
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar by Textual
         (0, "-mini"),
@@ -112,7 +99,7 @@ class MainScreen(BackgroundScreen):
         with Horizontal(id="body"):
             yield ParameterPanel(self.state, id="parameters")
             with ContentSwitcher(initial=ExplorePage.NAME, id="answer"):
-                yield ExplorePage()
+                yield ExplorePage(self.state)
         yield Breakdown(id="below")
         yield ParameterHelp(markup=False)
         yield Status()
@@ -188,7 +175,7 @@ class MainScreen(BackgroundScreen):
         if not switcher.query_children(f"#{name}"):
             entry = page_registry.page_named(name)
             assert entry is not None  # noqa: S101 - the view allows registered names only
-            await switcher.add_content(entry.load()())
+            await switcher.add_content(entry.load()(self.state))
             if not self.is_ready:
                 return
         left, switcher.current = self.page, name
