@@ -31,6 +31,7 @@ from whatif.tui.files.file_commands import FileCommands
 from whatif.tui.files.file_sync import FileSync
 from whatif.tui.jobs.worker import run_once
 from whatif.tui.keys.all_keys import all_keys
+from whatif.tui.keys.key_bindings import extra_binding
 from whatif.tui.keys.keys_in_order import before_window
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState, View
@@ -56,21 +57,14 @@ class Explorer(FileCommands):
     theme: Reactive[str] = Reactive(DEFAULT_THEME)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("u", "undo", "undo", tooltip="Undo the last change", id="app.undo"),
-        Binding("U,ctrl+r", "redo", "redo", show=False, tooltip="Redo the last change undone", id="app.redo"),
+        extra_binding("app.redo", "U,ctrl+r", "redo", "redo", "Redo the last change undone"),
         Binding("w", "save", "save", tooltip="Save the edits to the scenario's file", id="app.save"),
-        Binding("W", "save_as", "save as", show=False, tooltip="Save the scenario to another file", id="app.save_as"),
-        Binding(
-            "c",
-            "copy('command')",
-            "copy",
-            show=False,
-            tooltip="Copy the command line of what is shown",
-            id="app.copy_command",
-        ),
-        Binding("C", "copy('patch')", "copy TOML", show=False, tooltip="Copy the edits as TOML", id="app.copy_patch"),
-        Binding("P", "platform", "platform", show=False, tooltip="Choose another platform", id="app.platform"),
-        Binding("H", "report", "report", show=False, tooltip="Write a report, one HTML page", id="app.report"),
-        Binding("J", "journal", "journal", show=False, tooltip="Save the journal of all commands", id="app.journal"),
+        extra_binding("app.save_as", "W", "save_as", "save as", "Save the scenario to another file"),
+        extra_binding("app.copy_command", "c", "copy('command')", "copy", "Copy the command line of what is shown"),
+        extra_binding("app.copy_patch", "C", "copy('patch')", "copy TOML", "Copy the edits as TOML"),
+        extra_binding("app.platform", "P", "platform", "platform", "Choose another platform"),
+        extra_binding("app.report", "H", "report", "report", "Write a report, one HTML page"),
+        extra_binding("app.journal", "J", "journal", "journal", "Save the journal of all commands"),
         Binding("q", "quit", "quit", tooltip="Quit the program", id="app.quit"),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 from textual.message import Message
@@ -10,12 +11,11 @@ from whatif.tui.commands.explorer_commands import Change, Choose
 from whatif.tui.jobs.background import BackgroundJob
 
 
+@dataclass(eq=False)
 class ChangeRequested(Message):
     """Request to perform a command."""
 
-    def __init__(self, change: Change | Choose) -> None:
-        super().__init__()
-        self.change = change
+    change: Change | Choose
 
 
 class Purpose(Enum):
@@ -28,53 +28,48 @@ class Purpose(Enum):
     FILTER = "filter"
 
 
+@dataclass(eq=False)
 class PromptRequested(Message):
     """Request to type a line about the selected parameter."""
 
-    def __init__(self, purpose: Purpose) -> None:
-        super().__init__()
-        self.purpose = purpose
+    purpose: Purpose
 
 
+@dataclass(eq=False)
 class ParameterSelected(Message):
     """The cursor moved to a parameter or a table; `path` is its dotted path, empty if there is no row."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__()
-        self.path = path
+    path: str
 
 
+@dataclass(eq=False)
 class ErrorReported(Message):
     """A request failed; `text` is the reason."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
+    text: str
 
 
 class JobRequested(Message):
     """The current page needs another job although the state has not changed."""
 
 
+@dataclass(eq=False)
 class BackgroundRequested(Message):
     """Request to compute something in the background."""
 
-    def __init__(self, job: BackgroundJob) -> None:
-        super().__init__()
-        self.job = job
+    job: BackgroundJob
 
 
 class StopRequested(Message):
     """Request to cancel the running command."""
 
 
+@dataclass(eq=False)
 class FileRequested(Message):
     """Request to open another scenario, by path or name, and to perform changes there."""
 
-    def __init__(self, source: str, changes: tuple[Change, ...] = ()) -> None:
-        super().__init__()
-        self.source = source
-        self.changes = changes
+    source: str
+    changes: tuple[Change, ...] = ()
 
 
 class NewScenarioRequested(Message):
@@ -85,9 +80,8 @@ class VariantFilesRequested(Message):
     """Request to write each variant to a scenario file of its own."""
 
 
+@dataclass(eq=False)
 class EditorRequested(Message):
     """Request to open the file of a parameter in the editor; `path` is that of a parameter or a table."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__()
-        self.path = path
+    path: str

@@ -25,20 +25,22 @@ class PageGroup(NamedTuple):
 
 
 class PageEntry(NamedTuple):
-    """Registration of a page. `module` names its class: `package.module:Class`."""
+    """Registration of a page."""
 
     name: str
     group: str
     """Name of its group; empty for a page that replaces another one."""
-    module: str
     words: str = ""
     """Content of the page."""
     synonyms: str = ""
     """Other words to find the page by, separated by commas."""
+    module: str = ""
+    """Class of the page of a plug-in, `package.module:Class`; that of page NAME is `NAMEPage` of `pages/NAME.py`."""
 
     def load(self) -> type[Page[Any]]:
         """Class of the page, imported on first use."""
-        page: type[Page[Any]] = resolve(self.module)
+        own = f"whatif.tui.pages.{self.name}:{self.name.capitalize()}Page"
+        page: type[Page[Any]] = resolve(self.module or own)
         return page
 
 
@@ -53,105 +55,33 @@ GROUPS: Final = (
 )
 
 PAGES: tuple[PageEntry, ...] = (
-    PageEntry(
-        "explore",
-        "explore",
-        "whatif.tui.pages.explore:ExplorePage",
-        "The answer, the sweep and the breakdown",
-        "plot, curve, home, main",
-    ),
-    PageEntry(
-        "compare",
-        "compare",
-        "whatif.tui.pages.compare:ComparePage",
-        "Every machine and its curve",
-        "machines, platforms, ratio, speedup",
-    ),
-    PageEntry(
-        "variants",
-        "compare",
-        "whatif.tui.pages.variants:VariantsPage",
-        "Variants of the study side by side",
-        "fork, differences, A, B",
-    ),
-    PageEntry(
-        "why",
-        "explain",
-        "whatif.tui.pages.why:WhyPage",
-        "Terms, equations and elasticities",
-        "explain, sensitivity, leverage, derivation",
-    ),
-    PageEntry(
-        "roofline",
-        "explain",
-        "whatif.tui.pages.roofline:RooflinePage",
-        "Kernels under the roofs of the GPU",
-        "arithmetic intensity, bandwidth, kernels",
-    ),
-    PageEntry(
-        "timeline",
-        "explain",
-        "whatif.tui.pages.timeline:TimelinePage",
-        "Phases of an iteration and their overlaps",
-        "gantt, overlap, phases",
-    ),
+    PageEntry("explore", "explore", "The answer, the sweep and the breakdown", "plot, curve, home, main"),
+    PageEntry("compare", "compare", "Every machine and its curve", "machines, platforms, ratio, speedup"),
+    PageEntry("variants", "compare", "Variants of the study side by side", "fork, differences, A, B"),
+    PageEntry("why", "explain", "Terms, equations and elasticities", "explain, sensitivity, leverage, derivation"),
+    PageEntry("roofline", "explain", "Kernels under the roofs of the GPU", "arithmetic intensity, bandwidth, kernels"),
+    PageEntry("timeline", "explain", "Phases of an iteration and their overlaps", "gantt, overlap, phases"),
     PageEntry(
         "messages",
         "messages",
-        "whatif.tui.pages.messages:MessagesPage",
         "Message times, placement and domains",
         "mpi, latency, bandwidth, halo, topology, placement",
     ),
     PageEntry(
-        "ranks",
-        "messages",
-        "whatif.tui.pages.ranks:RanksPage",
-        "Activity of every rank, message by message",
-        "simulation, trace, critical path, imbalance",
+        "ranks", "messages", "Activity of every rank, message by message", "simulation, trace, critical path, imbalance"
     ),
-    PageEntry(
-        "fit",
-        "data",
-        "whatif.tui.pages.fit:FitPage",
-        "Measured message times and fitted curves",
-        "measurements, osu, ping-pong, calibrate",
-    ),
-    PageEntry(
-        "runs",
-        "data",
-        "whatif.tui.pages.runs:RunsPage",
-        "Measured runs and a formula",
-        "regression, csv, formula, measurements",
-    ),
-    PageEntry(
-        "profile",
-        "data",
-        "whatif.tui.pages.profile:ProfilePage",
-        "A GPU profile, projected to this machine",
-        "nsight, nvprof, rocprof, kineto, gpu",
-    ),
-    PageEntry(
-        "decide",
-        "decide",
-        "whatif.tui.pages.decide:DecidePage",
-        "One question at a time",
-        "bottlenecks, scaling, pareto, budget, layout",
-    ),
+    PageEntry("fit", "data", "Measured message times and fitted curves", "measurements, osu, ping-pong, calibrate"),
+    PageEntry("runs", "data", "Measured runs and a formula", "regression, csv, formula, measurements"),
+    PageEntry("profile", "data", "A GPU profile, projected to this machine", "nsight, nvprof, rocprof, kineto, gpu"),
+    PageEntry("decide", "decide", "One question at a time", "bottlenecks, scaling, pareto, budget, layout"),
     PageEntry(
         "study",
         "decide",
-        "whatif.tui.pages.study:StudyPage",
         "Bids of a procurement study within its limits",
         "bids, procurement, offers, tender, vendors, commitments",
     ),
-    PageEntry(
-        "files",
-        "files",
-        "whatif.tui.pages.files:FilesPage",
-        "Scenarios, studies and platforms",
-        "open, load, scenario, browse",
-    ),
-    *(PageEntry(name, "", page.page) for name, page in registered_pages().items()),
+    PageEntry("files", "files", "Scenarios, studies and platforms", "open, load, scenario, browse"),
+    *(PageEntry(name, "", module=page.page) for name, page in registered_pages().items()),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -38,12 +39,11 @@ class CursorList(LineList):
     """ + "".join(f"CursorList > .list--{part} {{ color: {colour}; }}\n" for part, colour in _COLOURS.items())
     STYLES = "list"
 
+    @dataclass(eq=False)
     class Pointed(Message):
         """The cursor came to a row, or the row under it changed."""
 
-        def __init__(self, rows: CursorList) -> None:
-            super().__init__()
-            self.rows = rows
+        rows: CursorList
 
         @property
         def control(self) -> CursorList:

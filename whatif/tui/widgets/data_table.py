@@ -61,13 +61,12 @@ class TableView(LineList):
     """
     STYLES, GROUND, TITLES = "table", "cell", 1
 
+    @dataclass(eq=False)
     class _AtRow(Message):
         """Something about a row."""
 
-        def __init__(self, table: TableView, row: int) -> None:
-            super().__init__()
-            self.table = table
-            self.row = row
+        table: TableView
+        row: int
 
         @property
         def control(self) -> TableView:

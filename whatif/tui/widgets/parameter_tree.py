@@ -17,6 +17,7 @@ from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.tui.commands.explorer_commands import Also, Change, Nudge, Revert, SweepParameter
 from whatif.tui.events import ChangeRequested, ErrorReported, ParameterSelected, PromptRequested, Purpose
+from whatif.tui.keys.key_bindings import extra_binding
 from whatif.tui.page_registry import page_named
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.line_list import movement_keys
@@ -56,52 +57,26 @@ class ParameterTree(PhaseKeys):
             tooltip="Decrease the value a little, or fold the table",
             id="parameter.less",
         ),
-        Binding(
+        extra_binding(
+            "parameter.more",
             "right,plus,equals_sign,l",
             "step(1)",
-            show=False,
-            tooltip="Increase the value a little, or unfold the table",
-            id="parameter.more",
+            "",
+            "Increase the value a little, or unfold the table",
         ),
-        Binding(
-            "shift+left,<",
-            "step(-1, 'COARSE')",
-            show=False,
-            tooltip="Decrease the value a lot",
-            id="parameter.much_less",
-        ),
-        Binding(
-            "shift+right,>",
-            "step(1, 'COARSE')",
-            show=False,
-            tooltip="Increase the value a lot",
-            id="parameter.much_more",
-        ),
-        Binding("[", "step(-1, 'FACTOR')", "halve", show=False, tooltip="Halve the value", id="parameter.halve"),
-        Binding("]", "step(1, 'FACTOR')", "double", show=False, tooltip="Double the value", id="parameter.double"),
-        Binding("backspace", "revert", "revert", show=False, tooltip="Restore the file's value", id="parameter.revert"),
-        Binding("space", "turn", show=False, tooltip="Fold or unfold the table", id="parameter.fold"),
+        extra_binding("parameter.much_less", "shift+left,<", "step(-1, 'COARSE')", "", "Decrease the value a lot"),
+        extra_binding("parameter.much_more", "shift+right,>", "step(1, 'COARSE')", "", "Increase the value a lot"),
+        extra_binding("parameter.halve", "[", "step(-1, 'FACTOR')", "halve", "Halve the value"),
+        extra_binding("parameter.double", "]", "step(1, 'FACTOR')", "double", "Double the value"),
+        extra_binding("parameter.revert", "backspace", "revert", "revert", "Restore the file's value"),
+        extra_binding("parameter.fold", "space", "turn", "", "Fold or unfold the table"),
         Binding("s", "sweep", "sweep", tooltip="Sweep this parameter over its usual range", id="parameter.sweep"),
-        Binding(
-            "S", "ask('RANGE')", "range", show=False, tooltip="Sweep this parameter over a range", id="parameter.range"
-        ),
+        extra_binding("parameter.range", "S", "ask('RANGE')", "range", "Sweep this parameter over a range"),
         Binding("a", "also", "add axis", tooltip="Sweep this parameter as well, or no longer", id="parameter.also"),
-        Binding(
-            "A",
-            "ask('SECOND')",
-            "axis range",
-            show=False,
-            tooltip="Sweep this parameter as well, over a range",
-            id="parameter.also_range",
+        extra_binding(
+            "parameter.also_range", "A", "ask('SECOND')", "axis range", "Sweep this parameter as well, over a range"
         ),
-        Binding(
-            "T",
-            "ask('TARGET')",
-            "target",
-            show=False,
-            tooltip="Seek the value that meets a target",
-            id="parameter.seek",
-        ),
+        extra_binding("parameter.seek", "T", "ask('TARGET')", "target", "Seek the value that meets a target"),
         Binding("/", "ask('FILTER')", "find", tooltip="Find parameters by words of their path", id="parameter.find"),
         *PHASE_KEYS,
     ]

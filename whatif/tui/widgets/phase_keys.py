@@ -12,27 +12,19 @@ from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.tui.commands.phase_commands import PHASES, EditPhase
 from whatif.tui.events import ChangeRequested, ErrorReported
+from whatif.tui.keys.key_bindings import extra_binding
 from whatif.tui.widgets.line_list import LineList
 
 PHASE_KEYS: Final = (
-    Binding("insert", "phase('add')", "add phase", show=False, tooltip="Add a phase", id="phase.add"),
+    extra_binding("phase.add", "insert", "phase('add')", "add phase", "Add a phase"),
     Binding("n", "add_here", "add phase", show=False, id="phase.new"),
-    Binding("D", "phase('copy')", "duplicate phase", show=False, tooltip="Duplicate the phase", id="phase.copy"),
-    Binding("delete", "phase('delete')", "delete phase", show=False, tooltip="Delete the phase", id="phase.delete"),
-    Binding("ctrl+up", "phase('move', '-1')", "move phase up", show=False, tooltip="Move the phase up", id="phase.up"),
-    Binding(
-        "ctrl+down", "phase('move', '1')", "move phase down", show=False, tooltip="Move the phase down", id="phase.down"
-    ),
-    Binding("f2", "phase('rename')", "rename phase", show=False, tooltip="Rename the phase", id="phase.rename"),
-    Binding(
-        "f4",
-        "form",
-        "phase form",
-        show=False,
-        tooltip="Edit all keys of the phase as a form",
-        id="phase.form",
-    ),
-    Binding("K", "phase('kind')", "change kind", show=False, tooltip="Change the kind of the phase", id="phase.kind"),
+    extra_binding("phase.copy", "D", "phase('copy')", "duplicate phase", "Duplicate the phase"),
+    extra_binding("phase.delete", "delete", "phase('delete')", "delete phase", "Delete the phase"),
+    extra_binding("phase.up", "ctrl+up", "phase('move', '-1')", "move phase up", "Move the phase up"),
+    extra_binding("phase.down", "ctrl+down", "phase('move', '1')", "move phase down", "Move the phase down"),
+    extra_binding("phase.rename", "f2", "phase('rename')", "rename phase", "Rename the phase"),
+    extra_binding("phase.form", "f4", "form", "phase form", "Edit all keys of the phase as a form"),
+    extra_binding("phase.kind", "K", "phase('kind')", "change kind", "Change the kind of the phase"),
 )
 
 

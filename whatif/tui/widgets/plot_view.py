@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from whatif.plotting.description import (
 from whatif.plotting.placed import PlacedPlot
 from whatif.plotting.terminal import DrawOptions, place_plot, point_at, render_runs
 from whatif.plotting.window import PlotWindow, Which, first_curve_at
+from whatif.tui.keys.key_bindings import extra_binding
 from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.pixel_picture import PixelPicture
 from whatif.tui.widgets.zooming import ZOOM_KEYS, Zooming
@@ -30,7 +32,7 @@ _ALL: Final = 1_000_000_000
 
 
 def _key(name: str, keys: str, steps: int, steps_up: int, tooltip: str) -> Binding:
-    return Binding(keys, f"move({steps}, {steps_up})", show=False, tooltip=tooltip, id=f"plot.{name}")
+    return extra_binding(f"plot.{name}", keys, f"move({steps}, {steps_up})", "", tooltip)
 
 
 class PlotView(Picture, PixelPicture, Zooming, can_focus=True):
@@ -73,23 +75,21 @@ class PlotView(Picture, PixelPicture, Zooming, can_focus=True):
             tooltip="Go back to the parameters, or to what stands before the plot",
             id="plot.back",
         ),
-        Binding("escape", "take_away", show=False, tooltip="Hide the crosshair", id="plot.away"),
+        extra_binding("plot.away", "escape", "take_away", "", "Hide the crosshair"),
     ]
 
+    @dataclass(eq=False)
     class AdoptionRequested(Message):
         """Request to edit the parameters to the values under the crosshair."""
 
-        def __init__(self, plot: PlotView, cross: tuple[float, float]) -> None:
-            super().__init__()
-            self.plot = plot
-            self.cross = cross
+        plot: PlotView
+        cross: tuple[float, float]
 
+    @dataclass(eq=False)
     class PartRequested(Message):
         """Request for more points in a part of the axes; None for an axis that is visible whole, or no parameter."""
 
-        def __init__(self, parts: tuple[tuple[float, float] | None, ...]) -> None:
-            super().__init__()
-            self.parts = parts
+        parts: tuple[tuple[float, float] | None, ...]
 
     adopts: bool = False
     """Whether the axes are swept parameters, whose values can be adopted."""

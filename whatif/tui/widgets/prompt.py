@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -30,21 +31,19 @@ class Prompt(Horizontal):
         Binding("escape", "leave", "leave", tooltip="Leave the text as it was", key_display="esc", id="line.leave")
     ]
 
+    @dataclass(eq=False)
     class Typed(Message):
         """The text changed, or was accepted with enter."""
 
-        def __init__(self, purpose: Purpose, text: str, *, accepted: bool) -> None:
-            super().__init__()
-            self.purpose = purpose
-            self.text = text
-            self.accepted = accepted
+        purpose: Purpose
+        text: str
+        accepted: bool
 
+    @dataclass(eq=False)
     class Left(Message):
         """The user left without accepting."""
 
-        def __init__(self, purpose: Purpose) -> None:
-            super().__init__()
-            self.purpose = purpose
+        purpose: Purpose
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from textual import events
@@ -19,19 +20,17 @@ _WHEEL: Final = 3
 class RankBars(Picture, can_focus=True):
     """Shows what every rank does when; a click chooses a rank."""
 
+    @dataclass(eq=False)
     class Pointed(Message):
         """The user points at a rank."""
 
-        def __init__(self, rank: int) -> None:
-            super().__init__()
-            self.rank = rank
+        rank: int
 
+    @dataclass(eq=False)
     class Turned(Message):
         """The user turns the wheel of the mouse."""
 
-        def __init__(self, steps: int) -> None:
-            super().__init__()
-            self.steps = steps
+        steps: int
 
     def __init__(self, kinds: Kinds = RANK_KINDS) -> None:
         super().__init__()

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final, NamedTuple
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 
 from whatif.core.derivation import Explanation
 from whatif.plotting.cells import TextRun
 from whatif.plotting.description import text_cells
+from whatif.tui.keys.key_bindings import extra_binding
 from whatif.tui.labels import MUTED, grade_style, percent
 from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.text_columns import GAP, column, padded
@@ -101,11 +102,9 @@ class WhyTree(CursorList):
     """Terms and inputs of a result as a tree; terms fold."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "fold", show=False, tooltip="Fold, or go to the term above", id="why.fold"),
-        Binding("right,l", "unfold", show=False, tooltip="Unfold, or go to the first input", id="why.unfold"),
-        Binding(
-            "enter,space", "turn", show=False, tooltip="Fold or unfold, or go to where the term is shown", id="why.turn"
-        ),
+        extra_binding("why.fold", "left,h", "fold", "", "Fold, or go to the term above"),
+        extra_binding("why.unfold", "right,l", "unfold", "", "Unfold, or go to the first input"),
+        extra_binding("why.turn", "enter,space", "turn", "", "Fold or unfold, or go to where the term is shown"),
     ]
 
     def __init__(self) -> None:

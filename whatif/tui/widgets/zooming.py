@@ -12,6 +12,7 @@ from textual.widget import Widget
 from whatif.plotting.axis_view import axis_space
 from whatif.plotting.description import Description, PlotDescription
 from whatif.plotting.window import PlotWindow, Which
+from whatif.tui.keys.key_bindings import extra_binding
 
 _WHEEL: Final = 0.8
 """Factor of one step of the wheel."""
@@ -21,17 +22,15 @@ _PAN: Final = 0.25
 
 ZOOM_KEYS: Final[list[BindingType]] = [
     Binding("plus", "zoom('x', 0.5)", "zoom", key_display="+", tooltip="Zoom in along x", id="plot.zoom_in"),
-    Binding("minus", "zoom('x', 2)", show=False, tooltip="Zoom out along x", id="plot.zoom_out"),
-    Binding("right_curly_bracket", "zoom('y', 0.5)", show=False, tooltip="Zoom in along y",
-            id="plot.zoom_in_y"),
-    Binding("left_curly_bracket", "zoom('y', 2)", show=False, tooltip="Zoom out along y",
-            id="plot.zoom_out_y"),
-    Binding("shift+up", "stretch(0.5)", show=False, tooltip="Zoom curves in along y", id="plot.stretch"),
-    Binding("shift+down", "stretch(2)", show=False, tooltip="Zoom curves out along y", id="plot.shrink"),
-    Binding("shift+left", "pan(-1)", show=False, tooltip="Move the visible part to the left", id="plot.pan_left"),
-    Binding("shift+right", "pan(1)", show=False, tooltip="Move the visible part to the right", id="plot.pan_right"),
+    extra_binding("plot.zoom_out", "minus", "zoom('x', 2)", "", "Zoom out along x"),
+    extra_binding("plot.zoom_in_y", "right_curly_bracket", "zoom('y', 0.5)", "", "Zoom in along y"),
+    extra_binding("plot.zoom_out_y", "left_curly_bracket", "zoom('y', 2)", "", "Zoom out along y"),
+    extra_binding("plot.stretch", "shift+up", "stretch(0.5)", "", "Zoom curves in along y"),
+    extra_binding("plot.shrink", "shift+down", "stretch(2)", "", "Zoom curves out along y"),
+    extra_binding("plot.pan_left", "shift+left", "pan(-1)", "", "Move the visible part to the left"),
+    extra_binding("plot.pan_right", "shift+right", "pan(1)", "", "Move the visible part to the right"),
     Binding("equals_sign", "whole", "whole", key_display="=", tooltip="Show the whole plot", id="plot.whole"),
-]  # fmt: skip
+]
 
 
 class Zooming(Widget):
