@@ -38,7 +38,7 @@ from whatif.tui.pages.page import PageKey, extra_key, stepped
 from whatif.tui.pages.sweep_page import OPTIMUM_KEYS, RELATION_KEY, SweepPage
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.answer_line import AnswerLine
-from whatif.tui.widgets.column_layout import SHORT, SLIGHT, ColumnsView
+from whatif.tui.widgets.column_layout import FLAT, LOW, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableView
 from whatif.tui.widgets.plot_view import PlotView
 
@@ -56,7 +56,7 @@ class ComparePage(SweepPage[CompareView]):
     NAME: ClassVar[str] = "compare"
     VIEW = CompareView
     WIDE: ClassVar[bool] = True
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": SHORT, "-slight": SLIGHT}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": LOW, "-flat": FLAT}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("sort", "o", "sort(1)", "sort", "Sort by the next column"),
         extra_key("turn", "O", "reverse", "reverse", "Reverse the order"),
@@ -68,16 +68,10 @@ class ComparePage(SweepPage[CompareView]):
         PageKey("table", "v", "table", "table", "Switch between the plot and a table"),
     )
     DEFAULT_CSS = """
-    ComparePage ColumnsView, ComparePage #curves {
-        border: round $primary 40%;
-        border-title-color: $text-primary;
-        border-subtitle-color: $text-muted;
-    }
     ComparePage #curves { height: 1fr; }
     ComparePage #no-curves { width: 1fr; height: 1fr; content-align: center middle; color: $text-muted; }
-    ComparePage.-short ColumnsView, ComparePage.-short #curves { border: none; border-top: round $primary 40%; }
-    ComparePage.-slight ColumnsView { border: none; max-height: 100%; }
-    ComparePage.-slight #curves { display: none; }
+    ComparePage.-flat ColumnsView { max-height: 100%; }
+    ComparePage.-flat #curves { display: none; }
     """
 
     def __init__(self, state: ExplorerState) -> None:
@@ -92,8 +86,8 @@ class ComparePage(SweepPage[CompareView]):
 
     def compose(self) -> ComposeResult:
         """The table, and below it the curves, their numbers, or the reason for their absence."""
-        yield ColumnsView()
-        with Vertical(id="curves"):
+        yield ColumnsView(classes="panel")
+        with Vertical(id="curves", classes="panel"):
             yield PlotView()
             yield TableView(id="curve-numbers")
             yield AnswerLine()

@@ -68,16 +68,13 @@ class DecidePage(DecisionPage[DecideView]):
         PageKey("take", "enter", "take_row", "adopt", "Adopt the machine, layout or value under the cursor"),
     )
     DEFAULT_CSS = """
-    DecidePage #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
-    DecidePage #frame { border-subtitle-color: $text-muted; }
-    DecidePage #frame:focus-within { border: round $primary; }
+    DecidePage #frame { padding: 0 1; }
     DecidePage #words { height: auto; max-height: 5; width: 1fr; color: $text-muted; }
     DecidePage #row { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
     DecidePage.-none #words { height: 1fr; max-height: 100%; }
-    DecidePage.-low #frame { border: none; border-top: round $primary 40%; padding: 0; }
+    DecidePage.-low #frame { padding: 0; }
     DecidePage.-low #words { max-height: 2; }
     DecidePage.-flat #words, DecidePage.-flat #questions { display: none; }
-    DecidePage.-flat #frame { border: none; }
     DecidePage.-flat.-none #words { display: block; }
     """
 
@@ -88,7 +85,7 @@ class DecidePage(DecisionPage[DecideView]):
     def compose(self) -> ComposeResult:
         """The questions, and the answer to one of them."""
         yield ChoiceBar("decide.decision", DECISIONS, id="questions")
-        with Vertical(id="frame"):
+        with Vertical(id="frame", classes="panel"):
             yield ChartBars()
             yield PlotView()
             yield TableView()

@@ -49,8 +49,6 @@ class FilesPage(Page[PageView]):
     )
     DEFAULT_CSS = """
     FilesPage ColumnsView { height: 1fr; max-height: 100%; }
-    FilesPage ColumnsView, FilesPage #about { border: round $primary 40%; border-title-color: $text-primary; }
-    FilesPage ColumnsView:focus { border: round $primary; }
     FilesPage #about { height: auto; max-height: 50%; padding: 0 1; }
     """
 
@@ -60,10 +58,10 @@ class FilesPage(Page[PageView]):
 
     def compose(self) -> ComposeResult:
         """The table, and below it more about the file under the cursor."""
-        table = ColumnsView()
+        table = ColumnsView(classes="panel")
         table.border_title = "scenarios, studies and platforms"
         yield table
-        yield Static(id="about", markup=False)
+        yield Static(id="about", classes="panel", markup=False)
 
     def enter(self) -> None:
         """Focus the table."""

@@ -85,7 +85,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
     )
     REMEDY = "n reads other measurements, N names the columns of CSV files."
     WIDE: ClassVar[bool] = True
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": 26, "-slight": 14}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 26, "-flat": 14}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "measurements", "Read measurements: files or folders of OSU, IMB, Netgauge .."),
         extra_key("columns", "N", "columns", "columns", "Name the columns of CSV files"),
@@ -101,22 +101,15 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         PageKey("table", "v", "table", "table", "Switch between the plot and a table of the points"),
     )
     DEFAULT_CSS = """
-    FitPage #fitted, FitPage #fit-parameters {
-        border: round $primary 40%;
-        border-title-color: $text-primary;
-        border-subtitle-color: $text-muted;
-    }
     FitPage #fitted { height: 1fr; }
     FitPage #fit-parameters { height: auto; max-height: 50%; }
     FitPage #fit-words { height: auto; max-height: 5; padding: 0 1; }
-    FitPage.-empty #fitted, FitPage.-empty #fit-parameters { display: none; }
+    FitPage.-empty .panel { display: none; }
     FitPage.-empty #fit-words { max-height: 100%; }
-    FitPage.-short #fitted, FitPage.-short #fit-parameters { border: none; border-top: round $primary 40%; }
-    FitPage.-short #fit-words { max-height: 2; }
-    FitPage.-short.-empty #fit-words { max-height: 100%; }
-    FitPage.-slight #fit-parameters, FitPage.-slight #fit-words { display: none; }
-    FitPage.-slight.-empty #fit-words { display: block; }
-    FitPage.-slight #fitted { border: none; }
+    FitPage.-low #fit-words { max-height: 2; }
+    FitPage.-low.-empty #fit-words { max-height: 100%; }
+    FitPage.-flat #fit-parameters, FitPage.-flat #fit-words { display: none; }
+    FitPage.-flat.-empty #fit-words { display: block; }
     """
 
     def __init__(self, state: ExplorerState) -> None:
@@ -125,10 +118,10 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
 
     def compose(self) -> ComposeResult:
         """The picture or its table, the parameters, and in words how good the fit is."""
-        with Vertical(id="fitted"):
+        with Vertical(id="fitted", classes="panel"):
             yield FitPlot()
             yield TableView(id="points")
-        yield ColumnsView(id="fit-parameters")
+        yield ColumnsView(id="fit-parameters", classes="panel")
         yield Static(id="fit-words", markup=False)
 
     def enter(self) -> None:

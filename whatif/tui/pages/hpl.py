@@ -88,15 +88,7 @@ class HPLPage(Page[HPLView]):
     HPLPage #hpl-words { height: auto; max-height: 3; padding: 0 1; }
     HPLPage #quarters { height: 1fr; grid-size: 2 2; grid-columns: 1fr 1fr; grid-rows: 1fr 1fr; }
     HPLPage.-alone #quarters { grid-size: 1 1; grid-columns: 1fr; grid-rows: 1fr; }
-    HPLPage .part {
-        border: round $primary 40%;
-        border-title-color: $text-primary;
-        border-subtitle-color: $text-muted;
-    }
-    HPLPage .part:focus-within { border: round $primary; }
     HPLPage ColumnsView { max-height: 100%; height: 1fr; }
-    HPLPage.-low .part, HPLPage.-low .part:focus-within { border: none; border-top: round $primary 40%; }
-    HPLPage.-flat .part, HPLPage.-flat .part:focus-within { border: none; }
     HPLPage.-low #hpl-words { max-height: 1; }
     HPLPage.-flat #hpl-words { display: none; }
     HPLPage.-empty #hpl-words { display: block; max-height: 100%; }
@@ -118,14 +110,14 @@ class HPLPage(Page[HPLView]):
         """A few words, and four parts."""
         yield Static(id="hpl-words", markup=False)
         with Quarters(id="quarters"):
-            with Vertical(id="rates", classes="part"):
+            with Vertical(id="rates", classes="panel"):
                 yield PlotView()
                 yield TableView(id="rate-table")
-            with Vertical(id="components", classes="part"):
+            with Vertical(id="components", classes="panel"):
                 yield ColumnsView()
-            with Vertical(id="panels", classes="part"):
+            with Vertical(id="panels", classes="panel"):
                 yield RankBars(PANEL_KINDS)
-            with Vertical(id="geometries", classes="part"):
+            with Vertical(id="geometries", classes="panel"):
                 yield GridsView()
 
     def enter(self) -> None:

@@ -215,13 +215,10 @@ class MessagesPage(Page[PageView]):
         ),
     )
     DEFAULT_CSS = """
-    MessagesPage Facts, MessagesPage .panel { border: round $primary 40%; border-title-color: $text-primary; }
     MessagesPage Facts { padding: 0 1; max-height: 50%; }
     MessagesPage Horizontal { height: 1fr; }
-    MessagesPage MessageCosts, MessagesPage .panel { width: 1fr; height: 1fr; }
-    MessagesPage.-low Facts { border: none; padding: 0; }
-    MessagesPage.-low .panel { border: none; border-top: round $primary 40%; }
-    MessagesPage.-flat .panel { border: none; }
+    MessagesPage MessageCosts, MessagesPage Vertical { width: 1fr; height: 1fr; }
+    MessagesPage.-low Facts.panel { border: none; padding: 0; }
     """
 
     def __init__(self, state: ExplorerState) -> None:
@@ -234,7 +231,7 @@ class MessagesPage(Page[PageView]):
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
-        yield Facts()
+        yield Facts().add_class("panel")
         with Horizontal():
             yield MessageCosts()
             with Vertical(id="ranks", classes="panel"):

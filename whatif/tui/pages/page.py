@@ -65,7 +65,16 @@ def stepped(choices: Sequence[str], present: str, steps: int = 1) -> str:
 class Page(Container, Generic[V]):
     """Base of the pages: `show` draws at once what is known, `job` names what a worker computes, `take` shows that.
 
-    Only the current page is shown a state. Its keys work wherever the focus is on the main screen.
+    Only the current page is shown a state. Its keys work wherever the focus is on the main screen. Widgets of the class
+    `panel` have a frame, which a page of the class `-low` draws at the top only, and one of `-flat` not at all.
+    """
+
+    DEFAULT_CSS = """
+    Page .panel { border: round $primary 40%; border-title-color: $text-primary; border-subtitle-color: $text-muted; }
+    Page .panel:focus-within { border: round $primary; }
+    Page.-low .panel { border: none; border-top: round $primary 40%; }
+    Page.-low .panel:focus-within { border: none; border-top: round $primary; }
+    Page.-flat .panel, Page.-flat .panel:focus-within { border: none; }
     """
 
     NAME: ClassVar[str]

@@ -28,7 +28,7 @@ from whatif.tui.pages.page import ZOOM_KEYS, Page, PageKey, extra_key, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.time_window import moved
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.column_layout import SLIGHT, ColumnsView
+from whatif.tui.widgets.column_layout import FLAT, ColumnsView
 from whatif.tui.widgets.picture import Picture
 from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies
 from whatif.tui.widgets.profile_streams import StreamBars
@@ -62,7 +62,7 @@ class ProfilePage(Page[ProfileView]):
 
     NAME: ClassVar[str] = "profile"
     VIEW = ProfileView
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": 22, "-slight": SLIGHT + 1}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 22, "-flat": FLAT + 1}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "profile", "Read a profile: nvprof, Nsight Systems, rocprof or Kineto"),
         PageKey("side", "m", "turn('side')", "view", "Show the projection, sizes of copies, streams or kernels"),
@@ -76,26 +76,18 @@ class ProfilePage(Page[ProfileView]):
     )
     DEFAULT_CSS = """
     ProfilePage #profile-head { height: auto; max-height: 2; padding: 0 1; }
-    ProfilePage #profiled, ProfilePage ColumnsView {
-        border: round $primary 40%;
-        border-title-color: $text-primary;
-        border-subtitle-color: $text-muted;
-    }
     ProfilePage #profiled { height: 1fr; }
-    ProfilePage #profiled:focus-within { border: round $primary; }
     ProfilePage #profile-words { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }
     ProfilePage.-tabular #profiled, ProfilePage.-pictured ColumnsView { display: none; }
     ProfilePage.-tabular ColumnsView { height: 1fr; max-height: 100%; }
-    ProfilePage.-empty #profiled, ProfilePage.-empty ColumnsView, ProfilePage.-empty #profile-head { display: none; }
+    ProfilePage.-empty .panel, ProfilePage.-empty #profile-head { display: none; }
     ProfilePage.-empty #profile-words { max-height: 100%; color: $foreground; }
-    ProfilePage.-short #profiled, ProfilePage.-short ColumnsView { border: none; border-top: round $primary 40%; }
-    ProfilePage.-short #profile-words { max-height: 2; }
-    ProfilePage.-short #profile-head { max-height: 1; }
-    ProfilePage.-slight #profiled, ProfilePage.-slight ColumnsView { border: none; }
-    ProfilePage.-slight #profile-words { display: none; }
-    ProfilePage.-slight.-both #profiled { display: none; }
-    ProfilePage.-slight.-both ColumnsView { max-height: 100%; }
-    ProfilePage.-slight.-empty #profile-words { display: block; max-height: 100%; }
+    ProfilePage.-low #profile-words { max-height: 2; }
+    ProfilePage.-low #profile-head { max-height: 1; }
+    ProfilePage.-flat #profile-words { display: none; }
+    ProfilePage.-flat.-both #profiled { display: none; }
+    ProfilePage.-flat.-both ColumnsView { max-height: 100%; }
+    ProfilePage.-flat.-empty #profile-words { display: block; max-height: 100%; }
     """
 
     def __init__(self, state: ExplorerState) -> None:
@@ -108,12 +100,12 @@ class ProfilePage(Page[ProfileView]):
     def compose(self) -> ComposeResult:
         """Title in a line, the picture, the table, and the conclusions in words."""
         yield Static(id="profile-head", markup=False)
-        with Vertical(id="profiled"):
+        with Vertical(id="profiled", classes="panel"):
             yield TimesOfCopies(id="projection")
             yield SizesOfCopies(id="sizes")
             yield StreamBars(id="streams")
             yield KernelsByTime(id="kernels")
-        yield ColumnsView(id="profile-table")
+        yield ColumnsView(id="profile-table", classes="panel")
         yield Static(id="profile-words", markup=False)
 
     def enter(self) -> None:

@@ -103,20 +103,12 @@ class RanksPage(Page[RanksView]):
         PageKey("iterations", "I", "iterations", "iterations", "Simulate more iterations"),
     )
     DEFAULT_CSS = """
-    RanksPage #lanes, RanksPage #spent {
-        border: round $primary 40%;
-        border-title-color: $text-primary;
-        border-subtitle-color: $text-muted;
-    }
     RanksPage #lanes { height: 1fr; }
     RanksPage #spent { height: auto; max-height: 50%; }
     RanksPage.-alone #spent { height: 1fr; max-height: 100%; }
     RanksPage #groups, RanksPage #path { max-height: 100%; }
-    RanksPage #lanes:focus-within { border: round $primary; }
     RanksPage #run-words { height: auto; max-height: 5; padding: 0 1; }
-    RanksPage.-low #lanes, RanksPage.-low #spent { border: none; border-top: round $primary 40%; }
     RanksPage.-low #run-words { max-height: 2; }
-    RanksPage.-flat #lanes, RanksPage.-flat #spent { border: none; }
     RanksPage.-flat #run-words { display: none; }
     RanksPage.-empty #run-words { display: block; max-height: 100%; }
     """
@@ -134,11 +126,11 @@ class RanksPage(Page[RanksView]):
 
     def compose(self) -> ComposeResult:
         """The picture or the table of the ranks, what their time is spent on, and a few words."""
-        with Vertical(id="lanes"):
+        with Vertical(id="lanes", classes="panel"):
             yield RankBars()
             yield TableView(id="rank-times")
             yield TableView(id="node-times")
-        with Vertical(id="spent"):
+        with Vertical(id="spent", classes="panel"):
             yield Facts()
             yield ColumnsView(id="groups")
             yield ColumnsView(id="path")

@@ -23,7 +23,7 @@ from whatif.tui.labels import brief, duration, percent, reason_of
 from whatif.tui.pages.page import Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, speedup
+from whatif.tui.widgets.column_layout import FLAT, LOW, WORDS, ColumnsView, speedup
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.roofline_plot import RoofsView, letter, limit_style
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, format_quantity
@@ -64,26 +64,20 @@ class RooflinePage(Page[RooflineView]):
 
     NAME: ClassVar[str] = "roofline"
     VIEW = RooflineView
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": SHORT, "-slight": SLIGHT}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": LOW, "-flat": FLAT}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("second", "x", "second(1)", "second GPU", "Compare with the GPU of the next platform"),
         PageKey("table", "v", "table", "table", "Switch between the roofline and a table of the kernels"),
     )
     DEFAULT_CSS = """
-    RooflinePage #roofs, RooflinePage ColumnsView {
-        border: round $primary 40%;
-        border-title-color: $text-primary;
-        border-subtitle-color: $text-muted;
-    }
     RooflinePage #roofs { height: 1fr; }
     RooflinePage #no-kernels { width: 1fr; height: auto; color: $text-muted; }
-    RooflinePage.-short #roofs, RooflinePage.-short ColumnsView { border: none; border-top: round $primary 40%; }
     RooflinePage.-tabular #roofs, RooflinePage.-bare ColumnsView { display: none; }
     RooflinePage.-tabular ColumnsView { display: block; height: 1fr; max-height: 100%; }
-    RooflinePage.-slight #roofs { display: none; }
-    RooflinePage.-slight ColumnsView { border: none; display: block; max-height: 100%; }
-    RooflinePage.-slight.-bare #roofs { border: none; display: block; }
-    RooflinePage.-slight.-bare ColumnsView { display: none; }
+    RooflinePage.-flat #roofs { display: none; }
+    RooflinePage.-flat ColumnsView { display: block; max-height: 100%; }
+    RooflinePage.-flat.-bare #roofs { display: block; }
+    RooflinePage.-flat.-bare ColumnsView { display: none; }
     """
 
     def __init__(self, state: ExplorerState) -> None:
@@ -93,10 +87,10 @@ class RooflinePage(Page[RooflineView]):
 
     def compose(self) -> ComposeResult:
         """The picture, and below it the kernels."""
-        with Vertical(id="roofs"):
+        with Vertical(id="roofs", classes="panel"):
             yield RoofsView()
             yield Static(id="no-kernels", markup=False)
-        yield ColumnsView()
+        yield ColumnsView(classes="panel")
 
     def enter(self) -> None:
         """Focus the kernels."""

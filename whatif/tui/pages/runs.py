@@ -81,7 +81,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     )
     REMEDY = "n reads other runs, N names the columns of CSV files, f changes the formula."
     WIDE: ClassVar[bool] = True
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": 26, "-slight": 12}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 26, "-flat": 12}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("open", "n", "open", "runs", "Read runs: files or folders with one run per row"),
         extra_key("columns", "N", "columns", "columns", "Name the columns of CSV files"),
@@ -96,10 +96,6 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     )
     DEFAULT_CSS = """
     RunsPage #runs-body { height: 1fr; }
-    RunsPage #runs-fit, RunsPage #terms, RunsPage #models {
-        border: round $primary 40%; border-title-color: $text-primary; border-subtitle-color: $text-muted;
-    }
-    RunsPage #terms:focus { border: round $primary; }
     RunsPage #runs-fit { width: 1fr; height: 1fr; }
     RunsPage #runs-model { width: 70; height: 1fr; }
     RunsPage #terms { height: auto; max-height: 60%; }
@@ -110,13 +106,11 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     RunsPage.-narrow #runs-model { width: 1fr; height: auto; max-height: 60%; }
     RunsPage.-narrow #terms { height: auto; max-height: 9; }
     RunsPage.-narrow #runs-words { max-height: 3; }
-    RunsPage.-short #runs-fit, RunsPage.-short #terms { border: none; border-top: round $primary 40%; }
-    RunsPage.-short #terms { max-height: 7; }
-    RunsPage.-short #models { display: none; }
-    RunsPage.-short #runs-words { max-height: 3; }
-    RunsPage.-slight #runs-model { display: none; }
-    RunsPage.-slight #runs-fit { border: none; }
-    RunsPage.-empty #runs-fit, RunsPage.-empty #terms, RunsPage.-empty #models { display: none; }
+    RunsPage.-low #terms { max-height: 7; }
+    RunsPage.-low #models { display: none; }
+    RunsPage.-low #runs-words { max-height: 3; }
+    RunsPage.-flat #runs-model { display: none; }
+    RunsPage.-empty .panel { display: none; }
     RunsPage.-empty #runs-model { display: block; width: 1fr; height: 1fr; max-height: 100%; }
     RunsPage.-empty #runs-words { max-height: 100%; }
     """
@@ -131,12 +125,12 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     def compose(self) -> ComposeResult:
         """The picture or its table; the terms, the models that are compared, and in words how good the fit is."""
         with Horizontal(id="runs-body"):
-            with Vertical(id="runs-fit"):
+            with Vertical(id="runs-fit", classes="panel"):
                 yield RunsPlot()
                 yield TableView(id="runs-table")
             with Vertical(id="runs-model"):
-                yield ColumnsView(id="terms")
-                yield ColumnsView(id="models")
+                yield ColumnsView(id="terms", classes="panel")
+                yield ColumnsView(id="models", classes="panel")
                 yield Static(id="runs-words", markup=False)
 
     def enter(self) -> None:

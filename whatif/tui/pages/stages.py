@@ -38,13 +38,12 @@ class MemoryPage(Page[PageView]):
     MEMORY: ClassVar[str] = SERVING_MEMORY
     TERMS: ClassVar[Mapping[str, str]] = SERVING_TERMS
     DEFAULT_CSS = """
-    MemoryPage .part { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
-    MemoryPage .part:focus-within { border: round $primary; }
+    MemoryPage .panel { padding: 0 1; }
     """
 
     def compose(self) -> ComposeResult:
         """The collectives above the memory."""
-        with Vertical(id="groups", classes="part"):
+        with Vertical(id="groups", classes="panel"):
             yield TableView()
         yield Breakdown(id="memory-bar")
 
@@ -75,7 +74,7 @@ class StagesPage(MemoryPage):
 
     def compose(self) -> ComposeResult:
         """The stages or the collectives, above the memory."""
-        with Vertical(id="stages-frame", classes="part"):
+        with Vertical(id="stages-frame", classes="panel"):
             yield RankBars(STEP_KINDS)
             yield Static(id="step-words", markup=False)
         yield from super().compose()

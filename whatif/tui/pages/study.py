@@ -74,7 +74,7 @@ class StudyPage(Page[StudyPageView]):
     NAME: ClassVar[str] = "study"
     VIEW = StudyPageView
     WIDE: ClassVar[bool] = True
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-short": 22}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 22}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("edit", "equals_sign", "edit", "change", "Change a value of the study: a price, a limit, a weight"),
         PageKey("view", "v", "turn('show')", "table", "Show the next table: bids, jobs, commitments, turns .."),
@@ -83,18 +83,14 @@ class StudyPage(Page[StudyPageView]):
         PageKey("reset", "R", "reset", "reset", "Discard all changed values of the study"),
     )
     DEFAULT_CSS = """
-    StudyPage #study-answer, StudyPage #study-table {
-        border: round $primary 40%; border-title-color: $text-primary; border-subtitle-color: $text-muted;
-    }
     StudyPage #study-answer { height: auto; padding: 0 1; }
     StudyPage #study-table { height: 1fr; max-height: 100%; }
-    StudyPage #study-table:focus { border: round $primary; }
     StudyPage #study-words { height: auto; max-height: 8; }
     StudyPage #study-changed { height: auto; max-height: 2; padding: 0 1; color: $text-warning; }
     StudyPage ChartBars { height: 1; margin-top: 1; }
-    StudyPage.-short #study-answer { border: none; border-top: round $primary 40%; padding: 0; }
-    StudyPage.-short #study-table, StudyPage.-short #study-table:focus { border: none; }
-    StudyPage.-short #study-words { max-height: 4; }
+    StudyPage.-low #study-answer { padding: 0; }
+    StudyPage.-low #study-table { border: none; }
+    StudyPage.-low #study-words { max-height: 4; }
     StudyPage.-empty ColumnsView, StudyPage.-empty ChartBars, StudyPage.-empty ChoiceBar { display: none; }
     StudyPage.-empty #study-answer { height: 1fr; }
     StudyPage.-empty #study-words { max-height: 100%; }
@@ -112,12 +108,12 @@ class StudyPage(Page[StudyPageView]):
 
     def compose(self) -> ComposeResult:
         """The recommendation with the bars of the bids, what is changed, and one of the tables."""
-        with Vertical(id="study-answer"):
+        with Vertical(id="study-answer", classes="panel"):
             yield Static(id="study-words", markup=False)
             yield ChartBars()
         yield Static(id="study-changed", markup=False)
         yield ChoiceBar("study.show", VIEWS)
-        yield ColumnsView(id="study-table")
+        yield ColumnsView(id="study-table", classes="panel")
 
     def on_mount(self) -> None:
         """Look at the files of the study now and then."""

@@ -29,20 +29,19 @@ class TimelinePage(Page[PageView]):
     """Begin and end of each phase of an iteration, as a picture or a table, with a summary."""
 
     NAME: ClassVar[str] = "timeline"
-    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-low": 22, "-flat": 8}
+    HEIGHT_CLASSES: ClassVar[dict[str, int]] = {"-brief": 22, "-flat": 8}
     KEYS: ClassVar[tuple[PageKey, ...]] = (
         PageKey("table", "v", "table", "table", "Switch between the bars and a table"),
     )
     DEFAULT_CSS = """
-    TimelinePage #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
-    TimelinePage #frame:focus-within { border: round $primary; }
+    TimelinePage #frame { padding: 0 1; }
     TimelinePage Static { height: auto; max-height: 4; width: 1fr; color: $text-muted; }
-    TimelinePage.-low #kinds, TimelinePage.-flat Static { display: none; }
+    TimelinePage.-brief #kinds, TimelinePage.-flat Static { display: none; }
     """
 
     def compose(self) -> ComposeResult:
         """The bars or their table, with words below."""
-        with Vertical(id="frame"):
+        with Vertical(id="frame", classes="panel"):
             yield TimeBars()
             yield TableView()
             yield Static(id="kinds", markup=False)

@@ -66,9 +66,7 @@ class VariantsPage(DecisionPage[VariantsView]):
         PageKey("table", "v", "table", "table", "Switch between bars and a table"),
     )
     DEFAULT_CSS = """
-    VariantsPage Vertical { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; height: 1fr; }
-    VariantsPage Vertical { border-subtitle-color: $text-muted; }
-    VariantsPage Vertical:focus-within { border: round $primary; }
+    VariantsPage .panel { padding: 0 1; height: 1fr; }
     VariantsPage #words { height: auto; max-height: 4; width: 1fr; color: $text-muted; }
     VariantsPage.-low #words { max-height: 1; }
     VariantsPage.-alike #why, VariantsPage.-flat #why { display: none; }
@@ -79,10 +77,10 @@ class VariantsPage(DecisionPage[VariantsView]):
 
     def compose(self) -> ComposeResult:
         """The table of the variants, and what one difference comes from."""
-        with Vertical(id="side"):
+        with Vertical(id="side", classes="panel"):
             yield Static(_ALONE, id="alone", markup=False)
             yield TableView(id="values")
-        with Vertical(id="why"):
+        with Vertical(id="why", classes="panel"):
             yield ChartBars()
             yield TableView(id="contributions")
             yield Static(id="words", markup=False)

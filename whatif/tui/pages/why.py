@@ -43,9 +43,7 @@ class WhyPage(Page[PageView]):
     DEFAULT_CSS = """
     WhyPage #halves { layout: vertical; }
     WhyPage.-wide #halves { layout: horizontal; }
-    WhyPage Vertical { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
-    WhyPage Vertical { width: 1fr; height: 1fr; }
-    WhyPage Vertical:focus-within { border: round $primary; }
+    WhyPage .panel { padding: 0 1; width: 1fr; height: 1fr; }
     WhyPage.-one.-tree #leverage, WhyPage.-one.-leverage #tree { display: none; }
     WhyPage Static { width: 1fr; height: auto; color: $text-muted; }
     WhyPage .words { height: 4; border-top: solid $primary 40%; }
@@ -68,11 +66,11 @@ class WhyPage(Page[PageView]):
     def compose(self) -> ComposeResult:
         """The tree and the bars, each with the whole of its row below."""
         with Container(id="halves"):
-            with Vertical(id="tree"):
+            with Vertical(id="tree", classes="panel"):
                 yield WhyTree()
                 yield Static(id="details", classes="words", markup=False)
                 yield Static(id="reasons", classes="reason", markup=False)
-            with Vertical(id="leverage"):
+            with Vertical(id="leverage", classes="panel"):
                 yield Static(_MEANING.format("time"), id="meaning", markup=False)
                 yield ElasticityBars()
                 yield TableView()

@@ -16,7 +16,7 @@ from whatif.tui.widgets.text_columns import GAP
 
 WORDS = "words"
 """The part of a cell that stretches to the end of its row."""
-SHORT, SLIGHT = 20, 8
+LOW, FLAT = 20, 8
 """The heights below which a page with such a table has no room for frames, and for nothing but the table."""
 _MORE, _UNSEEN = "← → other columns", "more columns"
 
@@ -49,8 +49,8 @@ class ColumnsView(TableView):
     ColumnsView > .table--stated { color: $text-muted; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
         self._whole = TableRows((), ())
         self._kept = 0
         self._sizes: tuple[int, ...] = ()

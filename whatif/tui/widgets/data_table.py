@@ -79,8 +79,8 @@ class TableView(LineList):
     class Pointed(_AtRow):
         """The cursor came to another row."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
         self._rows: TableRows | _Numbers = TableRows((), ())
         self._widths: tuple[int, ...] = ()
 

@@ -47,8 +47,8 @@ class LineList(ScrollView, can_focus=True):
     AROUND: ClassVar[int] = 0
     """Lines that stay visible above and below the cursor."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
         self.cursor = 0
 
     @property
