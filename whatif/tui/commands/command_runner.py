@@ -203,7 +203,7 @@ class CommandRunner:
         try:
             outcome = await self._performed(changes)
         except WhatifError as problem:
-            outcome = CommandOutcome(self.state, (), str(problem), 0.0)
+            outcome = CommandOutcome(self.state, (), str(problem))
         self._task, self._running = None, ()
         if not self._stale:
             self._take(outcome)

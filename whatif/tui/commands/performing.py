@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -48,7 +47,6 @@ class CommandOutcome:
     state: ExplorerState
     done: tuple[tuple[Change, UndoState], ...]
     error: str
-    seconds: float
 
 
 INTERNAL: Final = "internal error"
@@ -60,7 +58,6 @@ _OPTION: Final = re.compile(r"^(?:--set [\w.]+=.*?|--platform): ", re.MULTILINE)
 def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome:
     """Outcome of changes performed in order; a change that fails has no effect."""
     error, done = "", []
-    began = time.perf_counter()
     for change in changes:
         before = state.undo_state
         try:
@@ -74,7 +71,7 @@ def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome
             error = f"{INTERNAL}: {type(problem).__name__}: {problem}"
         else:
             done.append((change, before))
-    return CommandOutcome(state, tuple(done), error, time.perf_counter() - began)
+    return CommandOutcome(state, tuple(done), error)
 
 
 def perform_afresh(

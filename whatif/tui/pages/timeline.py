@@ -37,6 +37,7 @@ class TimelinePage(Page[PageView]):
     TimelinePage #frame { padding: 0 1; }
     TimelinePage Static { height: auto; max-height: 4; width: 1fr; color: $text-muted; }
     TimelinePage.-brief #kinds, TimelinePage.-flat Static { display: none; }
+    TimelinePage.-flat.-none #words { display: block; }
     """
 
     def compose(self) -> ComposeResult:
@@ -59,6 +60,7 @@ class TimelinePage(Page[PageView]):
         except InfeasiblePointError as problem:
             self._show_nothing(f"No iteration to show: this point is {problem}. {state.undo_hint}")
             return
+        self.remove_class("-none")
         before, remark = _before(state, now)
         self._show_picture(now, before, tabular=state.view.picture == "table")
         self.query_one("#frame").border_title = Content(f"one iteration: {duration(now.iteration_time)}")
@@ -77,6 +79,7 @@ class TimelinePage(Page[PageView]):
 
     def _show_nothing(self, text: str) -> None:
         """Explain why there is no iteration to show."""
+        self.add_class("-none")
         self.query_one("#frame").border_title = "one iteration"
         self.query_one(TimeBars).display = self.query_one(TableView).display = False
         self.query_one("#kinds", Static).update("")
