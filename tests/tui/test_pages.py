@@ -309,7 +309,7 @@ def test_answers_that_come_when_the_screen_is_cleared_away_are_dropped():
         await driver.until(lambda: not screen.query(ParameterPanel))
         driver.app._shown("an error")
         screen.tell_activity("replaying")
-        screen._failed("a failure")
+        screen.fail("a failure")
         screen._taken(None)
 
     drive(check, (120, 36), "jacobi2d")

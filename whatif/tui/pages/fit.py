@@ -79,6 +79,7 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
     COLUMNS = "message_size=size [B],time=time [us]"
     CHOICE = "limits"
     PANEL = "#fitted"
+    WORDS = "#fit-words"
     NOTHING = (
         "No measurements yet. n reads files or folders of the OSU and Intel MPI Benchmarks, Netgauge, SimGrid and "
         "others; so does `whatif open SCENARIO --measured FILE`."
@@ -149,18 +150,11 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
         self._found, self._inputs = value, self.view
         self._fill()
 
-    def _fill(self) -> None:
-        found = self._found
-        words = self.query_one("#fit-words", Static)
-        self.set_class(not isinstance(found, DistanceFit), "-empty")
-        if isinstance(found, DistanceFit):
-            self._draw(found)
-            words.update(summary(found))
-        else:
-            words.update(self.explanation())
-        self.screen.refresh_bindings()
+    def summary(self, found: DistanceFit) -> Content:
+        """Error of the fit, the recommended model, and warnings."""
+        return summary(found)
 
-    def _draw(self, found: DistanceFit) -> None:
+    def draw(self, found: DistanceFit) -> None:
         """The picture or the points, and the parameters."""
         view, tabular = self.view, self.state.view.picture == "table"
         limits = limits_of(view, found)

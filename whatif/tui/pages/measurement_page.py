@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from textual import work
 from textual.content import Content
+from textual.widgets import Static
 
 from whatif.errors import WhatifError
 from whatif.tui.dialogs.windows import TextPrompt
@@ -50,6 +51,8 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
     """Field of the view that other files reset."""
     PANEL: ClassVar[str]
     """Selector of the frame around the picture."""
+    WORDS: ClassVar[str]
+    """Selector of the words about the fit, or in place of one."""
     NOTHING: ClassVar[str]
     """Text without files."""
     REMEDY: ClassVar[str]
@@ -66,6 +69,20 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
 
     def _fill(self) -> None:
         """Show the state and the fit that are known."""
+        found, words = self._found, self.query_one(self.WORDS, Static)
+        fitted = isinstance(found, self.FITTED)
+        self.set_class(not fitted, "-empty")
+        if fitted:
+            self.draw(cast("Fitted", found))
+        words.update(self.summary(cast("Fitted", found)) if fitted else self.explanation())
+        self.screen.refresh_bindings()
+
+    def draw(self, found: Fitted) -> None:
+        """Draw a fit and its tables."""
+        raise NotImplementedError
+
+    def summary(self, found: Fitted) -> Content:
+        """Quality of a fit in words, with warnings."""
         raise NotImplementedError
 
     def explanation(self) -> Content:

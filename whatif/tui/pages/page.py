@@ -62,6 +62,14 @@ def stepped(choices: Sequence[str], present: str, steps: int = 1) -> str:
     return choices[(at + steps) % len(choices)]
 
 
+def stepped_to(choices: Sequence[str], present: str, fits: Callable[[str], bool], steps: int = 1) -> str:
+    """Next choice that fits, cyclically; the empty choice fits always."""
+    name = stepped(choices, present, steps)
+    while name and not fits(name):
+        name = stepped(choices, name, steps)
+    return name
+
+
 class Page(Container, Generic[V]):
     """Base of the pages: `show` draws at once what is known, `job` names what a worker computes, `take` shows that.
 

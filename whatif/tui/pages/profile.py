@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Literal
@@ -24,7 +23,7 @@ from whatif.tui.jobs.profile_job import inputs_of, profile_of_inputs
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.worker import run_once
 from whatif.tui.labels import StyledText, duration, percent, warning_lines
-from whatif.tui.pages.page import ZOOM_KEYS, Page, PageKey, extra_key, stepped
+from whatif.tui.pages.page import ZOOM_KEYS, Page, PageKey, extra_key, stepped_to
 from whatif.tui.state import ExplorerState
 from whatif.tui.time_window import moved
 from whatif.tui.view_entries import PageView
@@ -220,7 +219,8 @@ class ProfilePage(Page[ProfileView]):
         """Take the latencies of the next platform that states some; after the last one, the present platform's own."""
         scenario, present = self.state.session.scenario, self.state.platform_name
         names = ("", *(name for name in scenario.known_platforms if name != present))
-        self.choose("source", lambda view: _next_measured(names, view.source, scenario.search_folders))
+        folders = scenario.search_folders
+        self.choose("source", lambda view: stepped_to(names, view.source, lambda name: has_latencies(name, folders)))
 
     def action_zoom(self, factor: float) -> None:
         """Scale the visible part of the time line by a factor around its middle."""
@@ -244,13 +244,6 @@ class ProfilePage(Page[ProfileView]):
 def _missing(text: str) -> str:
     """Error in the named path; empty if it exists."""
     return "" if not text or is_file(user_path(text)) else f"no such file: {text}"
-
-
-def _next_measured(names: Sequence[str], present: str, folders: Sequence[Path]) -> str:
-    name = stepped(names, present)
-    while name and not has_latencies(name, folders):
-        name = stepped(names, name)
-    return name
 
 
 def _machines(projected: ProjectionSummary) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Final
 
 from textual import on
@@ -20,7 +20,7 @@ from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu, gpu_r
 from whatif.studies.roofline_study import LIMITS, OPERATIONS, Roofline, of_roof, roofline_at
 from whatif.tui.jobs.job import Job
 from whatif.tui.labels import brief, duration, percent, reason_of
-from whatif.tui.pages.page import Page, PageKey, stepped
+from whatif.tui.pages.page import Page, PageKey, stepped_to
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import FLAT, LOW, WORDS, ColumnsView, speedup
@@ -143,7 +143,7 @@ class RooflinePage(Page[RooflineView]):
         """Compare with the GPU of the next platform that has one; after the last one, with none."""
         scenario = self.state.session.scenario
         choices = ("", *_others(scenario))
-        self.choose("second", lambda view: _next_with_gpu(scenario, choices, view.second, steps))
+        self.choose("second", lambda view: stepped_to(choices, view.second, partial(_has_gpu, scenario), steps))
 
 
 def _others(scenario: Scenario) -> list[str]:
@@ -151,14 +151,6 @@ def _others(scenario: Scenario) -> list[str]:
     present = scenario.platform_name
     edited = any(path.startswith("platform.node.gpu.") for path in scenario.overrides)
     return [name for name in scenario.known_platforms if edited or name != present]
-
-
-def _next_with_gpu(scenario: Scenario, choices: Sequence[str], present: str, steps: int) -> str:
-    """The next platform that has a GPU; empty after the last one."""
-    name = stepped(choices, present, steps)
-    while name and not _has_gpu(scenario, name):
-        name = stepped(choices, name, steps)
-    return name
 
 
 def _has_gpu(scenario: Scenario, name: str) -> bool:

@@ -75,6 +75,7 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
     COLUMNS = "time=Wall time [ms],nodes=nodes"
     CHOICE = "formula"
     PANEL = "#runs-fit"
+    WORDS = "#runs-words"
     NOTHING = (
         "No runs yet. n reads CSV files with a run in each row and units in the headings, `time [ms]`; "
         "so does `whatif open SCENARIO --runs FILE`."
@@ -193,17 +194,11 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
             self._seen |= dict.fromkeys(item.name for item in value.terms)
         self._fill()
 
-    def _fill(self) -> None:
-        found, words = self._found, self.query_one("#runs-words", Static)
-        self.set_class(not isinstance(found, RunsRegression), "-empty")
-        if isinstance(found, RunsRegression):
-            self._draw(found)
-            words.update(summary(found))
-        else:
-            words.update(self.explanation())
-        self.screen.refresh_bindings()
+    def summary(self, found: RunsRegression) -> Content:
+        """Quality of the fit, its comparison with the others, and warnings."""
+        return summary(found)
 
-    def _draw(self, found: RunsRegression) -> None:
+    def draw(self, found: RunsRegression) -> None:
         """The picture or the runs, the terms and the models."""
         tabular = self.state.view.picture == "table"
         plot, table, panel = (

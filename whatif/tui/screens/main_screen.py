@@ -5,24 +5,19 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Horizontal
 from textual.widgets import ContentSwitcher
 
 from whatif.core.sweep_figure import breakdown
-from whatif.errors import WhatifError
 from whatif.tui import page_registry
-from whatif.tui.commands.explorer_commands import Change, Choose, Pin, Revert, Show
+from whatif.tui.commands.explorer_commands import Choose
 from whatif.tui.dialogs.windows import TextDialog
 from whatif.tui.events import (
-    ChangeRequested,
-    EditorRequested,
     ErrorReported,
-    FileRequested,
     JobRequested,
-    NewScenarioRequested,
     ParameterSelected,
     StopRequested,
 )
@@ -32,9 +27,8 @@ from whatif.tui.jobs.latest_only import LatestOnly
 from whatif.tui.keys.key_bindings import extra_binding
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Page, PageSubject
-from whatif.tui.screens.background_screen import BackgroundScreen
-from whatif.tui.state import ExplorerState, View
-from whatif.tui.variants.variant_commands import Fork, Go
+from whatif.tui.screens.command_screen import CommandScreen
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.parameter_help import ParameterHelp
@@ -46,7 +40,7 @@ from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.title import Title
 
 
-class MainScreen(BackgroundScreen):
+class MainScreen(CommandScreen):
     """Screen of the open scenario; requests of the user go to the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -86,7 +80,7 @@ class MainScreen(BackgroundScreen):
         self._tree: bool | None = None
         self._page_job: Job | None = None
         self._seen: dict[str, str] = {}
-        self.latest = LatestOnly(self._taken, self._failed)
+        self.latest = LatestOnly(self._taken, self.fail)
         self._screen_bindings = self._bindings
         # Its widgets are styled once: Textual sets the same classes only when the screen gets its size.
         sides = zip((self.HORIZONTAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS), self.app.size, strict=True)
@@ -210,7 +204,8 @@ class MainScreen(BackgroundScreen):
             self.page.take(self.page.answer_to_show(value, self.jobs))
             self._show_texts()
 
-    def _failed(self, error: str) -> None:
+    def fail(self, error: str) -> None:
+        """Show an error in the status line; an empty text clears it."""
         self._error = error
         if self.is_ready:
             self._show_texts()
@@ -247,65 +242,20 @@ class MainScreen(BackgroundScreen):
         """Whether there is a message, or a text of the page, to show whole."""
         return self.query_one(Status).has_message or bool(self.page.message)
 
-    def change(self, change: Change | Choose) -> None:
-        """Ask for a change."""
-        self.post_message(ChangeRequested(change))
-
     @on(ErrorReported)
     def _show_error(self, event: ErrorReported) -> None:
-        self._failed(event.text)
+        self.fail(event.text)
 
     @on(ParameterSelected)
     def _selected(self, event: ParameterSelected) -> None:
         self.query_one(ParameterHelp).show(self.state, event.path)
         if self._selected_path not in ("", event.path) and self._error != self._notice:
-            self._failed(self._notice)
+            self.fail(self._notice)
         self._selected_path = event.path
-
-    def action_go(self, name: str) -> None:
-        """Go to another page."""
-        self.change(Show("screen", name))
 
     def action_go_group(self, group: str) -> None:
         """Go to the page of a group that was seen last; from one of its pages, to the next."""
         self.change(Choose("screen", lambda view: page_registry.next_screen(group, view.screen, self._seen)))
-
-    def action_decide(self, name: str) -> None:
-        """Go to one of the questions of the page `decide`."""
-        self.change(Show("decide.decision", name))
-        self.action_go("decide")
-
-    def action_pin(self) -> None:
-        """Set the present values as the baseline."""
-        self.change(Pin())
-
-    def action_fork(self) -> None:
-        """Fork the present values into a new variant."""
-        self.change(Fork())
-
-    def action_variant(self) -> None:
-        """Go to the next variant."""
-        following = self.state.next_variant()
-        if following:
-            self.change(Go(following))
-        else:
-            self._failed("there is no other variant: f forks the present values")
-
-    def action_marker(self) -> None:
-        """Draw curves with other dots."""
-        self.change(Choose("marker", self._next_marker))
-
-    def _next_marker(self, view: View) -> object:
-        """Marker after that of a view: pixels only where the terminal has graphics."""
-        following = view.next_of("marker")
-        graphics = getattr(self.app, "graphics", None)
-        if following == "pixels" and not (graphics and graphics.available):
-            return view.with_entry("marker", "pixels").next_of("marker")
-        return following
-
-    def action_revert(self) -> None:
-        """Discard all edits."""
-        self.change(Revert())
 
     def action_tree(self) -> None:
         """Show or hide the parameters next to the page."""
@@ -330,47 +280,15 @@ class MainScreen(BackgroundScreen):
         elif self.busy:
             self.post_message(StopRequested())
         elif self._error:
-            self._failed("")
+            self.fail("")
         else:
             parameters.filter("")
-
-    @on(NewScenarioRequested)
-    @work
-    async def action_new_scenario(self) -> None:
-        """Put a scenario together, with a machine of one's own, and open it."""
-        from whatif.tui.dialogs.scenario_dialogs import make_scenario  # noqa: PLC0415 - not for the first frame
-
-        try:
-            path = await make_scenario(self.app, self.state)
-        except WhatifError as problem:
-            self._failed(str(problem))
-        else:
-            if path is not None:
-                self.post_message(FileRequested(str(path)))
-
-    def action_edit_file(self) -> None:
-        """Open the file of the parameter or table under the cursor in the editor."""
-        row = self.query_one(ParameterTree).row
-        self.post_message(EditorRequested("" if row is None else row.path))
 
     def action_detail(self) -> None:
         """Show the whole of the message in the status line."""
         status = self.query_one(Status)
         texts = (status.full if status.has_message else "", self.page.message)
         self.app.push_screen(TextDialog("\n\n".join(filter(None, texts))))
-
-    @work
-    async def action_export(self) -> None:
-        """Write the plot of the visible page to a file."""
-        from whatif.tui.files.export import export_plot  # noqa: PLC0415 - not for the first frame
-
-        await export_plot(self.app, self.page, self.state)
-
-    def action_help(self) -> None:
-        """Explain what has the focus, and its keys."""
-        from whatif.tui.screens.help import help_text  # noqa: PLC0415 - not for the first frame
-
-        self.app.push_screen(TextDialog(*help_text(self, self.page, self.query_one(ParameterTree))))
 
     def action_page(self, action: str, *arguments: object) -> None:
         """Run an action of the visible page."""
