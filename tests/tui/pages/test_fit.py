@@ -207,6 +207,7 @@ def test_a_limit_moves_by_key_with_the_fit_until_other_measurements_are_read(osu
     async def check(driver):
         await fit_shown(driver)
         assert found(driver).limits == (SHORT, EAGER)
+        assert isinstance(driver.main_screen.focused, FitPlot)
         good = found(driver).error
         await driver.press("full_stop")
         assert driver.state.view.of(FitView).limits == (128, 16 * 1024)

@@ -49,7 +49,7 @@ class WhyPage(Page[PageView]):
     WhyPage .words { height: 4; border-top: solid $primary 40%; }
     WhyPage.-small .words { height: 5; }
     WhyPage.-tall .words { height: 7; }
-    WhyPage.-flat .words, WhyPage.-small #meaning, WhyPage TableView, WhyPage .reason { display: none; }
+    WhyPage.-brief .words, WhyPage.-small #meaning, WhyPage TableView, WhyPage .reason { display: none; }
     WhyPage.-table TableView, WhyPage.-none #nothing, WhyPage.-infeasible #reasons { display: block; }
     WhyPage.-table ElasticityBars, WhyPage.-infeasible WhyTree, WhyPage.-infeasible #details { display: none; }
     WhyPage.-none ElasticityBars, WhyPage.-none TableView { display: none; }
@@ -91,7 +91,7 @@ class WhyPage(Page[PageView]):
             "-one": one,
             "-tall": height >= (_TALL if wide else 2 * _TALL),
             "-small": width < 64 or height < 18,
-            "-flat": height < 10,
+            "-brief": height < 10,
         }
         for name, holds in classes.items():
             self.set_class(holds, name)
