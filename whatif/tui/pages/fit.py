@@ -73,7 +73,6 @@ class FitPage(MeasurementPage[FitView, DistanceFit]):
 
     NAME: ClassVar[str] = "fit"
     VIEW = FitView
-    FITTED = DistanceFit
     COMPUTE = fit_of_view
     MEASUREMENTS = "Measurements"
     COLUMNS = "message_size=size [B],time=time [us]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import work
 from textual.content import Content
@@ -39,8 +39,6 @@ Fitted = TypeVar("Fitted")
 class MeasurementPage(Page[M], Generic[M, Fitted]):
     """Base of the fit page and the runs page: reads files, and keeps a good fit until other files allow one too."""
 
-    FITTED: ClassVar[type[Any]]
-    """Type of a fit."""
     COMPUTE: ClassVar[Callable[..., Any]]
     """Function that fits the measurements of a view, or returns a refusal."""
     MEASUREMENTS: ClassVar[str]
@@ -70,11 +68,15 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
     def _fill(self) -> None:
         """Show the state and the fit that are known."""
         found, words = self._found, self.query_one(self.WORDS, Static)
-        fitted = isinstance(found, self.FITTED)
-        self.set_class(not fitted, "-empty")
-        if fitted:
-            self.draw(cast("Fitted", found))
-        words.update(self.summary(cast("Fitted", found)) if fitted else self.explanation())
+        if found is None or isinstance(found, JobRefusal):
+            self.add_class("-empty")
+            words.update(self.explanation())
+        else:
+            self.remove_class("-empty")
+            self.draw(found)
+            words.update(self.summary(found))
+            if self.screen.focused is None:
+                self.call_after_refresh(self.enter)
         self.screen.refresh_bindings()
 
     def draw(self, found: Fitted) -> None:
@@ -108,7 +110,7 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
 
     async def _readable(self, view: M) -> bool:
         """Whether the files of a view may replace those that are shown: a good fit is only replaced by another one."""
-        if not isinstance(self._found, self.FITTED):
+        if self._found is None or isinstance(self._found, JobRefusal):
             return True
         self.query_one(self.PANEL).border_subtitle = Content(f"reading {', '.join(view.files)} …")
         try:
@@ -118,7 +120,7 @@ class MeasurementPage(Page[M], Generic[M, Fitted]):
         if isinstance(value, JobRefusal):
             self._fill()
             self.report(value.reason)
-        return isinstance(value, self.FITTED)
+        return not isinstance(value, JobRefusal)
 
     @work
     async def action_columns(self) -> None:

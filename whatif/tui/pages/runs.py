@@ -69,7 +69,6 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
 
     NAME: ClassVar[str] = "runs"
     VIEW = RunsView
-    FITTED = RunsRegression
     COMPUTE = regression_of_view
     MEASUREMENTS = "Runs"
     COLUMNS = "time=Wall time [ms],nodes=nodes"
@@ -218,8 +217,6 @@ class RunsPage(MeasurementPage[RunsView, RunsRegression]):
         terms.fill(term_rows(found, list(self._seen), adding=self._adding), 1, hint)
         models.border_title = "models"
         models.fill(model_rows(found), 1)
-        if self.screen.focused is None:
-            self.call_after_refresh(self.enter)
 
     @work
     async def action_formula(self) -> None:
