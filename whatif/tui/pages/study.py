@@ -101,7 +101,7 @@ class StudyPage(Page[StudyPageView]):
         self._answer: StudyAnswer | None = None
         self._known: StudyRequest | None = None
         """Request of the visible answer."""
-        self._refused: tuple[StudyRequest, str] | None = None
+        self._refused: tuple[StudyRequest | None, str] = (None, "")
         self._job: Job | None = None
         self._version = 0
         self._stamps: dict[Path, Stamp] = {}
@@ -164,16 +164,25 @@ class StudyPage(Page[StudyPageView]):
             self._answer, self._known, self._stamps = None, None, {}
         self._fill()
 
-    def _request(self, view: StudyPageView) -> StudyRequest:
-        return StudyRequest(view.file, view.values, view.show, self._version)
+    @property
+    def _request(self) -> StudyRequest:
+        """Request of the present view."""
+        return StudyRequest(self.view.file, self.view.values, self.view.show, self._version)
+
+    @property
+    def _reason(self) -> str:
+        """Reason why the present request was refused; empty without a refusal."""
+        request, reason = self._refused
+        return reason if request == self._request else ""
+
+    @property
+    def _waiting(self) -> bool:
+        """Whether the present request has neither an answer nor a refusal."""
+        return bool(self.view.file) and self._request != self._known and not self._reason
 
     def job(self, state: ExplorerState) -> Job | None:
         """Answer the study, unless the answer or the reason of its refusal is known."""
-        view = self.view_in(state.view)
-        request = self._request(view)
-        if not view.file or request == self._known or (self._refused and self._refused[0] == request):
-            return None
-        self._job = Job(answered, (request,))
+        self._job = Job(answered, (self._request,)) if self._waiting else None
         return self._job
 
     def take(self, value: StudyAnswer | JobRefusal) -> None:
@@ -186,7 +195,7 @@ class StudyPage(Page[StudyPageView]):
             if self._answer is not None:
                 self.report(value.reason)
         else:
-            self._answer, self._known, self._refused = value, request, None
+            self._answer, self._known, self._refused = value, request, (None, "")
         self._watch(request.file)
         self._fill()
 
@@ -207,45 +216,42 @@ class StudyPage(Page[StudyPageView]):
         self.set_class(found is None, "-empty")
         frame, words = self.query_one("#study-answer"), self.query_one("#study-words", Static)
         frame.border_title = Content(view.file or "study" if found is None else found.question)
-        frame.border_subtitle = Content(self._about(view))
-        words.update(Content(self._explanation(view) if found is None else "\n".join(found.words)))
-        self._say_changed(view)
+        frame.border_subtitle = Content(self._about())
+        words.update(Content(self._explanation() if found is None else "\n".join(found.words)))
+        self._say_changed()
         if found is not None:
-            self._draw(found, view)
+            self._draw(found)
         self.screen.refresh_bindings()
 
-    def _about(self, view: StudyPageView) -> str:
+    def _about(self) -> str:
         """File of the study, and that an answer is on its way."""
-        waiting = view.file and self._request(view) not in (self._known, self._refused and self._refused[0])
-        parts = ("computing …" if waiting else "", view.file if self._answer is not None else "")
-        more = "e: remarks" if self._answer is not None and self._answer.remarks else ""
-        return " · ".join(filter(None, (*parts, more)))
+        parts = ["computing …"] if self._waiting else []
+        if self._answer is not None:
+            parts += [self.view.file, *(["e: remarks"] if self._answer.remarks else [])]
+        return " · ".join(parts)
 
-    def _explanation(self, view: StudyPageView) -> str:
+    def _explanation(self) -> str:
         """Text in place of an answer."""
-        if not view.file:
-            return _NOTHING
-        if self._refused is not None and self._refused[0] == self._request(view):
-            return f"{self._refused[1]}\n\n{_REMEDY if view.values else ''}n opens another study."
-        return f"computing {view.file} …"
+        if self._reason:
+            return f"{self._reason}\n\n{_REMEDY if self.view.values else ''}n opens another study."
+        return f"computing {self.view.file} …" if self.view.file else _NOTHING
 
-    def _say_changed(self, view: StudyPageView) -> None:
+    def _say_changed(self) -> None:
         """Changed values with those of the file, or which ones were refused."""
         said, found = self.query_one("#study-changed", Static), self._answer
-        refused = self._refused is not None and self._refused[0] == self._request(view)
         text = "" if found is None else " · ".join(found.changed)
-        if refused and found is not None:
-            text = f"✗ {view.values or view.file} is refused: the last answer stays; u undoes the change"
+        if self._reason and found is not None:
+            text = f"✗ {self.view.values or self.view.file} is refused: the last answer stays; u undoes the change"
         said.display = bool(text)
         said.update(Content(text))
 
-    def _draw(self, found: StudyAnswer, view: StudyPageView) -> None:
+    def _draw(self, found: StudyAnswer) -> None:
         """The bars and the table."""
         bars, table = self.query_one(ChartBars), self.query_one(ColumnsView)
         bars.styles.height = len(found.bars.rows)
         bars.show(found.bars)
-        shown = view.show if self._known is None else self._known.show
-        self.query_one(ChoiceBar).show(view.show)
+        shown = self.view.show if self._known is None else self._known.show
+        self.query_one(ChoiceBar).show(self.view.show)
         rows = study_rows(found)
         if rows.titles:
             table.fill(rows, _NAMED.get(shown, 2), _HINT)

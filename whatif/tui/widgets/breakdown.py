@@ -10,7 +10,7 @@ from textual.geometry import Size
 from whatif import units
 from whatif.plotting.cells import EIGHTHS, TextRun
 from whatif.plotting.description import StackedBar, shorten, text_cells
-from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.picture import PictureOf
 from whatif.tui.widgets.text_columns import padded
 
 _GAP = 3
@@ -92,21 +92,16 @@ def _aligned(entries: tuple[LegendEntry, ...], width: int) -> list[str]:
     return [f"{padded(entry.label, label_size)} {entry.value:>{value_size}} {entry.share:>4}" for entry in entries]
 
 
-class Breakdown(Picture):
+class Breakdown(PictureOf[StackedBar]):
     """Shows the parts of a whole as a stacked bar above a legend with values and shares."""
 
     DEFAULT_CSS = """
     Breakdown { height: auto; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self._bar: StackedBar | None = None
-
-    def show(self, bar: StackedBar | None) -> None:
+    def show(self, shown: StackedBar | None) -> None:
         """Show another bar, or nothing."""
-        self._bar = bar
-        self.redraw()
+        super().show(shown)
         if self.get_content_height(self.container_size, self.app.size, self.size.width) != self.size.height:
             self.refresh(layout=True)
 
@@ -116,6 +111,6 @@ class Breakdown(Picture):
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the bar and as much of the legend as fits."""
-        if self._bar is None:
+        if self._shown is None:
             return []
-        return [bar_runs(self._bar, width), *legend_runs(bar_legend(self._bar), width, height - 1)][:height]
+        return [bar_runs(self._shown, width), *legend_runs(bar_legend(self._shown), width, height - 1)][:height]

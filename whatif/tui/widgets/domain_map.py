@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from whatif.plotting.boxes import Box, box_runs
 from whatif.plotting.cells import Line
-from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.picture import PictureOf
 
 
-class DomainMap(Picture):
+class DomainMap(PictureOf[Box]):
     """Shows boxes in boxes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._box: Box | None = None
-
-    def show(self, box: Box) -> None:
-        """Show other domains."""
-        self._box = box
-        self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw the boxes."""
-        return box_runs(self._box, width, height) if self._box is not None else []
+        return box_runs(self._shown, width, height) if self._shown is not None else []

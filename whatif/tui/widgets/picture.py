@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -15,6 +15,7 @@ from whatif.plotting.cells import TextRun
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES
 from whatif.plotting.raster import MarkerName
 
+Shown = TypeVar("Shown")
 _ROLES: Final = ("baseline", "marker", "axis", "label", "title", "over-dark", "over-light")
 # Viridis (van der Walt and Smith, 2015): even steps of lightness, in order for every kind of colour vision.
 HEAT_HUES: Final = {
@@ -137,3 +138,16 @@ class Picture(Widget):
         component = f"picture--{name}"
         known = component in Picture.COMPONENT_CLASSES
         return self.get_component_rich_style(component) if known else self.rich_style
+
+
+class PictureOf(Picture, Generic[Shown]):
+    """Picture of one thing at a time."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._shown: Shown | None = None
+
+    def show(self, shown: Shown | None) -> None:
+        """Show another thing, or nothing."""
+        self._shown = shown
+        self.redraw()

@@ -16,7 +16,7 @@ from whatif.plotting.tiles import COLOURS
 from whatif.studies.message_study import DISTANCE_LABELS
 from whatif.studies.placement_layout import PlacementPicture
 from whatif.tui.widgets.breakdown import bar_legend, bar_runs, legend_runs
-from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.picture import PictureOf
 from whatif.units import ONE
 from whatif.vocabulary import DISTANCES
 
@@ -127,7 +127,7 @@ def _words(picture: PlacementPicture, width: int, *, letters: bool, signs: bool)
     return [*flowing([(word,) for word in words], width), bar_runs(bar, width), *legend]
 
 
-class PlacementMap(Picture):
+class PlacementMap(PictureOf[Placed]):
     """Shows the placement of the ranks of a halo phase."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"picture--{name}" for name in (*_NODE_STYLES, "busiest", "busy", "sign")}
@@ -145,27 +145,18 @@ class PlacementMap(Picture):
     class Resized(Message):
         """There is room for more ranks, or for fewer."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._placed: Placed | None = None
-
-    def show(self, placed: Placed | None) -> None:
-        """Show another placement, or nothing."""
-        self._placed = placed
-        self.redraw()
-
     def on_resize(self) -> None:
         """Notify the page."""
         self.post_message(self.Resized())
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw the placement."""
-        if self._placed is None:
+        if self._shown is None:
             return []
         app = self.app
         # Sixteen colours are too loud to be muted, and some of them the same.
         few = app.no_color or app.current_theme.ansi or app.console.color_system == "standard"
-        return placement_runs(self._placed, width, height, letters=few)
+        return placement_runs(self._shown, width, height, letters=few)
 
     def shade(self, name: str) -> Style:
         """Style of a name, of its own or of all pictures."""

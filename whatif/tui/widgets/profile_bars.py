@@ -12,7 +12,7 @@ from whatif.table import Table
 from whatif.table_writers import short_kernel
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.breakdown import bar_runs
-from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.picture import PictureOf
 from whatif.tui.widgets.text_columns import padded
 from whatif.units import ONE, format_quantity
 
@@ -183,41 +183,28 @@ def kernel_lines(kernels: Table, width: int, height: int) -> list[Line]:
     return [*lines, *rest][:height]
 
 
-class _TablePicture(Picture, can_focus=True):
-    """Widget that draws a table, if one is given."""
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self._table: Table | None = None
-
-    def show(self, table: Table | None) -> None:
-        """Show another table, or a message without one."""
-        self._table = table
-        self.redraw()
-
-
-class TimesOfCopies(_TablePicture):
+class TimesOfCopies(PictureOf[Table], can_focus=True):
     """Shows the times of each class of copies, measured and projected."""
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw the bars."""
-        return time_lines(self._table, width, height) if self._table is not None else []
+        return time_lines(self._shown, width, height) if self._shown is not None else []
 
 
-class SizesOfCopies(_TablePicture):
+class SizesOfCopies(PictureOf[Table], can_focus=True):
     """Shows which sizes the copies have, by number and by time."""
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw the bars; without colours letters mark the decades."""
-        classes = size_classes(self._table) if self._table is not None else ()
+        classes = size_classes(self._shown) if self._shown is not None else ()
         return size_lines(classes, width, height, colours=not self.app.no_color)
 
 
-class KernelsByTime(_TablePicture):
+class KernelsByTime(PictureOf[Table], can_focus=True):
     """Shows the kernels that take the most time."""
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw the kernels as bars."""
-        if self._table is None:
+        if self._shown is None:
             return [[TextRun(shorten(NO_KERNELS, width), "label")]][:height]
-        return kernel_lines(self._table, width, height)
+        return kernel_lines(self._shown, width, height)

@@ -14,7 +14,7 @@ from whatif.plotting.time_axis import draw_time_axis
 from whatif.profiles.stream_lanes import Interval, Lane, Streams, TimelineSpan
 from whatif.table_writers import short_kernel
 from whatif.tui.labels import duration
-from whatif.tui.widgets.picture import Picture
+from whatif.tui.widgets.picture import PictureOf
 from whatif.tui.widgets.profile_bars import legend
 from whatif.tui.widgets.text_columns import padded
 
@@ -134,22 +134,13 @@ def _in_cells(busy: NDArray[np.float32], width: int) -> NDArray[np.float64]:
     return np.asarray(np.diff(at, axis=1) * (width / parts))
 
 
-class StreamBars(Picture, can_focus=True):
+class StreamBars(PictureOf[Streams], can_focus=True):
     """Shows when each stream does what, measured and projected."""
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self._streams: Streams | None = None
-
-    def show(self, streams: Streams | None) -> None:
-        """Show other time lines, or nothing."""
-        self._streams = streams
-        self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw the time lines; without colours letters mark the kinds."""
-        if self._streams is None or width < 8:
+        if self._shown is None or width < 8:
             return []
-        if not self._streams.whole > 0:
+        if not self._shown.whole > 0:
             return [[TextRun(shorten("No operation takes any time.", width), "label")]][:height]
-        return stream_lines(self._streams, width, height, colours=not self.app.no_color)
+        return stream_lines(self._shown, width, height, colours=not self.app.no_color)
