@@ -377,7 +377,7 @@ def test_title_and_status_are_those_of_the_study_and_not_of_the_scenario_behind_
         await driver.until(lambda: page._answer is not None)
         top, status = driver.screen_text().splitlines()[0], str(driver.status.content)
         assert page._answer.question[:12] in top
-        assert status == "study as in its file"
+        assert status == "no value of the study changed"
         driver.main_screen.change(Show("study.values", CHEAPER))
         await driver.until(lambda: "1 value of the study changed, not saved" in str(driver.status.content))
         await driver.go("explore")

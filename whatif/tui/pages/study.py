@@ -146,7 +146,11 @@ class StudyPage(Page[StudyPageView]):
         """The study and its changed values."""
         view = self.view
         name, changed = Path(view.file).stem or "no study", len(view.unsaved())
-        status = f"{counted(changed, 'value')} of the study changed, not saved" if changed else "study as in its file"
+        status = (
+            f"{counted(changed, 'value')} of the study changed, not saved"
+            if changed
+            else "no value of the study changed"
+        )
         question = name if self._answer is None else self._answer.question
         return PageSubject(question, name, status if view.file else "no study is open")
 

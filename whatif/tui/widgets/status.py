@@ -38,7 +38,7 @@ class Status(KeptStatic):
             await self.run_action("screen.detail")
 
 
-def _message(state: ExplorerState, error: str, own: str, *, busy: bool) -> tuple[str, str, str]:
+def _message(state: ExplorerState, error: str, own: str = "", *, busy: bool) -> tuple[str, str, str]:
     """Mark, style and text of the line."""
     if error:
         return "✗", "$text-error", error
