@@ -11,6 +11,8 @@ import textual.pilot
 from textual._context import active_app
 from textual.app import App
 
+from whatif.tui.keys.keys_in_order import KeysInOrder
+
 _QUIET_TURNS = 4
 """Turns of the event loop in a row with nothing to do: what a message leads to may come after the first one."""
 _MOST_TURNS = 100_000
@@ -30,8 +32,8 @@ async def _until_quiet(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
     while app._running and quiet < _QUIET_TURNS:
         assert next(turns) < _MOST_TURNS, "the explorer does not come to rest"
         await asyncio.sleep(0)
-        if app._resize_event is not None:
-            # A timer of Textual passes the new size on.
+        if app._resize_event is not None or _prepares(app):
+            # A timer of Textual passes the new size on; a thread prepares the window.
             await asyncio.sleep(_LOOK_SECONDS)
         app.screen._on_timer_update()
         quiet = 0 if _is_busy(app) else quiet + 1
@@ -41,4 +43,9 @@ def _is_busy(app: App[object]) -> bool:
     screen = app.screen
     nodes = (app, *screen.walk_children(with_self=True))
     waiting = any(node.message_queue_size or node._next_callbacks for node in nodes)
-    return waiting or bool(app._resize_event or screen._layout_required or screen._callbacks)
+    return waiting or bool(app._resize_event or screen._layout_required or screen._callbacks) or _prepares(app)
+
+
+def _prepares(app: App[object]) -> bool:
+    """Whether a window is prepared, for which keys wait."""
+    return isinstance(app, KeysInOrder) and app.preparing > 0
