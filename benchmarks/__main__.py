@@ -17,7 +17,14 @@ from benchmarks.hpl import high_performance_linpack
 from benchmarks.importers import reading
 from benchmarks.long_session import large_library, long_session
 from benchmarks.measure import Row
-from benchmarks.model import decisions, edit_of_a_parameter, million_congested_points, million_points, million_ranks
+from benchmarks.model import (
+    decisions,
+    edit_of_a_parameter,
+    loads_of_links,
+    million_congested_points,
+    million_points,
+    million_ranks,
+)
 from benchmarks.normal_form import searching
 from benchmarks.patterns import patterns
 from benchmarks.procurement import studying
@@ -29,8 +36,8 @@ from benchmarks.simulation import replaying
 from benchmarks.transformers import training_steps
 
 MODEL = (
-    million_points, million_congested_points, grouped_collectives, edit_of_a_parameter, million_ranks, decisions,
-    ten_million_points, studying, training_steps,
+    million_points, million_congested_points, grouped_collectives, edit_of_a_parameter, million_ranks, loads_of_links,
+    decisions, ten_million_points, studying, training_steps,
 )  # fmt: skip
 EXPLORER = (key_to_picture, typing, start, first_frame, large_library, long_session)
 MEASUREMENTS = (reading, calibrating, fitting, regressing, scaling, searching)

@@ -20,6 +20,8 @@ from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling, uncertain
 from whatif.models.patterns import GridPattern, message_counts
 from whatif.models.quantities import FloatArray
+from whatif.simulation import link_loads
+from whatif.simulation.topology import torus
 from whatif.studies.attribution import attribute
 from whatif.studies.elasticity import elasticities
 from whatif.studies.sobol import sobol_indices
@@ -116,6 +118,25 @@ def million_ranks() -> Iterator[Row]:
         f"{each * 1e6:.0f} s",
         each * 1e6 / seconds,
         "a loop in Python",
+    )
+
+
+def loads_of_links() -> Iterator[Row]:
+    """Time to count the messages on every link of a torus, in pieces of the messages and all at once."""
+    fugaku = torus((24, 23, 24, 2, 3, 2), 6.8e9, 1e-7)
+    pattern = GridPattern((128, 128, 96), 48, 48, neighbours="faces")
+    node = pattern.nodes()
+    steps = [(node[sender], node[receiver], None) for _, sender, receiver in pattern.messages()]
+    seconds = median_seconds(lambda: link_loads.link_loads(fugaku, steps, spread=False), 3)
+    at_once, link_loads.MOST_AT_ONCE = link_loads.MOST_AT_ONCE, sum(len(sender) for sender, _, _ in steps)
+    whole = median_seconds(lambda: link_loads.link_loads(fugaku, steps, spread=False), 1)
+    link_loads.MOST_AT_ONCE = at_once
+    yield Row(
+        "loads of the links of Fugaku, halo of 1.6 M ranks",
+        f"{seconds:.2f} s",
+        f"{whole:.2f} s",
+        whole / seconds,
+        "the routes of all messages at once",
     )
 
 
