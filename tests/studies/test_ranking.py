@@ -55,6 +55,27 @@ def test_the_weight_at_which_another_platform_leads_is_reported():
     assert (alone.standings[0].platform, alone.turns) == ("lassen", ())
 
 
+def test_an_application_of_weight_zero_without_an_answer_hides_no_turn():
+    # Lassen, which leads, has too few nodes for `large`.
+    asked = {**applications(), "large": scenario("2", ranks=4000)}
+    found = ranking(asked, ["summit", "lassen"], {"a": 3.0, "large": 0.0})
+    assert found.standings[0].platform == "lassen"
+    turns = {turn.application: turn for turn in found.turns}
+    assert_allclose([turns[name].turns_at for name in asked], [0.5, 0.5, 0.0], rtol=1e-12, atol=0)
+    assert [turns[name].leader for name in asked] == ["summit"] * 3
+    assert found.summary()[-3:] == (
+        "summit leads if a weighs less than 50.0%",
+        "summit leads if b weighs more than 50.0%",
+        "summit leads if large weighs more than 0.0%",
+    )
+
+
+def test_of_two_equal_merits_the_other_leads_on_the_side_of_its_faster_application():
+    first, second = (ranking(applications(), names) for names in (["summit", "lassen"], ["lassen", "summit"]))
+    assert [(turn.leader, turn.above) for turn in first.turns] == [("lassen", True), ("lassen", False)]
+    assert [(turn.leader, turn.above) for turn in second.turns] == [("summit", False), ("summit", True)]
+
+
 def test_reference_times_shift_all_merits_by_one_factor():
     found = ranking(applications(), ["summit", "lassen"], {"a": 3.0}, {"a": 12.0})
     assert found.references == {"a": 12.0, "b": 10.0}

@@ -95,6 +95,8 @@ class WeightTurn:
     weight: float
     turns_at: float
     leader: str
+    above: bool
+    """Whether it leads above `turns_at`, not below."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,7 +186,7 @@ class Ranking(StudyResult):
 
     def _leads(self) -> Iterator[str]:
         for turn in self.turns:
-            side = "more" if turn.turns_at > turn.weight else "less"
+            side = "more" if turn.above else "less"
             yield f"{turn.leader} leads if {turn.application} weighs {side} than {turn.turns_at:.1%}"
         if not self.turns and len(self.feasible) > 1 and len(self.weights) > 1:
             yield f"{self.feasible[0].platform} leads whatever one application weighs"
@@ -363,19 +365,23 @@ def _turns(standings: Sequence[Standing], shares: Mapping[str, float]) -> list[W
         return []
     logarithms = np.log([[its.speedups[app] for app in shares] for its in ranked])
     weights = np.array(list(shares.values()))
+    # An application that does not count may have no answer.
+    parts = np.where(weights > 0, logarithms * weights, 0.0)
     found = []
     for at, (app, share) in enumerate(shares.items()):
-        rest = 1 - share
-        others = (logarithms @ weights - share * logarithms[:, at]) / rest if rest > 0 else None
+        others = (parts.sum(axis=1) - parts[:, at]) / (1 - share) if share < 1 else None
         turn = None if others is None else _nearest(logarithms[:, at], others, share)
         if turn is not None:
-            found.append(WeightTurn(app, share, turn[0], ranked[turn[1]].platform))
+            weight, place, above = turn
+            found.append(WeightTurn(app, share, weight, ranked[place].platform, above))
     return found
 
 
-def _nearest(alone: FloatArray, others: FloatArray, share: float) -> tuple[float, int] | None:
-    """The t nearest to `share` at which another platform has the larger t alone + (1 - t) others, and its place."""
+def _nearest(alone: FloatArray, others: FloatArray, share: float) -> tuple[float, int, bool] | None:
+    """The t nearest to `share` at which another platform has the larger t alone + (1 - t) others, the place of that
+    platform, and whether it leads above t. A platform whose `alone` is NaN leads at no t > 0."""
     gain, lead = (alone - others) - (alone[0] - others[0]), others[0] - others
+    gain = np.where(np.isnan(alone[0]) & ~np.isnan(alone), np.inf, gain)
     with np.errstate(divide="ignore", invalid="ignore"):
         crossings = lead / gain
     crossings[~((crossings >= 0) & (crossings <= 1) & (gain != 0))] = np.inf
@@ -383,4 +389,4 @@ def _nearest(alone: FloatArray, others: FloatArray, share: float) -> tuple[float
     if not np.isfinite(crossings).any():
         return None
     at = int(np.abs(crossings - share).argmin())
-    return float(crossings[at]), at
+    return float(crossings[at]), at, bool(gain[at] > 0)
