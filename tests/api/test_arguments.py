@@ -42,6 +42,7 @@ def drawn(relation):
         (lambda: whatif.validate("minimd", by="runs"), "--by runs: .*; did you mean `run`"),
         (lambda: whatif.compare("jacobi2d", ["summit"], show="x"), "--show x: expected one of ranking, commitment"),
         (lambda: whatif.scale("jacobi2d_strong", show="x"), "--show x: expected one of scaling, answers"),
+        (lambda: whatif.scale("jacobi2d_strong", nodes=[]), "--nodes: state at least one number of nodes"),
         (lambda: whatif.study("successor", show="x"), "--show x: expected one of bids, jobs"),
         (lambda: drawn("x"), "--relative x: expected one of value, speedup"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import whatif
@@ -29,6 +31,18 @@ def test_the_runs_that_a_scenario_names_are_checked(tmp_path, monkeypatch, name,
     assert len(found.problems) == bool(problem)
     assert all(problem in str(each) for each in found.problems)
     assert found.notes == ((f"warning: {warning}",) if warning else ())
+
+
+def test_a_stored_result_that_is_missing_now_has_the_unit_of_a_time_only_if_it_is_one(tmp_path):
+    stored = tmp_path / "results.json"
+    whatif.check("jacobi2d", against=stored, update=True)
+    results = json.loads(stored.read_text())
+    results["results"]["jacobi2d"] |= {"total_cost": 5.0, "terms.gone": 5.0}
+    stored.write_text(json.dumps(results))
+    assert whatif.check("jacobi2d", against=stored).moved == (
+        "jacobi2d: total_cost: 5 -> not there",
+        "jacobi2d: terms.gone: 5 s -> not there",
+    )
 
 
 def test_what_a_platform_leaves_out_is_noted(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 import whatif
 from tests.paths import ROOT
 from whatif.core.session import Session
+from whatif.errors import UsageError
 from whatif.studies.measured_points import sweep_measurements
 
 NAP = {
@@ -78,6 +79,14 @@ def test_platform_chooses_the_runs():
     assert len(whatif.validate("jacobi2d").runs) == 20
     with pytest.raises(whatif.WhatifError, match="no runs on frontier; there are runs on summit, lassen"):
         whatif.validate("jacobi2d", platform="frontier")
+
+
+def test_results_without_a_value_on_the_platform_are_left_out(nap, tmp_path):
+    text = "platform,rank_count,sleep [ms],doze [ms]\nsummit,6,1,\nsummit,12,4,\nlassen,4,,6\nfrontier,8,,\n"
+    errors = whatif.validate(nap, runs=runs(tmp_path, text), platform="summit")
+    assert errors.summary() == ("sleep: mean absolute error 75.0%, bias +25.0%, 2 runs",)
+    with pytest.raises(UsageError, match="no measured value in the runs on frontier"):
+        whatif.validate(nap, runs=tmp_path / "runs.csv", platform="frontier")
 
 
 def test_runs_are_not_inherited(nap, tmp_path):
@@ -213,6 +222,15 @@ def test_measured_points_of_a_sweep_have_the_present_values(nap, tmp_path):
     np.testing.assert_allclose(found.points["overhead_time"].predicted, [8e-3, 8e-3], rtol=1e-12, atol=0)
     elsewhere = sweep_measurements(session.edit("application.iteration_count", "7").inputs)
     assert elsewhere.points == {}
+
+
+def test_measured_points_of_a_sweep_are_those_of_the_present_part(nap, tmp_path):
+    nap.write_text('runs = "runs.csv"\n' + nap.read_text())
+    text = "platform,platform.node.gpu.extends,rank_count,sleep [ms]\n"
+    runs(tmp_path, f"{text}summit,v100-sxm2-16gb,6,1\nsummit,a100-sxm4-80gb,6,2\nsummit,a100-sxm4-80gb,12,3\n")
+    for overrides, ranks in (({}, [6]), ({"platform.node.gpu.extends": "a100-sxm4-80gb"}, [6, 12])):
+        session = Session.start(whatif.load(nap, overrides=overrides)).sweep("application.rank_count", "6, 12")
+        assert sweep_measurements(session.inputs).points["terms.sleep"].x.tolist() == ranks
 
 
 def test_wrong_runs_are_a_remark_of_the_sweep(nap, tmp_path):

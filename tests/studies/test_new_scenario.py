@@ -181,6 +181,8 @@ def test_runs_that_fit_as_they_are_are_not_copied(tmp_path):
         ("ranks,nodes,time [s]\n4,0,1\n", "do not fill 0 nodes"),
         ("ranks,time\n4,1\n", "is a number without a unit; it must be in s: `total_time \\[s\\]`"),
         ("ranks,time [s],runtime [s]\n4,1,1\n", "runtime .s.: a second column of `total_time`"),
+        ("ranks,rank_count,time [s]\n4,8,1\n", "rank_count: a second column of `rank_count`"),
+        ("rank_count,ranks,time [s]\n4,8,1\n", "ranks: a second column of `rank_count`"),
         ("ranks,user\n4,me\n", "no measured result among the columns"),
         ("time [s]\n4\n", "no parameter among the columns"),
         ("ranks,time [s]\n", "no runs"),

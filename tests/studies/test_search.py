@@ -17,7 +17,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.schema.toml import parse_document
 from whatif.studies.population import Objective, SearchGoal
-from whatif.studies.search import Optimum, ranked, search
+from whatif.studies.search import Optimum, present_choice, ranked, search
 from whatif.studies.search_space import Combination, Varied, parse_varied
 from whatif.studies.seeking import has_root_finder
 from whatif.studies.threshold import Target, parse_target, seek
@@ -126,6 +126,25 @@ def test_few_points_are_all_evaluated_and_of_equals_the_present_choice_is_kept()
     assert [answer.points for answer in answers] == [2, 2]
     assert [answer.values[BANDWIDTH] for answer in answers] == [1e12, 1e12]
     assert answers[0].at_end(BANDWIDTH) == "lower"
+
+
+def test_a_small_value_of_a_wide_range_is_not_at_its_lower_end():
+    scenario = question_of("1 / x", x=1.0)
+    (found,), _ = searched(scenario, [f"{X}=1e-6 .. 1e6"], ["iteration_time <= 10000 s"], Objective(X))
+    assert_allclose(found.values[X], 1e-4, rtol=1e-9, atol=0)
+    assert found.at_end(X) == ""
+    (least,), _ = searched(scenario, [f"{X}=1e-6 .. 1e6"], [], Objective(X))
+    assert least.at_end(X) == "lower"
+
+
+def test_the_part_of_a_machine_is_the_present_choice_of_its_parts():
+    part = "platform.node.gpu.extends"
+    scenario = Scenario.open("jacobi2d")
+    assert present_choice(scenario, part) == "v100-sxm2-16gb"
+    answers, _ = searched(scenario, [f"{part}=a100-sxm4-80gb, v100-sxm2-16gb"], ["iteration_time <= 1 s"])
+    assert answers[0].combination.choices == {part: "v100-sxm2-16gb"}
+    edited = scenario.with_overrides({part: "a100-sxm4-80gb"})
+    assert present_choice(edited, part) == "a100-sxm4-80gb"
 
 
 def test_where_nothing_is_feasible_the_nearest_point_is_an_end_of_the_range():

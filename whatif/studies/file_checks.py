@@ -26,7 +26,7 @@ from whatif.studies.measured_runs import measured_runs, stated_runs
 from whatif.studies.procurement.study import study_of
 from whatif.studies.procurement.study_options import options
 from whatif.table import Table
-from whatif.units import SECOND, format_quantity
+from whatif.units import ONE, SECOND, format_quantity
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,8 +180,10 @@ def _results(name: str, scenario: Scenario) -> dict[str, float]:
 
 
 def _line(move: Move, scenario: Scenario) -> str:
-    """A result before and after; one that is missing now was a time."""
-    dimension = SECOND if move.after is None else scenario.program.dimension_of(move.result)
+    """A result before and after, with its unit: of one that is missing now, only that of a time is known."""
+    is_time = move.result.startswith("terms.") or move.result.endswith("_time")
+    missing = SECOND if is_time else ONE
+    dimension = missing if move.after is None else scenario.program.dimension_of(move.result)
     before, after = (
         "not there" if value is None else format_quantity(value, dimension, 6) for value in (move.before, move.after)
     )

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from whatif.axes import first_number
 from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
-from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.core.term import Program
 from whatif.errors import WhatifError
 from whatif.models.quantities import FloatArray
-from whatif.schema.load import stated_platform
 from whatif.studies.measured_runs import MeasuredResult, MeasuredRuns, measured_runs
+from whatif.studies.search import present_choice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,9 +50,8 @@ def sweep_measurements(inputs: SessionInputs, file: str | Path | None = None) ->
     axes = inputs.grid.axes
     path = next(iter(axes[0].parameters), "") if axes else ""
     try:
-        own = stated_platform(inputs.scenario.document, inputs.scenario.folders)
         runs = measured_runs(inputs.scenario.moved(None), file)
-        kept = runs.at(_same(inputs.program, runs, path, inputs.scenario.platform or own or ""))
+        kept = runs.at(_same(inputs.scenario, runs, path))
     except WhatifError as problem:
         return SweepMeasurements({}, f"measured runs: {problem}")
     x = kept.axis.parameters.get(path)
@@ -67,15 +66,13 @@ def sweep_measurements(inputs: SessionInputs, file: str | Path | None = None) ->
     return SweepMeasurements(points, "measured with the values of the file" if edited else "")
 
 
-def _same(program: Program, runs: MeasuredRuns, path: str, platform: str) -> NDArray[np.bool_]:
-    """Mask of the runs on a platform whose parameters, except the swept one, have the values of a program."""
-    values = evaluate(program).values
+def _same(scenario: Scenario, runs: MeasuredRuns, path: str) -> NDArray[np.bool_]:
+    """Mask of the runs whose platform and parameters, except the swept one, have the values of a scenario."""
+    values = evaluate(scenario.program).values
     same = np.ones(len(runs), dtype=bool)
     for name, column in runs.axis.parameters.items():
-        if name == PLATFORM_PARAMETER:
-            same &= column == platform
-        elif name != path and column.dtype == object:
-            same &= column == program.parameters[name].text()
+        if name != path and column.dtype == object:
+            same &= column == present_choice(scenario, name)
         elif name != path:
             same &= np.isclose(column, first_number(values[name]), rtol=1e-9, atol=0)
     return same

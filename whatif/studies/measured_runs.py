@@ -76,11 +76,10 @@ class MeasuredRuns:
         return source.endswith(f"{_OF_FILE}{Path(self.file).name}")
 
     def at(self, kept: NDArray[Any]) -> MeasuredRuns:
-        """Some of the runs: their numbers, or a mask."""
+        """Some of the runs, by their numbers or a mask, with the results that these have."""
         parameters = {path: values[kept] for path, values in self.axis.parameters.items()}
-        results = tuple(
-            replace(result, column=replace(result.column, values=result.values[kept])) for result in self.results
-        )
+        some = (replace(result, column=replace(result.column, values=result.values[kept])) for result in self.results)
+        results = tuple(result for result in some if np.isfinite(result.values).any())
         return replace(self, axis=Axis("runs", parameters), results=results, lines=self.lines[kept])
 
     @cached_property
@@ -180,7 +179,10 @@ def measured_runs(scenario: Scenario, path: str | Path | None = None) -> Measure
     if scenario.platform not in platforms:
         names = ", ".join(dict.fromkeys(platforms.tolist()))
         raise UsageError(f"{shown_path(found)}: no runs on {scenario.platform}; there are runs on {names}")
-    return runs.at(platforms == scenario.platform)
+    kept = runs.at(platforms == scenario.platform)
+    if not kept.results:
+        raise UsageError(f"{shown_path(found)}: no measured value in the runs on {scenario.platform}")
+    return kept
 
 
 class _Reader:

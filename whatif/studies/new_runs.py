@@ -69,16 +69,15 @@ def _renamed(sheet: RunSheet, scenario: Scenario) -> tuple[dict[str, NDArray[Any
     notes: list[str] = []
     for heading, values in sheet.values.items():
         name, unit = split_unit(heading)
-        if name.strip() in _TAKEN or is_heading(name.strip(), scenario.program):
-            columns[heading] = values
-            continue
-        meant = usual_heading(name)
-        used = "used with the ranks: `ranks_per_node`" if meant == "nodes" else f"taken as `{meant}`"
-        notes.append(f"{sheet.file}: `{heading}` is {used if meant else 'left out'}")
-        if any(split_unit(known)[0] == meant for known in columns):
+        is_known = name.strip() in _TAKEN or is_heading(name.strip(), scenario.program)
+        meant = name.strip() if is_known else usual_heading(name)
+        if any(split_unit(column)[0].strip() == meant for column in columns):
             raise refuse(sheet.file, f"a second column of `{meant}`: leave one of them out", 0, heading)
         if meant:
-            columns[f"{meant} [{unit}]" if unit else meant] = values
+            columns[heading if is_known else f"{meant} [{unit}]" if unit else meant] = values
+        if not is_known:
+            used = "used with the ranks: `ranks_per_node`" if meant == "nodes" else f"taken as `{meant}`"
+            notes.append(f"{sheet.file}: `{heading}` is {used if meant else 'left out'}")
     if "nodes" in columns:
         columns |= _per_node(sheet, columns.pop("nodes"), columns)
     return columns, tuple(notes)

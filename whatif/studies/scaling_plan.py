@@ -107,4 +107,6 @@ def _counts(nodes: str | Sequence[float] | None, planner: Planner) -> list[float
         points = parameter_points("platform.node_count", nodes, planner.scenario.program, _MOST_POINTS)
     except UsageError as error:
         raise UsageError(str(error).replace("sweep `platform.node_count`", f"--nodes {nodes}")) from None
+    if not points.size:
+        raise UsageError("--nodes: state at least one number of nodes")
     return sorted(set(points.tolist()))

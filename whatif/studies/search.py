@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.core.evaluate import evaluate
+from whatif.core.parts_in_use import parts_in_use
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.studies.population import MISSED, Population, SearchGoal, change_of, evaluate_points, results_of
@@ -67,7 +68,7 @@ class Optimum:
     def at_end(self, path: str) -> str:
         """`lower` or `upper` if a parameter is at an end of its range or list, else empty."""
         span, value = next(span for span in self.spans if span.path == path), self.values[path]
-        near = 1e-9 * (span.high - span.low)
+        near = 1e-9 * (value if span.low > 0 else span.high - span.low)
         return "lower" if value <= span.low + near else "upper" if value >= span.high - near else ""
 
 
@@ -115,15 +116,18 @@ def ranked(answers: Sequence[Optimum], goal: SearchGoal, scenario: Scenario) -> 
 
 
 def present_choice(scenario: Scenario, path: str) -> str:
-    """Present text of a choice; empty if the files do not state it."""
+    """Present text of a choice, such as the name of a part; empty if the files do not state it."""
     if path == PLATFORM_PARAMETER:
         return scenario.platform_name or ""
     if path in scenario.overrides:
         return str(scenario.overrides[path])
-    parameter = scenario.program.parameters.get(path)
-    if parameter is not None:
-        return parameter.text()
-    found: Any = scenario.program.loaded.layers.merged
+    program = scenario.program
+    if path in program.parameters:
+        return program.parameters[path].text()
+    parts = parts_in_use(program.loaded)
+    if path in parts:
+        return parts[path]
+    found: Any = program.loaded.layers.merged
     for key in path.split("."):
         found = found.get(key, {}) if isinstance(found, Mapping) else {}
     return found if isinstance(found, str) else ""
