@@ -80,6 +80,10 @@ class Table:
         """Table of the first rows."""
         return self.at(slice(count))
 
+    def with_texts(self, name: str, texts: Iterable[str]) -> Table:
+        """The table with a further column of texts."""
+        return Table({**self.columns, name: text_column(texts)}, self.notes)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data in base units: `{"notes": {..}, "units": {column: unit}, "rows": [{column: value}]}`."""
         units = {name: column.unit for name, column in self.columns.items() if column.unit}

@@ -8,8 +8,9 @@ the first scenario with the changes of S made. All v(S) are points of one or two
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from math import factorial
 from typing import Final
 
@@ -25,10 +26,9 @@ from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.studies.bar_charts import waterfall_bars
-from whatif.studies.cause_tables import attribution_table
 from whatif.studies.study_result import StudyResult
-from whatif.table import Table
-from whatif.units import SECOND, Dimension, format_quantity
+from whatif.table import Table, text_column
+from whatif.units import ONE, SECOND, Dimension, format_quantity
 
 Choices = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -39,6 +39,7 @@ _PAIRS: Final = 256
 """Orders drawn if there are more changes, each with its reverse, which lowers the variance."""
 _CHUNK: Final = 16_384
 """Points evaluated at a time."""
+_BAR_WIDTH, _CELL_WIDTH = 24, 20
 _SAME: Final = 1e-12
 """Relative difference up to which two results count as equal."""
 
@@ -81,11 +82,26 @@ class Attribution(StudyResult):
 
     def table(self) -> Table:
         """One row per change: both values, contribution, share of the difference, and the result after it."""
-        return attribution_table(self)
+        columns = {"change": None, "before": None, "after": None, "contribution": self.dimension}
+        columns |= {} if self.exact else {"standard_error": self.dimension}
+        total, rows = self.after - self.before, []
+        for change, end in zip(self.changes, self._ends()[1:], strict=True):
+            error = [] if self.exact else [change.standard_error]
+            share = change.contribution / total if total else np.nan
+            rows.append([change.name, change.before, change.after, change.contribution, *error, share, end])
+        notes = {"before": f"{self.before!r}", "after": f"{self.after!r}"}
+        return Table.of_rows({**columns, "share": ONE, "then": self.dimension}, rows, notes)
 
     def readable_table(self) -> Table:
-        """The table with a waterfall."""
-        return attribution_table(self, bars=True)
+        """The table with short texts, shares in per cent and a waterfall."""
+        table = self.table()
+        texts = {name: text_column(map(_short, table.columns[name].values)) for name in ("before", "after")}
+        texts["share"] = text_column(f"{share:+.1%}" for share in table.columns["share"].values)
+        return replace(table, columns={**table.columns, **texts}).with_texts("waterfall", _waterfall(self._ends()))
+
+    def _ends(self) -> list[float]:
+        """Result before the first change, and after each change."""
+        return list(accumulate((change.contribution for change in self.changes), initial=self.before))
 
     def picture(self) -> BarChart:
         """Waterfall from one result to the other."""
@@ -105,6 +121,19 @@ class Attribution(StudyResult):
         if self.without_effect:
             lines.append(f"{len(self.without_effect)} other values differ and have no effect")
         return tuple(lines)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _CELL_WIDTH else f"{text[: _CELL_WIDTH - 2]}.."
+
+
+def _waterfall(ends: list[float]) -> Iterator[str]:
+    """Bar per change from the result before it to the result after it, all on one scale."""
+    least, most = min(ends), max(ends)
+    scale = _BAR_WIDTH / (most - least) if most > least else 0.0
+    for start, end in pairwise(ends):
+        left, right = sorted((round((start - least) * scale), round((end - least) * scale)))
+        yield (" " * left + ("+" if end > start else "-") * max(right - left, 1)).ljust(_BAR_WIDTH + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from whatif.studies.sobol import Variance
 
 _PATH_WIDTH: Final = 44
+_BAR_WIDTH: Final = 24
 _MOST_BARS: Final = 16
 
 
@@ -116,6 +117,11 @@ def waterfall_bars(found: Attribution, names: tuple[str, str]) -> BarChart:
     return BarChart(
         f"from {names[0]} to {names[1]}", AxisDescription(found.result, dimension), (first, *steps, last), legend
     )
+
+
+def share_bar(share: float) -> str:
+    """Share as a bar of characters, for a table."""
+    return ("#" * round(min(share, 1.0) * _BAR_WIDTH)).ljust(_BAR_WIDTH)
 
 
 def names_of(one: Scenario, other: Scenario) -> tuple[str, str]:

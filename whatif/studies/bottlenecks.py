@@ -21,11 +21,10 @@ from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
-from whatif.studies.bar_charts import ladder_bars
-from whatif.studies.cause_tables import ladder_table
+from whatif.studies.bar_charts import ladder_bars, share_bar
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
-from whatif.units import SECOND, Dimension, format_quantity
+from whatif.units import ONE, SECOND, Dimension, format_quantity
 
 _INFINITE: Final = 1e12
 """Factor of an ideal rate."""
@@ -62,11 +61,13 @@ class Bottlenecks(StudyResult):
 
     def table(self) -> Table:
         """One row per part: time saved, and the result with this part and all above ideal."""
-        return ladder_table(self)
+        columns = {"ideal": None, "saved": self.dimension, "left": self.dimension, "share_left": ONE}
+        rows = [[rung.part, rung.saved, rung.left, rung.left / self.time] for rung in self.rungs]
+        return Table.of_rows(columns, rows, {"result": self.result, "time": f"{self.time!r}"})
 
     def readable_table(self) -> Table:
         """The table with a bar per row."""
-        return ladder_table(self, bars=True)
+        return self.table().with_texts("what_is_left", (share_bar(rung.left / self.time) for rung in self.rungs))
 
     def picture(self) -> BarChart:
         """Bars of the remaining result after each step."""

@@ -18,10 +18,9 @@ from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.studies.bar_charts import tornado_bars
-from whatif.studies.cause_tables import tornado_table
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
-from whatif.units import SECOND
+from whatif.units import ONE, SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +70,14 @@ class Elasticities(StudyResult):
 
     def table(self) -> Table:
         """One row per parameter: value, change and elasticity."""
-        return tornado_table(self)
+        columns = {"value": None, "now": None, "change": None, "elasticity": ONE}
+        rows = [[item.path, item.value, item.change or item.reason, item.elasticity] for item in self.effective]
+        return Table.of_rows(columns, rows, {"result": self.result})
 
     def readable_table(self) -> Table:
         """The table with a bar per row."""
-        return tornado_table(self, bars=True)
+        most = max((abs(item.elasticity) for item in self.effective if not item.reason), default=1.0)
+        return self.table().with_texts("tornado", (_arm(item, most) for item in self.effective))
 
     def picture(self) -> BarChart:
         """Tornado chart of the largest elasticities."""
@@ -87,6 +89,14 @@ class Elasticities(StudyResult):
         return (f"{self.result}: depends on {count} of {len(self.items)} parameters",)
 
 
+def _arm(item: Elasticity, most: float) -> str:
+    """Bar to the left for a negative elasticity, to the right for a positive one."""
+    length = 0 if item.reason or not most else max(round(abs(item.elasticity) / most * _ARM_WIDTH), 1)
+    left, right = (length, 0) if item.elasticity < 0 else (0, length)
+    return f"{'#' * left:>{_ARM_WIDTH}}|{'#' * right:<{_ARM_WIDTH}}"
+
+
+_ARM_WIDTH: Final = 12
 _ROUNDING: Final = 1e-9
 """Elasticities up to this are rounding errors of the differences."""
 

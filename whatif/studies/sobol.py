@@ -26,8 +26,7 @@ from whatif.core.uncertainty import (
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.bars import BarChart
-from whatif.studies.bar_charts import variance_bars
-from whatif.studies.cause_tables import variance_table
+from whatif.studies.bar_charts import share_bar, variance_bars
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import ONE, Dimension, format_quantity
@@ -48,6 +47,11 @@ class SobolIndex:
     total: float
     """Total index: the share that would remain if all other factors were known."""
     total_error: float
+
+    @property
+    def numbers(self) -> tuple[float, float, float, float]:
+        """Both indices, each with its error."""
+        return self.first, self.first_error, self.total, self.total_error
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,13 +74,20 @@ class Variance(StudyResult):
         """Groups of columns omitted on a narrow terminal."""
         return (["explains"],)
 
+    @property
+    def _shown(self) -> list[SobolIndex]:
+        """The rows of the table: factors that explain something, or all."""
+        return [item for item in self.indices if self.everything or any(item.numbers)]
+
     def table(self) -> Table:
-        """One row per factor: both indices with their errors."""
-        return variance_table(self)
+        """One row per factor: first-order and total index with their errors."""
+        columns = {"value": None, **dict.fromkeys(("first", "first_error", "total", "total_error"), ONE)}
+        rows = [[", ".join(item.paths), *item.numbers] for item in self._shown]
+        return Table.of_rows(columns, rows, {"result": self.result})
 
     def readable_table(self) -> Table:
         """The table with a bar per row."""
-        return variance_table(self, bars=True)
+        return self.table().with_texts("explains", (share_bar(item.total) for item in self._shown))
 
     def picture(self) -> BarChart:
         """Bars of the total indices."""

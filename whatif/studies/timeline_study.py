@@ -14,7 +14,7 @@ from whatif.core.term import Program
 from whatif.plotting.bars import BarChart
 from whatif.studies.bar_charts import phase_bars
 from whatif.studies.study_result import StudyResult
-from whatif.table import Table, text_column
+from whatif.table import Table
 from whatif.units import ONE, SECOND, Dimension
 
 _COLUMNS: Final[dict[str, Dimension | None]] = {
@@ -41,9 +41,8 @@ class Iteration(StudyResult):
 
     def readable_table(self) -> Table:
         """The table with a bar per row."""
-        table = self.table()
-        bars = text_column(_bar(bar, self.timeline.iteration_time) for bar in self.timeline.bars)
-        return Table({**table.columns, "timeline": bars}, table.notes)
+        whole = self.timeline.iteration_time
+        return self.table().with_texts("timeline", (_bar(bar, whole) for bar in self.timeline.bars))
 
     @property
     def optional_columns(self) -> tuple[list[str], ...]:
