@@ -16,22 +16,32 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
+from whatif.core.sweep_figure import suiting
 from whatif.core.term import Program, common_dimension
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.plotting.description import PlotDescription
+from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
 from whatif.studies.bracketing import narrowed
-from whatif.studies.break_even_tables import break_even_picture, break_even_table, never_equal
 from whatif.studies.population import Progress
-from whatif.studies.search_space import Span, Varied, idle_parameter, is_simulated, quantity_named, span_of, term_named
+from whatif.studies.search_space import (
+    Span,
+    Varied,
+    headings,
+    idle_parameter,
+    is_simulated,
+    quantity_named,
+    span_of,
+    term_named,
+)
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
-from whatif.units import Dimension
+from whatif.units import Dimension, counted, format_quantity
 
 _POINTS, _SIMULATED_POINTS, _CURVE_POINTS, _WHOLE_POINTS = 2049, 17, 17, 4096
 _PARTS, _ROUNDS = 32, 11
 """Parts of a bracket in each round, and the rounds: to the precision of float64."""
 _SIMULATED_PARTS, _SIMULATED_ROUNDS = 2, 20
+_MOST_MARKERS: Final = 5
 _EQUAL: Final = 1e-12
 """Relative difference up to which results are equal."""
 
@@ -87,17 +97,36 @@ class BreakEven(StudyResult):
         rows = (row[np.isfinite(row)] for row in signs)
         return [_leader(row[0], self.names) if row.size else "" for row in rows]
 
-    def table(self) -> Table:
+    def table(self, *, short: bool = False) -> Table:
         """One row per crossing: the parameters, the scenarios with less below and above, and both results."""
-        return break_even_table(self)
+        spans = [self.span] if self.along is None else [self.along, self.span]
+        heading = headings([span.path for span in spans], short=short)
+        columns: dict[str, Dimension | None] = {heading[span.path]: span.parameter.dimension for span in spans}
+        columns |= {"less_below": None, "less_above": None}
+        columns |= dict.fromkeys((f"{name} {self.result}" for name in self.names), self.dimension)
+        rows = [
+            [*(one.at[span.path] for span in spans), one.less_below, one.less_above, one.first, one.second]
+            for one in self.crossings
+        ]
+        return Table.of_rows(columns, rows, {"result": self.result})
 
     def readable_table(self) -> Table:
         """The table with short headings."""
-        return break_even_table(self, short=True)
+        return self.table(short=True)
 
     def picture(self) -> PlotDescription:
         """Both results over the parameter; with a second parameter, the break-even curve over that."""
-        return break_even_picture(self)
+        if self.along is not None:
+            return self._curve(self.along)
+        lines = tuple(PlotLine(name, self.grid, row[0]) for name, row in zip(self.names, self.numbers, strict=True))
+        y = AxisDescription(self.result, self.dimension, suiting([line.y for line in lines]))
+        markers = tuple(Marker(one.at[self.span.path], "break-even") for one in self.crossings[:_MOST_MARKERS])
+        return PlotDescription(self.result, _axis(self.span), y, lines, markers)
+
+    def _curve(self, along: Span) -> PlotDescription:
+        x, y = (np.array([one.at[path] for one in self.crossings]) for path in (along.path, self.span.path))
+        title = f"break-even of {self.result}"
+        return PlotDescription(title, _axis(along), _axis(self.span), (PlotLine("break-even", x, y),))
 
     def summary(self) -> tuple[str, ...]:
         """Number of points without a result, by scenario, and whether whole numbers were left out."""
@@ -111,7 +140,30 @@ class BreakEven(StudyResult):
 
     def obstacle(self) -> str:
         """Reason why there is no crossing: the scenario that has the smaller result everywhere."""
-        return "" if self.crossings else never_equal(self)
+        if self.crossings:
+            return ""
+        low, high = (format_quantity(end, self.span.parameter.dimension) for end in (self.span.low, self.span.high))
+        return f"no break-even of {self.result} for {self.span.path} between {low} and {high}: {self._never_equal()}"
+
+    def _never_equal(self) -> str:
+        """Reason why results without a crossing are never equal."""
+        leaders = sorted({name for name in self.leaders() if name})
+        match leaders:
+            case []:
+                return "one of them has no result"
+            case ["both"]:
+                return "they are equal over the whole range"
+            case [leader]:
+                both = int(np.isfinite(self.first + self.second).sum())
+                some = f"at the {counted(both, 'point')} with both"
+                return f"{leader} has the smaller one {some if both < self.first.size else 'over the whole range'}"
+            case _:
+                return "the smaller one depends on the second parameter only"
+
+
+def _axis(span: Span) -> AxisDescription:
+    scale = Scale.LOG if span.low > 0 else Scale.LINEAR
+    return AxisDescription(span.path, span.parameter.dimension, scale, whole=span.whole)
 
 
 def break_even(

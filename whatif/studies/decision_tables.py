@@ -1,21 +1,18 @@
-"""Tables of rankings, commitments, layouts and budgets."""
+"""Tables of rankings, commitments and layouts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from whatif.core.answer_words import gain, larger_is_better
 from whatif.table import Table
-from whatif.table_writers import worth_showing
-from whatif.units import JOULE, ONE, Dimension, crossed
+from whatif.units import ONE, Dimension, crossed
 
 if TYPE_CHECKING:
     from whatif.studies.decompositions import Layout, Layouts
-    from whatif.studies.purchase import Offer
     from whatif.studies.ranking import Ranking, Standing
 
 
@@ -102,27 +99,3 @@ def layouts_table(found: Layouts, count: int) -> Table:
         present = "present" if item.place == now.place else ""
         rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, found.change(item), present])
     return Table.of_rows(columns, rows, {"layouts": str(len(found.ranked))})
-
-
-def offers_table(found: Sequence[Offer]) -> Table:
-    """One row per scenario and platform; one column of costs per currency."""
-    money = dict.fromkeys(row.cost.dimension for row in found if row.cost is not None)
-    priced = {dimension: "cost" if len(money) == 1 else f"cost in {dimension}" for dimension in money}
-    columns = {
-        "scenario": None,
-        "platform": None,
-        "nodes": ONE,
-        "limit": None,
-        "side by side": ONE,
-        "jobs per day": ONE,
-    }
-    columns |= {"energy": JOULE, **{name: dimension for dimension, name in priced.items()}, "reason": None}
-    rows = [
-        [
-            *(row.scenario, row.platform, row.node_count, row.limit, row.job_count, row.daily_jobs, row.energy),
-            *(row.cost.value if row.cost and row.cost.dimension == its else float("nan") for its in priced),
-            row.reason,
-        ]
-        for row in found
-    ]
-    return worth_showing(Table.of_rows(columns, rows))

@@ -17,13 +17,12 @@ from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.plotting.description import PlotDescription
+from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
 from whatif.studies.bracketing import narrowed
 from whatif.studies.scaling import GRID, MEMORY, RANKS, Planner, column
-from whatif.studies.scaling_tables import growth_picture, growth_table
 from whatif.studies.study_result import StudyResult
-from whatif.table import Table
-from whatif.units import in_percent
+from whatif.table import Column, Table
+from whatif.units import BYTE, ONE, SECOND, in_percent
 
 _OCTAVES: Final = 30
 """Range of the growth of the whole grid, in powers of 2."""
@@ -56,11 +55,18 @@ class Isoefficiency(StudyResult):
 
     def table(self) -> Table:
         """One row per number of nodes: cells, growth, time of an iteration, and memory if the scenario states it."""
-        return growth_table(self)
+        arrays = {"nodes": self.nodes, "ranks": self.ranks, "cells": self.cells, "growth": self.growth}
+        columns = {name: Column(array, ONE) for name, array in arrays.items()}
+        columns["iteration_time"] = Column(self.time, SECOND)
+        if np.isfinite(self.memory).any():
+            columns["memory"] = Column(self.memory, BYTE)
+        return Table(columns, {"efficiency": f"{self.efficiency:g}"})
 
     def picture(self) -> PlotDescription:
         """Cells of the whole grid over the nodes."""
-        return growth_picture(self)
+        axes = AxisDescription("nodes", scale=Scale.LOG, whole=True), AxisDescription("cells", scale=Scale.LOG)
+        title = f"cells that hold {in_percent(self.efficiency)} efficiency"
+        return PlotDescription(title, *axes, (PlotLine("cells", self.nodes, self.cells),))
 
     def summary(self) -> tuple[str, ...]:
         """Exponent of the growth, and points that need more memory than a device has."""

@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 from whatif.core.evaluate import evaluate
 from whatif.core.grid_run import CHUNK_POINTS
 from whatif.core.scenario import Scenario
+from whatif.core.sweep_figure import suiting
 from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.plotting.description import PlotDescription
+from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine
 from whatif.studies.population import Objective, Progress
-from whatif.studies.scaling_tables import front_picture, front_table
 from whatif.studies.search_space import (
     Combination,
     Span,
     Varied,
     every_point,
+    headings,
     is_simulated,
     prepared,
     quantity_named,
@@ -31,7 +32,7 @@ from whatif.studies.search_space import (
 )
 from whatif.studies.study_result import StudyResult
 from whatif.studies.threshold import Target
-from whatif.table import Table
+from whatif.table import Column, Table, text_column
 from whatif.units import Dimension, format_quantity
 
 POINTS, SIMULATED_POINTS = 20_000, 100
@@ -65,17 +66,26 @@ class Front(StudyResult):
     within: float = 0.1
     """Share of the best of each objective that the operating range may lose."""
 
-    def table(self) -> Table:
+    def table(self, *, short: bool = False) -> Table:
         """One row per point: choices, parameters and objectives."""
-        return front_table(self)
+        chosen = list(dict.fromkeys(path for choices in self.choices for path in choices))
+        heading = headings([*chosen, *self.values, *self.results], short=short)
+        columns = {heading[path]: text_column(its.get(path, "") for its in self.choices) for path in chosen}
+        for name, array in {**self.values, **self.results}.items():
+            columns[heading[name]] = Column(array, self.dimensions[name])
+        return Table(columns, {"points": str(self.points)})
 
     def readable_table(self) -> Table:
         """The table with short headings."""
-        return front_table(self, short=True)
+        return self.table(short=True)
 
     def picture(self) -> PlotDescription:
         """The first two objectives, one line per combination of choices."""
-        return front_picture(self)
+        (x, across), (y, up) = list(self.results.items())[:2]
+        of = np.array([", ".join(choices.values()) or "front" for choices in self.choices], dtype=object)
+        lines = tuple(PlotLine(name, across[of == name], up[of == name]) for name in dict.fromkeys(of.tolist()))
+        axes = [AxisDescription(name, self.dimensions[name], suiting([its])) for name, its in ((x, across), (y, up))]
+        return PlotDescription("Pareto front", axes[0], axes[1], lines)
 
     def summary(self) -> tuple[str, ...]:
         """Infeasible combinations, the number of points, the best compromise and the operating range."""

@@ -17,10 +17,10 @@ from whatif.core.term import Program
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.price import currencies
-from whatif.studies.decision_tables import offers_table
 from whatif.studies.study_result import StudyResult, values_on_all_platforms
 from whatif.table import Table
-from whatif.units import DAY, MONEY, WATT, Quantity, UnitError, parse_quantity
+from whatif.table_writers import worth_showing
+from whatif.units import DAY, JOULE, MONEY, ONE, WATT, Dimension, Quantity, UnitError, parse_quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,21 @@ class Offers(StudyResult):
         return ["scenario"] if len(scenarios) == 1 else [], ["side by side"], ["limit"]
 
     def table(self) -> Table:
-        """One row per scenario and platform."""
-        return offers_table(self.items)
+        """One row per scenario and platform; one column of costs per currency."""
+        money = dict.fromkeys(row.cost.dimension for row in self.items if row.cost is not None)
+        priced = {dimension: "cost" if len(money) == 1 else f"cost in {dimension}" for dimension in money}
+        columns: dict[str, Dimension | None] = {"scenario": None, "platform": None, "nodes": ONE, "limit": None}
+        columns |= {"side by side": ONE, "jobs per day": ONE, "energy": JOULE}
+        columns |= {name: dimension for dimension, name in priced.items()} | {"reason": None}
+        rows = [
+            [
+                *(row.scenario, row.platform, row.node_count, row.limit, row.job_count, row.daily_jobs, row.energy),
+                *(row.cost.value if row.cost and row.cost.dimension == its else np.nan for its in priced),
+                row.reason,
+            ]
+            for row in self.items
+        ]
+        return worth_showing(Table.of_rows(columns, rows))
 
     def obstacle(self) -> str:
         """Reason why no platform has an offer."""

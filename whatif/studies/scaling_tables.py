@@ -1,24 +1,16 @@
-"""Tables, plots and summaries of scaling plans, isoefficiencies and Pareto fronts."""
+"""Tables, plots and summaries of scaling plans."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import numpy as np
-
-from whatif.core.sweep_figure import suiting
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
 from whatif.studies.scaling import Mode, Planner, Scaling, answers
-from whatif.studies.search_space import headings
-from whatif.table import Column, Table
+from whatif.table import Table
 from whatif.table_writers import worth_showing
-from whatif.units import BYTE, ONE, SECOND, format_quantity, in_percent
-
-if TYPE_CHECKING:
-    from whatif.studies.isoefficiency import Isoefficiency
-    from whatif.studies.pareto import Front
+from whatif.units import BYTE, ONE, SECOND, format_quantity
 
 _HOUR: Final = 3600.0
 
@@ -65,44 +57,3 @@ def scaling_picture(plans: Mapping[Mode, Scaling]) -> PlotDescription:
     lines = tuple(PlotLine(mode, plan.nodes, plan.efficiency) for mode, plan in plans.items())
     axes = AxisDescription("nodes", scale=Scale.LOG, whole=True), AxisDescription("efficiency")
     return PlotDescription("parallel efficiency", *axes, lines)
-
-
-def growth_table(found: Isoefficiency) -> Table:
-    """One row per number of nodes: cells, growth, time of an iteration, and memory if it is known."""
-    arrays = {"nodes": found.nodes, "ranks": found.ranks, "cells": found.cells, "growth": found.growth}
-    columns = {name: Column(array, ONE) for name, array in arrays.items()}
-    columns["iteration_time"] = Column(found.time, SECOND)
-    if np.isfinite(found.memory).any():
-        columns["memory"] = Column(found.memory, BYTE)
-    return Table(columns, {"efficiency": f"{found.efficiency:g}"})
-
-
-def growth_picture(found: Isoefficiency) -> PlotDescription:
-    """Cells of the whole grid over the nodes."""
-    axes = AxisDescription("nodes", scale=Scale.LOG, whole=True), AxisDescription("cells", scale=Scale.LOG)
-    title = f"cells that hold {in_percent(found.efficiency)} efficiency"
-    return PlotDescription(title, *axes, (PlotLine("cells", found.nodes, found.cells),))
-
-
-def front_table(found: Front, *, short: bool = False) -> Table:
-    """One row per point: choices, parameters and results; `short` shortens the headings."""
-    chosen = list(dict.fromkeys(path for choices in found.choices for path in choices))
-    names = [*chosen, *found.values, *found.results]
-    heading = headings(names, short=short)
-    columns = {heading[path]: Column(_texts(found, path)) for path in chosen}
-    for name, array in {**found.values, **found.results}.items():
-        columns[heading[name]] = Column(array, found.dimensions[name])
-    return Table(columns, {"points": str(found.points)})
-
-
-def _texts(found: Front, path: str) -> Any:
-    return np.array([choices.get(path, "") for choices in found.choices], dtype=object)
-
-
-def front_picture(found: Front) -> PlotDescription:
-    """The first two objectives, one line per combination of choices."""
-    (x, across), (y, up) = list(found.results.items())[:2]
-    of = np.array([", ".join(choices.values()) or "front" for choices in found.choices], dtype=object)
-    lines = tuple(PlotLine(str(name), across[of == name], up[of == name]) for name in dict.fromkeys(of.tolist()))
-    axes = [AxisDescription(name, found.dimensions[name], suiting([array])) for name, array in ((x, across), (y, up))]
-    return PlotDescription("Pareto front", axes[0], axes[1], lines)
