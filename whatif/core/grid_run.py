@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from graphlib import TopologicalSorter
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from whatif.core.evaluate import Evaluation, Texts, evaluate
 from whatif.core.fit_range import Points
 from whatif.core.overrides import option_named
 from whatif.core.result import Result, result_of
-from whatif.core.scenario import Scenario, structural_places, worst_grades
+from whatif.core.scenario import Scenario, structural_parts, worst_grades
 from whatif.core.sweep import PLATFORM_PARAMETER, machine_name, names_file
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling, joined_bands
@@ -69,10 +69,8 @@ def _run_structural(scenario: Scenario, grid: Grid, sampling: Sampling | None) -
     parts: list[tuple[tuple[slice, ...], Result]] = []
     machines: dict[str, Program] = {}
     failed: InvalidFileError | None = None
-    for places in product(*(structural_places(axis) for axis in grid.axes)):
-        structural = {path: value for _, values in places for path, value in values.items()}
-        part = Grid(tuple(axis.slice(place) for axis, (place, _) in zip(grid.axes, places, strict=True)))
-        where = tuple(place for place, _ in places)
+    for where, structural in structural_parts(grid):
+        part = Grid(tuple(axis.slice(place) for axis, place in zip(grid.axes, where, strict=True)))
         try:
             program = scenario.program_at(structural)
         except InvalidFileError as problem:

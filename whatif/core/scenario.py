@@ -250,10 +250,10 @@ class Scenario:
     def compiled(self, grid: Grid) -> Scenario:
         """Scenario compiled for every structural choice of a grid; it needs no files any more. Invalid choices are kept
         as errors."""
-        for structural in _structural_choices(grid):
+        for _, structural in structural_parts(grid):
             with suppress(InvalidFileError):
                 self.program_at(structural)
-        keys = map(_key, _structural_choices(grid))
+        keys = (_key(structural) for _, structural in structural_parts(grid))
         return replace(self, _programs={key: self._programs[key] for key in keys})
 
     def machines(self, grid: Grid) -> dict[str, Program]:
@@ -263,7 +263,7 @@ class Scenario:
         not fit are left out.
         """
         found: dict[str, Program] = {}
-        for structural in _structural_choices(grid):
+        for _, structural in structural_parts(grid):
             machine = {path: value for path, value in structural.items() if is_machine(path)}
             for choices in (machine, structural) if machine_name(structural) not in found else ():
                 with suppress(InvalidFileError):
@@ -290,7 +290,7 @@ class Scenario:
         """Compiled scenario for a part of its grid, with other programs that add results or lower the
         grade: a part reports these for the whole grid."""
         seen: list[Program] = []
-        wanted = set(map(_key, _structural_choices(part)))
+        wanted = {_key(structural) for _, structural in structural_parts(part)}
         kept: dict[Choices, Program | InvalidFileError] = {}
         for key, item in self._programs.items():
             if isinstance(item, Program) and _adds(item, seen):
@@ -338,17 +338,17 @@ def worst_grades(programs: Sequence[Program]) -> dict[str, str]:
     return {name: worst(its[name] for its in grades if name in its) for its in grades for name in its}
 
 
-def _structural_choices(grid: Grid) -> Iterator[dict[str, str]]:
-    """Combinations of structural values in a grid; one empty combination without any."""
-    for places in product(*(structural_places(axis) for axis in grid.axes)):
-        yield {path: value for _, values in places for path, value in values.items()}
+def structural_parts(grid: Grid) -> Iterator[tuple[tuple[slice, ...], dict[str, str]]]:
+    """Parts of a grid that share one compilation, each with its structural values; the whole grid without any."""
+    for places in product(*(_structural_places(axis) for axis in grid.axes)):
+        yield tuple(place for place, _ in places), {path: text for _, its in places for path, text in its.items()}
 
 
 def _key(structural: Mapping[str, str]) -> Choices:
     return tuple(sorted(structural.items()))
 
 
-def structural_places(axis: Axis) -> list[tuple[slice, dict[str, str]]]:
+def _structural_places(axis: Axis) -> list[tuple[slice, dict[str, str]]]:
     """Parts of an axis that share one compilation: all of a numeric axis, each place of a structural one."""
     if not axis.structural:
         return [(slice(None), {})]

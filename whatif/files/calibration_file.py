@@ -16,7 +16,7 @@ from whatif.schema.load import load_document
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import KeyPath, parse_document, shown_path
 from whatif.schema.toml_sections import with_values
-from whatif.schema.toml_text import toml_value
+from whatif.schema.toml_text import rounded, toml_value
 
 TABLE: Final = "calibration"
 ACCURACY: Final = "accuracy"
@@ -45,10 +45,10 @@ class CorrectionRecord:
             "parameters": list(self.values),
             "values": list(self.values.values()),
             "standard_errors": list(self.errors),
-            "correlation": [[_rounded(value) for value in row] for row in self.correlation.tolist()],
+            "correlation": [[rounded(value) for value in row] for row in self.correlation.tolist()],
             "ranges": {name: list(ends) for name, ends in self.ranges.items()},
             "point_count": self.point_count,
-            "error": _rounded(self.error),
+            "error": rounded(self.error),
         }
         values: dict[KeyPath, Any] = {(TABLE, *path.split(".")): value for path, value in self.values.items()}
         values |= accuracy_entries(self.accuracy)
@@ -63,13 +63,9 @@ def accuracy_entries(cards: Mapping[str, AccuracyCard]) -> dict[KeyPath, Any]:
     for name, card in cards.items():
         stated = card.model_dump(exclude_defaults=True)
         found[ACCURACY, name] = {
-            key: _rounded(value) if isinstance(value, float) else value for key, value in stated.items()
+            key: rounded(value) if isinstance(value, float) else value for key, value in stated.items()
         }
     return found
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.4g}")
 
 
 def scenario_text(scenario: Scenario, entries: Mapping[KeyPath, Any], replaced: Sequence[KeyPath]) -> str:

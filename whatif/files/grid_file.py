@@ -13,7 +13,7 @@ from whatif.fitting.grid import GridFit
 from whatif.fitting.grid_advice import unidentified
 from whatif.fitting.grid_runs import RATES, GridRuns
 from whatif.fitting.grid_tables import rate_or_time
-from whatif.schema.toml_text import file_text
+from whatif.schema.toml_text import file_text, rounded
 
 UNLIMITED: Final = 1e18
 """Cells a second that take no time, written for a rate at its bound."""
@@ -71,7 +71,7 @@ def _known(fit: GridFit, places: list[int]) -> dict[str, Any] | None:
         "correlation": [[round(float(item), 7) for item in row] for row in correlation],
         "ranges": {name: [float(item.min()), float(item.max())] for name, item in ranges.items()},
         "point_count": len(runs),
-        "error": float(f"{root_mean_square(residuals):.4g}"),
+        "error": rounded(root_mean_square(residuals)),
     }
 
 

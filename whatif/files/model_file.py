@@ -14,7 +14,7 @@ from whatif.files.run_machine import RunCounts
 from whatif.fitting.fit_result import correlation_of, range_of, root_mean_square
 from whatif.fitting.least_squares import RunsFit
 from whatif.schema.scenario_spec import RESERVED
-from whatif.schema.toml_text import file_text
+from whatif.schema.toml_text import file_text, rounded
 from whatif.units import SECOND, parse_unit
 from whatif.vocabulary import CATEGORIES
 
@@ -71,7 +71,7 @@ def _record(fit: RunsFit, units: Mapping[str, str], values: Mapping[str, float])
         "correlation": correlation_of((fit.covariance + fit.covariance.T) / 2).tolist(),
         "ranges": {name: [_quantity(end, units[name]) for end in pair] for name, pair in ends.items()},
         "point_count": len(fit.measured),
-        "error": float(f"{root_mean_square(fitted[known] / fit.measured[known] - 1):.4g}"),
+        "error": rounded(root_mean_square(fitted[known] / fit.measured[known] - 1)),
     }
 
 

@@ -21,7 +21,7 @@ from whatif.schema.platform_spec import Grade, PlatformSpec
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import FORMAT_LINE, Document, KeyPath, parse_document, read_document, walk
 from whatif.schema.toml_sections import with_values
-from whatif.schema.toml_text import toml_value
+from whatif.schema.toml_text import rounded, toml_value
 from whatif.table import Table
 from whatif.units import BYTE, ONE, Dimension, format_quantity
 from whatif.vocabulary import DISTANCES, MESSAGE_MODELS
@@ -121,7 +121,7 @@ def _record(fit: Fit) -> dict[str, Any] | None:
         "correlation": [[round(float(correlation[row, column]), 4) for column in known] for row in known],
         "ranges": {name: [_bound(name, bound) for bound in bounds] for name, bounds in fit.ranges.items()},
         "point_count": fit.point_count,
-        "error": float(f"{fit.error:.4g}"),
+        "error": rounded(fit.error),
     }
 
 
@@ -148,7 +148,7 @@ def _joined(old: Mapping[str, Any] | None, new: dict[str, Any]) -> dict[str, Any
         # The ranges of the fits differ: no range holds for all of them.
         "ranges": new["ranges"] if old["ranges"] == new["ranges"] else {},
         "point_count": points,
-        "error": float(f"{(squares / points) ** 0.5:.4g}"),
+        "error": rounded((squares / points) ** 0.5),
     }
 
 

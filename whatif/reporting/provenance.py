@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import file_digest
-from itertools import product
 from pathlib import Path
 from typing import Final
 
-from whatif.core.scenario import Scenario
-from whatif.core.sweep import structural_points
+from whatif.core.scenario import structural_parts
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError
 from whatif.importers.trace_formats import trace_files
@@ -67,18 +66,9 @@ def hashes(paths: Iterable[Path]) -> list[tuple[str, str]]:
 
 def _swept(found: Findings) -> Iterator[Program]:
     """Programs of a sweep over choices and platforms."""
-    axes = [axis for axis in found.sweep.grid.axes if axis.structural] if found.sweep is not None else []
-    for choices in product(*(structural_points(axis) for axis in axes)) if axes else ():
-        program = _program(found.scenario, {path: value for choice in choices for path, value in choice.items()})
-        if program is not None:
-            yield program
-
-
-def _program(scenario: Scenario, choices: dict[str, str]) -> Program | None:
-    try:
-        return scenario.program_at(choices)
-    except InvalidFileError:
-        return None
+    for _, choices in structural_parts(found.sweep.grid) if found.sweep is not None else ():
+        with suppress(InvalidFileError):
+            yield found.scenario.program_at(choices)
 
 
 def _documents(program: Program) -> list[Document]:

@@ -30,6 +30,11 @@ def comment_line(text: str) -> str:
     return f"# {one_line(text)}\n" if text else ""
 
 
+def rounded(value: float, digits: int = 4) -> float:
+    """Number with a few significant digits, for a file."""
+    return float(f"{value:.{digits}g}")
+
+
 def _table(data: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     values = {key: value for key, value in data.items() if not isinstance(value, Mapping)}
     # An empty table has a meaning too: a scenario with an empty `[sweep]` does not inherit one.

@@ -18,6 +18,7 @@ from whatif.errors import UsageError
 from whatif.fitting.correction_choice import CorrectionProblem
 from whatif.models.quantities import FloatArray
 from whatif.schema.load import platform_names
+from whatif.schema.toml_text import rounded
 from whatif.studies.measured_runs import MeasuredRuns
 from whatif.units import ONE, SECOND, Dimension, Quantity, format_quantity
 
@@ -64,7 +65,7 @@ class Correction:
 
 
 def _text(value: Quantity) -> str | float:
-    return format_quantity(value.value, SECOND, 6) if value.dimension == SECOND else float(f"{value.value:.6g}")
+    return format_quantity(value.value, SECOND, 6) if value.dimension == SECOND else rounded(value.value, 6)
 
 
 def without_corrections(scenario: Scenario) -> Scenario:

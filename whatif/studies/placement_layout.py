@@ -157,7 +157,7 @@ class _View:
     centre: int
 
     def plane_of(self, centre_plane: int, count: int) -> int:
-        """Number of the plane to draw, and number of planes."""
+        """Number of the plane to draw: the chosen one within the range, else that of the centre."""
         return centre_plane if self.plane is None else min(max(self.plane, 0), count - 1)
 
     def named(self, places: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, overload
+from typing import Final, Literal
 
 from whatif.arguments import positive_share
 from whatif.core.scenario import Scenario
@@ -55,15 +55,6 @@ class ScalingPlan(StudyResult):
         return (*(lines if missing else []), *words)
 
 
-@overload
-def scaling_study(
-    scenario: Scenario, nodes: str | Sequence[float] | None, efficiency: str | float,
-    show: Literal["scaling", "answers"],
-) -> ScalingPlan: ...  # fmt: skip
-@overload
-def scaling_study(
-    scenario: Scenario, nodes: str | Sequence[float] | None, efficiency: str | float, show: ScalingView
-) -> ScalingPlan | Isoefficiency: ...
 def scaling_study(
     scenario: Scenario, nodes: str | Sequence[float] | None, efficiency: str | float, show: ScalingView
 ) -> ScalingPlan | Isoefficiency:

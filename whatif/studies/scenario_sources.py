@@ -51,24 +51,30 @@ def open_source(
         return ScenarioSource(placed.with_overrides(stated) if stated else placed, kind)
     if kind == "scenario":
         return ScenarioSource(Scenario.open(source, platform=platform, overrides=stated, folders=folders), kind)
-    machine, searched = opened_platform(platform, folders)
-    document = trace_document(path, machine, model) if kind == "trace" else _document(kind, path, machine)
+    return ScenarioSource(made_scenario(kind, path, platform, folders, model).changed(stated), kind, path)
+
+
+def made_scenario(
+    kind: str, path: Path, platform: str | Path | Platform | None, folders: Sequence[Path], model: str | None = None
+) -> Scenario:
+    """Scenario made from a trace or profile on a platform; `folders` are searched for what this extends."""
+    machine, searched = _opened_platform(platform, tuple(folders))
+    document = _trace_document(path, machine, model) if kind == "trace" else _document(kind, path, machine)
     built = {machine.name: machine.document} if isinstance(platform, Platform) else {}
-    return ScenarioSource(Scenario(document, None, stated, searched, built), kind, path)
+    return Scenario(document, None, {}, searched, built)
 
 
-def opened_platform(
-    platform: str | Path | Platform | None, platform_dirs: Sequence[str | Path] = ()
+def _opened_platform(
+    platform: str | Path | Platform | None, folders: tuple[Path, ...]
 ) -> tuple[Platform, tuple[Path, ...]]:
     """Platform of a trace or profile, and the folders that are searched for what it extends."""
-    folders = tuple(map(Path, platform_dirs))
     if isinstance(platform, Platform):
         return platform, (*platform.folders, *folders)
     name, searched = named_platform(str(platform or DEFAULT_PLATFORM), folders)
     return Platform.open(name, platform_dirs=searched), searched
 
 
-def trace_document(path: Path, machine: Platform, model: str | None = None) -> Document:
+def _trace_document(path: Path, machine: Platform, model: str | None) -> Document:
     """Scenario file that replays a trace on a machine."""
     from whatif.files.trace_scenario import trace_scenario
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, Literal, overload
+from typing import Final
 
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
@@ -16,18 +16,6 @@ from whatif.vocabulary import SENSITIVITY_KINDS, SensitivityKind
 _SOBOL_SAMPLES: Final = 4096
 
 
-@overload
-def sensitivity_study(
-    scenario: Scenario, result: str, show: Literal["tornado"], sampling: Sampling | None, everything: bool
-) -> Elasticities: ...
-@overload
-def sensitivity_study(
-    scenario: Scenario, result: str, show: Literal["ladder"], sampling: Sampling | None, everything: bool
-) -> Bottlenecks: ...
-@overload
-def sensitivity_study(
-    scenario: Scenario, result: str, show: SensitivityKind, sampling: Sampling | None, everything: bool
-) -> Elasticities | Bottlenecks | Variance: ...
 def sensitivity_study(
     scenario: Scenario, result: str, show: SensitivityKind, sampling: Sampling | None, everything: bool
 ) -> Elasticities | Bottlenecks | Variance:

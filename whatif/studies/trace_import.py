@@ -13,7 +13,7 @@ from whatif.errors import UsageError
 from whatif.importers.trace_formats import read_trace
 from whatif.plotting.presentable import Presentable
 from whatif.simulation.rank_programs import Trace
-from whatif.studies.scenario_sources import opened_platform, trace_document
+from whatif.studies.scenario_sources import made_scenario
 from whatif.studies.simulation_tables import trace_table
 from whatif.table import Table
 
@@ -46,9 +46,7 @@ class ImportedTrace(Presentable):
     @cached_property
     def scenario(self) -> Scenario:
         """Scenario that replays the trace on the platform."""
-        machine, folders = opened_platform(self.platform, self.platform_dirs)
-        built = {machine.name: machine.document} if isinstance(self.platform, Platform) else {}
-        return Scenario(trace_document(self.path, machine), None, {}, folders, built)
+        return made_scenario("trace", self.path, self.platform, self.platform_dirs)
 
     def to_toml(self) -> str:
         """Text of the scenario file."""

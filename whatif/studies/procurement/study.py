@@ -32,6 +32,7 @@ from whatif.studies.procurement.prices import (
     without_price,
 )
 from whatif.studies.procurement.study_jobs import AVAILABLE, JobCache, Jobs, jobs_of, scenario_key
+from whatif.studies.procurement.study_tables import OPTIONAL, TABLES, recommendation, score_bars
 from whatif.studies.required_nodes import RequiredNodes, required_nodes
 from whatif.studies.study_result import StudyResult
 from whatif.studies.threshold import parse_target
@@ -151,27 +152,19 @@ class Study(StudyResult):
 
     def table(self) -> Table:
         """Rows of the view."""
-        from whatif.studies.procurement.study_tables import TABLES
-
         return TABLES[self.show](self)
 
     def picture(self) -> BarChart:
         """Bars of the throughput by bid and application, with bands."""
-        from whatif.studies.procurement.study_tables import score_bars
-
         return score_bars(self)
 
     @property
     def optional_columns(self) -> list[list[str]]:
         """Groups of columns omitted on a narrow terminal."""
-        from whatif.studies.procurement.study_tables import OPTIONAL
-
         return OPTIONAL[self.show]
 
     def summary(self) -> tuple[str, ...]:
         """The recommendation with its probability."""
-        from whatif.studies.procurement.study_tables import recommendation
-
         missing = ("the study states no `[options]`",) if self.show == "options" and not self.file.spec.options else ()
         return (*missing, *recommendation(self))
 
