@@ -30,8 +30,8 @@ from whatif.core.sweep import file_axes, grid_of, parse_option
 from whatif.extras import install_command
 from whatif.reporting import contents as findings
 from whatif.reporting import sections as report_sections
-from whatif.reporting.comparison import other_scenario
-from whatif.reporting.html_page import report_command, report_html
+from whatif.reporting.comparison import other_scenario, report_words
+from whatif.reporting.html_page import report_html
 from whatif.tui.jobs.report_job import report
 from whatif.units import SECOND, format_quantity
 
@@ -374,6 +374,6 @@ def test_the_explorer_writes_the_page_that_its_command_writes(whatif_main, tmp_p
     grid = grid_of([parse_option("application.rank_count = 8, 16", scenario.program, 10)], 10)
     assert report(EvaluationRequest(scenario, grid), tmp_path / "r.html") == f"written to {tmp_path / 'r.html'}"
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    words = shlex.split(report_command(EvaluationRequest(scenario, grid), tmp_path / "r.html"))
+    words = shlex.split(report_words(scenario, tmp_path / "r.html", axes=grid.axes))
     assert whatif_main(*words[1:])[0] == 0
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == page

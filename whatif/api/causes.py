@@ -15,7 +15,7 @@ from whatif.errors import UsageError
 from whatif.files.git_revisions import checked_out, names_a_revision
 from whatif.studies.attribution import Attribution
 from whatif.studies.bottlenecks import Bottlenecks
-from whatif.studies.difference import compared_pair, difference_study
+from whatif.studies.difference import difference_study
 from whatif.studies.elasticity import Elasticities
 from whatif.studies.sensitivity_study import sensitivity_study
 from whatif.studies.side_by_side import SideBySide, side_by_side
@@ -133,6 +133,12 @@ def diff(
     >>> found.changes[0].name
     'platform.network.inter_node.max_rate.rendezvous'
     """
+    if len(platforms) > 2:
+        raise UsageError("--platform may be given at most twice")
+    if second is None and not platforms:
+        raise UsageError("state a second scenario, or the platform to compare with: --platform NAME")
+    before = platforms[0] if len(platforms) == 2 or (platforms and second is not None) else None
+    after = platforms[-1] if platforms else None
     with ExitStack() as checkouts:
 
         def opened(name: AnyScenario, platform: AnyPlatform | None) -> Scenario:
@@ -140,7 +146,7 @@ def diff(
                 name = checkouts.enter_context(checked_out(name))
             return load(name, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
 
-        one, other = compared_pair(first, second, platforms, opened)
+        one, other = opened(first, before), opened(first if second is None else second, after)
         return difference_study(one, other, result, by, seed)
 
 

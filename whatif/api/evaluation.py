@@ -171,7 +171,7 @@ def report(
         Path(output),
         platform=platform,
         platform_dirs=platform_dirs,
-        overrides=overrides or {},
+        overrides=overrides,
         axes=grid.axes if axes else (),
         against=against,
     )
@@ -180,6 +180,8 @@ def report(
 
 def report_of(request: EvaluationRequest, output: str | Path) -> Findings:
     """Contents of a report that is written on a scenario over a grid, as `report` writes it."""
-    from whatif.reporting.html_page import report_command, write_report
+    from whatif.reporting.comparison import report_words
+    from whatif.reporting.html_page import write_report
 
-    return write_report(request, Path(output), report_command(request, Path(output)))
+    command = report_words(request.scenario, Path(output), axes=request.grid.axes)
+    return write_report(request, Path(output), command)

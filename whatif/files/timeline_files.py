@@ -14,47 +14,20 @@ from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS, Activity
 from whatif.simulation.rank_programs import Kind
 
-_PAJE_EVENTS: Final = (
-    ("PajeDefineContainerType", ("Alias string", "Type string", "Name string")),
-    ("PajeDefineStateType", ("Alias string", "Type string", "Name string")),
-    (
-        "PajeDefineLinkType",
-        (
-            "Alias string",
-            "Type string",
-            "StartContainerType string",
-            "EndContainerType string",
-            "Name string",
-        ),
-    ),
-    ("PajeDefineEntityValue", ("Alias string", "Type string", "Name string", "Color color")),
-    ("PajeCreateContainer", ("Time date", "Alias string", "Type string", "Container string", "Name string")),
-    ("PajeDestroyContainer", ("Time date", "Type string", "Name string")),
-    ("PajeSetState", ("Time date", "Type string", "Container string", "Value string")),
-    (
-        "PajeStartLink",
-        (
-            "Time date",
-            "Type string",
-            "Container string",
-            "Value string",
-            "StartContainer string",
-            "Key string",
-        ),
-    ),
-    (
-        "PajeEndLink",
-        (
-            "Time date",
-            "Type string",
-            "Container string",
-            "Value string",
-            "EndContainer string",
-            "Key string",
-        ),
-    ),
-)
-_EVENT_NUMBER: Final = {name: number for number, (name, _) in enumerate(_PAJE_EVENTS)}
+_LINK_FIELDS: Final = "Time date, Type string, Container string, Value string"
+_PAJE_EVENTS: Final = {
+    "PajeDefineContainerType": "Alias string, Type string, Name string",
+    "PajeDefineStateType": "Alias string, Type string, Name string",
+    "PajeDefineLinkType": "Alias string, Type string, StartContainerType string, EndContainerType string, Name string",
+    "PajeDefineEntityValue": "Alias string, Type string, Name string, Color color",
+    "PajeCreateContainer": "Time date, Alias string, Type string, Container string, Name string",
+    "PajeDestroyContainer": "Time date, Type string, Name string",
+    "PajeSetState": "Time date, Type string, Container string, Value string",
+    "PajeStartLink": f"{_LINK_FIELDS}, StartContainer string, Key string",
+    "PajeEndLink": f"{_LINK_FIELDS}, EndContainer string, Key string",
+}
+"""Fields of each event."""
+_EVENT_NUMBER: Final = {name: number for number, name in enumerate(_PAJE_EVENTS)}
 _HAPPENINGS: Final = ("PajeSetState", "PajeSetState", "PajeStartLink", "PajeEndLink")
 """A span begins, a span ends, a message begins, a message ends."""
 _ORDER_IN_INSTANT: Final = np.array([1, 0, 1, 2], dtype=np.uint8)
@@ -100,9 +73,9 @@ def write_paje(activity: Activity, nodes: Sequence[int], path: Path) -> None:
     """A Paje trace for ViTE or pj_dump: a container for each node and rank, its states, and links for messages; times
     in s, in ascending order. Source: Schnorr, "Paje trace file format", 2010."""
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as out:
-        for number, (name, fields) in enumerate(_PAJE_EVENTS):
+        for number, (name, fields) in enumerate(_PAJE_EVENTS.items()):
             out.write(f"%EventDef {name} {number}\n")
-            out.writelines(f"%       {field}\n" for field in fields)
+            out.writelines(f"%       {field}\n" for field in fields.split(", "))
             out.write("%EndEventDef\n")
         out.writelines(f"{line}\n" for line in _paje_types())
         out.writelines(f"{line}\n" for line in _paje_containers(nodes))

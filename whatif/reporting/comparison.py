@@ -45,25 +45,21 @@ def report_words(
     scenario: str | Path | Scenario,
     output: Path,
     *,
-    platform: object,
-    platform_dirs: Sequence[str | Path],
-    overrides: Mapping[str, Any],
-    axes: Sequence[Axis],
-    against: object,
+    platform: object = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Mapping[str, Any] | None = None,
+    axes: Sequence[Axis] = (),
+    against: object = None,
 ) -> str:
     """Command line that writes the same report, from the arguments of `whatif.report` and its axes."""
     words = ["whatif", "report", *(scenario_words(scenario) if isinstance(scenario, Scenario) else [str(scenario)])]
     words += ["--platform", _named(platform)] if platform is not None else []
-    sets = (f"{path}={value}" for path, value in overrides.items())
-    repeated = (("--platform-dir", map(str, platform_dirs)), ("--set", sets), ("--sweep", swept_words(axes)))
+    sets = (f"{path}={value}" for path, value in (overrides or {}).items())
+    sweeps = ("; ".join(f"{path}={text}" for path, text in axis.texts.items()) for axis in axes)
+    repeated = (("--platform-dir", map(str, platform_dirs)), ("--set", sets), ("--sweep", sweeps))
     words += [word for option, values in repeated for value in values for word in (option, value)]
     words += ["--against", _named(against)] if against is not None else []
     return shlex.join([*words, "-o", str(output)])
-
-
-def swept_words(axes: Sequence[Axis]) -> list[str]:
-    """Texts of axes as `--sweep` takes them."""
-    return ["; ".join(f"{path}={text}" for path, text in axis.texts.items()) for axis in axes]
 
 
 def _named(argument: object) -> str:

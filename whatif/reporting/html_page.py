@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,9 +11,7 @@ from whatif.core.derivation import shown
 from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep_figure import Y_COLUMN, headline
 from whatif.errors import UsageError
-from whatif.files.scenario_edits import scenario_words
 from whatif.plotting.picture_style import typographic
-from whatif.reporting.comparison import swept_words
 from whatif.reporting.contents import Findings, findings
 from whatif.reporting.provenance import files_of, values_of
 from whatif.reporting.sections import WHOLE_RUN, against, answer, phases, sensitivity, sweep
@@ -54,12 +51,6 @@ def write_report(request: EvaluationRequest, path: Path, command: str, other: Sc
     with atomic_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="replace")
     return found
-
-
-def report_command(request: EvaluationRequest, path: Path) -> str:
-    """Command line that writes the same report."""
-    words = [word for sweep in swept_words(request.grid.axes) for word in ("--sweep", sweep)]
-    return shlex.join(["whatif", "report", *scenario_words(request.scenario), *words, "-o", str(path)])
 
 
 def _said(found: Findings) -> dict[str, Any]:

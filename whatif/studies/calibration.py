@@ -13,7 +13,7 @@ import numpy as np
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError, did_you_mean
-from whatif.files.calibration_file import CorrectionRecord, calibrated_text, write_scenario
+from whatif.files.calibration_file import CorrectionRecord, calibrated_text
 from whatif.fitting.correction_choice import CorrectionProblem, FittedCorrections, fit_corrections, fitted
 from whatif.fitting.fit_result import correlation_of, range_of, root_mean_square
 from whatif.limits import CORRECTIONS
@@ -27,9 +27,8 @@ from whatif.studies.correction_candidates import (
     without_corrections,
 )
 from whatif.studies.measured_runs import MeasuredRuns, measured_runs
-from whatif.studies.model_errors import Accuracy, ModelErrors
+from whatif.studies.model_errors import Accuracy, ModelErrors, RunsResult
 from whatif.studies.run_accuracy import own_cards
-from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import ONE, counted, format_quantity
 
@@ -40,11 +39,12 @@ _LINEAR: Final = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration(StudyResult):
-    """Corrections with their values, and the errors of the predictions without and with them."""
+class Calibration(RunsResult):
+    """Corrections with their values, and the errors of the predictions without and with them.
 
-    scenario: Scenario
-    runs: MeasuredRuns
+    Its file has the corrections as `[calibration]`, if there are any.
+    """
+
     corrections: tuple[Correction, ...]
     """The chosen corrections."""
     fit: FittedCorrections
@@ -52,11 +52,6 @@ class Calibration(StudyResult):
     """The problem of least squares; its rows are those of `fit.held_out`."""
     before: ModelErrors
     """Errors without corrections."""
-
-    @property
-    def inputs(self) -> tuple[Path, ...]:
-        """File of the runs."""
-        return (Path(self.runs.file),)
 
     @cached_property
     def values(self) -> dict[str, float]:
@@ -116,15 +111,6 @@ class Calibration(StudyResult):
             root_mean_square(residuals),
             Path(self.runs.file),
         )
-
-    def to_toml(self) -> str:
-        """Text of the scenario's file with the corrections. Raise `UsageError` without any."""
-        return self._text(None)
-
-    def write(self, path: str | Path) -> None:
-        """Write the scenario's file with the corrections, whole or not at all. Raise `UsageError` without any."""
-        self.check_output(Path(path))
-        write_scenario(self.scenario, self._text(Path(path)), Path(path), self.record.runs)
 
     def _text(self, path: Path | None) -> str:
         if not self.corrections:

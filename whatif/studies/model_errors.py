@@ -56,11 +56,38 @@ class Accuracy:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelErrors(StudyResult):
-    """Predicted and measured results of runs, and the errors of the predictions."""
+class RunsResult(StudyResult):
+    """Base of the results of measured runs that are written into the file of their scenario."""
 
     scenario: Scenario
     runs: MeasuredRuns
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """File of the runs."""
+        return (Path(self.runs.file),)
+
+    def to_toml(self) -> str:
+        """Text of the scenario's file with this result. Raise `UsageError` if there is nothing to write."""
+        return self._text(None)
+
+    def write(self, path: str | Path) -> None:
+        """Write the scenario's file with this result, whole or not at all. Raise `UsageError` as `to_toml`."""
+        self.check_output(Path(path))
+        write_scenario(self.scenario, self._text(Path(path)), Path(path), Path(self.runs.file))
+
+    def _text(self, path: Path | None) -> str:
+        """Text for a path; None for a file that is not written."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelErrors(RunsResult):
+    """Predicted and measured results of runs, and the errors of the predictions.
+
+    Its file has the accuracy as `[accuracy]`, unless these runs determined the corrections of the scenario.
+    """
+
     predicted: Mapping[str, FloatArray]
     """Predictions by result, a value for each run."""
     dimensions: Mapping[str, Dimension]
@@ -80,11 +107,6 @@ class ModelErrors(StudyResult):
     def errors(self, result: MeasuredResult) -> FloatArray:
         """Errors of one result by run, predicted / measured - 1; NaN where it was not measured."""
         return np.asarray(self.predicted[result.name] / result.values - 1)
-
-    @property
-    def inputs(self) -> tuple[Path, ...]:
-        """File of the runs."""
-        return (Path(self.runs.file),)
 
     @property
     def accuracy(self) -> tuple[Accuracy, ...]:
@@ -160,17 +182,6 @@ class ModelErrors(StudyResult):
     def calibrated(self) -> bool:
         """Whether runs of this file determined the corrections of the scenario."""
         return self.runs.determined(calibration_source(self.scenario.program))
-
-    def to_toml(self) -> str:
-        """Text of the scenario's file with the accuracy as `[accuracy]`. Raise `UsageError` for runs that determined
-        its corrections."""
-        return self._text(None)
-
-    def write(self, path: str | Path) -> None:
-        """Write the scenario's file with the accuracy as `[accuracy]`, whole or not at all. Raise `UsageError` for runs
-        that determined its corrections."""
-        self.check_output(Path(path))
-        write_scenario(self.scenario, self._text(Path(path)), Path(path), Path(self.runs.file))
 
     def _text(self, path: Path | None) -> str:
         if self.calibrated:
