@@ -74,11 +74,7 @@ class Attribution(StudyResult):
     seed: int = 0
     names: tuple[str, str] = ("before", "after")
     """Labels of the two scenarios in the picture."""
-
-    @property
-    def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns omitted on a narrow terminal."""
-        return ["waterfall"], ["then"], ["before", "after"]
+    optional_columns = (["waterfall"], ["then"], ["before", "after"])
 
     def table(self) -> Table:
         """One row per change: both values, contribution, share of the difference, and the result after it."""

@@ -53,11 +53,7 @@ class Bottlenecks(StudyResult):
     """The present result."""
     rungs: tuple[Bottleneck, ...]
     dimension: Dimension = SECOND
-
-    @property
-    def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns omitted on a narrow terminal."""
-        return (["what_is_left"],)
+    optional_columns = (["what_is_left"],)
 
     def table(self) -> Table:
         """One row per part: time saved, and the result with this part and all above ideal."""

@@ -69,11 +69,7 @@ class Layouts(StudyResult):
     count: int = 10
     """Layouts in the table, in addition to the present one."""
     shows_failures = True
-
-    @property
-    def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns omitted on a narrow terminal."""
-        return ["decomposition"], ["order"], ["change"]
+    optional_columns = (["decomposition"], ["order"], ["change"])
 
     @property
     def best(self) -> Scenario:

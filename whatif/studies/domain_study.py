@@ -33,6 +33,7 @@ class Domains(StudyResult):
     domains: DomainPicture
     infeasible: str = ""
     """Reason why the point is infeasible: then there are no messages."""
+    optional_columns = (["shared"], ["grade", "ports"], ["link"], ["holds"])
 
     def obstacle(self) -> str:
         """Reason why there are no messages."""
@@ -41,11 +42,6 @@ class Domains(StudyResult):
     def table(self) -> Table:
         """Domains and their links (see `domain_table`)."""
         return domain_table(self.domains)
-
-    @property
-    def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns omitted on a narrow terminal."""
-        return ["shared"], ["grade", "ports"], ["link"], ["holds"]
 
     def summary(self) -> tuple[str, ...]:
         """The message whose path is marked."""

@@ -48,6 +48,7 @@ class Elasticities(StudyResult):
     program: Program
     everything: bool = False
     """Whether the table includes parameters without effect and those that cannot be changed."""
+    optional_columns = (["tornado"], ["change"], ["now"])
 
     def __len__(self) -> int:
         return len(self.items)
@@ -62,11 +63,6 @@ class Elasticities(StudyResult):
     def effective(self) -> tuple[Elasticity, ...]:
         """The rows of the table: parameters with an effect, or all."""
         return tuple(item for item in self.items if self.everything or _has_effect(item))
-
-    @property
-    def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns omitted on a narrow terminal."""
-        return ["tornado"], ["change"], ["now"]
 
     def table(self) -> Table:
         """One row per parameter: value, change and elasticity."""

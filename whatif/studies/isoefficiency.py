@@ -47,11 +47,7 @@ class Isoefficiency(StudyResult):
     """Reasons why points are infeasible on this platform, each once."""
     device_memory: float = np.nan
     """Memory of a device in B; NaN if the platform does not state it."""
-
-    @property
-    def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns omitted on a narrow terminal."""
-        return ["memory"], ["ranks"]
+    optional_columns = (["memory"], ["ranks"])
 
     def table(self) -> Table:
         """One row per number of nodes: cells, growth, time of an iteration, and memory if the scenario states it."""

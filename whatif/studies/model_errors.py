@@ -22,7 +22,6 @@ from whatif.table import Column, Table, text_column
 from whatif.units import ONE, Dimension, counted
 from whatif.vocabulary import ErrorRows
 
-_WIDTHS: Final = ({"category"}, {"run"})
 _IN_SAMPLE: Final = "the corrections were fitted to these runs, so that their errors are not held-out ones"
 
 _OFF: Final = 20.0
@@ -95,6 +94,7 @@ class ModelErrors(RunsResult):
     by: ErrorRows = "run"
     tolerance: float | None = None
     """Largest mean absolute error allowed, a share; None without a limit."""
+    optional_columns = ({"category"}, {"run"})
 
     @classmethod
     def of(cls, scenario: Scenario, runs: MeasuredRuns) -> Self:
@@ -112,11 +112,6 @@ class ModelErrors(RunsResult):
     def accuracy(self) -> tuple[Accuracy, ...]:
         """Accuracy of each measured result."""
         return tuple(Accuracy.of(result, self.errors(result)) for result in self.runs.results)
-
-    @property
-    def optional_columns(self) -> tuple[set[str], ...]:
-        """Groups of columns omitted on a narrow terminal."""
-        return _WIDTHS
 
     def table(self) -> Table:
         """Errors by run or by result, as chosen by `by`."""

@@ -30,6 +30,7 @@ class SearchResult(StudyResult):
     infeasible: tuple[Combination, ...]
     """Combinations that do not compile, with their reasons."""
     seed: int
+    optional_columns = (["factor"], ["now"])
 
     @property
     def best(self) -> Optimum | None:
@@ -55,11 +56,6 @@ class SearchResult(StudyResult):
     def points(self) -> int:
         """Number of points evaluated."""
         return sum(answer.points for answer in self.answers)
-
-    @property
-    def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns omitted on a narrow terminal."""
-        return ["factor"], ["now"]
 
     def table(self) -> Table:
         """One row per choice, parameter and result of the best answer: present and new value, factor, remark."""

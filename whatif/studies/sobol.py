@@ -68,11 +68,7 @@ class Variance(StudyResult):
     """Samples that have no answer and are left out."""
     everything: bool = False
     """Whether the table includes values that explain nothing."""
-
-    @property
-    def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns omitted on a narrow terminal."""
-        return (["explains"],)
+    optional_columns = (["explains"],)
 
     @property
     def _shown(self) -> list[SobolIndex]:

@@ -79,16 +79,12 @@ class SeekResult(StudyResult):
     """Times of the phases at `value`, the longest first: for a target that is not met, the obstacles."""
     tried_all: bool = True
     """Whether all whole numbers were tried that could be nearer, or could meet a target that is not met."""
+    optional_columns = (["factor"],)
 
     @property
     def values(self) -> Mapping[str, float]:
         """The value by the path of its parameter, in base units."""
         return {self.parameter.path: self.value}
-
-    @property
-    def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns omitted on a narrow terminal."""
-        return (["factor"],)
 
     def table(self) -> Table:
         """One row: the parameter with its present and its new value, their factor, and both results."""

@@ -30,6 +30,7 @@ class Iteration(StudyResult):
 
     program: Program
     timeline: Timeline
+    optional_columns = (["timeline"], ["end"], ["category"])
 
     def table(self) -> Table:
         """One row per phase, in the order of the file."""
@@ -43,11 +44,6 @@ class Iteration(StudyResult):
         """The table with a bar per row."""
         whole = self.timeline.iteration_time
         return self.table().with_texts("timeline", (_bar(bar, whole) for bar in self.timeline.bars))
-
-    @property
-    def optional_columns(self) -> tuple[list[str], ...]:
-        """Groups of columns omitted on a narrow terminal."""
-        return ["timeline"], ["end"], ["category"]
 
     def picture(self) -> BarChart:
         """One bar per phase, with its time and share."""
