@@ -28,9 +28,8 @@ def edited_study(document: Document, overrides: Mapping[str, Any], path: Path) -
     """
     wanted = _texts(open_study(document, overrides))
     layer = Layer(document)
-    values: dict[KeyPath, str | None] = {
-        key: _literal(str(value), layer.stated(key)) for key, value in _by_key(overrides).items()
-    }
+    keys: dict[KeyPath, Any] = {tuple(path.split(".")): value for path, value in overrides.items()}
+    values: dict[KeyPath, str | None] = {key: _literal(str(its), layer.stated(key)) for key, its in keys.items()}
     try:
         text = with_values(document.text, values)
     except ValueError:
@@ -44,10 +43,6 @@ def edited_study(document: Document, overrides: Mapping[str, Any], path: Path) -
 def _texts(study: StudyFile) -> dict[str, str]:
     """Every value of a study in words, as numbers below `overrides` may be texts or not."""
     return {path: item.text() for path, item in stated_parameters(study.spec, study.layers).items()}
-
-
-def _by_key(overrides: Mapping[str, Any]) -> dict[KeyPath, Any]:
-    return {tuple(path.split(".")): value for path, value in overrides.items()}
 
 
 def _literal(text: str, before: Any) -> str:

@@ -66,7 +66,7 @@ def _framed(box: Box, width: int) -> Iterator[Line]:
         yield from _listed(box, width, 0)
         return
     left, dash, right, side, low_left, low_right = _THICK if box.marked else _THIN
-    style, room = _style(box), width - 4
+    style, room = "series-2" if box.marked else "axis", width - 4
     title = shorten(f" {box.title} ", room)
     rest = dash * (width - 3 - len(text_cells(title)))
     yield [
@@ -91,10 +91,6 @@ def _listed(box: Box, width: int, depth: int) -> Iterator[Line]:
         yield [TextRun(shorten(f"{indent}    {words.text}", width), words.style)]
     for inner in box.inside:
         yield from _listed(inner, width, depth + 1)
-
-
-def _style(box: Box) -> str:
-    return "series-2" if box.marked else "axis"
 
 
 def _wrapped(text: str, width: int) -> list[str]:

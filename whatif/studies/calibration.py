@@ -101,7 +101,7 @@ class Calibration(RunsResult):
         """The corrections as a file states them."""
         residuals = relative_predictions(self.runs, self.after.predicted) - 1
         return CorrectionRecord(
-            {_in_table(item.path): item.text(self.values[item.path]) for item in self.corrections},
+            {item.path.removeprefix("calibration."): item.text(self.values[item.path]) for item in self.corrections},
             [item.text(error) for item, error in zip(self.corrections, self.errors.tolist(), strict=True)],
             correlation_of(self.fit.covariance),
             dict(_ranges(self.runs, self.scenario.program)),
@@ -120,11 +120,11 @@ class Calibration(RunsResult):
     def table(self) -> Table:
         """A row for each correction: path, platform (empty: application), value with 95 % interval, and unit."""
         columns = {"correction": None, "platform": None, "value": ONE, "lower": ONE, "upper": ONE, "unit": None}
-        return Table.of_rows(columns, list(self._rows()), {"runs": self.runs.file})
-
-    def _rows(self) -> Iterator[tuple[object, ...]]:
-        for item, ends in zip(self.corrections, self._intervals(), strict=True):
-            yield item.path, item.platform, *ends, "" if item.dimension == ONE else str(item.dimension)
+        rows = [
+            (item.path, item.platform, *ends, "" if item.dimension == ONE else str(item.dimension))
+            for item, ends in zip(self.corrections, self._intervals(), strict=True)
+        ]
+        return Table.of_rows(columns, rows, {"runs": self.runs.file})
 
     def _intervals(self) -> Iterator[tuple[float, float, float]]:
         """Value of each correction, and the ends of its interval."""
@@ -135,11 +135,7 @@ class Calibration(RunsResult):
     def readable_table(self) -> Table:
         """The table with units in the cells."""
         rows = [
-            (
-                item.name,
-                item.platform or "every platform",
-                *(format_quantity(number, item.dimension) for number in ends),
-            )
+            (item.name, item.platform or "every platform", *(format_quantity(end, item.dimension) for end in ends))
             for item, ends in zip(self.corrections, self._intervals(), strict=True)
         ]
         return Table.of_rows(dict.fromkeys(("correction", "holds_on", "value", "lower", "upper")), rows)
@@ -212,10 +208,6 @@ def _refuse_curved(found: Calibration) -> None:
             f"{found.runs.file}: {result} is not linear in the corrections: with them it differs by {error.max():.1%} "
             "from the least squares; phases that overlap hide parts of each other: calibrate without `overlaps`"
         )
-
-
-def _in_table(path: str) -> str:
-    return path.removeprefix("calibration.")
 
 
 def _ranges(runs: MeasuredRuns, program: Program) -> Iterator[tuple[str, tuple[float, float]]]:

@@ -136,7 +136,7 @@ def layouts(
         # The reason is not the layout, so that no other one helps; counting their messages would take minutes.
         raise InfeasiblePointError(f"infeasible: {now.reasons()[0]}")
     present = _present(program, grid, now, result)
-    shapes = _shapes(now, grid)
+    shapes = list(ordered_factorisations(int(now.values["application.rank_count"]), len(grid.cells)))
     count, refused = 2 * len(shapes) * len(_mappings(grid)), dict[str, None]()
     found: list[Layout] = []
     for mapping, order in product(_mappings(grid), ("c", "fortran")):
@@ -205,10 +205,6 @@ def _ranks(grid: CellGrid, evaluation: Evaluation) -> tuple[int, ...]:
 def _present(program: Program, grid: CellGrid, now: Evaluation, result: str) -> Layout:
     number, reason = float(now.numbers(program.term_of(result))), next(iter(now.reasons()), "")
     return Layout(_ranks(grid, now), grid.mapping, grid.order, number, reason)
-
-
-def _shapes(now: Evaluation, grid: CellGrid) -> list[tuple[int, ...]]:
-    return list(ordered_factorisations(int(now.values["application.rank_count"]), len(grid.cells)))
 
 
 def _laid_out(

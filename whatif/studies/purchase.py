@@ -149,16 +149,12 @@ def _offer(scenario: str, evaluation: Evaluation, platform: str, limits: Mapping
     limit = min(affordable, key=lambda name: affordable[name])
     needed, nodes = float(evaluation.values[NODES_NEEDED]), affordable[limit]
     if not 0 < nodes < np.inf:
-        return offer(nodes, limit, reason=_why(limit, nodes))
+        reason = "not one node is within the budget" if nodes == 0 else f"nodes take no {limit} there"
+        return offer(nodes, limit, reason=reason)
     jobs = float(np.floor(nodes / needed))
     reason = "" if jobs else f"{nodes:,.0f} nodes are too few: one job needs {needed:,.0f}"
     daily = jobs * DAY / time if jobs else np.nan
     return offer(nodes, limit, jobs, daily, reason=reason)
-
-
-def _why(limit: str, nodes: float) -> str:
-    """Reason why a budget buys no node, or infinitely many."""
-    return "not one node is within the budget" if nodes == 0 else f"nodes take no {limit} there"
 
 
 def _missing(program: Program, limits: Mapping[str, Quantity]) -> str:
@@ -169,14 +165,11 @@ def _missing(program: Program, limits: Mapping[str, Quantity]) -> str:
     if "cost" in limits:
         lacking |= dict.fromkeys(program.missing.get("total_cost", ()))
         lacking |= {} if f"{PRICE}.lifetime" in program.parameters else {f"{PRICE}.lifetime": None}
-    if "capital" in limits and not _known(program, node_capital(program.terms)):
-        lacking |= {node_capital(program.terms): None}
+    capital = node_capital(program.terms)
+    if "capital" in limits and capital not in program.terms and capital not in program.parameters:
+        lacking |= {capital: None}
     advice = "give values in the file of the platform, or with --set PATH=VALUE"
     return f"not stated: {', '.join(lacking)}; {advice}" if lacking else ""
-
-
-def _known(program: Program, reference: str) -> bool:
-    return reference in program.terms or reference in program.parameters
 
 
 def _affordable(program: Program, evaluation: Evaluation, name: str, limit: Quantity) -> float:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from whatif.core.evaluate import evaluate
 from whatif.core.iteration_timeline import Bar, Timeline
@@ -34,11 +33,11 @@ class Iteration(StudyResult):
 
     def table(self) -> Table:
         """One row per phase, in the order of the file."""
-        return Table.of_rows(_COLUMNS, list(self._rows()))
-
-    def _rows(self) -> Iterator[tuple[Any, ...]]:
-        for bar in self.timeline.bars:
-            yield bar.phase, bar.category, bar.start, bar.end, bar.duration, self.timeline.share(bar)
+        rows = [
+            (bar.phase, bar.category, bar.start, bar.end, bar.duration, self.timeline.share(bar))
+            for bar in self.timeline.bars
+        ]
+        return Table.of_rows(_COLUMNS, rows)
 
     def readable_table(self) -> Table:
         """The table with a bar per row."""

@@ -241,10 +241,5 @@ def _scaled(
         noise = np.random.default_rng((sampling.seed, number)).normal(0.0, item.error, sampling.count)
         factor = item.factor * np.concatenate([[1.0], np.exp(noise)]) * base.predicted / base.time
         for its in scaled.values():
-            its[name] = _times(its[name], factor)
+            its[name] = replace(its[name], time=its[name].time * factor, energy=its[name].energy * factor)
     return scaled
-
-
-def _times(job: StudyJob, factor: FloatArray) -> StudyJob:
-    """Job whose time, and with it the energy, is multiplied by a factor."""
-    return replace(job, time=job.time * factor, energy=job.energy * factor)
