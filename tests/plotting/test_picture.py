@@ -178,7 +178,7 @@ def test_tornado_shows_direction_and_grade_and_ladder_shows_remaining_time():
         (0.5, bars.MORE, "+0.5"),
     ]
     ladder = Bottlenecks("iteration_time", 4e-3, (Bottleneck("platform.node.gpu.dram_bandwidth", 3e-3, 1e-3),))
-    rows = bars.ladder_bars(ladder).rows
+    rows = ladder.picture().rows
     assert [(row.end, row.text) for row in rows] == [(4e-3, "4 ms  100%"), (1e-3, "1 ms  25%")]
 
 

@@ -19,7 +19,6 @@ from whatif.reporting.contents import Findings
 from whatif.studies.attribution import Attribution, Change
 from whatif.studies.bar_charts import (
     category_styles,
-    ladder_bars,
     names_of,
     phase_bars,
     tornado_bars,
@@ -217,7 +216,7 @@ def _ladder(found: Findings) -> Section:
     ]  # fmt: skip
     caption = "Cumulative idealisation: a part and all above it with infinite rates and no fixed times"
     sheet = ReportTable.of(("ideal", "saved", "left", "of the whole"), rows)
-    return (ReportItem(caption, picture_of(caption, ladder_bars(found.ladder)), "", sheet),)
+    return (ReportItem(caption, picture_of(caption, found.ladder.picture()), "", sheet),)
 
 
 @dataclass(frozen=True, slots=True)

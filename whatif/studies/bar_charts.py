@@ -19,14 +19,12 @@ from whatif.vocabulary import CATEGORIES
 
 if TYPE_CHECKING:
     from whatif.studies.attribution import Attribution
-    from whatif.studies.bottlenecks import Bottlenecks
     from whatif.studies.elasticity import Elasticity
     from whatif.studies.ranking import Ranking
-    from whatif.studies.sobol import Variance
 
 _PATH_WIDTH: Final = 44
 _BAR_WIDTH: Final = 24
-_MOST_BARS: Final = 16
+MOST_BARS: Final = 16
 
 
 def category_styles(categories: Iterable[str]) -> dict[str, str]:
@@ -50,7 +48,7 @@ def phase_bars(program: Program, timeline: Timeline) -> BarChart:
 
 def tornado_bars(program: Program, result: str, found: Sequence[Elasticity]) -> BarChart:
     """Tornado chart of the largest elasticities; assumed values are marked."""
-    shown = [item for item in found if item.elasticity and not item.reason][:_MOST_BARS]
+    shown = [item for item in found if item.elasticity and not item.reason][:MOST_BARS]
     rows = [
         BarRow(short_path(item.path), 0.0, item.elasticity, MORE if item.elasticity > 0 else LESS,
                f"{item.elasticity:+.2g}{'  assumed' if program.parameters[item.path].grade == 'assumed' else ''}")
@@ -58,16 +56,6 @@ def tornado_bars(program: Program, result: str, found: Sequence[Elasticity]) -> 
     ]  # fmt: skip
     legend = ((LESS, "falls as this grows"), (MORE, "rises as this grows"))
     return BarChart(f"elasticity of {result}", AxisDescription("% for 1 %"), tuple(rows), legend)
-
-
-def variance_bars(found: Variance) -> BarChart:
-    """Total Sobol' index of each uncertain value."""
-    rows = [
-        BarRow(short_path(", ".join(item.paths)), 0.0, item.total, LESS, f"{item.total:.0%} ± {item.total_error:.0%}")
-        for item in found.indices[:_MOST_BARS]
-        if item.total > 0
-    ]
-    return BarChart(f"what explains the variance of {found.result}", AxisDescription("total Sobol' index"), tuple(rows))
 
 
 def merit_bars(found: Ranking) -> BarChart:
@@ -84,24 +72,11 @@ def merit_bars(found: Ranking) -> BarChart:
     return BarChart(title, AxisDescription("merit"), tuple(rows))
 
 
-def ladder_bars(found: Bottlenecks) -> BarChart:
-    """Remaining result with the worst part ideal, then with the next one ideal, too."""
-    dimension = found.dimension
-
-    def row(label: str, left: float, style: str) -> BarRow:
-        share = f"  {left / found.time:.0%}" if found.time else ""
-        return BarRow(label, 0.0, left, style, f"{format_quantity(left, dimension)}{share}")
-
-    rows = [row(short_path(rung.part), rung.left, LESS) for rung in found.rungs[:_MOST_BARS]]
-    title = f"cumulative idealisation of {found.result}"
-    return BarChart(title, AxisDescription(found.result, dimension), (row("present", found.time, "faint"), *rows))
-
-
 def waterfall_bars(found: Attribution, names: tuple[str, str]) -> BarChart:
     """Waterfall from one result to the other, one bar per change, the smallest changes in one bar."""
     dimension = found.dimension
-    parts = [(change.name, change.contribution) for change in found.changes[:_MOST_BARS]]
-    rest = [change.contribution for change in found.changes[_MOST_BARS:]]
+    parts = [(change.name, change.contribution) for change in found.changes[:MOST_BARS]]
+    rest = [change.contribution for change in found.changes[MOST_BARS:]]
     parts += [(f"{len(rest)} smaller changes", sum(rest))] if rest else []
     ends = list(accumulate((part for _, part in parts), initial=found.before))
     steps = [

@@ -18,10 +18,11 @@ from whatif.core.result import NO_NUMBER
 from whatif.core.term import Program
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
-from whatif.plotting.bars import BarChart
+from whatif.plotting.bars import LESS, BarChart, BarRow
+from whatif.plotting.description import AxisDescription
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
-from whatif.studies.bar_charts import ladder_bars, share_bar
+from whatif.studies.bar_charts import MOST_BARS, share_bar, short_path
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import ONE, SECOND, Dimension, format_quantity
@@ -66,8 +67,15 @@ class Bottlenecks(StudyResult):
         return self.table().with_texts("what_is_left", (share_bar(rung.left / self.time) for rung in self.rungs))
 
     def picture(self) -> BarChart:
-        """Bars of the remaining result after each step."""
-        return ladder_bars(self)
+        """Bars of the remaining result with the worst part ideal, then with the next one ideal, too."""
+        rows = [self._bar(short_path(rung.part), rung.left, LESS) for rung in self.rungs[:MOST_BARS]]
+        axis = AxisDescription(self.result, self.dimension)
+        title = f"cumulative idealisation of {self.result}"
+        return BarChart(title, axis, (self._bar("present", self.time, "faint"), *rows))
+
+    def _bar(self, label: str, left: float, style: str) -> BarRow:
+        share = f"  {left / self.time:.0%}" if self.time else ""
+        return BarRow(label, 0.0, left, style, f"{format_quantity(left, self.dimension)}{share}")
 
     def summary(self) -> tuple[str, ...]:
         """The present result."""

@@ -127,7 +127,7 @@ def _sent_rows(phase: PhaseMessages) -> Iterator[tuple[Any, ...]]:
     none = math.nan
     for item in phase.messages:
         yield (DISTANCE_LABELS[item.distance], item.kind, item.count, item.size, item.time, item.count * item.time,
-               charged_model(item))  # fmt: skip
+               _charged_model(item))  # fmt: skip
     if phase.node_time > 0:
         across, model = DISTANCE_LABELS["inter_node"], MODEL_LABELS["max_rate"]
         yield across, "the node's", none, none, none, phase.node_time, model
@@ -136,7 +136,7 @@ def _sent_rows(phase: PhaseMessages) -> Iterator[tuple[Any, ...]]:
     yield ("the slowest" if phase.combined == "concurrent" else "the sum"), "", none, none, none, phase.time, ""
 
 
-def charged_model(item: SentMessage) -> str:
+def _charged_model(item: SentMessage) -> str:
     """Model that a message is charged with, and the distance of its parameters if that is another one."""
     on_node = item.model == "k_model" and item.distance != "inter_node"
     charged = MODEL_LABELS["max_rate" if on_node else item.model]
@@ -152,7 +152,7 @@ def curve_label(curve: Curve, detail: Detail = Detail.ALL) -> str:
     return f"{words} k={format_quantity(curve.process_count, ONE)}"
 
 
-def curves_shown(curves: MessageCurves, phase: PhaseMessages | None) -> list[Curve]:
+def _curves_shown(curves: MessageCurves, phase: PhaseMessages | None) -> list[Curve]:
     """Curves that differ visibly: every model across nodes, and that of the phase on the node."""
     model = phase.model if phase is not None else "postal"
     by_key = {(curve.distance, curve.model): curve for curve in curves.curves}
@@ -169,7 +169,7 @@ def curve_picture(
 ) -> PlotDescription:
     """Time over message size with the messages of the phase, and what was measured."""
     roomy = detail >= Detail.DISTANCES
-    shown = [curve for curve in curves_shown(curves, phase) if roomy or curve.distance == "inter_node"]
+    shown = [curve for curve in _curves_shown(curves, phase) if roomy or curve.distance == "inter_node"]
     lines = [PlotLine(curve_label(curve, detail), curves.sizes, curve.times) for curve in shown]
     messages = phase.messages if phase is not None else ()
     if messages:
@@ -222,6 +222,6 @@ def _listed(kinds: set[str]) -> str:
 
 def curve_numbers(curves: MessageCurves, phase: PhaseMessages | None) -> PlotDescription:
     """Every curve there is, those of the picture first, for a table of their numbers."""
-    every = dict.fromkeys((*curves_shown(curves, phase), *curves.curves))
+    every = dict.fromkeys((*_curves_shown(curves, phase), *curves.curves))
     lines = tuple(PlotLine(curve_label(curve), curves.sizes, curve.times) for curve in every)
     return PlotDescription("", _SIZE, _TIME, lines)

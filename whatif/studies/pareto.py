@@ -93,7 +93,7 @@ class Front(StudyResult):
         return (
             *(f"{combination}: infeasible: {combination.reason}" for combination in self.infeasible),
             f"{len(self.choices):,} of {self.points:,} points are on the front{missing}",
-            *(operating_range(self, self.within) if self.choices else ()),
+            *(_operating_range(self, self.within) if self.choices else ()),
         )
 
     def obstacle(self) -> str:
@@ -108,7 +108,7 @@ class Front(StudyResult):
         return "" if self.ended else f"interrupted; this is the front of the first {self.points:,} points"
 
 
-def excesses(found: Front) -> FloatArray:
+def _excesses(found: Front) -> FloatArray:
     """Largest relative distance of every point of a front from the best of a result, [point].
 
     0.1 for 10 % more of a result to minimise, or 1/1.1 of one to maximise; NaN if a result is not positive.
@@ -121,9 +121,9 @@ def excesses(found: Front) -> FloatArray:
     return np.asarray(np.max(worse, axis=0))
 
 
-def operating_range(found: Front, within: float) -> list[str]:
+def _operating_range(found: Front, within: float) -> list[str]:
     """Best compromise of a front, and the range in which every objective is close to its best, as text."""
-    excess = excesses(found)
+    excess = _excesses(found)
     at, near = int(excess.argmin()), np.flatnonzero(excess <= within)
     best = _in_words(found, np.array([at]))
     if np.isnan(excess).any() or not best:

@@ -39,7 +39,7 @@ class Placement(StudyResult):
 
     def summary(self) -> tuple[str, ...]:
         """The part that is shown, and the messages of the busiest node."""
-        return part_words(self.whole), busiest_words(self.whole)
+        return _part_words(self.whole), _busiest_words(self.whole)
 
     def picture(self) -> TileMap:
         """A tile for each rank; lines between nodes, thin ones between sockets; the busiest node is hatched."""
@@ -47,7 +47,7 @@ class Placement(StudyResult):
         rows, columns = found.axes if len(found.axes) > 1 else ("", *found.axes)
         return TileMap(
             self.title, columns, rows, found.part.ranks, found.nodes, found.sockets, found.busiest,
-            part_words(found), busiest_words(found),
+            _part_words(found), _busiest_words(found),
         )  # fmt: skip
 
 
@@ -82,14 +82,14 @@ def placement_table(found: PlacementPicture) -> Table:
     return Table.of_rows(_COLUMNS, list(zip(ranks, nodes, sockets, *places, busiest, strict=True)))
 
 
-def part_words(found: PlacementPicture) -> str:
+def _part_words(found: PlacementPicture) -> str:
     """The part of the grid that is shown, and its plane."""
     part = found.part
     plane = f", {part.plane_name}, plane {part.plane + 1} of {part.plane_count}" if part.plane_name else ""
     return f"{part.shown}{plane}"
 
 
-def busiest_words(found: PlacementPicture) -> str:
+def _busiest_words(found: PlacementPicture) -> str:
     """Messages of the busiest node by their distance."""
     sent = ", ".join(f"{count} {DISTANCE_LABELS[distance]}" for distance, count in found.sent.items())
     total = counted(sum(found.sent.values()), "message")

@@ -73,9 +73,9 @@ class Simulation(Presentable):
 
         Raise `UsageError` for a critical path where messages share links, and an unknown name.
         """
-        from whatif.studies.simulation_tables import simulation_table
+        from whatif.studies.simulation_tables import TABLES
 
-        return simulation_table(self, show or self.show)
+        return TABLES[show or self.show](self)
 
     @property
     def notes(self) -> tuple[str, ...]:

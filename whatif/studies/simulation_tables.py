@@ -123,14 +123,10 @@ def _counted(program: RankProgram) -> tuple[float, ...]:
     return tuple(float(value) for value in sums)
 
 
-def simulation_table(simulation: Simulation, show: SimulationTable) -> Table:
-    """Table of a simulation by name."""
-    return _TABLES[show](simulation)
-
-
-_TABLES: Final[dict[SimulationTable, Callable[[Simulation], Table]]] = {
+TABLES: Final[dict[SimulationTable, Callable[[Simulation], Table]]] = {
     "ranks": rank_table,
     "messages": message_table,
     "path": path_table,
     "slopes": slope_table,
 }
+"""Tables of a simulation by name."""

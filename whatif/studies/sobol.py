@@ -25,8 +25,9 @@ from whatif.core.uncertainty import (
 )
 from whatif.errors import InfeasiblePointError, UsageError
 from whatif.models.quantities import FloatArray
-from whatif.plotting.bars import BarChart
-from whatif.studies.bar_charts import share_bar, variance_bars
+from whatif.plotting.bars import LESS, BarChart, BarRow
+from whatif.plotting.description import AxisDescription
+from whatif.studies.bar_charts import MOST_BARS, share_bar, short_path
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import ONE, Dimension, format_quantity
@@ -87,7 +88,13 @@ class Variance(StudyResult):
 
     def picture(self) -> BarChart:
         """Bars of the total indices."""
-        return variance_bars(self)
+        rows = [
+            BarRow(short_path(", ".join(its.paths)), 0.0, its.total, LESS, f"{its.total:.0%} ± {its.total_error:.0%}")
+            for its in self.indices[:MOST_BARS]
+            if its.total > 0
+        ]
+        title = f"what explains the variance of {self.result}"
+        return BarChart(title, AxisDescription("total Sobol' index"), tuple(rows))
 
     def summary(self) -> tuple[str, ...]:
         """Mean and standard deviation, with the number of samples."""
