@@ -1,4 +1,4 @@
-"""Accuracy cards of the models from the runs of the shipped scenarios: `python -m tests.accuracy_cards` writes them."""
+"""Accuracy cards of the models from shipped runs, and from those of transformers: `python -m tests.accuracy_cards`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.core.accuracy_cards import CALIBRATED, CARDS
+from whatif.core.accuracy_cards import CALIBRATED, CARDS, ITERATION
 from whatif.core.scenario import Scenario
 from whatif.files.calibration_file import accuracy_entries
+from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
 from whatif.schema.toml_text import toml_text
 from whatif.studies.calibration import calibrate
 from whatif.studies.measured_runs import measured_runs
 from whatif.studies.run_accuracy import RunGroup, category_ratios, pooled_card, run_groups
+from whatif.validation import serving_runs, training_steps
 from whatif.validation.matrix_products import measured_ratios
 from whatif.validation.tables import rows_of
 from whatif.vocabulary import HALO_MODELS
@@ -27,8 +29,9 @@ SCENARIOS: Final = {
 """Shipped scenarios with runs, and their halo phases."""
 _HALO_MODELS: Final = tuple(model for model in HALO_MODELS if model != "loggp")
 _HEAD: Final = """\
-# Accuracy of the models over the measured runs of the shipped scenarios, and of products of matrices over those in
-# validation/gemm.csv, written by `python -m tests.accuracy_cards`.
+# Accuracy of the models over the measured runs of the shipped scenarios, of products of matrices over those in
+# validation/gemm.csv, and of transformers over those in validation/training_steps.csv and validation/serving_runs.csv,
+# written by `python -m tests.accuracy_cards`.
 # ratio: geometric mean of measured / predicted; scatter: its geometric standard deviation; `calibrated`: of runs that
 # were held out of the calibration.
 
@@ -48,20 +51,43 @@ def cards() -> dict[str, dict[str, AccuracyCard]]:
         found["communication"][model] = pooled_card(groups)
     for category, models in found.items():
         models[CALIBRATED] = pooled_card([group for name in SCENARIOS for group in _held_out(name, category)])
-    return found
+    return found | {ITERATION: dict(_cards_of_transformers())}
+
+
+def _cards_of_transformers() -> Iterator[tuple[str, AccuracyCard]]:
+    """Cards of whole steps: of dense models, those that nothing was fitted to included, and of models with experts."""
+    for work, file, module, sign in (
+        ("training", "training_steps.csv", training_steps, 1),
+        ("serving", "serving_runs.csv", serving_runs, -1),
+    ):
+        rows = rows_of(file)
+        masks = module.kinds(rows)
+        errors = getattr(module, file.removesuffix(".csv"))(rows).columns["error"].values
+        for blocks, mask, words in (
+            ("dense", masks["dense"] | masks["held out"], "dense transformers"),
+            ("experts", masks["with experts"], "transformers with experts"),
+        ):
+            # Times of serving are inverse rates.
+            logarithms = -sign * np.log1p(errors[mask])
+            platforms = sorted({row["platform"] for row, kept in zip(rows, mask.tolist(), strict=True) if kept})
+            yield f"{work}_{blocks}", _card(logarithms, words, platforms)
 
 
 def _card_of_products() -> AccuracyCard:
     """Card of products of matrices; each device is a machine of its own."""
     ratios = measured_ratios(rows_of("gemm.csv"))
     logarithms = np.log(np.concatenate(list(ratios.values())))
+    return _card(logarithms, "products of matrices", list(ratios))
+
+
+def _card(logarithms: FloatArray, application: str, platforms: list[str]) -> AccuracyCard:
     return AccuracyCard(
         ratio=float(np.exp(logarithms.mean())),
         scatter=float(np.exp(logarithms.std(ddof=1))),
         mean_absolute_error=float(np.abs(np.exp(-logarithms) - 1).mean()),
         run_count=len(logarithms),
-        applications=["products of matrices"],
-        platforms=list(ratios),
+        applications=[application],
+        platforms=platforms,
     )
 
 

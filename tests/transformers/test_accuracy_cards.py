@@ -1,4 +1,4 @@
-"""Accuracy cards of the shipped transformers are those of the measured runs."""
+"""Accuracy cards of transformers are those of the measured runs, and their bands contain the error."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import whatif
+from whatif.core.accuracy_cards import accuracy_notes, model_cards
 from whatif.core.scenario import Scenario
 from whatif.validation import serving_runs, training_steps
 from whatif.validation.tables import rows_of
@@ -28,3 +30,70 @@ def test_cards_are_those_of_dense_models(scenario, topic, file, module, sign, co
     assert_allclose(card.mean_absolute_error, np.abs(np.expm1(-logarithms)).mean(), rtol=1e-3)
     assert card.run_count == mask.sum()
     assert card.platforms == sorted({row["platform"] for row, kept in zip(rows, mask.tolist(), strict=True) if kept})
+
+
+OWN = {
+    "training": """
+platform = "dgx_h100"
+[application]
+kind = "training"
+rank_count = 64
+[application.transformer]
+extends = "MODEL"
+[application.plan]
+sequence_length = 4096
+global_batch = 64
+tensor_size = 1
+pipeline_size = 4
+sharding = "full"
+""",
+    "serving": """
+platform = "dgx_h100"
+[application]
+kind = "serving"
+rank_count = 8
+[application.transformer]
+extends = "MODEL"
+[application.plan]
+input_length = 2000
+output_length = 500
+tensor_size = 4
+request_rate = "4 1/s"
+""",
+}
+
+
+def own(folder, work, model="llama-3-8b"):
+    path = folder / "own.toml"
+    path.write_text(OWN[work].replace("MODEL", model), encoding="utf-8")
+    return whatif.load(path)
+
+
+@pytest.mark.parametrize("work", OWN)
+@pytest.mark.parametrize(("model", "blocks"), [("llama-3-8b", "dense"), ("mixtral-8x7b", "experts")])
+def test_a_scenario_of_ones_own_states_the_accuracy_of_its_kind_of_model(tmp_path, work, model, blocks):
+    card = model_cards()["iteration", f"{work}_{blocks}"]
+    (note,) = accuracy_notes(own(tmp_path, work, model).program)
+    error = f"{100 * card.mean_absolute_error:.2g}%"
+    assert note.startswith(f"iteration within {error} of {card.run_count} runs of {card.applications[0]} on ")
+
+
+@pytest.mark.parametrize("name", ["own", "llama_training"])
+def test_the_band_of_a_step_is_as_wide_as_its_card_and_of_one_factor(tmp_path, name):
+    found = whatif.run(own(tmp_path, "training") if name == "own" else name, samples=1024)
+    card = model_cards()["iteration", "training_dense"]
+    for result in ("iteration_time", "kernel_time", "overhead_time"):
+        low, _, high = found.bands.values[result]
+        assert_allclose(np.log(high / low) / 2, 1.645 * np.log(card.scatter), rtol=0.02)
+        assert_allclose(np.sqrt(high * low) / found[result], card.ratio, rtol=2e-3)
+
+
+def test_tokens_of_requests_that_follow_at_once_have_the_error_of_serving(tmp_path):
+    """With a rate of requests the number in flight adapts, so that times have no common factor."""
+    scenario, card = own(tmp_path, "serving"), model_cards()["iteration", "serving_dense"]
+    at_once = whatif.run(scenario, overrides={"application.plan.request_rate": "none"}, samples=1024)
+    low, _, high = at_once.bands.values["token_rate"]
+    assert_allclose(np.log(high / low) / 2, 1.645 * np.log(card.scatter), rtol=0.02)
+    by_rate = whatif.run(scenario, samples=64)
+    assert float(by_rate["iteration_time"]) == pytest.approx(0.25, rel=1e-12, abs=0)
+    assert np.ptp(by_rate.bands.values["token_time"]) == 0

@@ -17,6 +17,8 @@ from whatif.units import counted
 
 CARDS: Final = Path(__file__).with_name("accuracy_cards.toml")
 """Cards by category and model; `python -m tests.accuracy_cards` computes them from the shipped runs."""
+ITERATION: Final = "iteration"
+"""Category of cards of whole iterations."""
 CALIBRATED: Final = "calibrated"
 """Model of phases with a correction."""
 _KINDS: Final = {"measured_kernel": "measured_kernel", "collective": "collective", "gemm": "gemm"}
@@ -48,8 +50,17 @@ def _stated_model(program: Program, phase: PhaseTerm) -> str:
 
 
 def own_card(program: Program, category: str) -> AccuracyCard | None:
-    """Card of a category, or of `iteration`, from runs of the scenario; None without any."""
+    """Card of a category, or of the iteration, from runs of the scenario; None without any."""
     return program.loaded.scenario.accuracy.get(category)
+
+
+def whole_card(program: Program) -> AccuracyCard | None:
+    """Card of the whole iteration: that of the scenario's own runs, else that of the model of its application."""
+    return own_card(program, ITERATION) or _application_card(program)
+
+
+def _application_card(program: Program) -> AccuracyCard | None:
+    return model_cards().get((ITERATION, program.loaded.scenario.application.accuracy_model))
 
 
 def card_of(program: Program, phase: PhaseTerm) -> AccuracyCard | None:
@@ -81,14 +92,16 @@ def _elsewhere(own: AccuracyCard, model: AccuracyCard) -> AccuracyCard:
 
 def accuracy_notes(program: Program) -> Iterator[str]:
     """Notes on the error of predictions at runs of the scenario, or on missing runs."""
-    own = own_card(program, "iteration")
-    parts = {name: card for name, card in program.loaded.scenario.accuracy.items() if name != "iteration"}
+    own = own_card(program, ITERATION)
+    parts = {name: card for name, card in program.loaded.scenario.accuracy.items() if name != ITERATION}
     if own is not None:
         yield f"iteration {_words(own, program)}"
     elif parts:
         yield "; ".join(f"{name} {_words(card, program)}" for name, card in parts.items())
     elif fits := _fits(program):
         yield "; ".join(fits)
+    elif (card := _application_card(program)) is not None:
+        yield f"iteration {_words(card, program, ' of ' + ', '.join(card.applications))}"
     elif program.loaded.scenario.application.phases:
         yield "never compared with a run"
 
@@ -109,7 +122,7 @@ def _fits(program: Program) -> list[str]:
     return found
 
 
-def _words(card: AccuracyCard, program: Program) -> str:
+def _words(card: AccuracyCard, program: Program, of: str = "") -> str:
     runs = counted(card.run_count, f"{card.source} run".strip())
     here = "" if _is_from_here(card, program) else "; none on this platform"
-    return f"within {100 * card.mean_absolute_error:.2g}% of {runs} on {', '.join(card.platforms)}{here}"
+    return f"within {100 * card.mean_absolute_error:.2g}% of {runs}{of} on {', '.join(card.platforms)}{here}"

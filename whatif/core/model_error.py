@@ -12,9 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from whatif.core.accuracy_cards import card_of
-from whatif.core.term import Program, Term
+from whatif.core.accuracy_cards import ITERATION, card_of, whole_card
+from whatif.core.term import PhaseTerm, Program, Term
 from whatif.models.quantities import Count, Seconds, model
+from whatif.schema.accuracy import AccuracyCard
 from whatif.schema.distributions import Distribution, Uncertain
 from whatif.schema.fields import Domain, QuantityField
 from whatif.schema.parameters import Parameter
@@ -40,7 +41,7 @@ def uncertain_time(
 
 def with_model_errors(program: Program) -> Program:
     """Program whose phases have the errors of their models, with the deviates as uncertain parameters."""
-    cards = {phase.term: (phase, card) for phase in program.phases if (card := card_of(program, phase)) is not None}
+    cards = {phase.term: card for phase in program.phases if (card := _card(program, phase)) is not None}
     if not cards:
         return program
     terms: dict[str, Term] = {}
@@ -49,18 +50,30 @@ def with_model_errors(program: Program) -> Program:
         if name not in cards:
             terms[name] = term
             continue
-        phase, card = cards[name]
+        category, card = cards[name]
         # Under the name of the phase's term, so that all that depends on it has the error.
         exact = f"{name}.exact"
         terms[exact] = replace(term, name=exact)
         inputs = {"time": exact}
         for argument, owner in (("shared_deviate", ""), ("own_deviate", "platform.")):
-            path = f"{owner}{_TABLE}.{phase.category}"
+            path = f"{owner}{_TABLE}.{category}"
             inputs[argument] = path
             parameters[path] = _deviate(path)
         options = {name: getattr(card, name) for name in ("ratio", "scatter", "shared_fraction")}
         terms[name] = Term(name, uncertain_time, inputs, SECOND, options=options)
     return replace(program, terms=terms, parameters=parameters)
+
+
+def _card(program: Program, phase: PhaseTerm) -> tuple[str, AccuracyCard] | None:
+    """Category of the deviates of a phase, and its card; None for a phase without one.
+
+    Where one model computes all phases of an application, such as a training step, they have its card and deviates.
+    """
+    if (card := card_of(program, phase)) is not None:
+        return phase.category, card
+    whole = whole_card(program)
+    shared = program.loaded.scenario.application.takes_model_error(phase.phase)
+    return (ITERATION, whole) if whole is not None and shared else None
 
 
 def _deviate(path: str) -> Parameter:

@@ -303,6 +303,15 @@ class Application(StrictTable):
     """Regressions of quantities other than time, such as power or energy; each is a separate result."""
 
     @property
+    def accuracy_model(self) -> str:
+        """Model that computes all phases, if one does and its accuracy is known; else empty."""
+        return ""
+
+    def takes_model_error(self, phase: str) -> bool:
+        """Whether a phase has the error of the model of all phases; not if it follows from the times of others."""
+        return bool(self.accuracy_model)
+
+    @property
     def keeps_whole(self) -> bool:
         """Whether the work of all ranks together stays the same for any number of them."""
         return self.states_whole or (self.grid is not None and self.grid.scaling == "strong")

@@ -17,6 +17,8 @@ class TransformerApplication(Application):
 
     kernels_follow_rates: ClassVar[bool] = True
     states_whole: ClassVar[bool] = True
+    work: ClassVar[str]
+    """Kind of work, as accuracy cards name it."""
     refused_studies: ClassVar[Mapping[str, str]] = {
         "layout": "ranks of a transformer have no grid: sweep the sizes of `application.plan`",
     }
@@ -26,3 +28,8 @@ class TransformerApplication(Application):
     """Must be empty: the phases follow from the plan."""
     overlaps: dict[Key, Overlap] = Field(default={}, max_length=0)
     """Must be empty: the plan states what overlaps."""
+
+    @property
+    def accuracy_model(self) -> str:
+        """Model of all phases, whose accuracy depends on the kind of work and of the blocks."""
+        return f"{self.work}_{self.transformer.blocks}"
