@@ -16,9 +16,11 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep import parse_option
 from whatif.models.decomposition import balanced_extents
 from whatif.schema.toml import parse_document
+from whatif.studies.calibration import calibrate
 from whatif.studies.isoefficiency import isoefficiency
 from whatif.studies.required_nodes import required_nodes
 from whatif.studies.scaling import Planner, answers
+from whatif.studies.scaling_plan import scaling_study
 
 RANKS = "application.rank_count"
 NODES = [1, 2, 4, 8, 16, 32, 64]
@@ -44,6 +46,14 @@ def test_the_files_own_way_to_scale_is_its_sweep_over_ranks_and_the_gains_are_th
     np.testing.assert_array_equal(weak.time, times)
     assert_allclose(weak.efficiency, times[0] / times, rtol=1e-15, atol=0)
     assert_allclose(weak.speedup, times[0] / times * counts, rtol=1e-15, atol=0)
+
+
+def test_numbers_of_nodes_beyond_the_calibration_are_named():
+    calibrated = calibrate(Scenario.open("minife")).calibrated
+    warning = "warning: calibration: numbers of ranks of 64 lie outside the 2 to 32 of its runs"
+    assert warning in scaling_study(calibrated, [2, 8, 16], "50%", "scaling").summary()
+    within = scaling_study(calibrated, [2, 8], "50%", "scaling")
+    assert not any("lie outside" in line for line in within.summary())
 
 
 @pytest.mark.parametrize(("name", "cells"), [("jacobi2d", 16384), ("jacobi2d_strong", 65536)])

@@ -18,6 +18,7 @@ import numpy as np
 
 from whatif.core.context import DIMENSIONS
 from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.fit_range import extrapolations
 from whatif.core.result import why_not
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
@@ -54,6 +55,8 @@ class Scaling:
     """Nodes times the total time, in s."""
     reasons: tuple[str, ...]
     """Reason why a point is infeasible; empty for a feasible one."""
+    extrapolated: tuple[str, ...] = ()
+    """Inputs outside of the range of the runs or measurements that they were fitted to."""
 
     def largest(self, efficiency: float) -> int | None:
         """Index of the most nodes with at least this efficiency."""
@@ -215,7 +218,8 @@ class Planner:
         speedup, efficiency = _gains(mode, ranks, time)
         share = np.divide(communication, time, out=np.full(len(time), np.nan), where=time > 0)
         return Scaling(counts, ranks, time, speedup, efficiency, share,
-                       memory * self.ranks_per_device, counts * total, reasons)  # fmt: skip
+                       memory * self.ranks_per_device, counts * total, reasons,
+                       tuple(extrapolations(evaluation)))  # fmt: skip
 
     def least_nodes(self) -> float | None:
         """Fewest nodes whose devices hold the whole grid; None if too few, or memory is not stated."""

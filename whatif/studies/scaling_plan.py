@@ -47,12 +47,13 @@ class ScalingPlan(StudyResult):
         return scaling_picture(self.plans)
 
     def summary(self) -> tuple[str, ...]:
-        """Number of infeasible points with their reasons, and the answers in words unless they are the table."""
+        """Number of infeasible points with their reasons, extrapolations, and the answers unless they are the table."""
         reasons = [reason for plan in self.plans.values() for reason in plan.reasons]
         missing = [reason for reason in reasons if reason]
         lines = [f"{len(missing)} of {counted(len(reasons), 'point')} infeasible: {'; '.join(dict.fromkeys(missing))}"]
+        beyond = dict.fromkeys(f"warning: {text}" for plan in self.plans.values() for text in plan.extrapolated)
         words = [] if self.show == "answers" else [*places_in_words(self.answers)]
-        return (*(lines if missing else []), *words)
+        return (*(lines if missing else []), *beyond, *words)
 
 
 def scaling_study(
