@@ -44,6 +44,15 @@ def test_an_unknown_library_is_said_to_be_assumed(whatif_main, tmp_path):
         assert (unsure in notes) == said
 
 
+def test_an_output_that_names_no_program_asks_for_the_operation(tmp_path):
+    path = tmp_path / "unnamed.txt"
+    path.write_text("# nThread 1 nGpus 1\n# Rank  0 Group  0 Pid 1 on a device  0 [0x07] NVIDIA A100\n"
+                    "# size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong\n"
+                    " 32  1  float  none  -1  106.6  0.00  0.00  0  104.0  0.00  0.00  N/A\n")  # fmt: skip
+    with pytest.raises(UsageError, match="state it by --operation, such as alltoall"):
+        whatif.fit_collectives(path, platform="alps")
+
+
 def outside(result):
     """Notes on inputs outside of fitted ranges."""
     return [note.removeprefix("warning: ") for note in result.notes if "outside" in note]

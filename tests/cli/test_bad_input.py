@@ -311,6 +311,24 @@ bytes = "1 MiB"
     assert "`bytes`: unknown key; did you mean `message_size`?" in err
 
 
+def test_a_study_in_other_words_is_answered_with_the_keys(whatif_main, tmp_path):
+    text = """title = "Machine of 2027"
+present = { platform = "lassen", nodes = 100 }
+bids.a = { platform = "alps", price_per_node = "100 kEUR", max_nodes = 5 }
+mix.x = { scenario = "minife", share = 0.5 }
+limits = { budget = "10 MEUR", years = 5 }
+site = { pue = 1.2 }
+"""
+    (tmp_path / "tender.toml").write_text(text)
+    code, _, err = whatif_main("check", "tender.toml")
+    assert code == 3
+    meant = {"title": "question", "nodes": "node_count", "price_per_node": "node_price", "max_nodes": "node_count",
+             "share": "weight", "budget": "capital", "years": "lifetime",
+             "pue": "power_usage_effectiveness"}  # fmt: skip
+    for word, key in meant.items():
+        assert f"`{word}`: unknown key; did you mean `{key}`?" in err
+
+
 @pytest.mark.parametrize(
     "arguments", [("run", "mine.toml"), ("diff", "mine.toml", "jacobi2d"), ("explain", "mine.toml")]
 )

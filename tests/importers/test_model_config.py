@@ -102,11 +102,14 @@ def test_kinds_of_blocks_and_attention(tmp_path, config, values):
     [
         ("", "not JSON"),
         ("[1]", "Input should be a valid dictionary"),
-        ("{}", "no configuration of a transformer: no num_hidden_layers, hidden_size"),
+        ("{}", "no configuration of a transformer: no num_hidden_layers or n_layer or num_layers, hidden_size"),
         ('{"num_hidden_layers": -1}', "`-1` is not a count"),
         ('{"num_hidden_layers": true}', "`True` is not a count"),
         ('{"hidden_size": 1e400}', "`inf` is not a count"),
         ("[" * 100_000, "not JSON"),
+        ('{"hidden_size": 8,\n "vocab_size": 100,}', r":2:\d+: not JSON: .*; no comma may stand before `}`$"),
+        ('{"hidden_size": 8,\n "vocab', r":2:\d+: not JSON: .*; is the file cut off\?$"),
+        ('{"hidden_size" 8}', "not JSON: Expecting ':' delimiter$"),
     ],
 )
 def test_files_that_are_no_configuration(tmp_path, text, message):
@@ -114,3 +117,17 @@ def test_files_that_are_no_configuration(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(InvalidFileError, match=message):
         whatif.import_model(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"num_attention_heads": None}, "no num_attention_heads or n_head"),
+        ({"vocab_size": "100"}, "`100` is not a count"),
+    ],
+)
+def test_a_damaged_configuration_is_not_said_to_hold_runs(whatif_main, tmp_path, change, message):
+    path = written(tmp_path, **DENSE | change)
+    for words in (["model", path, "-o", "part.toml"], [path]):
+        code, _, errors = whatif_main("import", *words)
+        assert (code, message in errors, "import runs" in errors) == (3, True, False)

@@ -48,8 +48,9 @@ def test_the_files_own_way_to_scale_is_its_sweep_over_ranks_and_the_gains_are_th
     assert_allclose(weak.speedup, times[0] / times * counts, rtol=1e-15, atol=0)
 
 
-def test_numbers_of_nodes_beyond_the_calibration_are_named():
-    calibrated = calibrate(Scenario.open("minife")).calibrated
+def test_numbers_of_nodes_beyond_the_calibration_are_named(tmp_path):
+    calibrate(Scenario.open("minife")).write(tmp_path / "own.toml")
+    calibrated = Scenario.open(tmp_path / "own.toml")
     warning = "warning: calibration: numbers of ranks of 64 lie outside the 2 to 32 of its runs"
     assert warning in scaling_study(calibrated, [2, 8, 16], "50%", "scaling").summary()
     within = scaling_study(calibrated, [2, 8], "50%", "scaling")

@@ -41,7 +41,7 @@ def uncertain_time(
 
 def with_model_errors(program: Program) -> Program:
     """Program whose phases have the errors of their models, with the deviates as uncertain parameters."""
-    cards = {phase.term: card for phase in program.phases if (card := _card(program, phase)) is not None}
+    cards = {phase.term: found for phase in program.phases if (found := _card(program, phase)) is not None}
     if not cards:
         return program
     terms: dict[str, Term] = {}

@@ -92,7 +92,7 @@ def _operation(text: str) -> str:
 
 
 def _refuse_without_rows(tests: NDArray[Any]) -> None:
-    found = [test for test in dict.fromkeys(map(str, tests)) if test]
+    found = [test for test in dict.fromkeys(map(str, tests)) if test.removesuffix("_in_place")]
     if not found:
         raise UsageError("the operation is not known: state it by --operation, such as alltoall")
     known = f"known are {', '.join(COLLECTIVE_OPERATIONS)}; a CSV file without names needs `test=NAME` in --columns"

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from whatif.errors import InvalidFileError, Problem
 from whatif.importers.text import refuse
 
 Shape = TypeVar("Shape")
@@ -18,9 +19,21 @@ def parse_json(text: str, file: str, line: int = 0) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise refuse(file, f"not JSON: {error.msg}; is the file cut off?", line or error.lineno) from None
+        place = (line, 1) if line else (error.lineno, error.colno)
+        message = f"not JSON: {error.msg}{_likely(text, error)}"
+        raise InvalidFileError([Problem(file, *place, "", message)]) from None
     except (ValueError, RecursionError):
         raise refuse(file, "not JSON that a program would write", line) from None
+
+
+def _likely(text: str, error: json.JSONDecodeError) -> str:
+    """What was probably meant, as the end of a message; empty if that is not known."""
+    rest = text[error.pos :].lstrip()
+    if not rest or error.msg.startswith("Unterminated"):
+        return "; is the file cut off?"
+    if text[: error.pos].rstrip().endswith(",") and rest[0] in "}]":
+        return f"; no comma may stand before `{rest[0]}`"
+    return ""
 
 
 def shaped(document: Any, shape: type[Shape], file: str, line: int = 0) -> Shape:

@@ -51,22 +51,30 @@ def read_model_config(path: Path) -> dict[str, Any]:
 
 
 def is_model_config(path: Path) -> bool:
-    """Whether a file is a configuration with the shape of a transformer."""
-    return path.suffix == ".json" and bool(read_model_config(path))
+    """Whether a file states two or more of the sizes that every transformer has, whether or not they are valid."""
+    if path.suffix != ".json":
+        return False
+    config = _config(path, shown_path(path))
+    return sum(any(name in config for name in _KEYS[key]) for key in _REQUIRED) > 1
 
 
 def _read(path: Path, file: str) -> dict[str, Any]:
-    config = shaped(parse_json(read_text(path, _LARGEST), file), dict[str, Any], file)
-    text = config.get("text_config")
-    if isinstance(text, dict):
-        config = {**config, **text}
+    config = _config(path, file)
     found = {key: number for key in _KEYS if (number := _number(config, key, file)) is not None}
     # Falcon states its heads also where all queries share one; its new architecture does not share.
     if config.get("multi_query") is True and config.get("new_decoder_architecture") is not True:
         found["kv_head_count"] = 1
     if missing := [key for key in _REQUIRED if key not in found]:
-        raise refuse(file, f"no configuration of a transformer: no {', '.join(_KEYS[key][0] for key in missing)}")
+        names = ", ".join(" or ".join(_KEYS[key]) for key in missing)
+        raise refuse(file, f"no configuration of a transformer: no {names}")
     return {"name": _name(config, path), **dict(_values(config, found))}
+
+
+def _config(path: Path, file: str) -> dict[str, Any]:
+    """Values of a file, those of the language model of one with pictures included."""
+    config = shaped(parse_json(read_text(path, _LARGEST), file), dict[str, Any], file)
+    text = config.get("text_config")
+    return {**config, **text} if isinstance(text, dict) else config
 
 
 def model_part(values: Mapping[str, Any], path: Path) -> str:

@@ -19,12 +19,18 @@ from whatif.units import ONE, Dimension, UnitError, parse_unit
 PERCENT: Final = "%"
 REPETITION: Final = "repetition"
 USUAL_HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
-    "rank_count": ("ranks", "processes", "mpi ranks", "mpi processes", "procs", "nprocs", "np", "tasks", "ntasks"),
-    "nodes": ("nodes", "node count", "num nodes", "nnodes"),
+    "rank_count": (
+        "ranks", "processes", "mpi ranks", "mpi processes", "mpi tasks", "procs", "nprocs", "np", "tasks", "ntasks",
+        "num tasks", "num ranks", "number of ranks", "number of processes", "number of tasks",
+    ),
+    "nodes": ("nodes", "node count", "num nodes", "number of nodes", "nnodes"),
     "iteration_count": ("iterations", "steps", "time steps", "timesteps"),
-    "iteration_time": ("time per iteration", "iteration time", "time per step", "step time"),
-    "total_time": ("time", "total time", "wall time", "walltime", "run time", "runtime", "elapsed", "elapsed time"),
-}
+    "iteration_time": ("time per iteration", "iteration time", "time per step", "time step", "step time"),
+    "total_time": (
+        "time", "total time", "wall time", "walltime", "wallclock", "wall clock", "wallclock time", "wall clock time",
+        "run time", "runtime", "elapsed", "elapsed time",
+    ),
+}  # fmt: skip
 """Usual headings by the name of the column in a scenario."""
 
 

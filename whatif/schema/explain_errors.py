@@ -28,6 +28,7 @@ _DEEPEST: Final = 4
 _TABLE_ERRORS = ("dict_type", "model_type", "model_attributes_type")
 _OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "bandwidth": ("dram_bandwidth", "memory_bandwidth", "inter_node"),
+    "budget": ("capital",),
     "bytes": ("message_size", "transfer_size", "dram_size"),
     "clock": ("sustained_clock",),
     "dram_bytes": ("dram_size",),
@@ -36,15 +37,21 @@ _OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "fp32": ("peak_single_rate",),
     "fp64": ("peak_double_rate",),
     "latency": ("inter_node",),
+    "max_nodes": ("node_count",),
     "memory": ("memory_size",),
     "nics": ("port_count",),
     "ppn": ("ranks_per_node",),
     "precision": ("dominant_operation",),
+    "price_per_node": ("node_price",),
+    "pue": ("power_usage_effectiveness",),
+    "share": ("weight",),
     "size": ("message_size", "transfer_size", "dram_size"),
     "tasks_per_node": ("ranks_per_node",),
     "tdp": ("power", "power_cap"),
     "threads": ("threads_per_rank",),
+    "title": ("question",),
     "type": ("kind",),
+    "years": ("lifetime",),
 }
 """Keys by other words that users write for them; `gpus`, `num_gpus` and `gpus_per_node` are counts, `gpu_count`."""
 _COUNTED = re.compile(r"^(?:num(?:ber_of)?_|n_)?(\w+?)s?(?:_per_\w+)?$")

@@ -202,7 +202,11 @@ def test_check_evaluates_the_options(tmp_path):
     assert "`bids.six.node_count`: not stated in the study" in problem.message
 
 
-@pytest.mark.parametrize(("heading", "meant"), [("ranks", "rank_count"), ("time", "total_time"), ("np", "rank_count")])
+@pytest.mark.parametrize(
+    ("heading", "meant"),
+    [("ranks", "rank_count"), ("time", "total_time"), ("np", "rank_count"), ("MPI Tasks", "rank_count"),
+     ("Wallclock time", "total_time"), ("Time / step", "iteration_time")],
+)  # fmt: skip
 def test_usual_headings_of_runs_are_named_as_the_scenario_does(tmp_path, heading, meant):
     path = study_file(tmp_path, more='[mix.c]\nscenario = "minife"\nruns = "runs.csv"')
     (tmp_path / "runs.csv").write_text(f"{heading},halo [us]\n64,5\n")
