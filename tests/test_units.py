@@ -233,7 +233,7 @@ def test_format_of_quantities(value, dimension, text):
         ("1 mflop", "did you mean"),
         ("1 KiS", "unknown unit `KiS`"),
         ("1 GB/", "missing unit"),
-        ("1 /s", "missing unit"),
+        ("1 /s", "did you mean `1/s`"),
         ("1 GB//s", "missing unit"),
         ("1 GB s", "unknown unit"),
         ("1 B^x", "unknown unit"),

@@ -162,7 +162,8 @@ def parse_unit(text: str) -> tuple[Dimension, float]:
 
 def _unknown_unit(word: str, text: str) -> str:
     if not word:
-        return "missing unit next to `/` or `*`"
+        meant = f"; did you mean `1{text}`?" if text.startswith("/") else ""
+        return f"missing unit next to `/` or `*`{meant}"
     if (money := word.removeprefix("million ")) != word:
         return f"unknown unit `{word}`; did you mean M{money}?"
     if word not in _MEANT and (same := _in_other_case(word)):

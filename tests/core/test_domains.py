@@ -237,6 +237,16 @@ def test_the_path_of_messages_is_reported(whatif_main, tmp_path) -> None:
     assert "the platform has no intra_socket parameters: those of inter_node are applied" in found
 
 
+@pytest.mark.parametrize(("buffers", "copied"), [("host", False), ("staged", True), ("device", True)])
+def test_copies_to_the_host_of_messages_that_leave_from_the_gpu_are_named(whatif_main, buffers, copied) -> None:
+    options = ("--point", "--platform", "perlmutter", "--set", f"application.buffers={buffers}")
+    notes = whatif_main("run", "jacobi2d_strong", *options)[2].splitlines()
+    for name in ("device_to_host", "host_to_device"):
+        without = f"--set application.phases.{name}=none leaves it out"
+        text = f"warning: {name}: copies the messages of halo, which leave from the GPU: {without}"
+        assert (text in notes) == copied
+
+
 def test_a_trace_and_a_simulation_take_the_links_of_a_domain_that_spans_nodes(tmp_path: Path) -> None:
     """A message between two nodes of an NVL72 rack takes as long as one in a node."""
     ranks = (f"rank {rank} {{\n}}" for rank in (1, 2, 3, 5, 6, 7))

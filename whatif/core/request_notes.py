@@ -18,7 +18,7 @@ from whatif.core.term import Program
 from whatif.core.uncertainty import NOTHING_UNCERTAIN, sampled_program, uncertain
 from whatif.core.wiring import Wiring
 from whatif.plugins import application_kind, resolve
-from whatif.schema.application import HaloPhase
+from whatif.schema.application import Application, HaloPhase, TransferPhase
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.schema.load import stated_platform
 from whatif.schema.parameters import worst
@@ -84,10 +84,20 @@ def _message_notes(program: Program) -> Iterator[str]:
         assumed = "" if application.buffers else " (assumed: application.buffers is not stated)"
         library = "GPU-aware, " if buffers == "device" else ""
         yield f"messages between GPUs: {library}over peer links in a link domain, {between} between domains{assumed}"
+        yield from _copies_of_messages(application)
     topology = program.loaded.scenario.platform.network.topology
     if application.communication == "shared_links" and getattr(topology, "routing", "") == "adaptive":
         yield "links are simulated with static routes; those of the platform are adaptive"
     yield from dict.fromkeys(term.note for term in program.terms.values() if ": those of " in term.note)
+
+
+def _copies_of_messages(application: Application) -> Iterator[str]:
+    """Phases that copy the messages of a halo between GPU and host, where these leave from the GPU."""
+    for name, phase in application.phases.items():
+        if isinstance(phase, TransferPhase) and phase.halo and phase.direction in ("host_to_device", "device_to_host"):
+            without = f"--set application.phases.{name}=none"
+            copied = f"copies the messages of {phase.halo}, which leave from the GPU"
+            yield f"warning: {name}: {copied}: {without} leaves it out"
 
 
 def _registered_notes(program: Program, grid: Grid) -> tuple[str, ...]:
