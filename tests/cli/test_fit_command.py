@@ -452,3 +452,11 @@ def test_the_explorer_marks_extrapolation(whatif_main, measured, size, mark):
     text = _message(ExplorerState.start(session), "", busy=False)
     assert text[0] == mark
     assert (f"halo: sizes of {size} lie outside the 1 B to 4 MiB" in text[2]) == bool(mark)
+
+
+@pytest.mark.parametrize("words", [["time ~ nodes", "runs.csv"], ["runs.csv", "log(time)~nodes"]])
+def test_a_formula_in_place_of_a_file_is_told_its_option(whatif_main, tmp_path, words):
+    (tmp_path / "runs.csv").write_text("nodes,time [s]\n1,4\n2,2.1\n4,1.2\n")
+    code, _, err = whatif_main("fit", "regression", *words)
+    formula = next(word for word in words if "~" in word)
+    assert (code, f"`{formula}` is no file; a formula is an option: --formula '{formula}'" in err) == (2, True)

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import whatif
 from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.core.grid_run import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.schema.toml import parse_document
+from whatif.studies.calibration import calibrate
 from whatif.studies.population import Objective, SearchGoal
 from whatif.studies.search import Optimum, present_choice, ranked, search
 from whatif.studies.search_space import Combination, Varied, parse_varied
@@ -254,3 +256,15 @@ def test_invalid_options_are_refused(whatif_main, arguments, message):
     code, out, err = whatif_main("seek", "jacobi2d", *arguments)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize("more", [{}, {"points": 64}])
+def test_an_answer_beyond_the_calibration_is_named(tmp_path, more):
+    calibrate(Scenario.open("minife")).write(tmp_path / "own.toml")
+    found = whatif.seek(
+        tmp_path / "own.toml", vary="application.rank_count=1 .. 4096", targets="iteration_time >= 6.1 ms", **more
+    )
+    ranks = found.values["application.rank_count"]
+    assert ranks > 32
+    warning = f"warning: at the values sought: calibration: numbers of ranks of {ranks:.0f} lie outside the 2 to 32"
+    assert any(note.startswith(warning) for note in found.notes)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -20,8 +21,21 @@ if TYPE_CHECKING:
     from whatif.files.fitted_platform import FittedPlatform
     from whatif.schema.platform_spec import PlatformSpec
 
+_FORMULA: Final = re.compile(r"[\w)]\s*~")
+
+
+class _MeasuredFile(click.Path):
+    """Path of an existing file; a formula in its place is told where it belongs."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Path of the file."""
+        if _FORMULA.search(str(value)) and not Path(value).exists():
+            self.fail(f"`{value}` is no file; a formula is an option: --formula '{value}'", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 files_argument = click.argument(
-    "files", nargs=-1, required=True, metavar="FILE..", type=click.Path(path_type=Path, exists=True)
+    "files", nargs=-1, required=True, metavar="FILE..", type=_MeasuredFile(path_type=Path, exists=True)
 )
 format_option = click.option(
     "--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True

@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from whatif.arguments import positive_share
+from whatif.core.evaluate import evaluate
+from whatif.core.fit_range import extrapolations
 from whatif.core.overrides import option_named
 from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
+from whatif.core.term import Program
 from whatif.errors import UsageError, require_least
 from whatif.studies.break_even import BreakEven, break_even
 from whatif.studies.pareto import Front, front
@@ -42,8 +47,19 @@ def seek_study(
     with option_named("--vary", [item.path for item in varied]):
         if points is None and seed is None and has_root_finder(scenario, varied, wanted, objective):
             (item,), (target,) = varied, wanted
-            return seek(scenario.program, item.path, target, item.low, item.high).about(scenario)
-        return _searched(scenario, varied, SearchGoal(wanted, objective), seed or 0, points, progress).about(scenario)
+            nearest = seek(scenario.program, item.path, target, item.low, item.high).about(scenario)
+            return replace(nearest, remarks=(*nearest.remarks, *_beyond(scenario.program, nearest.values)))
+        found = _searched(scenario, varied, SearchGoal(wanted, objective), seed or 0, points, progress).about(scenario)
+        program = found.best.combination.program if found.best is not None else None
+        return replace(found, remarks=(*found.remarks, *_beyond(program, found.values)))
+
+
+def _beyond(program: Program | None, values: Mapping[str, float]) -> tuple[str, ...]:
+    """Warnings of the inputs of an answer outside of the range that they were fitted to."""
+    if program is None or is_simulated(program):
+        return ()
+    evaluation = evaluate(program, {path: np.asarray(value) for path, value in values.items()})
+    return tuple(f"warning: at the values sought: {text}" for text in extrapolations(evaluation))
 
 
 def has_root_finder(
