@@ -494,3 +494,23 @@ def test_grade_of_a_sweep_over_platforms_is_the_worst(whatif_main):
         assert f"lowest grade over all of them: {grade}" in err
         assert "lowest grade of its values" not in err
     assert "over all of them" not in whatif_main("run", "jacobi2d", "--point")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run", "jacobi2d", "--platform", "summit", "--platform=lassen"), "--platform: given 2 times"),
+        (("run", "jacobi2d", "-o", "a.csv", "--output", "b.csv"), "--output: given 2 times"),
+        (("study", "successor", *["--sweep", "limits.power=1 MW, 2 MW"] * 3), "--sweep: given 3 times"),
+        (("fit", "collectives", "x.txt", "--platform", "summit", "--platform", "alps"), "--platform: given 2 times"),
+    ],
+)
+def test_an_option_with_one_value_is_refused_twice(whatif_main, words, message):
+    code, out, err = whatif_main(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"whatif: {message}, it has one value here")
+
+
+def test_options_with_several_values_and_flags_are_repeated(whatif_main):
+    sets = ("--set", "platform.node.gpu_count=4", "--set", "application.rank_count=8", "--point", "--point")
+    assert whatif_main("run", "jacobi2d", *sets)[0] == 0

@@ -51,7 +51,10 @@ class LazyGroup(click.Group):
         name = args[0]
         if self.get_command(ctx, name) is None and not ctx.resilient_parsing and not name.startswith("-"):
             raise UsageError(self.unknown(ctx, name))
-        return super().resolve_command(ctx, args)
+        named, command, words = super().resolve_command(ctx, args)
+        if command is not None and not isinstance(command, click.Group) and not ctx.resilient_parsing:
+            _refuse_repeated(command, words)
+        return named, command, words
 
     def unknown(self, ctx: click.Context, name: str) -> str:
         """Message for a word that is no command."""
@@ -69,6 +72,16 @@ class LazyGroup(click.Group):
         added = {name: command.get_short_help_str(limit) for name, command in sorted(self.commands.items())}
         with formatter.section(self.title):
             formatter.write_dl(list(({name: verb.help for name, verb in self.verbs.items()} | added).items()))
+
+
+def _refuse_repeated(command: click.Command, words: list[str]) -> None:
+    """Raise `UsageError` for an option that is given several times, of which only the last would have an effect."""
+    parser = command.make_parser(click.Context(command, resilient_parsing=True))
+    _, _, order = parser.parse_args(list(words))
+    single = [item for item in order if isinstance(item, click.Option) and not (item.multiple or item.is_flag)]
+    twice = next((item for item in single if single.count(item) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{max(twice.opts, key=len)}: given {single.count(twice)} times, it has one value here")
 
 
 def contexts_below(context: click.Context) -> Iterator[click.Context]:
