@@ -459,4 +459,4 @@ def test_a_formula_in_place_of_a_file_is_told_its_option(whatif_main, tmp_path, 
     (tmp_path / "runs.csv").write_text("nodes,time [s]\n1,4\n2,2.1\n4,1.2\n")
     code, _, err = whatif_main("fit", "regression", *words)
     formula = next(word for word in words if "~" in word)
-    assert (code, f"`{formula}` is no file; a formula is an option: --formula '{formula}'" in err) == (2, True)
+    assert (code, f"`{formula}` is not a file; a formula is an option: --formula '{formula}'" in err) == (2, True)

@@ -25,12 +25,12 @@ _FORMULA: Final = re.compile(r"[\w)]\s*~")
 
 
 class _MeasuredFile(click.Path):
-    """Path of an existing file; a formula in its place is told where it belongs."""
+    """Path of an existing file; a formula in its place is an error that names its option."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Path of the file."""
         if _FORMULA.search(str(value)) and not Path(value).exists():
-            self.fail(f"`{value}` is no file; a formula is an option: --formula '{value}'", param, ctx)
+            self.fail(f"`{value}` is not a file; a formula is an option: --formula '{value}'", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -27,7 +27,7 @@ def parse_json(text: str, file: str, line: int = 0) -> Any:
 
 
 def _likely(text: str, error: json.JSONDecodeError) -> str:
-    """What was probably meant, as the end of a message; empty if that is not known."""
+    """Probable cause of an error, as the end of a message; empty if it is not known."""
     rest = text[error.pos :].lstrip()
     if not rest or error.msg.startswith("Unterminated"):
         return "; is the file cut off?"
