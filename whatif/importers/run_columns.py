@@ -25,7 +25,7 @@ USUAL_HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "nodes": ("nodes", "node count", "num nodes", "number of nodes", "nnodes"),
     "iteration_count": ("iterations", "steps", "time steps", "timesteps"),
-    "iteration_time": ("time per iteration", "iteration time", "time per step", "time step", "step time"),
+    "iteration_time": ("time per iteration", "iteration time", "time per step", "step time"),
     "total_time": (
         "time", "total time", "wall time", "walltime", "wallclock", "wall clock", "wallclock time", "wall clock time",
         "run time", "runtime", "elapsed", "elapsed time",
@@ -42,7 +42,7 @@ def identifier(heading: str) -> str:
 
 def usual_heading(name: str) -> str:
     """Name of the column that a usual heading means, such as `rank_count` for `ranks`; empty for other headings."""
-    words = re.sub(r"[\W_]+", " ", name).strip().lower()
+    words = re.sub(r"[\W_]+", " ", name.replace("/", " per ")).strip().lower()
     return next((meant for meant, others in USUAL_HEADINGS.items() if words in others), "")
 
 
