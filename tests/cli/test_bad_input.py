@@ -339,6 +339,12 @@ def test_a_platform_in_place_of_a_scenario_is_told_how_to_use_it(whatif_main, tm
     assert "is a platform, not a scenario: `whatif run SCENARIO --platform mine.toml` uses it" in err
 
 
+def test_the_name_of_a_platform_in_place_of_a_scenario_is_told_how_to_use_it(whatif_main):
+    code, out, err = whatif_main("run", "summit")
+    assert (code, out) == (3, "")
+    assert "summit: is a platform, not a scenario: `whatif run SCENARIO --platform summit` uses it" in err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

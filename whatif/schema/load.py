@@ -69,8 +69,11 @@ def _refuse_other(document: Document) -> None:
     if kind_of(document.data) == "study":
         raise InvalidFileError([document.problem((), f"is a study, not a scenario: `whatif study {name}` answers it")])
     if looks_like_platform(document.data):
-        message = f"is a platform, not a scenario: `whatif run SCENARIO --platform {name}` uses it"
-        raise InvalidFileError([document.problem((), message)])
+        raise InvalidFileError([document.problem((), _is_a_platform(name))])
+
+
+def _is_a_platform(name: str) -> str:
+    return f"is a platform, not a scenario: `whatif run SCENARIO --platform {name}` uses it"
 
 
 def scenario_layers(
@@ -195,6 +198,8 @@ def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -
     found = find(name, kind, folders) if is_name(name) else None
     if found is None and name and is_folder(path):
         raise InvalidFileError([Problem(name, 0, 0, "", "is a folder, not a file")])
+    if found is None and kind == "scenarios" and name in names_in(folders, "platforms"):
+        raise InvalidFileError([Problem(name, 0, 0, "", _is_a_platform(name))])
     if found is None:
         known = names_in(folders, kind)
         near = [str(item) for item in islice(path.parent.glob("*.toml"), _MOST_NEAR)] if is_name(path.name) else []
