@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
+from tests.paths import ROOT
 from whatif.core.accuracy_cards import accuracy_notes, model_cards
 from whatif.core.scenario import Scenario
 from whatif.validation import serving_runs, training_steps
@@ -97,3 +98,10 @@ def test_tokens_of_requests_that_follow_at_once_have_the_error_of_serving(tmp_pa
     by_rate = whatif.run(scenario, samples=64)
     assert float(by_rate["iteration_time"]) == pytest.approx(0.25, rel=1e-12, abs=0)
     assert np.ptp(by_rate.bands.values["token_time"]) == 0
+
+
+def test_the_page_of_calibration_has_the_numbers_of_runs_of_the_cards():
+    page = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
+    cards = [model_cards()["iteration", f"{work}_{blocks}"] for work in OWN for blocks in ("dense", "experts")]
+    numbers = "{} and {}, {} and {}".format(*(card.run_count for card in cards))
+    assert f"({numbers} measured runs)" in page
