@@ -55,7 +55,7 @@ def cards() -> dict[str, dict[str, AccuracyCard]]:
 
 
 def _cards_of_transformers() -> Iterator[tuple[str, AccuracyCard]]:
-    """Cards of whole steps: of dense models, those that nothing was fitted to included, and of models with experts."""
+    """Cards of whole steps: of dense models, from runs that nothing was fitted to, and of models with experts."""
     for work, file, module, sign in (
         ("training", "training_steps.csv", training_steps, 1),
         ("serving", "serving_runs.csv", serving_runs, -1),
@@ -64,7 +64,7 @@ def _cards_of_transformers() -> Iterator[tuple[str, AccuracyCard]]:
         masks = module.kinds(rows)
         errors = getattr(module, file.removesuffix(".csv"))(rows).columns["error"].values
         for blocks, mask, words in (
-            ("dense", masks["dense"] | masks["held out"], "dense transformers"),
+            ("dense", masks["held out"], "held-out dense transformers"),
             ("experts", masks["with experts"], "transformers with experts"),
         ):
             # Times of serving are inverse rates.

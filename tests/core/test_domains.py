@@ -242,8 +242,8 @@ def test_copies_to_the_host_of_messages_that_leave_from_the_gpu_are_named(whatif
     options = ("--point", "--platform", "perlmutter", "--set", f"application.buffers={buffers}")
     notes = whatif_main("run", "jacobi2d_strong", *options)[2].splitlines()
     for name in ("device_to_host", "host_to_device"):
-        without = f"--set application.phases.{name}=none leaves it out"
-        text = f"warning: {name}: copies the messages of halo, which leave from the GPU: {without}"
+        without = f"`--set application.phases.{name}=none` removes the copies"
+        text = f"warning: {name}: copies the messages of halo, which leave from the GPU; {without}"
         assert (text in notes) == copied
 
 

@@ -249,6 +249,7 @@ def test_tables_of_several_files_have_a_column_for_the_file():
         ),
         (parse_gpu_rates, V100.read_text()[:150], "t:2:1: 3 values under 8 headings; is the file cut off?"),
         (parse_mixbench, MIXBENCH.replace("306.00", "3O6.00"), "t:12:1: integer: `3O6.00` is not a number"),
+        (parse_mixbench, MIXBENCH.replace("306.00", "3_06.00"), "t:12:1: integer: `3_06.00` is not a number"),
         (parse_mixbench, MIXBENCH[: MIXBENCH.index("102.00")], "t:11:1: 11 values under 12 headings"),
         (parse_mixbench, MIXBENCH.replace("GIOPS", "MIOPS"), "unknown column `miops`"),
         (

@@ -95,9 +95,8 @@ def _copies_of_messages(application: Application) -> Iterator[str]:
     """Phases that copy the messages of a halo between GPU and host, where these leave from the GPU."""
     for name, phase in application.phases.items():
         if isinstance(phase, TransferPhase) and phase.halo and phase.direction in ("host_to_device", "device_to_host"):
-            without = f"--set application.phases.{name}=none"
             copied = f"copies the messages of {phase.halo}, which leave from the GPU"
-            yield f"warning: {name}: {copied}: {without} leaves it out"
+            yield f"warning: {name}: {copied}; `--set application.phases.{name}=none` removes the copies"
 
 
 def _registered_notes(program: Program, grid: Grid) -> tuple[str, ...]:

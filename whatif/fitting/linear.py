@@ -1,5 +1,5 @@
-"""Least squares: lines `y = a + b x` from sums, so that a fit costs the same for any number of points, and values above
-0 of any residuals."""
+"""Least squares: lines `y = a + b x` from sums, so that a fit costs the same for any number of points, and positive
+parameters of nonlinear residuals."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def _rest(sums: FloatArray, intercept: FloatArray, slope: FloatArray) -> FloatAr
 def positive_values(
     residuals: Callable[[FloatArray], FloatArray], start: FloatArray, least_slope: float
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """Values above 0 of the least squares of residuals, their covariance, and which values the residuals show.
+    """Least-squares estimates of positive parameters, their covariance, and which of them the residuals determine.
 
-    A value is shown if some residual has a slope of more than `least_slope` by its logarithm.
+    Determined is a parameter by whose logarithm some residual has a slope of more than `least_slope`.
     """
     from scipy.optimize import least_squares
 

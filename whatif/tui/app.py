@@ -60,7 +60,7 @@ class Explorer(FileCommands):
         extra_binding("app.redo", "U,ctrl+r", "redo", "redo", "Redo the last change undone"),
         Binding("w", "save", "save", tooltip="Save the edits to the scenario's file", id="app.save"),
         extra_binding("app.save_as", "W", "save_as", "save as", "Save the scenario to another file"),
-        extra_binding("app.copy_command", "c", "copy('command')", "copy", "Copy the command line of what is shown"),
+        extra_binding("app.copy_command", "c", "copy('command')", "copy", "Copy the command that prints this answer"),
         extra_binding("app.copy_patch", "C", "copy('patch')", "copy TOML", "Copy the edits as TOML"),
         extra_binding("app.platform", "P", "platform", "platform", "Choose another platform"),
         extra_binding("app.report", "H", "report", "report", "Write a report, one HTML page"),

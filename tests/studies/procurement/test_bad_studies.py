@@ -7,6 +7,7 @@ import pytest
 import whatif
 from tests.studies.procurement.studies_at_hand import BIDS, STUDY, study_file
 from whatif.errors import InvalidFileError, UsageError
+from whatif.importers.run_columns import usual_heading
 
 ONE = '[bids.six]\nplatform = "summit"\nnode_count = 60\nnode_price = "50 kUSD"'
 
@@ -211,6 +212,10 @@ def test_usual_headings_of_runs_are_named_as_the_scenario_does(tmp_path, heading
     path = study_file(tmp_path, more='[mix.c]\nscenario = "minife"\nruns = "runs.csv"')
     (tmp_path / "runs.csv").write_text(f"{heading},halo [us]\n64,5\n")
     assert problem_of(path).message.endswith(f"; did you mean `{meant}`?")
+
+
+def test_a_step_size_is_not_the_time_of_a_step():
+    assert (usual_heading("time / step"), usual_heading("time step")) == ("iteration_time", "")
 
 
 @pytest.mark.parametrize("verb", [("check",), ("study",)])

@@ -23,7 +23,7 @@ class Status(KeptStatic):
     ) -> None:
         """Show the most important message: an error, else background jobs, else the rest.
 
-        `own`: text of a page that is not about the scenario, in place of what is said of that.
+        `own`: text of a page about something else, shown instead of the sweep and the edits of the scenario.
         """
         mark, style, self.full = _message(state, error, own, busy=busy)
         self.has_message = bool(mark) and not busy
