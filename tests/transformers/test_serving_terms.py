@@ -170,6 +170,18 @@ def test_plans_that_cannot_run_say_why(settings, reason):
     assert reason in str(found.reason[()])
 
 
+@pytest.mark.parametrize(
+    ("settings", "numbers"),
+    [
+        ({"ranks": 4, "tensor_size": 3}, "4 is not a multiple of 3"),
+        ({"ranks": 6, "prefill": "separate", "prefill_rank_count": 3, "pipeline_size": 2}, "3 is not a multiple of 2"),
+        ({"model": "qwen3-30b-a3b", "ranks": 6, "expert_size": 3}, "128 is not a multiple of 3"),
+    ],
+)
+def test_a_plan_that_cannot_run_states_its_numbers(settings, numbers):
+    assert run_whole(served(**settings), Grid()).notes[-1].endswith(f"; {numbers}")
+
+
 def test_a_single_point_says_what_it_lacks():
     found = run_whole(served("llama-3-70b"), Grid())
     weights = float(served_terms("llama-3-70b")["serving.weights_size"])

@@ -130,6 +130,21 @@ def test_plans_that_cannot_run_have_a_reason(plan, reason):
 
 
 @pytest.mark.parametrize(
+    ("plan", "numbers"),
+    [
+        ({"tensor_size": 4, "ranks": 6}, "6 is not a multiple of 4"),
+        ({"tensor_size": 2, "pipeline_size": 3, "ranks": 8}, "8 is not a multiple of 6"),
+        ({"tensor_size": 3, "ranks": 9}, "32 is not a multiple of 3"),
+        ({"global_batch": 12}, "12 is not a multiple of 8"),
+        ({"global_batch": 8, "micro_batch": 2}, "8 is not a multiple of 16"),
+        ({"pipeline_size": 4, "virtual_count": 2, "global_batch": 6, "ranks": 4}, "6 is not a multiple of 4"),
+    ],
+)
+def test_a_plan_that_cannot_run_states_its_numbers(plan, numbers):
+    assert run_whole(step(**plan), Grid()).notes[-1].endswith(f"; {numbers}")
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"platform": "dgx_a100", "precision": "fp8"}, "states no `matrix_rates.fp8`, which fp8 needs"),

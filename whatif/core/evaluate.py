@@ -25,6 +25,12 @@ Called = tuple[FloatArray, Texts | None]
 """Value of a term, and the reasons for points without a value, if it reports any."""
 REFUSED: Final[ContextVar[list[Texts]]] = ContextVar("REFUSED")
 """Reasons why points have no number, from the term that is being evaluated: texts [point], empty for a number."""
+_SHORTAGES: Final = {
+    **{(f"needed_{kind}", f"available_{kind}"): "{} needed, {} available" for kind in ("count", "size", "rate")},
+    ("count", "divisor"): "{} is not a multiple of {}",
+    ("first_count", "second_count"): "{}, not {}",
+}
+"""Numbers of an infeasible point in words, by the two inputs of its constraint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +79,10 @@ class Evaluation:
         return result
 
     def shortage(self) -> str:
-        """Shortage at a single point, as `2048 needed, 576 available`; empty for several points and other reasons."""
+        """Numbers of the first reason at a single point, as `2048 needed, 576 available`, or nothing."""
         failed = [item.term for item in self.program.constraints if not np.all(self.values[item.term] > 0)]
         inputs = self.program.terms[failed[0]].inputs if failed else {}
-        kinds = (
-            ("needed_count", "available_count"),
-            ("needed_size", "available_size"),
-            ("needed_rate", "available_rate"),
-        )
-        pair = next((pair for pair in kinds if all(isinstance(inputs.get(name), str) for name in pair)), None)
+        pair = next((pair for pair in _SHORTAGES if all(isinstance(inputs.get(name), str) for name in pair)), None)
         if pair is None:
             return ""
         names = [str(inputs[name]) for name in pair]
@@ -89,8 +90,7 @@ class Evaluation:
         if any(array.size != 1 for array in arrays):
             return ""
         numbers = [first_number(array) for array in arrays]
-        needed, available = format_compared(numbers, self.program.dimension(names[1]))
-        return f"{needed} needed, {available} available"
+        return _SHORTAGES[pair].format(*format_compared(numbers, self.program.dimension(names[1])))
 
     def reasons(self) -> tuple[str, ...]:
         """Reasons why points are infeasible, each once."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from whatif.core.term import Reference
 from whatif.errors import did_you_mean
-from whatif.models.ranks import divides, ranks_together
+from whatif.models.ranks import is_multiple, ranks_together
 from whatif.units import ONE, Quantity
 
 if TYPE_CHECKING:
@@ -37,6 +37,6 @@ def _strides(context: Context) -> dict[str, Reference]:
         spanned = context.once(f"groups.{key}.spanned_count", ranks_together, **inputs)
     if _DIVIDE not in context.wiring.terms:
         reason = "the groups do not divide the ranks (application.groups, application.rank_count)"
-        checked = {"rank_count": context.rank_count, "spanned_count": spanned}
-        context.wiring.require(_DIVIDE, reason, divides, checked)
+        checked = {"count": context.rank_count, "divisor": spanned}
+        context.wiring.require(_DIVIDE, reason, is_multiple, checked)
     return strides

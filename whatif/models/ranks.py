@@ -70,10 +70,10 @@ def placed_members(group_size: Count, rank_count: Count) -> Count:
     return group_size + 0.0 * rank_count
 
 
-@model("P mod Π s = 0", "definition")
-def divides(rank_count: Count, spanned_count: Count) -> Count:
-    """1 where the groups divide the ranks, else 0."""
-    return np.asarray(np.mod(rank_count, spanned_count) == 0, dtype=np.float64)
+@model("n mod d = 0", "definition")
+def is_multiple(count: Count, divisor: Count) -> Count:
+    """1 where a number is a multiple of a divisor, else 0. Elementwise; valid for divisors ≥ 1."""
+    return np.asarray(np.mod(count, divisor) == 0, dtype=np.float64)
 
 
 @model("m = min(s, max(1, ⌊d / t⌋))", "definition")

@@ -58,19 +58,14 @@ def layer_passes(
     return fullest * micro_batch_count * counted_layers / layer_count
 
 
-@model("a mod b = 0", _DEFINITION)
-def is_multiple(first_count: Count, divisor: Count) -> Count:
-    """1 where a number is a multiple of a divisor, else 0. Elementwise; valid for divisors ≥ 1."""
-    return np.asarray(np.mod(first_count, divisor) == 0, dtype=np.float64)
-
-
 @model("v = 1 or m mod p = 0", _PIPELINE)
-def interleaves(micro_batch_count: Count, pipeline_size: Count, virtual_count: Count) -> Count:
-    """1 where the micro batches go through interleaved parts in whole groups of as many as there are stages, else 0.
+def interleaves(count: Count, divisor: Count, virtual_count: Count) -> Count:
+    """1 where the stages divide the micro batches, as interleaved parts need, else 0.
 
-    Elementwise; valid for p ≥ 1. Without interleaving (v = 1) any number of micro batches does.
+    `count` are the m micro batches, `divisor` the p stages. Elementwise; valid for p ≥ 1. Without interleaving (v = 1)
+    any number of micro batches is possible.
     """
-    return np.asarray((virtual_count <= 1) | (np.mod(micro_batch_count, pipeline_size) == 0), dtype=np.float64)
+    return np.asarray((virtual_count <= 1) | (np.mod(count, divisor) == 0), dtype=np.float64)
 
 
 @model("a - b", _DEFINITION)

@@ -11,7 +11,7 @@ from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_serving as serving
 from whatif.models import transformer_steps as steps
-from whatif.models.ranks import fits, memory_fits
+from whatif.models.ranks import fits, is_multiple, memory_fits
 from whatif.transformers.model_parts import BF16, MODEL, NOTHING, ONCE, PLAN, Group, ModelParts, number
 from whatif.transformers.serving.application import ServingApplication
 from whatif.units import BYTE, Quantity
@@ -63,19 +63,29 @@ class ServingParts(ModelParts):
         """Replicas that only prefill."""
         return self._replicas("serving.prefill_replica_count", _RANKS, NOTHING)
 
+    @property
+    def decoding_ranks(self) -> Reference:
+        """Ranks that decode."""
+        if not self.separate:
+            return self.context.rank_count
+        return self.add("serving.decoding_ranks", steps.difference, first_count=self.context.rank_count,
+                        second_count=_RANKS)  # fmt: skip
+
+    @property
+    def replica_ranks(self) -> str:
+        """Ranks of a replica."""
+        return self.add("serving.replica_ranks", layers.product_count, first_count=f"{PLAN}.tensor_size",
+                        second_count=f"{PLAN}.pipeline_size")  # fmt: skip
+
     @cached_property
     def groups(self) -> dict[str, Group]:
         """Size and stride of each group of ranks: tensor ranks are next to each other, then stages, then replicas."""
-        tensor, stages = f"{PLAN}.tensor_size", f"{PLAN}.pipeline_size"
-        decoding = self.add("serving.decoding_ranks", steps.difference, first_count=self.context.rank_count,
-                            second_count=_RANKS if self.separate else NOTHING)  # fmt: skip
-        replica = self.add("serving.replica_ranks", layers.product_count, first_count=tensor, second_count=stages)
-        pair = number(2.0)
+        tensor, pair = f"{PLAN}.tensor_size", number(2.0)
         return {
             "tensor": {"group_size": tensor, "group_stride": ONCE},
             "pipeline": {"group_size": pair, "group_stride": tensor},
             "expert": {"group_size": f"{PLAN}.expert_size", "group_stride": ONCE},
-            "cache": {"group_size": pair, "group_stride": decoding if self.separate else replica},
+            "cache": {"group_size": pair, "group_stride": self.decoding_ranks if self.separate else self.replica_ranks},
         }
 
     # Memory of a rank
@@ -181,7 +191,7 @@ class ServingParts(ModelParts):
         tensor, expert, stages = (f"{PLAN}.{key}_size" for key in ("tensor", "expert", "pipeline"))
         ranks = "does not divide the ranks that decode (application.rank_count)"
         pairs: list[tuple[str, str, Reference, Reference]] = [
-            ("ranks", f"{tensor} times {stages} {ranks}", self.replicas, ONCE),
+            ("ranks", f"{tensor} times {stages} {ranks}", self.decoding_ranks, self.replica_ranks),
             ("heads", f"{tensor} does not divide the heads ({MODEL}.head_count)", f"{MODEL}.head_count", tensor),
         ]
         if self.has_experts:
@@ -189,14 +199,13 @@ class ServingParts(ModelParts):
                 ("experts", f"{expert} does not divide the experts ({MODEL}.expert_count)", f"{MODEL}.expert_count",
                  expert),
                 ("expert ranks", f"{tensor} does not divide {expert}", expert, tensor),
-                ("expert replicas", f"{expert} {ranks}",
-                 self.groups["cache"]["group_stride"] if self.separate else self.context.rank_count, expert),
+                ("expert replicas", f"{expert} {ranks}", self.decoding_ranks, expert),
             ]  # fmt: skip
         if self.separate:
-            pairs.append(("prefill ranks", f"{tensor} times {stages} does not divide {_RANKS}", self.prefill_replicas,
-                          ONCE))  # fmt: skip
-        for name, reason, first, divisor in pairs:
-            require(f"serving.{name} divide", reason, steps.is_multiple, {"first_count": first, "divisor": divisor})
+            pairs.append(("prefill ranks", f"{tensor} times {stages} does not divide {_RANKS}", _RANKS,
+                          self.replica_ranks))  # fmt: skip
+        for name, reason, count, divisor in pairs:
+            require(f"serving.{name} divide", reason, is_multiple, {"count": count, "divisor": divisor})
         require("serving.stages fit", f"more stages than layers ({MODEL}.layer_count)", fits,
                 {"needed_count": stages, "available_count": f"{MODEL}.layer_count"})  # fmt: skip
         working = {"decode": self.replicas} | ({"prefill": self.prefill_replicas} if self.separate else {})

@@ -9,7 +9,7 @@ from whatif.core.context import Context
 from whatif.core.term import Reference, parameters_in
 from whatif.models import transformer_layers as layers
 from whatif.models import transformer_steps as steps
-from whatif.models.ranks import agrees, fits
+from whatif.models.ranks import agrees, fits, is_multiple
 from whatif.transformers.model_parts import MODEL, ONCE, PLAN, Group, ModelParts, number
 from whatif.transformers.training.application import TrainingApplication
 
@@ -162,12 +162,16 @@ class Parts(ModelParts):
         """Constraints of a plan: what its sizes must divide."""
         require = self.context.wiring.require
         plan = {key: f"{PLAN}.{key}_size" for key in ("tensor", "context", "pipeline", "expert")}
-        replicas, stage = self.replicas, self.groups["pipeline"]["group_stride"]
+        ranks, stage = self.context.rank_count, self.groups["pipeline"]["group_stride"]
+        stages = self._product("training.stage_ranks", plan["tensor"], plan["context"])
+        replica = self._product("training.replica_ranks", stages, plan["pipeline"])
+        together = self._product("training.batch_part", self.replicas, f"{PLAN}.micro_batch")
         pairs: list[tuple[str, str, Reference, Reference]] = [
-            ("ranks", "tensor, context and pipeline ranks do not divide application.rank_count", replicas, ONCE),
+            ("ranks", "tensor, context and pipeline ranks do not divide application.rank_count", ranks, replica),
             ("heads", f"{plan['tensor']} does not divide the heads ({MODEL}.head_count)", f"{MODEL}.head_count",
              plan["tensor"]),
-            ("batch", f"replicas times {PLAN}.micro_batch do not divide {PLAN}.global_batch", self.micro_batches, ONCE),
+            ("batch", f"replicas times {PLAN}.micro_batch do not divide {PLAN}.global_batch", f"{PLAN}.global_batch",
+             together),
         ]  # fmt: skip
         if self.has_experts:
             pairs += [
@@ -176,15 +180,14 @@ class Parts(ModelParts):
                 ("expert ranks", f"{plan['expert']} does not divide the ranks with the same layers", stage,
                  plan["expert"]),
             ]  # fmt: skip
-        for name, reason, first, divisor in pairs:
-            inputs = {"first_count": first, "divisor": divisor}
-            require(f"training.{name} divide", reason, steps.is_multiple, inputs)
+        for name, reason, count, divisor in pairs:
+            require(f"training.{name} divide", reason, is_multiple, {"count": count, "divisor": divisor})
         parts = self._product("training.stage_parts", plan["pipeline"], f"{PLAN}.virtual_count")
         require("training.stages fit", f"more parts of stages than layers ({MODEL}.layer_count)", fits,
                 {"needed_count": parts, "available_count": f"{MODEL}.layer_count"})  # fmt: skip
         require("training.parts interleave",
                 f"{plan['pipeline']} does not divide the micro batches, as interleaved parts need", steps.interleaves,
-                {"micro_batch_count": self.micro_batches, "pipeline_size": plan["pipeline"],
+                {"count": self.micro_batches, "divisor": plan["pipeline"],
                  "virtual_count": f"{PLAN}.virtual_count"})  # fmt: skip
         if not self.has_experts:
             require("training.expert ranks agree", f"a model without experts needs {plan['expert']} = 1", agrees,
