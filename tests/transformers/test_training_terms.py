@@ -253,6 +253,11 @@ def test_a_run_says_what_takes_the_memory(whatif_main):
     assert_allclose(sum(map(float, sizes.values())), total, rtol=3e-3, atol=0)
 
 
+def test_memory_has_one_unit_where_a_part_is_a_whole_number_of_mebibytes(whatif_main):
+    _, _, error = whatif_main("run", "llama_training", "--point", "--set", "application.plan.tensor_size=3")
+    assert "weights 5.88 GB, gradients 11.8 GB, " in error
+
+
 def test_offloaded_states_leave_the_device_and_are_updated_by_the_host():
     plain, moved = terms(), terms(offload="optimiser")
     states = float(plain["training.optimiser_size"])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from whatif.core.energy import GPU
-from whatif.units import BYTE, format_quantity
+from whatif.units import BYTE, format_compared
 
 _ROOM = f"{GPU}.memory_size"
 
@@ -18,10 +18,12 @@ def memory_kinds(values: Mapping[str, Any], terms: Mapping[str, str]) -> dict[st
 
 
 def memory_words(values: Mapping[str, Any], whole: str, terms: Mapping[str, str]) -> tuple[str, ...]:
-    """Sentence of the memory of a rank, that of its device, and the kinds."""
-    words = (f"{name} {format_quantity(size, BYTE, 3)}" for name, size in memory_kinds(values, terms).items())
-    device = f" of {format_quantity(float(values[_ROOM]), BYTE, 3)}" if _ROOM in values else ""
-    return (f"memory of a rank: {format_quantity(float(values[whole]), BYTE, 3)}{device}: {', '.join(words)}",)
+    """Sentence of the memory of a rank, that of its device, and the kinds, in one unit."""
+    kinds = memory_kinds(values, terms)
+    totals = [float(values[name]) for name in (whole, _ROOM) if name in values]
+    texts = format_compared([*kinds.values(), *totals], BYTE, 3)
+    words = (f"{name} {text}" for name, text in zip(kinds, texts, strict=False))
+    return (f"memory of a rank: {' of '.join(texts[len(kinds) :])}: {', '.join(words)}",)
 
 
 def free_memory(values: Mapping[str, Any], whole: str) -> float:
