@@ -35,15 +35,22 @@ async def _until_quiet(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
         if app._resize_event is not None or _prepares(app):
             # A timer of Textual passes the new size on; a thread prepares the window.
             await asyncio.sleep(_LOOK_SECONDS)
-        app.screen._on_timer_update()
+        # Each drawing takes as long as dozens of messages: one for all of them.
+        if not _has_messages(app):
+            app.screen._on_timer_update()
         quiet = 0 if _is_busy(app) else quiet + 1
 
 
 def _is_busy(app: App[object]) -> bool:
     screen = app.screen
-    nodes = (app, *screen.walk_children(with_self=True))
-    waiting = any(node.message_queue_size or node._next_callbacks for node in nodes)
-    return waiting or bool(app._resize_event or screen._layout_required or screen._callbacks) or _prepares(app)
+    return (
+        bool(app._resize_event or screen._layout_required or screen._callbacks) or _has_messages(app) or _prepares(app)
+    )
+
+
+def _has_messages(app: App[object]) -> bool:
+    nodes = (app, *app.screen.walk_children(with_self=True))
+    return any(node.message_queue_size or node._next_callbacks for node in nodes)
 
 
 def _prepares(app: App[object]) -> bool:
