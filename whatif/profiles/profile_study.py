@@ -130,7 +130,7 @@ def profile_summary(inputs: ProfileInputs) -> ProfileSummary:
     )
 
 
-def readable(path: str) -> str:
+def reading_error(path: str) -> str:
     """Error message of reading a profile; empty if it can be read."""
     try:
         _profile(_file(path))

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from whatif.errors import WhatifError
 from whatif.paths import is_file, user_path
-from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, ProjectionSummary, has_latencies, readable
+from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, ProjectionSummary, has_latencies, reading_error
 from whatif.profiles.stream_lanes import Window
 from whatif.tui.dialogs.windows import TextPrompt
 from whatif.tui.events import JobRequested
@@ -207,7 +207,7 @@ class ProfilePage(Page[ProfileView]):
             return True
         self.query_one("#profiled").border_subtitle = Content(f"reading {path} …")
         try:
-            wrong = await run_once(readable, path)
+            wrong = await run_once(reading_error, path)
         except WhatifError as problem:
             wrong = str(problem)
         if wrong:
