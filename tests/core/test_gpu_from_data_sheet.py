@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
-from whatif.errors import InvalidFileError
+from whatif.errors import InvalidFileError, UsageError
 from whatif.schema.gpu import GPU
 from whatif.schema.load import load_part
 
@@ -87,8 +87,50 @@ def test_a_rate_that_binds_nothing_is_not_named(folder):
 def test_a_part_alone_knows_its_rates_by_rule():
     gpu = load_part("b200-sxm")
     assert isinstance(gpu, GPU)
-    assert_allclose(gpu.rate("l2_bandwidth"), 3.3 * 6.88e12, rtol=1e-12, atol=0)
-    assert gpu.rate("peak_double_rate") == 37e12
+    assert_allclose(gpu.number("l2_bandwidth"), 3.3 * 6.88e12, rtol=1e-12, atol=0)
+    assert gpu.number("peak_double_rate") == 37e12
+
+
+@pytest.fixture
+def own_gpu(tmp_path):
+    """Part of a GPU with one value replaced."""
+
+    def part(**values):
+        stated = {
+            "peak_single_rate": "60 Tflop/s",
+            "peak_double_rate": "30 Tflop/s",
+            "dram_bandwidth": "4 TB/s",
+        } | values
+        lines = [f'{key} = "{value}"' for key, value in {"part": "gpu", "name": "Own", **stated}.items()]
+        (tmp_path / "own.toml").write_text("\n".join(lines))
+        return load_part(tmp_path / "own.toml")
+
+    return part
+
+
+@pytest.mark.parametrize(
+    ("key", "expression", "value"),
+    [
+        ("peak_double_rate", "= platform.node.gpu.peak_single_rate / 4", 15e12),
+        ("peak_add_rate", "= 0.7 * platform.node.gpu.peak_single_rate", 42e12),
+        ("l2_bandwidth", "= min(2 * platform.node.gpu.dram_bandwidth, 9 TB/s)", 8e12),
+        ("multiprocessor_count", "= ceil(platform.node.gpu.peak_add_rate / 100 Gflop/s)", 294.0),
+    ],
+)
+def test_an_expression_of_a_part_replaces_its_rule(own_gpu, key, expression, value):
+    assert_allclose(own_gpu(**{key: expression}).number(key), value, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("= 2 * platform.node.gpu.dram_bandwidth", "needs itself"),
+        ("= platform.network.bandwidth", "needs `platform.network.bandwidth`, which is no number of the GPU"),
+    ],
+)
+def test_an_expression_that_a_part_alone_cannot_compute_is_refused(own_gpu, expression, reason):
+    with pytest.raises(UsageError, match=f"Own: the expression of `dram_bandwidth` {reason}"):
+        own_gpu(dram_bandwidth=expression).number("dram_bandwidth")
 
 
 def test_a_product_of_matrices_runs_at_the_peak_of_its_precision(folder):

@@ -105,3 +105,11 @@ def test_choices_take_the_time_of_the_chosen_one():
     np.testing.assert_array_equal(chosen, [1.0, 2.0, 3.0])
     scale = by_domain_count(np.array([4.0, 5.0]), np.array(4.0), np.array(1.0), np.array(2.0))
     np.testing.assert_array_equal(scale, [1.0, 2.0])
+
+
+def test_tuner_chooses_for_sizes_without_a_number_or_a_limit():
+    """Points of a sweep whose size is a quotient by 0 are infeasible, and must not end the sweep."""
+    sizes = np.array([np.nan, np.inf, 2.0**40])
+    choice = tuner_choice(sizes, np.array(16.0), np.array(4.0), np.array(25e9))
+    assert choice[2] == RING_CHOSEN
+    assert np.isin(choice, [RING_CHOSEN, SHORT_TREE_CHOSEN, LONG_TREE_CHOSEN]).all()

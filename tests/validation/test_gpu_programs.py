@@ -119,7 +119,7 @@ def test_memory_of_the_h200_is_that_of_its_triad():
     size = 320**3 * (27 * 12 + 16 + 2 * 16 + 3 * 24)
     rates = {row["gpu"]: size / (float(row["time_us"]) * 1e-6) for row in rows}
     for gpu, rate in rates.items():
-        assert_allclose(rate, load_part(gpu).rate("dram_bandwidth"), rtol=0.05, atol=0)
+        assert_allclose(rate, load_part(gpu).number("dram_bandwidth"), rtol=0.05, atol=0)
     assert_allclose(rates["h200-sxm"] / rates[PROFILED], 4258 / 2970, rtol=0.02, atol=0)
 
 

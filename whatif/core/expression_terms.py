@@ -1,34 +1,11 @@
-"""Expression parameters as term functions: a tree of plain data, evaluated with numpy."""
+"""Expression parameters as term functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any
-
-import numpy as np
 
 from whatif.models.quantities import Citation, FloatArray
-from whatif.schema.expressions import Expression, Name
-from whatif.schema.expressions import Node as Tree
-from whatif.units import Quantity
-
-_OPERATIONS: Mapping[str, Callable[..., Any]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.divide,
-    "**": np.power,
-    "negative": np.negative,
-    "ceil": np.ceil,
-    "floor": np.floor,
-    "log": np.log,
-    "log2": np.log2,
-    "sqrt": np.sqrt,
-    "min": lambda *values: reduce(np.minimum, values),
-    "max": lambda *values: reduce(np.maximum, values),
-}
+from whatif.schema.expressions import Expression, value_of
 
 
 @dataclass(frozen=True)
@@ -45,13 +22,6 @@ class ExpressionFunction:
 
     def __call__(self, *values: FloatArray) -> FloatArray:
         """Value of the expression, elementwise."""
-        result: FloatArray = _value(self.expression.tree, dict(zip(self.expression.names(), values, strict=True)))
+        named = dict(zip(self.expression.names(), values, strict=True))
+        result: FloatArray = value_of(self.expression.tree, named.__getitem__)
         return result
-
-
-def _value(node: Tree, names: Mapping[str, FloatArray]) -> Any:
-    if isinstance(node, Quantity):
-        return np.float64(node.value)
-    if isinstance(node, Name):
-        return names[node.path]
-    return _OPERATIONS[node.function](*(_value(argument, names) for argument in node.arguments))

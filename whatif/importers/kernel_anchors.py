@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
@@ -143,19 +143,19 @@ def _anchor(row: Mapping[str, Any], gpu: GPU) -> KernelAnchor | None:
     }
     count = row["profiled_launch_count"] if row["metrics_per"] == "profile" else 1.0
     exponent = _EXPONENT if row["l2_size"] else math.nan
-    return KernelAnchor(row["reference_time"], roofs, count, cast("float", gpu.empty_kernel_time), exponent)
+    return KernelAnchor(row["reference_time"], roofs, count, gpu.number("empty_kernel_time"), exponent)
 
 
 def _reached(row: Mapping[str, Any], gpu: GPU) -> tuple[float, dict[str, float]]:
     """Compute rate and bandwidths that the blocks of a launch reach; those of the device where they are not known."""
     rate = _compute_roof(row, gpu)
-    bandwidths = {level: gpu.rate(f"{level}_bandwidth") for level in ("dram", "l2")}
+    bandwidths = {level: gpu.number(f"{level}_bandwidth") for level in ("dram", "l2")}
     if row["block_count"] is None or row["block_size"] is None:
         return rate, bandwidths
     blocks, size = (np.asarray(row[name]) for name in ("block_count", "block_size"))
-    device = (np.asarray(gpu.multiprocessors), np.asarray(gpu.full_threads))
+    device = [np.asarray(gpu.number(key)) for key in ("multiprocessor_count", "full_threads")]
     flight = np.asarray(KernelPhase.model_fields["in_flight_size"].default)
-    latencies = {level: np.asarray(getattr(gpu, f"{level}_latency")) for level in bandwidths}
+    latencies = {level: np.asarray(gpu.number(f"{level}_latency")) for level in bandwidths}
     reached = {
         level: float(filled_bandwidth(np.asarray(bandwidth), latencies[level], flight, blocks, size))
         for level, bandwidth in bandwidths.items()
@@ -167,12 +167,12 @@ def _compute_roof(row: Mapping[str, Any], gpu: GPU) -> float:
     """Operations per second of a kernel that its mix of instructions allows, or its peak where the mix is not known."""
     efficiency, peak = (
         np.asarray(row["operation_efficiency"]),
-        np.asarray(gpu.rate(DOMINANT_RATES[row["dominant_operation"]])),
+        np.asarray(gpu.number(DOMINANT_RATES[row["dominant_operation"]])),
     )
     if row["compute_fraction"] is None:
         return float(plain_rate(efficiency, peak))
     compute, memory = (np.asarray(row[name]) for name in ("compute_fraction", "load_store_fraction"))
-    add, shared = (np.asarray(gpu.rate(name)) for name in ("peak_add_rate", "peak_shared_rate"))
+    add, shared = (np.asarray(gpu.number(name)) for name in ("peak_add_rate", "peak_shared_rate"))
     return float(attainable_rate(compute, memory, efficiency, peak, add, shared))
 
 

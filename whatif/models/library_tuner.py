@@ -95,5 +95,5 @@ def _depth(operation: _Operation, here: float, there: float) -> FloatArray:
 
 
 def _corrected(size: FloatArray, factors: tuple[float, ...]) -> FloatArray:
-    power = np.floor(np.log2(np.maximum(size, _SMALLEST) / _SMALLEST)).astype(int)
-    return np.asarray(np.array(factors)[np.minimum(power, len(factors) - 1)])
+    starts = _SMALLEST * 2.0 ** np.arange(1, len(factors))
+    return np.asarray(np.array(factors)[np.searchsorted(starts, size, side="right")])

@@ -1,4 +1,4 @@
-"""Expressions such as `"= 8 B * n"`: parsed into a tree of plain data; no code is executed.
+"""Expressions such as `"= 8 B * n"`: parsed into a tree of plain data and evaluated with numpy; no code is executed.
 
 Grammar: `+ - * / **`, parentheses, numbers with units, names from the `[parameters]` table, dotted paths of parameters,
 and the functions of `FUNCTIONS`. Anything else is an error that shows where parsing stopped.
@@ -7,14 +7,32 @@ and the functions of `FUNCTIONS`. Anything else is an error that shows where par
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from typing import Any
+
+import numpy as np
 
 from whatif.errors import did_you_mean
 from whatif.units import BYTE, FLOP, ONE, UNIT_WORD, UNITS, UNSIGNED, Dimension, Quantity, UnitError, parse_quantity
 
 FUNCTIONS = {"min": 2, "max": 2, "ceil": 1, "floor": 1, "log": 1, "log2": 1, "sqrt": 1}
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "**": np.power,
+    "negative": np.negative,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "log": np.log,
+    "log2": np.log2,
+    "sqrt": np.sqrt,
+    "min": lambda *values: reduce(np.minimum, values),
+    "max": lambda *values: reduce(np.maximum, values),
+}
 MAXIMUM_LENGTH = 500
 MAXIMUM_DEPTH = 50
 
@@ -218,3 +236,12 @@ def _power(node: Call, base: Dimension, exponent: Dimension) -> Dimension:
     if isinstance(power, Quantity) and exponent == ONE and power.value == int(power.value):
         return base ** int(power.value)
     raise ExpressionError("`**` on a quantity with a unit needs a whole number as its exponent")
+
+
+def value_of(node: Node, lookup: Callable[[str], Any]) -> Any:
+    """Value of a tree, given those of the names: numbers or arrays in base units. Elementwise."""
+    if isinstance(node, Quantity):
+        return np.float64(node.value)
+    if isinstance(node, Name):
+        return lookup(node.path)
+    return _OPERATIONS[node.function](*(value_of(argument, lookup) for argument in node.arguments))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from whatif.schema.expressions import Expression
+from whatif.errors import UsageError
+from whatif.schema.expressions import Expression, value_of
 from whatif.schema.fields import (
     BytesPerSecond,
     Count,
@@ -155,12 +155,6 @@ class GPU(StrictTable):
     """Rows and columns of the largest part of a product of matrices that one multiprocessor computes at a time."""
 
     @property
-    def multiprocessors(self) -> float:
-        """Multiprocessors as a number: as stated, or by the rule."""
-        stated = self.multiprocessor_count
-        return math.ceil(self.rate("peak_single_rate") / _LANES_RATE) if isinstance(stated, Expression) else stated
-
-    @property
     def sustained_share(self) -> float:
         """Share of the peak memory bandwidth that is sustained; 1 where the peak is not known."""
         known, peak = self.dram_bandwidth, self.dram_peak_bandwidth
@@ -171,10 +165,17 @@ class GPU(StrictTable):
         """Whether `dram_bandwidth` is known to be less than the peak."""
         return self.sustained_share < _LEAST_PEAK
 
-    def rate(self, key: str) -> float:
-        """Rate as a number: as stated, or by the rule for rates that data sheets lack."""
-        stated = getattr(self, key)
-        if not isinstance(stated, Expression) or key not in RATE_RULES:
-            return cast("float", stated)
-        factor, base = RATE_RULES[key]
-        return factor * self.rate(base)
+    def number(self, key: str, asking: tuple[str, ...] = ()) -> float:
+        """Number of a key such as `peak_add_rate`: as stated, or the value of its expression.
+
+        `asking` are the keys whose expressions need it. Raise `UsageError` where an expression needs itself, or
+        anything but numbers of this GPU.
+        """
+        path = key.removeprefix(f"{_GPU}.")
+        stated = getattr(self, path, None)
+        if isinstance(stated, float):
+            return stated
+        if not isinstance(stated, Expression) or path in asking:
+            reason = "needs itself" if path in asking else f"needs `{key}`, which is no number of the GPU"
+            raise UsageError(f"{self.name}: the expression of `{asking[-1] if asking else path}` {reason}")
+        return float(value_of(stated.tree, lambda name: self.number(name, (*asking, path))))
