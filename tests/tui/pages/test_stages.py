@@ -39,6 +39,14 @@ def test_what_cannot_be_simulated_and_other_orders_are_said():
     assert simulated_step(*at("llama_training", schedule="zero_bubble")).words.endswith("drawn as 1f1b")
 
 
+@pytest.mark.parametrize(("global_batch", "count"), [("1", "0.5"), ("129", "64.5")])
+def test_micro_batches_that_are_no_whole_number_are_not_drawn(global_batch, count):
+    """Such points are infeasible; none at all would be a division by 0."""
+    step = simulated_step(*at("llama_training", global_batch=global_batch, micro_batch="1"))
+    assert step_lanes(step) is None
+    assert step.words == f"a replica has {count} micro batches; it must be a whole number of at least 1"
+
+
 def test_the_memory_bar_is_the_memory_of_the_device():
     _, values = at("llama_training")
     bar = memory_bar(values, StagesPage.MEMORY, StagesPage.TERMS)

@@ -32,16 +32,19 @@ class SimulatedStep(NamedTuple):
 def simulated_step(program: Program, values: Mapping[str, Any]) -> SimulatedStep:
     """Step of a training scenario at one point; `1f1b` represents every schedule."""
     plan: Any = getattr(program.loaded.scenario.application, "plan", None)
-    stages, parts, batches = (
-        int(values[path]) for path in (f"{PLAN}.pipeline_size", f"{PLAN}.virtual_count", "training.micro_batch_count")
+    stages, parts = (int(values[f"{PLAN}.{key}"]) for key in ("pipeline_size", "virtual_count"))
+    computing, bubble, step, count = (
+        float(values[term])
+        for term in ("training.stage_time", "pipeline_bubble", "iteration.time", "training.micro_batch_count")
     )
-    computing, bubble, step = (
-        float(values[term]) for term in ("training.stage_time", "pipeline_bubble", "iteration.time")
-    )
-    forward = computing / (parts * batches) * _FORWARD_SHARE[plan.recomputation]
     remaining, nodes = step - computing - bubble, _nodes(values, stages)
+    if not (count >= 1 and count % 1 == 0):
+        reason = f"a replica has {count:g} micro batches; it must be a whole number of at least 1"
+        return SimulatedStep(None, reason, remaining, nodes)
+    batches, once = int(count), computing / (parts * count)
+    forward = once * _FORWARD_SHARE[plan.recomputation]
     try:
-        schedule = simulate(stages, parts, batches, forward, computing / (parts * batches) - forward)
+        schedule = simulate(stages, parts, batches, forward, once - forward)
     except UsageError as problem:
         return SimulatedStep(None, str(problem), remaining, nodes)
     sizes = [f"{stages} stages" if stages > 1 else "one stage", f"{batches} micro batches"]
