@@ -109,12 +109,11 @@ Found = tuple[Sequence[Fit], Sequence[RatePoints], Sequence[str]]
 def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = None, device: str = "") -> GpuFit:
     """Peaks and bandwidths of a GPU from tables of the importers.
 
-    If several tools measured a parameter, BabelStream's bandwidth is used, then mixbench's values, then
-    gpuroofperf's,
-    whose covariance is NaN as it states no spread; others that differ are reported in `warnings`. So is what exceeds
-    `datasheet`, values of the parameters in base units, or the specification that mixbench prints, and a device that is
-    not `device`, the platform's (`same_gpu`). Raise `UsageError` for no table, one of something else or in other
-    units, one without rows, several GPUs in one or in several, or when nothing can be found.
+    If several tools measured a parameter, BabelStream's bandwidth is used, then mixbench's values, then those of
+    gpuroofperf, whose covariance is NaN as it states no spread. `warnings` report others that differ, values above
+    `datasheet` (by parameter, in base units) or above the specification that mixbench prints, and measurements of
+    another GPU than `device`, that of the platform (`same_gpu`). Raise `UsageError` for no table, one of something else
+    or in other units, one without rows, several GPUs in one or in several, or when nothing can be found.
     """
     groups = _grouped(tables)
     measured = _device(tables)

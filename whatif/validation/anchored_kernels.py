@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import permutations
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
@@ -69,4 +69,4 @@ def _peak(gpu: str) -> float:
     """Peak double-precision rate of a device, in flop/us."""
     part = load_part(_PARTS[gpu])
     assert isinstance(part, GPU)
-    return float(cast("float", part.peak_double_rate)) * 1e-6
+    return part.number("peak_double_rate") * 1e-6

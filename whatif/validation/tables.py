@@ -114,18 +114,10 @@ def pattern_trace(pattern: str, rank_count: int, message_size: float) -> Trace:
 
 def schedules() -> Table:
     """End times of LogGOPSim for generated patterns, and ours: array recurrences, and the event loop."""
-    return _table(
-        "end times in LogGOPS, compared with LogGOPSim",
-        [*map(_pattern, rows_of("loggopsim_patterns.csv")), *map(_halo, rows_of("loggopsim_halo.csv"))],
-        {
-            "pattern": None,
-            "rank_count": ONE,
-            "message_size": BYTE,
-            "reference_time": SECOND,
-            "recurrence_time": SECOND,
-            "event_time": SECOND,
-        },
-    )
+    rows = [*map(_pattern, rows_of("loggopsim_patterns.csv")), *map(_halo, rows_of("loggopsim_halo.csv"))]
+    columns: dict[str, Dimension | None] = {"pattern": None, "rank_count": ONE, "message_size": BYTE}
+    columns |= dict.fromkeys(("reference_time", "recurrence_time", "event_time"), SECOND)
+    return Table.of_rows(columns, rows, {"title": "end times in LogGOPS, compared with LogGOPSim"})
 
 
 def _pattern(row: Mapping[str, str]) -> tuple[Any, ...]:
@@ -161,7 +153,7 @@ def k_counts() -> Table:
         "counted_K_inter": ONE,
         "counted_K_total": ONE,
     }
-    return _table("messages of a node, Choi et al. 2020, Table 5", list(_counted()), columns)
+    return Table.of_rows(columns, list(_counted()), {"title": "messages of a node, Choi et al. 2020, Table 5"})
 
 
 def _counted() -> Iterator[tuple[Any, ...]]:
@@ -184,15 +176,6 @@ def _phases(scenario: Scenario) -> Mapping[str, Any]:
     return scenario.program.loaded.scenario.application.phases
 
 
-def _table(title: str, rows: Sequence[tuple[Any, ...]], columns: Mapping[str, Dimension | None]) -> Table:
-    values = zip(*rows, strict=True)
-    named = zip(columns.items(), values, strict=True)
-    return Table(
-        {name: Column(np.array(column, dtype=float if unit else object), unit) for (name, unit), column in named},
-        {"title": title},
-    )
-
-
 def links() -> Table:
     """Times of SimGrid for messages that share the links of one switch, and ours."""
     columns = {"pattern": None, "rank_count": ONE, "message_size": BYTE, "iteration_count": ONE}
@@ -203,14 +186,14 @@ def links() -> Table:
         for row in rows_of("simgrid_flows.csv")
         for words in [[row[key] for key in keys]]
     ]
-    return _table("messages that share links, compared with SimGrid 3.32", rows, columns | times)
+    return Table.of_rows(columns | times, rows, {"title": "messages that share links, compared with SimGrid 3.32"})
 
 
 def hpl(progress: Share = silent) -> Table:
     """HPL on ideal networks and on Dahu compared with the emulator, real runs, and effects of parts of the machine."""
     emulator, dahu, what_ifs, trees = (rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if", "trees"))
     rows = compared(emulator, dahu, what_ifs, trees, progress)
-    return _table("HPL, compared with the emulator and real runs", rows, COLUMNS)
+    return Table.of_rows(COLUMNS, rows, {"title": "HPL, compared with the emulator and real runs"})
 
 
 def top500(progress: Share = silent) -> Table:
@@ -238,7 +221,7 @@ def transfers() -> Table:
             found = project(profile, machines[source], machines[target], profile)
             errors = (found.error(approach).total for approach in APPROACHES)
             rows.append((source, target, direction, memory, *errors))
-    return _table("sweeps of copies, projected from another machine", rows, columns)
+    return Table.of_rows(columns, rows, {"title": "sweeps of copies, projected from another machine"})
 
 
 def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: str, memory: str) -> Profile:
@@ -265,10 +248,7 @@ def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: st
         )
         for name, unit in OPERATION_COLUMNS.items()
     }
-    nothing = {
-        name: Column(np.empty(0, dtype=float if unit else object), unit) for name, unit in DEVICE_COLUMNS.items()
-    }
-    return Profile(Table(columns), Table(nothing))
+    return Profile(Table(columns), Table.of_rows(DEVICE_COLUMNS, []))
 
 
 TABLES: Final[Mapping[str, Callable[..., Table]]] = {
