@@ -420,3 +420,10 @@ def test_too_many_messages_are_refused():
         linear_alltoall_times(300, 8.0, placed(300), loggops_costs(**LOGGOPS), arrival[:300])
     with pytest.raises(UsageError, match="rank 8 is not a root"):
         rounds.broadcast_times(8, 8.0, placed(8), SAME_POSTAL, root=8)
+
+
+@pytest.mark.parametrize("size", [1e285, 1e300])
+def test_messages_of_infinite_times_are_refused(size):
+    """Clocks that become infinite would wait for messages without an end."""
+    with pytest.raises(UsageError, match=r"a message of 1e\+(285|300) B takes too long to be simulated"):
+        halo_times(GridPattern((2, 2), 1, 1), size, SAME_POSTAL)

@@ -25,12 +25,9 @@ def row_table(
     warnings: Sequence[str] = (),
 ) -> Table:
     """A table of rows that have a value for each column; empty notes are dropped, equal warnings once."""
-    filled = {
-        name: Column(np.array([row[name] for row in rows], dtype=object if dimension is None else float), dimension)
-        for name, dimension in columns.items()
-    }
+    cells = [[row[name] for name in columns] for row in rows]
     texts = {**notes, "warnings": "\n".join(dict.fromkeys(warnings))}
-    return Table(filled, {key: value for key, value in texts.items() if value})
+    return Table.of_rows(columns, cells, {key: value for key, value in texts.items() if value})
 
 
 def files_in(folder: Path) -> list[Path]:

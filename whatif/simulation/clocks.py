@@ -30,6 +30,8 @@ SEND_OVERHEAD, SEND_GAP, SEND_TIME, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP, RENDE
 """Columns of charges in arrays: the fields of `Charge`, in order."""
 MOST_MESSAGES: Final = 10**11
 """Most messages of one pattern; more would take a quarter of an hour."""
+_LONGEST: Final = 1e280
+"""Ticks of a charge from which the end of a pattern may be infinite; the simulation would never come to it."""
 
 
 def ticks(seconds: ArrayLike) -> FloatArray:
@@ -58,7 +60,7 @@ class Charge:
 
 
 class Tariff:
-    """Charges of messages of one size at each distance."""
+    """Charges of messages of one size at each distance. Raise `UsageError` for charges that are not finite."""
 
     def __init__(self, costs: Costs, message_size: float) -> None:
         protocol = costs.protocols(np.full(3, message_size), np.arange(3))
@@ -66,7 +68,11 @@ class Tariff:
 
         def of(table: FloatArray) -> FloatArray:
             constant, per_byte = table[np.arange(3), protocol].T
-            return ticks(constant + charged * per_byte)
+            with np.errstate(over="ignore"):
+                charge = ticks(constant + charged * per_byte)
+            if not (charge < _LONGEST).all():
+                raise UsageError(f"a message of {message_size:g} B takes too long to be simulated")
+            return charge
 
         overhead, gap = of(costs.send_overhead), of(costs.send_gap)
         received = of(costs.receive_overhead), of(costs.receive_gap)
