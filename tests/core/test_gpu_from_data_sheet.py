@@ -125,7 +125,7 @@ def test_an_expression_of_a_part_replaces_its_rule(own_gpu, key, expression, val
     ("expression", "reason"),
     [
         ("= 2 * platform.node.gpu.dram_bandwidth", "needs itself"),
-        ("= platform.network.bandwidth", "needs `platform.network.bandwidth`, which is no number of the GPU"),
+        ("= platform.network.bandwidth", "needs `platform.network.bandwidth`, which is not a number of the GPU"),
     ],
 )
 def test_an_expression_that_a_part_alone_cannot_compute_is_refused(own_gpu, expression, reason):

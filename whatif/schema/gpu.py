@@ -168,7 +168,7 @@ class GPU(StrictTable):
     def number(self, key: str, asking: tuple[str, ...] = ()) -> float:
         """Number of a key such as `peak_add_rate`: as stated, or the value of its expression.
 
-        `asking` are the keys whose expressions need it. Raise `UsageError` where an expression needs itself, or
+        `asking` are the keys whose expressions need it. Raise `UsageError` if an expression needs itself, or
         anything but numbers of this GPU.
         """
         path = key.removeprefix(f"{_GPU}.")
@@ -176,6 +176,6 @@ class GPU(StrictTable):
         if isinstance(stated, float):
             return stated
         if not isinstance(stated, Expression) or path in asking:
-            reason = "needs itself" if path in asking else f"needs `{key}`, which is no number of the GPU"
+            reason = "needs itself" if path in asking else f"needs `{key}`, which is not a number of the GPU"
             raise UsageError(f"{self.name}: the expression of `{asking[-1] if asking else path}` {reason}")
         return float(value_of(stated.tree, lambda name: self.number(name, (*asking, path))))
