@@ -99,6 +99,24 @@ def test_optimum_over_two_axes_against_brute_force():
     assert f"{sorted(values.ravel())[1] / values.min() - 1:.0%}".rstrip("%") in answer.text
 
 
+def test_the_runner_up_of_several_axes_is_named_with_its_axis():
+    """A bare number could be of any axis; a machine is its own name."""
+    width = AxisDescription("parameters.width")
+    ranks = AxisDescription("application.rank_count")
+    axes = np.array([24.0, 48]), np.array([1.0, 2])
+    for values, words in (
+        ([[3, 4], [1, 2]], "at 48 ranks and width 1: 1 s, 100 % ahead of width 2"),
+        ([[2, 4], [1, 3]], "at 48 ranks and width 1: 1 s, 100 % ahead of 24 ranks"),
+        ([[3, 2], [1, 4]], "at 48 ranks and width 1: 1 s, 100 % ahead of 24 ranks and width 2"),
+    ):
+        found = ResultSpace((ranks, width), axes, np.array(values, float), TIME, "iteration_time", False)
+        assert text(optimum(found)) == f"fastest {words}"
+    machines = ResultSpace(
+        (MACHINES, width), (np.array([0.0, 1]), axes[1]), np.array([[3.0, 2], [4, 1]]), TIME, "iteration_time", False
+    )
+    assert text(optimum(machines)) == "fastest on lassen, at width 2: 1 s, 100 % ahead of summit"
+
+
 def test_first_infeasible_value_and_its_reason():
     x, why = [1, 2, 3, 4], ["low", "", "", "high"]
     assert text(first_infeasible(space(GPUS, x, [1, 1, NAN, NAN], ["", "", "a", "b"]))) == (

@@ -158,9 +158,15 @@ def _margin(space: ResultSpace, index: tuple[int, ...], second: int) -> str:
     if not (space.values[other] > 0 and space.values[index] > 0):
         return ""
     ratio = float(space.values[other] / space.values[index])
-    triples = zip(space.axes, space.positions, index, other, strict=True)
-    names = [value_text(float(at[there]), axis) for axis, at, here, there in triples if here != there]
-    return f", {lead_text(1 / ratio if space.most else ratio)} ahead of {joined(names)}"
+    return f", {lead_text(1 / ratio if space.most else ratio)} ahead of {joined(_apart(space, index, other))}"
+
+
+def _apart(space: ResultSpace, index: Sequence[int], other: Sequence[int]) -> list[str]:
+    """Values of a point where it differs from another one; on one of several axes a number needs its name."""
+    differing = [at for at in range(len(space.axes)) if index[at] != other[at]]
+    texts = {at: value_text(float(space.positions[at][other[at]]), space.axes[at]) for at in differing}
+    alone = len(space.axes) == 1
+    return [text if alone or space.axes[at].ticks else amount(space.axes[at], text) for at, text in texts.items()]
 
 
 def _level(space: ResultSpace, at: int) -> str:
