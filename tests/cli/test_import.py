@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import io
+import lzma
+import zipfile
+
 import pytest
 
 from tests.paths import ROOT
@@ -88,3 +93,24 @@ def test_an_output_of_hpl_is_no_input_of_it(whatif_main):
     code, _, err = whatif_main("hpl", str(DATA / "hpl" / "hpccoutf.txt"), "--platform", "dahu")
     assert code == 3
     assert "an output of HPL: `whatif hpl HPL.dat --measured` compares it" in err
+
+
+def _workbook(content):
+    """The bytes of a ZIP archive with a sheet, as spreadsheets write them."""
+    with zipfile.ZipFile(file := io.BytesIO(), "w") as archive:
+        archive.writestr("xl/sheet1.xml", content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (_workbook, "a workbook of a spreadsheet or a ZIP archive: save the sheet as CSV, or unpack the archive"),
+        (lzma.compress, "a file packed with xz: unpack it with `unxz`"),
+        (bz2.compress, "a file packed with bzip2: unpack it with `bunzip2`"),
+    ],
+)
+def test_a_workbook_and_packed_files_are_told_what_to_do(whatif_main, tmp_path, write, said):
+    (tmp_path / "runs.file").write_bytes(write(b"ranks,time [s]\n1,2\n"))
+    code, out, err = whatif_main("import", "runs", "runs.file")
+    assert (code, out, err) == (3, "", f"whatif: runs.file: this is {said}\n")

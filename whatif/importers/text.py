@@ -25,6 +25,13 @@ UNPACKING_ERRORS: Final = (EOFError, zlib.error, gzip.BadGzipFile)
 _GZIP: Final = b"\x1f\x8b"
 # A spreadsheet's "Unicode text" is UTF-16 with a mark of its byte order.
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+_OTHERS: Final = {
+    b"PK\x03\x04": "a workbook of a spreadsheet or a ZIP archive: save the sheet as CSV, or unpack the archive",
+    b"\xfd7zXZ": "a file packed with xz: unpack it with `unxz`",
+    b"\x28\xb5\x2f\xfd": "a file packed with zstd: unpack it with `unzstd`",
+    b"BZh91AY&SY": "a file packed with bzip2: unpack it with `bunzip2`",
+}
+"""Formats that are not read, by their first bytes, with what to do."""
 # A packed text shrinks to a tenth or a thirtieth; what unpacks to more of its size is made to fill a memory.
 _LARGEST_RATIO: Final = 300
 
@@ -119,6 +126,8 @@ def _refuse_other(name: str, head: bytes) -> None:
         raise refuse(name, "this is a web page (HTML), perhaps an error page that was saved under this name", 1)
     if start.startswith(b"version https://git-lfs"):
         raise refuse(name, "this is a pointer of Git LFS, not the file itself: fetch it with `git lfs pull`", 1)
+    if known := next((words for mark, words in _OTHERS.items() if head.startswith(mark)), ""):
+        raise refuse(name, f"this is {known}")
     if b"\0" in head:
         raise refuse(name, "this is a binary file, not text")
 
