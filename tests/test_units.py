@@ -242,6 +242,8 @@ def test_format_of_quantities(value, dimension, text):
         ("1 parsec", "unknown unit `parsec`"),
         ("8 micros", "did you mean us"),
         ("3 Hours", "did you mean h"),
+        ("60 months", "did you mean days or years"),
+        ("2 weeks", "did you mean days"),
         ("8 Bytes", "did you mean B"),
         ("400 Euro", "did you mean EUR"),
         ("4 Watts", "did you mean W"),

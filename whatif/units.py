@@ -114,6 +114,7 @@ _MEANT = {
     "micros": "us", "microsecond": "us", "microseconds": "us", "msec": "ms", "usec": "us", "nsec": "ns",
     "millisecond": "ms", "milliseconds": "ms", "nanosecond": "ns", "nanoseconds": "ns", "joule": "J", "joules": "J",
     "watt": "W", "watts": "W",
+    **dict.fromkeys(("week", "weeks"), "days"), **dict.fromkeys(("month", "months"), "days or years"),
     "euro": "EUR", "euros": "EUR", "dollar": "USD", "dollars": "USD",
     "Gbps": "Gbit/s", "Mbps": "Mbit/s", "GBps": "GB/s", "MBps": "MB/s", "FLOP": "flop", "flops": "flop/s",
     "FLOPS": "flop/s", "Gflops": "Gflop/s", "Tflops": "Tflop/s", "GFLOPS": "Gflop/s", "TFLOPS": "Tflop/s",

@@ -239,7 +239,7 @@ def test_units_joined_wrongly(text, message):
         ("= min(1,)", "before `\\)`"),
         ("= 1 // 2", "before `/`"),
         ("= 1 % 2", "cannot read `%"),
-        ("= 1 ^ 2", "cannot read `\\^"),
+        ("= 1 ^ 2", r"cannot read `\^ 2` in `= 1 \^ 2`; a power is `\*\*`"),
         ("= n == 1", "cannot read `=="),
         ("= n if n else 1", "unexpected `if`"),
         ("= lambda: 1", "cannot read `:"),

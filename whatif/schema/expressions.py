@@ -102,7 +102,9 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
     while text[position:].strip():
         match = _TOKEN.match(text, position)
         if match is None:
-            raise ExpressionError(f"cannot read `{text[position:].strip()[:20]}` in `={text}`")
+            part = text[position:].strip()[:20]
+            hint = "; a power is `**`" if part.startswith("^") else ""
+            raise ExpressionError(f"cannot read `{part}` in `={text}`{hint}")
         position = _end_of_unit(text, match.end()) if match["number"] else match.end()
         yield str(match.lastgroup), text[match.start() : position].strip()
     yield "end", ""
