@@ -154,7 +154,7 @@ def _margin(space: ResultSpace, index: tuple[int, ...], second: int) -> str:
     """Lead of the optimum over the second best point; on a continuous axis, the range of equal results."""
     if not space.discrete:
         return _level(space, index[0]) if len(space.axes) == 1 else ""
-    other = np.unravel_index(second, space.values.shape)
+    other = tuple(map(int, np.unravel_index(second, space.values.shape)))
     if not (space.values[other] > 0 and space.values[index] > 0):
         return ""
     ratio = float(space.values[other] / space.values[index])
