@@ -186,7 +186,8 @@ class ServingParts(ModelParts):
                         pipeline_size=f"{PLAN}.pipeline_size")  # fmt: skip
 
     def constraints(self) -> None:
-        """Constraints of a plan: what its sizes must divide, and that a request fits."""
+        """Constraints of a model and a plan: what its sizes must divide, and that a request fits."""
+        self.model_constraints()
         require = self.context.wiring.require
         tensor, expert, stages = (f"{PLAN}.{key}_size" for key in ("tensor", "expert", "pipeline"))
         ranks = "does not divide the ranks that decode (application.rank_count)"

@@ -159,7 +159,8 @@ class Parts(ModelParts):
         return self.groups["data" if kind == "dense" else "expert_data"]["group_size"]
 
     def constraints(self) -> None:
-        """Constraints of a plan: what its sizes must divide."""
+        """Constraints of a model and a plan: what its sizes must divide."""
+        self.model_constraints()
         require = self.context.wiring.require
         plan = {key: f"{PLAN}.{key}_size" for key in ("tensor", "context", "pipeline", "expert")}
         ranks, stage = self.context.rank_count, self.groups["pipeline"]["group_stride"]
