@@ -9,8 +9,7 @@ from typing import Any, Final
 from whatif.core.context import Context
 from whatif.core.term import PhaseTerm, Reference, parameters_in
 from whatif.models import transformer_layers as layers
-from whatif.models import transformer_steps as steps
-from whatif.models.ranks import fits
+from whatif.models.ranks import fits, is_multiple
 from whatif.schema.transformer import Transformer
 from whatif.units import BYTE, ONE, Quantity
 from whatif.vocabulary import Category
@@ -65,8 +64,8 @@ class ModelParts:
         """Constraints of a model: heads of keys and values that divide those of queries, and experts to be sent to."""
         require = self.context.wiring.require
         heads, kv_heads = f"{MODEL}.head_count", f"{MODEL}.kv_head_count"
-        require("model.heads divide", f"{kv_heads} does not divide {heads}", steps.is_multiple,
-                {"first_count": heads, "divisor": kv_heads})  # fmt: skip
+        require("model.heads divide", f"{kv_heads} does not divide {heads}", is_multiple,
+                {"count": heads, "divisor": kv_heads})  # fmt: skip
         if self.has_experts:
             active, all_experts = f"{MODEL}.active_expert_count", f"{MODEL}.expert_count"
             require("model.experts fit", f"{active} is above {all_experts}", fits,
