@@ -98,6 +98,34 @@ INJECTION = "\n".join(
 )
 
 
+@pytest.mark.parametrize(
+    ("width", "ranks", "more", "fits"),
+    [
+        (1000, 9, "", True),
+        (1001, 9, "", False),
+        (1001, 1, "", True),
+        (1001, 3, 'decomposition = "given"\nranks = { x = 3, y = 1 }', False),
+        (1001, 9, 'decomposition = "bisection"', False),
+    ],
+)
+def test_a_halo_is_at_most_as_wide_as_the_cells_of_a_rank(width, ranks, more, fits):
+    text = head(ranks=ranks) + ONE_PER_NODE + halo("postal", f"halo_width = {width}", more)
+    result = point(text.replace("faces", "all"))
+    reason = "application.phases.halo.halo_width exceeds the cells of a rank along a dimension that ranks share"
+    assert result.reasons == (() if fits else (reason,))
+
+
+def test_a_halo_may_be_wider_than_a_dimension_that_no_ranks_share():
+    given = 'decomposition = "given"\nranks = { x = 9, y = 1 }'
+    text = NINE + halo("postal", "halo_width = 2", given).replace("y = 1000", "y = 1")
+    assert point(text).reasons == ()
+
+
+def test_too_few_nodes_are_the_reason_before_the_width_of_a_halo():
+    text = head(ranks=10**7) + halo("postal", "halo_width = 1001")
+    assert point(text).reasons == ("the ranks need more nodes than the platform has (platform.node_count)",)
+
+
 def test_injection_limit_of_the_node():
     close(point(NINE + INJECTION + halo("injection")).terms["halo"], 4 * (2e-6 + 8000 / 6e9))
     # 12 ranks a node in a column of a 6 x 12 grid: two messages leave, two stay; 12 x 6 GB/s exceed 20 GB/s.

@@ -83,6 +83,16 @@ def _shared_cells(cells: FloatArray, halo_width: FloatArray, kind: tuple[int, ..
     return result
 
 
+@model("w ≤ N_d where N_d < all cells along d", "definition: a rank has the cells that it sends")
+def halo_fits(halo_width: Count, cells: Cells, all_cells: Cells) -> Count:
+    """1 where the halo is at most as wide as the rank's box along every dimension that ranks share, else 0.
+
+    Unknown extents (NaN) fit: another constraint refuses them.
+    """
+    exceeds = np.expand_dims(halo_width, -1) > cells
+    return np.asarray(~np.any(exceeds & (cells < all_cells), axis=-1), dtype=np.float64)
+
+
 def by_kind(*sizes: Bytes) -> MessageSizes:
     """Sizes stated by the file, one argument per kind of message, joined along the trailing axis `kind`."""
     return np.stack(np.broadcast_arrays(*sizes), axis=-1)

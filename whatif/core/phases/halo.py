@@ -15,7 +15,7 @@ from whatif.models.k_model import effective_process_count, k_factor
 from whatif.models.patterns import message_kinds
 from whatif.models.phase import concurrent_time, node_aware_time, serialised_time
 from whatif.models.ranks import fits
-from whatif.models.workload import by_kind, halo_sizes, rank_size, repeated
+from whatif.models.workload import by_kind, halo_fits, halo_sizes, rank_size, repeated
 from whatif.schema.application import HaloPhase
 from whatif.units import BYTE_PER_SECOND, ONE, Quantity
 from whatif.vocabulary import DISTANCES, PROTOCOLS
@@ -142,6 +142,9 @@ def _sizes(context: Context, name: str, phase: HaloPhase, kinds: tuple[tuple[int
         "halo_width": f"{path}.halo_width",
         "element_size": f"{path}.element_size",
     }
+    extents: dict[str, Reference] = {key: inputs[key] for key in ("halo_width", "cells")}
+    reason = f"{path}.halo_width exceeds the cells of a rank along a dimension that ranks share"
+    wiring.require(f"{name}.halo_width fits", reason, halo_fits, extents | {"all_cells": context.all_cells})
     return wiring.add(f"{name}.message_size", halo_sizes, inputs, options={"kinds": kinds})
 
 
