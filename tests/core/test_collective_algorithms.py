@@ -9,10 +9,12 @@ from numpy.testing import assert_allclose
 from tests.core.test_domains import HEAD, collective, reason, scenario, time
 from tests.core.test_groups import GROUPS
 from whatif.core.grid_run import run_whole
+from whatif.core.phases.link_sharing import collective_round_loads
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError
 from whatif.models.collectives import ALGORITHMS
+from whatif.models.decomposition import MOST_RANKS
 from whatif.schema.collective_phase import CollectivePhase
 from whatif.simulation.collective_stages import NESTED, stages
 from whatif.simulation.round_patterns import collective_rounds
@@ -158,6 +160,13 @@ def test_many_ranks_of_a_linear_gather_are_a_sample_with_their_number() -> None:
     rounds = collective_rounds("linear_gather", 5000, 5000, 1, 4)
     assert len(rounds) < 600
     assert_allclose(sum(item.repeats for item in rounds), 4999, rtol=1e-12, atol=0)
+
+
+def test_links_are_not_followed_for_more_ranks_than_are_counted() -> None:
+    """All of them on one node of a star: it has such nodes."""
+    ranks = MOST_RANKS + 1
+    loads = collective_round_loads(ranks, ranks, 1, ranks, algorithm="ring", topology="star", spread=False)
+    assert np.isnan(loads).all()
 
 
 def test_groups_of_a_collective_that_do_not_divide_the_ranks_are_infeasible() -> None:

@@ -26,7 +26,7 @@ from whatif.models.congestion import (
     exchange_congestion,
     rounds_congestion,
 )
-from whatif.models.decomposition import MOST_CELLS, PerDimension, is_count
+from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
 from whatif.models.patterns import Neighbours, Pattern, message_kinds
 from whatif.models.placed_rounds import round_sizes
 from whatif.models.placement import ONE_GROUP, ONE_NODE, boxes_at, each_distinct, grid_at, pattern_at
@@ -227,7 +227,7 @@ def _round_loads(
     from whatif.simulation.link_loads import link_loads
     from whatif.simulation.round_patterns import collective_rounds
 
-    if rank_count % (group_size * group_stride):
+    if rank_count > MOST_RANKS or rank_count % (group_size * group_stride):
         return None
     domain = ranks_per_node * nodes_per_domain
     rounds = collective_rounds(algorithm, rank_count, group_size, group_stride, domain)
