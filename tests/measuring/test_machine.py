@@ -38,6 +38,13 @@ def test_hwloc_version_1_names_sockets_and_caches_differently():
     assert (len(machine.cores), machine.socket_count, machine.caches) == (2, 1, (8388608.0,))
 
 
+def test_caches_of_unknown_size_in_hwloc_are_left_out():
+    text = """<topology><object type="L3Cache" cache_size="0" cpuset="0x1">
+    <object type="L2Cache" cache_size="1048576" cpuset="0x1"><object type="Core" cpuset="0x1"/></object></object>
+    </topology>"""
+    assert parse_hwloc(text).caches == (1048576.0,)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -20,7 +20,9 @@ def parse_hwloc(text: str, host: str = "", file: str = "lstopo") -> Machine:
     cores = [bits for each in objects if each.get("type") == "Core" and (bits := _processors(each))]
     if not cores:
         raise refuse(file, "no object of the type `Core`: is it the output of `lstopo --of xml`?")
-    sizes = {_level(each): float(each.get("cache_size", 0)) for each in reversed(objects) if _level(each)}
+    # Where the size of a cache is not known, hwloc states 0.
+    stated = [(_level(each), float(each.get("cache_size", 0))) for each in reversed(objects)]
+    sizes = {level: size for level, size in stated if level and size}
     last = max(sizes, default=0)
     sockets = _places(each for each in objects if each.get("type") in _SOCKETS)
     domains = _places(each for each in objects if each.get("type") == "NUMANode")
