@@ -73,6 +73,11 @@ def test_a_stated_launcher_that_is_missing_is_an_error(launcher):
         messages_of_ranks("no_launcher -n 2", 1.0)
 
 
+def test_a_stated_launcher_with_an_open_quotation_is_an_error():
+    with pytest.raises(UsageError, match="--launcher mpirun 'n01: no closing quotation"):
+        messages_of_ranks("mpirun 'n01", 1.0)
+
+
 def test_the_default_launcher_may_be_missing(launcher, monkeypatch):
     monkeypatch.setattr(ping_pongs, "LAUNCHER", "no_launcher")
     assert messages_of_ranks(None, 1.0) == (None, "`no_launcher` is not installed")

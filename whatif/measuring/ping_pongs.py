@@ -109,7 +109,10 @@ def messages_of_ranks(launcher: str | None, seconds: float) -> tuple[Messages | 
 
 
 def _launched(launcher: str | None, seconds: float) -> tuple[Messages | None, str]:
-    words = shlex.split(launcher or LAUNCHER)
+    try:
+        words = shlex.split(launcher or LAUNCHER)
+    except ValueError as error:
+        raise UsageError(f"--launcher {launcher}: {str(error).lower()}") from None
     reason = _missing(words)
     found = None
     if not reason:
