@@ -85,7 +85,6 @@ class CoreWorker:
         arguments = np.array([self.blas.arguments(name, places) for name in BLAS], dtype=np.int64)
         plan = np.array(command["plan"], dtype=np.int64)
         compiled()["hpl_calls"](plan, routines, arguments, self.sizes, matrix, panel, rows, block, *ending)
-        self.sizes[4] = 1
 
     def _kept(self, name: str, key: object, make: Any) -> list[NDArray[Any]]:
         """Arrays of the last command of this name and key; those of other commands are dropped first."""
