@@ -89,7 +89,7 @@ def test_the_verb_keeps_the_whole_grid_and_writes_the_best_with_its_comments(wha
     ("arguments", "code", "message"),
     [
         (["jacobi2d", "--set", f"{RANKS}=30000"], 4, "the ranks need more nodes than the platform has"),
-        (["jacobi2d", "--set", f"{RANKS}=6", "--save", "no/folder/x.toml"], 2, "cannot be written"),
+        (["jacobi2d", "--set", f"{RANKS}=6", "--save", "no/folder/x.toml"], 2, "no folder no/folder"),
         (["jacobi2d", "--set", f"{RANKS}=6", "--result", "terms.hallo"], 2, "did you mean `terms.halo`"),
         (["jacobi2d", "--set", f"{RANKS}=1", "--result", "terms.halo"], 0, "terms.halo: 0 s at present, 0 s at best; "),
         (["jacobi2d", "--result", f"{GRID}.cells.x"], 2, f"whatif: `{GRID}.cells.x`: no such result"),
@@ -110,3 +110,12 @@ def test_placements_that_do_not_fit_are_refused(whatif_main, tmp_path, arguments
     found, _, err = whatif_main("tune", "grid", *arguments)
     assert found == code
     assert message in err
+
+
+def test_a_file_that_cannot_be_written_is_reported_before_the_search(whatif_main, tmp_path):
+    place = tmp_path / "missing" / "best.toml"
+    assert whatif_main("tune", "grid", "jacobi2d", "--set", f"{RANKS}=24", "--save", str(place)) == (
+        2,
+        "",
+        f"whatif: {place}: no folder {place.parent}\n",
+    )

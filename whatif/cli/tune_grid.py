@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from whatif.atomic import require_writable
 from whatif.cli.echo import echo
 from whatif.cli.options import parse_sets, scenario_options
 from whatif.cli.output import Output, output_options
@@ -33,6 +34,8 @@ def command(
     """
     from whatif.api import decisions as library
 
+    if save is not None:
+        require_writable(save)
     with progress_line() as line:
         found = library.tune_grid(
             scenario, whole_grid=whole_grid, result=result, count=count, platform=platform,
