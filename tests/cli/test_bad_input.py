@@ -971,6 +971,33 @@ def test_platform_options_that_are_no_name(whatif_main, option, message):
     assert message in err
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            'extends = ["jacobi2d", "minife"]',
+            "extends: `jacobi2d, minife`: scenario not found: one name is needed here\n",
+        ),
+        (
+            'extends = ["./a.toml", "b.toml"]',
+            "extends: `./a.toml, b.toml`: scenario not found: one name is needed here\n",
+        ),
+        (
+            'platform = ["summit", "lassen"]',
+            "platform: `summit, lassen`: platform not found: one name is needed here; "
+            "`--sweep 'platform=summit, lassen'` takes several",
+        ),
+        ('[platform]\nextends = ["summit", "lassen"]', "`--sweep 'platform=summit, lassen'` takes several"),
+    ],
+)
+def test_several_names_in_the_place_of_one(whatif_main, tmp_path, text, message):
+    file = tmp_path / "several.toml"
+    file.write_text(f"{text}\n")
+    code, out, err = whatif_main("run", str(file))
+    assert (code, out) == (3, "")
+    assert message in err
+
+
 IMPOSSIBLE = {
     "nodes": (["--set", "application.rank_count=99999"], "more nodes than the platform has"),
     "memory": (["--set", "application.memory_size=17 GB"], "does not fit the device"),

@@ -112,7 +112,7 @@ def stated_values(document: Document, folders: Sequence[Path] = ()) -> tuple[str
 
 def _stated_platform(chain: Sequence[Document]) -> str | None:
     tables = (item.data.get("platform") for item in reversed(chain))
-    names = (table.get("extends") for table in tables if isinstance(table, dict))
+    names = (_one_name(table.get("extends")) for table in tables if isinstance(table, dict))
     return next((name for name in names if name is not None), None)
 
 
@@ -212,7 +212,7 @@ def extend_chain(document: Document, kind: str, folders: Sequence[Path]) -> list
     """Chain of documents that a file extends, base first, itself last; raise for a file that extends itself."""
     chain, seen = [document], [_identity(document)]
     while (name := chain[0].data.get("extends")) is not None:
-        parent = _named(str(name), kind, chain[0].search(folders), chain[0], ("extends",))
+        parent = _named(str(_one_name(name)), kind, chain[0].search(folders), chain[0], ("extends",))
         if _identity(parent) in seen or len(chain) > MAXIMUM_CHAIN:
             loop = " -> ".join([*(Path(item.name).stem for item in reversed(chain)), Path(parent.name).stem])
             raise InvalidFileError([chain[0].problem(("extends",), f"extends itself: {loop}")])
@@ -256,21 +256,24 @@ def _not_found(name: str, kind: str, folders: Sequence[Path]) -> str:
         reason = "is a folder, not a file"
     elif is_name(name):
         reason = "not found"
+    elif several := _several(name, kind, known):
+        return several
     elif "/" in name:
         where = "the scenario, or name its folder by --platform-dir" if kind == "platforms" else "this one"
         return f"is named without its folder: put the file next to {where}"
     else:
-        several = _several(name, known) if kind == "platforms" else ""
-        return f"not found{several or did_you_mean(name.replace(' ', '_'), known) or f': {NAME_RULE}; rename it'}"
+        near = did_you_mean(name.replace(" ", "_"), known)
+        return f"not found{near or f': {NAME_RULE}; rename it'}"
     own = f"; did you mean the file `{file}`?" if is_file(Path(file)) else ""
     hint = own or did_you_mean(name.removesuffix(".toml"), known) or f"; known: {', '.join(known)}"
     return f"{reason}{hint}"
 
 
-def _several(name: str, known: Sequence[str]) -> str:
-    """Hint at the sweep that takes several names or a pattern in the place of one; empty for one name."""
+def _several(name: str, kind: str, known: Sequence[str]) -> str:
+    """Hint at several names or a pattern in the place of one, and the sweep that takes them; empty for one name."""
     names = [word for word in name.replace(",", " ").split() if "*" in word or word in known]
-    return f": one name is needed here; `--sweep 'platform={', '.join(names)}'` takes several" if names else ""
+    sweep = f"; `--sweep 'platform={', '.join(names)}'` takes several" if names and kind == "platforms" else ""
+    return f"not found: one name is needed here{sweep}" if names or ", " in name else ""
 
 
 def override_layers(overrides: Mapping[str, Any]) -> list[Layer]:
@@ -291,10 +294,16 @@ def _scenario_chain(document: Document, search: Sequence[Path]) -> list[Document
 
 def _normalised(document: Document) -> Document:
     """Document with `platform = "summit"` written as a table `[platform]` with `extends`."""
-    platform = document.data.get("platform")
+    platform = _one_name(document.data.get("platform"))
     if not isinstance(platform, str):
         return document
     return replace(document, data={**document.data, "platform": {"extends": platform}})
+
+
+def _one_name(value: Any) -> Any:
+    """Value of a key that takes one name; several names are one text, which is not found, with a hint."""
+    several = isinstance(value, list) and value and all(isinstance(item, str) for item in value)
+    return ", ".join(value) if several else value
 
 
 def _without_extends(document: Document) -> Document:
