@@ -107,6 +107,7 @@ def _workbook(content):
     [
         (_workbook, "a workbook of a spreadsheet or a ZIP archive: save the sheet as CSV, or unpack the archive"),
         (lzma.compress, "a file packed with xz: unpack it with `unxz`"),
+        (b"\x28\xb5\x2f\xfd".__add__, "a file packed with zstd: unpack it with `unzstd`"),
         (bz2.compress, "a file packed with bzip2: unpack it with `bunzip2`"),
     ],
 )

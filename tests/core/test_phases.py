@@ -126,6 +126,12 @@ def test_too_few_nodes_are_the_reason_before_the_width_of_a_halo():
     assert point(text).reasons == ("the ranks need more nodes than the platform has (platform.node_count)",)
 
 
+def test_a_stated_decomposition_of_other_ranks_states_both_numbers():
+    given = 'decomposition = "given"\nranks = { x = 3, y = 2 }'
+    reason = "the ranks along the dimensions do not multiply to application.rank_count"
+    assert point(NINE + halo("postal", grid=given)).notes == (f"infeasible: {reason}; 6, not 9",)
+
+
 def test_injection_limit_of_the_node():
     close(point(NINE + INJECTION + halo("injection")).terms["halo"], 4 * (2e-6 + 8000 / 6e9))
     # 12 ranks a node in a column of a 6 x 12 grid: two messages leave, two stay; 12 x 6 GB/s exceed 20 GB/s.

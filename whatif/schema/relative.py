@@ -6,6 +6,7 @@ A percentage without a sign is a share of the present value of counts and quanti
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -71,7 +72,7 @@ def _scaled(parameter: Parameter, factor: float, text: str) -> str:
 
     result = write(value)
     if not domain.accepts(value):
-        near = domain.whole and domain.accepts(round(value))
+        near = domain.whole and math.isfinite(value) and domain.accepts(round(value))
         hint = f"; did you mean {round(value)}?" if near else ""
         raise UsageError(f"`{text}` of {present} is {result}; it must be {domain.describe(parameter.dimension)}{hint}")
     return result if parameter.distribution is None else parameter.distribution.scaled(factor, write)
