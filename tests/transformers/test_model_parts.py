@@ -1,4 +1,4 @@
-"""Models that cannot be: heads that the heads of keys do not divide, and more active experts than there are."""
+"""Inconsistent models: key-value heads that do not divide the query heads, and more active experts than experts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
         (("kv_head_count=7",), "application.transformer.kv_head_count does not divide application.transformer.head"),
         (
             ("extends=mixtral-8x7b", "active_expert_count=9"),
-            "application.transformer.active_expert_count is above application.transformer.expert_count; 9 needed, 8",
+            "application.transformer.active_expert_count exceeds application.transformer.expert_count; 9 needed, 8",
         ),
     ],
 )
-def test_models_that_cannot_be_are_infeasible(whatif_main, scenario, settings, reason):
+def test_inconsistent_models_are_infeasible(whatif_main, scenario, settings, reason):
     options = [word for setting in settings for word in ("--set", f"application.transformer.{setting}")]
     code, out, err = whatif_main("run", scenario, "--point", *options)
     assert code == 4, out

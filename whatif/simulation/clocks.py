@@ -31,7 +31,7 @@ SEND_OVERHEAD, SEND_GAP, SEND_TIME, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP, RENDE
 MOST_MESSAGES: Final = 10**11
 """Most messages of one pattern; more would take a quarter of an hour."""
 _LONGEST: Final = 1e280
-"""Ticks of a charge from which the end of a pattern may be infinite; the simulation would never come to it."""
+"""Ticks of a charge from which times of a pattern may be infinite, so that the simulation would not end."""
 
 
 def ticks(seconds: ArrayLike) -> FloatArray:

@@ -61,14 +61,14 @@ class ModelParts:
         return NOTHING if lacks else f"{MODEL}.{key}"
 
     def model_constraints(self) -> None:
-        """Constraints of a model: heads of keys and values that divide those of queries, and experts to be sent to."""
+        """Constraints of a model: its key-value heads divide its query heads, and it has its active experts."""
         require = self.context.wiring.require
         heads, kv_heads = f"{MODEL}.head_count", f"{MODEL}.kv_head_count"
         require("model.heads divide", f"{kv_heads} does not divide {heads}", is_multiple,
                 {"count": heads, "divisor": kv_heads})  # fmt: skip
         if self.has_experts:
             active, all_experts = f"{MODEL}.active_expert_count", f"{MODEL}.expert_count"
-            require("model.experts fit", f"{active} is above {all_experts}", fits,
+            require("model.experts fit", f"{active} exceeds {all_experts}", fits,
                     {"needed_count": active, "available_count": all_experts})  # fmt: skip
 
     # Parameters of the model

@@ -166,13 +166,13 @@ class Parts(ModelParts):
         ranks, stage = self.context.rank_count, self.groups["pipeline"]["group_stride"]
         stages = self._product("training.stage_ranks", plan["tensor"], plan["context"])
         replica = self._product("training.replica_ranks", stages, plan["pipeline"])
-        together = self._product("training.batch_part", self.replicas, f"{PLAN}.micro_batch")
+        sequences = self._product("training.parallel_sequences", self.replicas, f"{PLAN}.micro_batch")
         pairs: list[tuple[str, str, Reference, Reference]] = [
             ("ranks", "tensor, context and pipeline ranks do not divide application.rank_count", ranks, replica),
             ("heads", f"{plan['tensor']} does not divide the heads ({MODEL}.head_count)", f"{MODEL}.head_count",
              plan["tensor"]),
             ("batch", f"replicas times {PLAN}.micro_batch do not divide {PLAN}.global_batch", f"{PLAN}.global_batch",
-             together),
+             sequences),
         ]  # fmt: skip
         if self.has_experts:
             pairs += [
