@@ -349,6 +349,12 @@ def test_the_bars_have_the_colours_of_the_breakdown():
         assert len(cells_of(own, entry.style)) > 1
 
 
+def test_an_infeasible_point_has_no_legend():
+    session = Session.start(Scenario.open("minimd")).edit(TOO_FEW.path, TOO_FEW.text)
+    assert breakdown(session.point).segments
+    assert bar_legend(breakdown(session.point)) == ()
+
+
 def test_key_3_pressed_three_times_opens_the_page_and_v_its_table():
     async def check(driver):
         await driver.press("3", "3", "3")

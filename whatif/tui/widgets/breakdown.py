@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import NamedTuple
 
 from textual.geometry import Size
@@ -31,11 +32,12 @@ def whole_percent(share: float) -> str:
 
 
 def bar_legend(bar: StackedBar) -> tuple[LegendEntry, ...]:
-    """List label, value, share and style of every segment."""
+    """List label, value, share and style of every segment; none where a point has no answer."""
     rows = zip(bar.segments, bar.shares(), bar.styles(), strict=True)
     return tuple(
         LegendEntry(part.label, units.format_quantity(part.value, bar.dimension, 3), whole_percent(share), style)
         for part, share, style in rows
+        if math.isfinite(part.value)
     )
 
 
