@@ -32,7 +32,7 @@ def whole_percent(share: float) -> str:
 
 
 def bar_legend(bar: StackedBar) -> tuple[LegendEntry, ...]:
-    """List label, value, share and style of every segment; none where a point has no answer."""
+    """List label, value, share and style of every segment, if the point has an answer."""
     rows = zip(bar.segments, bar.shares(), bar.styles(), strict=True)
     return tuple(
         LegendEntry(part.label, units.format_quantity(part.value, bar.dimension, 3), whole_percent(share), style)
