@@ -70,7 +70,7 @@ class TermExplanation(Presentable):
     depth: int | None = None
     """Levels shown below the top; None for all of them."""
     extrapolated: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
+    obstacle: str = ""
     """Reason why the point is infeasible; empty if it is feasible."""
 
     @property
@@ -97,7 +97,7 @@ class TermExplanation(Presentable):
         The inputs of a term are stated where it occurs first; elsewhere it is `"repeated": true`.
         """
         tree = plain_tree(self.tree, self.depth)
-        return tree | {"notes": [*self.notes, *(f"infeasible: {reason}" for reason in self.reasons)]}
+        return tree | {"notes": [*self.notes, *([f"infeasible: {self.obstacle}"] if self.obstacle else [])]}
 
     def to_json(self) -> str:
         """The plain data as JSON."""
@@ -113,8 +113,8 @@ class TermExplanation(Presentable):
 
     def raise_if_infeasible(self) -> None:
         """Raise `InfeasiblePointError` if the point is infeasible."""
-        if self.reasons:
-            raise InfeasiblePointError(f"infeasible: {'; '.join(self.reasons)}")
+        if self.obstacle:
+            raise InfeasiblePointError(f"infeasible: {self.obstacle}")
 
     def __repr__(self) -> str:
         return "\n".join(lines(self.tree, 1))
@@ -133,7 +133,7 @@ def explanation(program: Program, name: str, depth: int | None = None) -> TermEx
     """Derivation of a result, phase, term or parameter. Raise `UsageError` for an unknown name."""
     evaluation = evaluate(program)
     tree = explain(evaluation, name)
-    return TermExplanation(tree, depth, tuple(extrapolations(evaluation)), evaluation.reasons())
+    return TermExplanation(tree, depth, tuple(extrapolations(evaluation)), evaluation.obstacle())
 
 
 def explain(evaluation: Evaluation, name: str = RESULT) -> Explanation:

@@ -93,10 +93,13 @@ class Evaluation:
         return _SHORTAGES[pair].format(*format_compared(numbers, self.program.dimension(names[1])))
 
     def reasons(self) -> tuple[str, ...]:
-        """Reasons why points are infeasible, each once."""
-        failed = (c for c in self.program.constraints if not np.all(self.values[c.term] > 0))
-        refused = (text for texts in self.refusals.values() for text in texts.ravel().tolist() if text)
-        return tuple(dict.fromkeys([*(constraint.reason for constraint in failed), *refused]))
+        """First reasons why points are infeasible, each once: further ones may only follow from them."""
+        reason = self.reason()
+        return () if reason is None else tuple(text for text in dict.fromkeys(reason.ravel().tolist()) if text)
+
+    def obstacle(self) -> str:
+        """Reasons why points are infeasible, with the numbers of a single point."""
+        return "; ".join(filter(None, (*self.reasons(), self.shortage())))
 
 
 def evaluate(

@@ -47,7 +47,7 @@ def possible_result(evaluation: Evaluation) -> Result:
     """Results of an evaluation of one point. Raise `InfeasiblePointError` if it is infeasible."""
     result = result_of(evaluation, Grid())
     if result.reasons:
-        raise InfeasiblePointError(f"infeasible: {result.reasons[0]}")
+        raise InfeasiblePointError(f"infeasible: {result.obstacle()}")
     return result
 
 

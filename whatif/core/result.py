@@ -100,6 +100,10 @@ class Result(Presentable):
             return ()
         return tuple(text for text in dict.fromkeys(self.reason.ravel().tolist()) if text)
 
+    def obstacle(self) -> str:
+        """Reasons why points are infeasible, with the numbers of a single one."""
+        return "; ".join(filter(None, (*self.reasons, self.shortage)))
+
     def table(self) -> Table:
         """One row per point: swept parameters, columns, phase times (`terms.NAME`), reason if it is infeasible, the
         lowest grade of its inputs, and the phases outside the range they were fitted in."""

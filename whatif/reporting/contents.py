@@ -80,7 +80,7 @@ class Findings(Presentable):
             raise InfeasiblePointError(self._infeasible())
 
     def _infeasible(self) -> str:
-        return f"infeasible: {'; '.join(self.point.reasons)}"
+        return f"infeasible: {self.point.obstacle()}"
 
     def _without_answer(self) -> bool:
         return bool(self.point.reasons) and (self.sweep is None or self.sweep.infeasible == self.sweep.grid.size)
@@ -230,7 +230,7 @@ def _difference(program: Program, there: Result | None, clock: _Clock) -> Attrib
     if there is None:
         return None
     if there.reasons:
-        clock.left_out.append(f"the difference: {there.reasons[0]}")
+        clock.left_out.append(f"the difference: {there.obstacle()}")
         return None
     return clock.within("the difference", _ATTRIBUTED, lambda: _attributed(program, there.program))
 

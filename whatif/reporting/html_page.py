@@ -63,7 +63,7 @@ def _said(found: Findings) -> dict[str, Any]:
         "application": loaded.scenario.application.name,
         "machine": loaded.scenario.platform.name,
         "question": loaded.question,
-        "infeasible": found.point.reasons,
+        "infeasible": found.point.obstacle(),
         "headline": _headline(found),
         "grade": found.point.grade,
         "assumed": grades.count("assumed"),

@@ -140,7 +140,7 @@ def _results(
     evaluation = evaluate(program, swept)
     numbers = np.broadcast_to(evaluation.masked(term), len(ideals))
     if not swept and not np.isfinite(numbers).all():
-        raise InfeasiblePointError(f"infeasible: {'; '.join(evaluation.reasons()) or NO_NUMBER}")
+        raise InfeasiblePointError(f"infeasible: {evaluation.obstacle() or NO_NUMBER}")
     return np.where(np.isfinite(numbers), numbers, np.inf)
 
 

@@ -134,7 +134,7 @@ def layouts(
     now = evaluate(program)
     if now.reasons() and not (grid.decomposition == "given" or grid.mapping == "file"):
         # The reason is not the layout, so that no other one helps; counting their messages would take minutes.
-        raise InfeasiblePointError(f"infeasible: {now.reasons()[0]}")
+        raise InfeasiblePointError(f"infeasible: {now.obstacle()}")
     present = _present(program, grid, now, result)
     shapes = list(ordered_factorisations(int(now.values["application.rank_count"]), len(grid.cells)))
     count, refused = 2 * len(shapes) * len(_mappings(grid)), dict[str, None]()
@@ -203,7 +203,7 @@ def _ranks(grid: CellGrid, evaluation: Evaluation) -> tuple[int, ...]:
 
 
 def _present(program: Program, grid: CellGrid, now: Evaluation, result: str) -> Layout:
-    number, reason = float(now.numbers(program.term_of(result))), next(iter(now.reasons()), "")
+    number, reason = float(now.numbers(program.term_of(result))), now.obstacle()
     return Layout(_ranks(grid, now), grid.mapping, grid.order, number, reason)
 
 

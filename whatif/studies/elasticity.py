@@ -144,7 +144,7 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
     numbers = np.broadcast_to(evaluation.masked(term), shape)
     reasons = _reasons(evaluation, numbers, result)
     if reasons[0]:
-        raise InfeasiblePointError(f"infeasible: {reasons[0]}")
+        raise InfeasiblePointError(f"infeasible: {evaluate(program).obstacle() or reasons[0]}")
     found = [
         _elasticity(move, float(numbers[0]), numbers[1 + 2 * index :][:2], reasons[1 + 2 * index :][:2])
         for index, move in enumerate(moves)

@@ -172,7 +172,7 @@ def _missing_runs(scenario: Scenario) -> Iterator[str]:
 def _results(name: str, scenario: Scenario) -> dict[str, float]:
     result = run_whole(scenario, Grid())
     if result.reasons:
-        raise InfeasiblePointError(f"{name}: infeasible: {'; '.join(result.reasons)}")
+        raise InfeasiblePointError(f"{name}: infeasible: {result.obstacle()}")
     columns = result.table().columns.items()
     numbers = {name: float(column.values[0]) for name, column in columns if column.dimension is not None}
     # A run without time has no mean power.

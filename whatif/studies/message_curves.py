@@ -160,7 +160,7 @@ def message_curves(program: Program, evaluation: Evaluation, phase: str | None =
     chosen = phase or next(iter(halo_phases(program)), None)
     if chosen is not None:
         halo_phase(program, chosen)
-    infeasible = next(iter(evaluation.reasons()), "")
+    infeasible = evaluation.obstacle()
     effective_k = counts(program, evaluation, chosen).effective_k if chosen is not None and not infeasible else None
     phases = () if infeasible else tuple(_sent(program, evaluation.values))
     limits = tuple(_limits(program, evaluation.values))

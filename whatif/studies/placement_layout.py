@@ -79,9 +79,8 @@ def halo_pattern(program: Program, evaluation: Evaluation, phase: str) -> Patter
     Raise `UsageError` if the phase is not a halo phase, `InfeasiblePointError` if the point is infeasible.
     """
     halo_phase(program, phase)
-    if reasons := evaluation.reasons():
-        # The others may only follow from the first one.
-        raise InfeasiblePointError(f"infeasible: {reasons[0]}")
+    if obstacle := evaluation.obstacle():
+        raise InfeasiblePointError(f"infeasible: {obstacle}")
     term = program.terms[f"{phase}.rank_counts"]
     arrays = {key: evaluation.values[name] for key, name in term.inputs.items() if isinstance(name, str)}
     numbers = {key: tuple(int(number) for number in np.ravel(array)) for key, array in arrays.items()}

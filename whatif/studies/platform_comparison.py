@@ -81,7 +81,7 @@ def _row(scenario: Scenario, name: str, mark: str, grid: Grid, column: str) -> P
     phases = {phase: float(value) for phase, value in result.terms.items()}
     label = f"{program.loaded.scenario.platform.name}{mark}"
     return PlatformRow(
-        name, label, columns, phases, result.grade, "".join(result.reasons), *_curve(scenario, grid, column)
+        name, label, columns, phases, result.grade, result.obstacle(), *_curve(scenario, grid, column)
     )
 
 

@@ -142,7 +142,7 @@ def _offer(scenario: str, evaluation: Evaluation, platform: str, limits: Mapping
     energy = float(result.columns["total_energy"]) if "total_energy" in result.columns else np.nan
     offer = partial(Offer, scenario, platform, energy=energy, cost=_cost(program, evaluation))
     time = float(result.columns["total_time"])
-    reason = "; ".join(result.reasons) or missing or ("" if time > 0 else "a job takes no time there")
+    reason = evaluation.obstacle() or missing or ("" if time > 0 else "a job takes no time there")
     if reason:
         return offer(reason=reason)
     affordable = {name: _affordable(program, evaluation, name, limit) for name, limit in limits.items()}

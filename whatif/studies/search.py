@@ -158,6 +158,6 @@ def _answer(combination: Combination, population: Population, ended: bool) -> Op
         penalty,
         phase_times(evaluation),
         population.count,
-        "; ".join(evaluation.reasons()),
+        evaluation.obstacle(),
         ended,
     )

@@ -76,7 +76,7 @@ def side_by_side(programs: Mapping[str, Program], points: Mapping[str, Result] |
     """Some compiled scenarios side by side, by name; `points` are their results where they are known."""
     found = points or {name: result_of(evaluate(program), Grid()) for name, program in programs.items()}
     results, dimensions = _results(list(found.values()))
-    reasons = tuple("; ".join(point.reasons) for point in found.values())
+    reasons = tuple(point.obstacle() for point in found.values())
     tables = [program.parameters for program in programs.values()]
     paths = dict.fromkeys(path for table in tables for path in table)
     rows = ((path, tuple(table.get(path) for table in tables)) for path in paths)

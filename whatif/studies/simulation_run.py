@@ -104,8 +104,8 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
     Raise `UsageError` if no phase sends messages, or the scenario has closed forms for them, and
     `InfeasiblePointError` for an infeasible point and for messages that do not match.
     """
-    if reasons := evaluation.reasons():
-        raise InfeasiblePointError("; ".join(filter(None, (f"infeasible: {reasons[0]}", evaluation.shortage()))))
+    if obstacle := evaluation.obstacle():
+        raise InfeasiblePointError(f"infeasible: {obstacle}")
     phases = sending_phases(program)
     traced = traced_phase(program)
     if traced:

@@ -239,7 +239,7 @@ def _closest(grid: FloatArray, evaluation: Evaluation, target: Target, parameter
     then = evaluation.numbers(term_named(target.result, evaluation.program))
     if not np.isfinite(then).any():
         between = " and ".join(format_quantity(end, parameter.dimension, 4) for end in (grid[0], grid[-1]))
-        why = "; ".join(evaluation.reasons()) or NO_NUMBER
+        why = evaluation.obstacle() or NO_NUMBER
         raise InfeasiblePointError(f"infeasible: no value of {parameter.path} between {between} has an answer: {why}")
     worth = np.where(np.isfinite(then), then if target.at_most else -then, np.inf)
     return float(grid[worth.argmin()])

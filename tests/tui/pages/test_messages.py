@@ -611,7 +611,8 @@ def test_an_application_without_messages_has_the_curves_of_the_platform():
 
 def test_a_point_that_cannot_exist_says_why():
     async def check(driver):
-        expected = "Infeasible point: the ranks need more nodes than the platform has (platform.node_count)."
+        reason = "the ranks need more nodes than the platform has (platform.node_count); 256 needed, 10 available"
+        expected = f"Infeasible point: {reason}."
         for size in SIZES[2:]:
             await driver.resize(size)
             assert expected in driver.words()

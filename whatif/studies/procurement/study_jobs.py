@@ -199,7 +199,7 @@ def _reason(evaluation: Evaluation) -> str:
     if needed > available:
         ranks = float(evaluation.values[RANKS])
         return f"{ranks:,.0f} ranks need {needed:,.0f} nodes, the machine has {available:,.0f}"
-    return "; ".join(evaluation.reasons())
+    return evaluation.obstacle()
 
 
 def amounts_of(program: Program) -> tuple[str, str, str, str]:

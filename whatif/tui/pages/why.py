@@ -100,12 +100,12 @@ class WhyPage(Page[PageView]):
         """Show a state: the tree immediately, the elasticities when computed."""
         self.state = state
         name, at = explained(state), state.session.at
-        reasons = at.reasons()
-        self.set_class(bool(reasons), "-infeasible")
+        obstacle = at.obstacle()
+        self.set_class(bool(obstacle), "-infeasible")
         self._turn_to_table(table=state.view.picture == "table")
         self.query_one("#tree").border_title = Content(f"why {in_words(name)}")
-        if reasons:
-            text = f"Infeasible point: {'; '.join(reasons)}. {state.undo_hint}"
+        if obstacle:
+            text = f"Infeasible point: {obstacle}. {state.undo_hint}"
             self.query_one("#reasons", Static).update(Content(text))
         else:
             self.query_one(WhyTree).show(explain(at, _term_of(state, name)))

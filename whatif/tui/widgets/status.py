@@ -55,8 +55,8 @@ def _message(state: ExplorerState, error: str, own: str = "", *, busy: bool) -> 
 def _warning(state: ExplorerState) -> str:
     """Warning that qualifies the answer; empty without one."""
     session = state.session
-    if session.at.reasons():
-        return f"infeasible point: {'; '.join(session.at.reasons())}"
+    if obstacle := session.at.obstacle():
+        return f"infeasible point: {obstacle}"
     count, size = session.result.infeasible, session.grid.size
     if count and session.grid.axes:
         return f"{count} of {counted(size, 'point')} infeasible: {'; '.join(session.result.reasons)}"
