@@ -2,8 +2,8 @@
 
 Not reproduced: the headers of 8 or 12 B in the text (errors of 8 to 18 % for pinned copies on Titan), the 30 B for
 requests of the released tool (3.6 % to host, compared with 0.3 % for the 24 B of the PCI Express specification), and
-Eq. 9: with the peak bandwidth of host memory its error is 30 to 58 % for pageable copies. The known errors of 73, 71,
-57 and 44 % of the published formula are without its host-memory term and with the tool's 30 B.
+Eq. 9: with the peak bandwidth of host memory its error is 30 to 58 % for pageable copies. Without its host-memory term
+and with the tool's 30 B it is 73, 71, 57 and 44 %. The paper prints none of these errors.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ def test_pinned_copies_against_measurements(machine: str, direction: str, header
 
 
 @pytest.mark.parametrize(
-    ("machine", "direction", "printed"),
+    ("machine", "direction", "error"),
     [("Summit", "HtoD", 73), ("Summit", "DtoH", 71), ("Titan", "HtoD", 57), ("Titan", "DtoH", 44)],
 )
-def test_pageable_copies_without_host_memory_term(machine: str, direction: str, printed: int) -> None:
+def test_pageable_copies_without_host_memory_term(machine: str, direction: str, error: int) -> None:
     sizes, times = measured(machine, direction, "pageable")
     bandwidth = host_link(machine, direction, sizes, TOOL_HEADER)
     predicted = pageable_time(sizes, times[0], bandwidth, NO_LIMIT)
-    assert round(weighted_mean_error(predicted, times)) == printed
+    assert round(weighted_mean_error(predicted, times)) == error
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,16 @@ def test_pageable_copies_of_eq_9_against_measurements(
     assert round(weighted_mean_error(predicted, times)) == error
 
 
-@pytest.mark.parametrize(("machine", "peak", "error"), [("Summit", 900e9, 12.6), ("Titan", 250e9, 27.9)])
-def test_device_copies_against_measurements(machine: str, peak: float, error: float) -> None:
+@pytest.mark.parametrize(
+    ("machine", "peak", "error", "counted_once"), [("Summit", 900e9, 12.6, 54.8), ("Titan", 250e9, 27.9, 63.5)]
+)
+def test_device_copies_against_measurements(machine: str, peak: float, error: float, counted_once: float) -> None:
     sizes, times = measured(machine, "DtoD", "device")
     predicted = device_copy_time(sizes, times[0], np.float64(peak))
     assert round(weighted_mean_error(predicted, times), 1) == error
     # The text counts the bytes only once, although they are both read and written.
     once = weighted_mean_error(device_copy_time(sizes, times[0], np.float64(2 * peak)), times)
-    assert once > 2 * error
+    assert round(once, 1) == counted_once
 
 
 def test_table_ii_lane_bandwidths() -> None:
@@ -144,6 +146,12 @@ def test_unknown_pcie_generation_is_nan() -> None:
 
 def test_eq_8_summit_host_link() -> None:
     assert TWO_NVLINKS == 50e9
+
+
+def test_lesson_2_the_link_of_summit_is_525_percent_faster_than_titan_s_and_one_byte_42_percent_slower() -> None:
+    assert TWO_NVLINKS / PCIE_2_X16 - 1 == 5.25
+    summit, titan = (measured(machine, "HtoD", "pinned")[1][0] for machine in ("Summit", "Titan"))
+    assert round(summit / titan - 1, 2) == 0.42
 
 
 def test_eq_4_to_7_equal_hand_calculations() -> None:

@@ -25,8 +25,9 @@ def pcie_bandwidth(lane_count: Count, generation: Count) -> BytesPerSecond:
     """Bandwidth of a PCIe link in one direction after line encoding: `lanes · rate / 8 · η`.
 
     Elementwise over any broadcastable shapes; valid for `lane_count` ≥ 0 and `generation` 1, 2, 3, 4, 5 or 6;
-    any other generation gives NaN. Source: Abdelhafez et al., "AHEAD", Eq. 3 and Table II (generations 1 to
-    4); the PCIe specifications for 5 (rate doubled) and 6 (PAM4, flits in place of a line code).
+    any other generation gives NaN. Lane_BW is the raw rate / 8; the lane bandwidths that Table II prints include
+    η already. Source: Abdelhafez et al., "AHEAD", Eq. 3 and the raw rates of Table II (generations 1 to 4); the PCIe
+    specifications for 5 (rate doubled) and 6 (PAM4, flits in place of a line code).
     """
     known = np.isin(generation, np.arange(1, len(_LANE_BANDWIDTHS)))
     lane_bandwidth: BytesPerSecond = _LANE_BANDWIDTHS[np.where(known, generation, 0).astype(np.intp)]
