@@ -1,7 +1,8 @@
 """Calibrations of a kernel to what it costs on one process: mean, deviation, and how processors differ.
 
-The models are those of Cornebize et al. 2019, section 6.1: M-0 a constant, M-1 a line in the kernel's one product, M-2
-all products, M' two of these, one for calls whose sizes are all large; M_H the same with a factor for each processor.
+The models are named as in Cornebize et al. 2019, section 6.1: M-0 a constant, M-1 a line in the kernel's one product,
+M-2 all products, M' two of these, one for calls whose sizes are all large; M_H the same with a factor for each
+processor, where the paper has a model for each.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Calibrations span decades of time (from microseconds to seconds): with equal weights the long calls
 alone would decide, and a short one could come out as 0, or ten times too long. So the weights are 1/σ²
 of a σ that grows with the time: the time itself (N-0), or the scatter that was found with these weights (N-2); N-1
-has equal weights, as its σ is one for all.
+has equal weights, as its σ is one for all. The names are those of Cornebize et al. 2019, section 6.1, where the mean is
+fitted with equal weights, and the polynomial of N-2 is σ² in place of σ.
 """
 
 from __future__ import annotations

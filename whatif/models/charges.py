@@ -81,7 +81,7 @@ def piece_charges(
 
     The overhead of the sender precedes the message, that of the receiver follows it. Elementwise over
     any broadcastable shapes; the result has two more axes, [..., charge, size]. Source: SimGrid, options
-    smpi/os, or, lat-factor and bw-factor; Cornebize, Legrand and Heinrich, CLUSTER 2019.
+    smpi/os, or, lat-factor and bw-factor; Cornebize, Legrand and Heinrich 2019, hal-02096571v1, section 6.2.
     """
     sending, receiving, wire = 1 / send_bandwidth, 1 / receive_bandwidth, 1 / bandwidth
     lines = {

@@ -3,7 +3,8 @@
 Kernels are rows of one table, in the order of `KERNELS`. dgemm has five of coefficients of (1, M N K, M N, M K, N K):
 mean and standard deviation, the same where it is offloaded, and the least M, N, K for that; every other kernel one row,
 (1, S) of the mean and (1, S) of the deviation. A call lasts T + sd (|z| - sqrt(2/pi)) / sqrt(1 - 2/pi), z normal:
-half-normal noise that keeps the mean (Cornebize et al. 2019, section 6.1, N-2).
+half-normal noise that keeps the mean, as in the code of Cornebize et al. 2019 (Ezibenroc/hpl, HPL_dgemm.c). Their
+section 6.1 (N-2) has normal noise, and the polynomial is its variance.
 
 Messages are charged by [local or remote, piece, `PieceColumn`]; a piece is a range of sizes with one protocol. AT_ONCE:
 the message leaves whether its receive is posted or not; WHEN_RECEIVED: it leaves when that is posted, while its sender
