@@ -23,7 +23,7 @@ LONG: Final = 2.0**20
 SEND_OVERHEAD, SEND_GAP, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP = range(5)
 
 
-@model("sending side and flight: T(n)", "Choi et al. 2020, section 3.2: the sends of a rank follow one another")
+@model("sending side and flight: T(n)", "simulator of Choi et al. 2020: the sends of a rank follow one another")
 def serial_charges(empty_time: Seconds, long_time: Seconds) -> Charges:
     """Charges of a message that occupies the sending side until it has arrived, and no processor.
 

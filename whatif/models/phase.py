@@ -19,7 +19,7 @@ KindSize = Annotated[FloatArray, units.BYTE, Core("kind")]
 KindRate = Annotated[FloatArray, units.BYTE_PER_SECOND, Core("kind")]
 
 
-@model("T = max over ranks of Σ m_dk T_dk", "Choi et al. 2020, sections 3.1 and 3.2")
+@model("T = max over ranks of Σ m_dk T_dk", "Choi et al. 2020, section 3.2, and its simulator")
 def serialised_time(
     rank_counts: RankCounts,
     intra_socket_time: KindTime,
@@ -28,10 +28,10 @@ def serialised_time(
 ) -> Seconds:
     """Time until the slowest rank has sent its messages, one after the other.
 
-    `rank_counts` [..., class, distance, kind] and three times [..., kind] give [...]. The authors' simulator
-    models a halo exchange in this way: the sends of a rank queue behind each other, each with the parameters
-    of its own distance. Its additional time on the receiving side is left out. A message that is not sent
-    takes no time, even if its time is infinite; NaN counts (no such placement) give NaN.
+    `rank_counts` [..., class, distance, kind] and three times [..., kind] give [...]. The paper has the parameters
+    of each distance; that the sends of a rank queue behind each other is in the authors' simulator alone
+    (minitu/codes @c9327e64, simplenet-upd.c). Its additional queue on the receiving side is left out. A message that
+    is not sent takes no time, even if its time is infinite; NaN counts (no such placement) give NaN.
     """
     times = _by_distance(intra_socket_time, inter_socket_time, inter_node_time)
     return _largest_sum(rank_counts, times)
