@@ -42,3 +42,19 @@ def test_wrong_parameter_ends_with_2_and_names_it(runs, whatif_main):
     assert code == 2
     assert not out
     assert "--predict node: no such column; did you mean `nodes`?" in err
+
+
+@pytest.mark.parametrize("heading", ["ranks", "rank_count", "MPI tasks", "procs"])
+@pytest.mark.parametrize("time", ["time [s]", "wall time [s]"])
+def test_usual_headings_need_no_mapping(runs, whatif_main, heading, time):
+    runs.write_text(runs.read_text().replace("nodes", heading).replace("total_time [s]", time))
+    code, out, err = whatif_main("fit", "scaling", runs, "--predict", "processes=64", "--format", "json")
+    assert code == 0, err
+    assert json.loads(out)["rows"][0]["fit"] == pytest.approx(200 / 64 + 2.2, rel=0.1)
+
+
+def test_two_usual_headings_of_one_meaning_are_not_chosen_from(runs, whatif_main):
+    runs.write_text("ranks,tasks,time [s]\n1,2,9\n2,4,5\n4,8,3\n")
+    code, _, err = whatif_main("fit", "scaling", runs)
+    assert code == 2
+    assert "no column `nodes` or `processes`" in err

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from whatif.api.measurements import ImportedTable
 from whatif.arguments import Share, share_of
@@ -16,6 +17,7 @@ from whatif.files.fitted_regression import FittedRegression
 from whatif.fitting.fit_tables import warned
 from whatif.fitting.grid_study import GridOptions, GridTarget, study_grid
 from whatif.fitting.regression_study import RegressionOptions, regress
+from whatif.fitting.scaling_runs import NODES, PROCESSES, TIMES
 from whatif.fitting.scaling_study import EXAMPLE, FittedScaling, ScalingOptions, study_scaling
 from whatif.importers.mapping import parse_mapping, split_unit
 from whatif.importers.measurement_files import (
@@ -24,8 +26,12 @@ from whatif.importers.measurement_files import (
     RowFilter,
     read_run_files,
 )
+from whatif.importers.run_columns import with_usual_names
 from whatif.table import Table
 from whatif.vocabulary import GridWeighting, IntervalKind
+
+_SCALING_NAMES: Final = {"rank_count": PROCESSES, "nodes": NODES, "total_time": TIMES[0]}
+"""Columns of runs that scaling reads, by their names in a scenario."""
 
 
 def fit_regression(
@@ -145,8 +151,10 @@ def fit_scaling(
     """
     runs = files.values if isinstance(files, ImportedTable) else read_run_files(files, columns, where, long)
     names = [name.strip() for name in series.split(",") if name] if isinstance(series, str) else series
+    points = _points("--predict", predict, EXAMPLE)
+    usual = with_usual_names(runs, _SCALING_NAMES, [*names, *(name for point in points for name in point), *TIMES])
     with _columns_explained(runs):
-        found = study_scaling(runs, ScalingOptions(_points("--predict", predict, EXAMPLE), names, _level(level), show))
+        found = study_scaling(usual, ScalingOptions(points, names, _level(level), show))
     return replace(found, notes=(*warned(runs.warnings), *found.notes))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -44,6 +44,22 @@ def usual_heading(name: str) -> str:
     """Name of the column that a usual heading means, such as `rank_count` for `ranks`; empty for other headings."""
     words = re.sub(r"[\W_]+", " ", name.replace("/", " per ")).strip().lower()
     return next((meant for meant, others in USUAL_HEADINGS.items() if words in others), "")
+
+
+def with_usual_names(table: Table, names: Mapping[str, str], kept: Collection[str]) -> Table:
+    """Table whose columns have the names of `names`, by their names in a scenario, where usual headings mean them.
+
+    A column keeps its name if it is one of `kept`, if the table has the other name already, and if two columns mean
+    the same.
+    """
+    means = {name: names.get(name if name in USUAL_HEADINGS else usual_heading(name), "") for name in table.columns}
+    taken = [*table.columns, *means.values()]
+    new = {
+        name: meant
+        for name, meant in means.items()
+        if meant and meant not in table.columns and taken.count(meant) == 1 and name not in kept
+    }
+    return replace(table, columns={new.get(name, name): column for name, column in table.columns.items()})
 
 
 def has_known_unit(heading: str) -> bool:
