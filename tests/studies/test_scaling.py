@@ -88,6 +88,15 @@ def test_places_worth_knowing_are_those_of_the_table():
     assert {"max nodes at >= 49.96% strong-scaling efficiency"} <= answers(plans, 0.4996).keys()
 
 
+def test_an_answer_at_the_end_of_the_range_is_told():
+    near = scaling_study(Scenario.open("jacobi2d_strong"), [1, 2, 4], "50%", "answers").summary()
+    names = [f"max nodes at >= 50% {mode}-scaling efficiency" for mode in ("strong", "weak")]
+    end = "4 nodes are the most that were evaluated; more may be better: "
+    assert end + "; ".join([*names, "fewest node-hours x time"]) in near
+    far = scaling_study(Scenario.open("jacobi2d_strong"), [1, 16, 128, 1024], "50%", "answers").summary()
+    assert end.replace("4", "1,024", 1) + names[1] in far
+
+
 @pytest.mark.parametrize("share", [1, 2])
 def test_memory_follows_the_cells_and_the_fewest_nodes_are_the_first_that_have_room(share):
     # 64 ranks have 8192 x 8192 cells in 4 GB each; a device has 16 GB for one of them or two.

@@ -14,7 +14,7 @@ from whatif.errors import InfeasiblePointError, UsageError, require_choice
 from whatif.plotting.description import PlotDescription
 from whatif.studies.isoefficiency import Isoefficiency, isoefficiency
 from whatif.studies.scaling import Mode, Planner, Scaling
-from whatif.studies.scaling_tables import places_in_words, places_table, scaling_picture, scaling_table
+from whatif.studies.scaling_tables import end_in_words, places_in_words, places_table, scaling_picture, scaling_table
 from whatif.studies.study_result import StudyResult, input_remarks
 from whatif.table import Table
 from whatif.units import counted
@@ -47,13 +47,13 @@ class ScalingPlan(StudyResult):
         return scaling_picture(self.plans)
 
     def summary(self) -> tuple[str, ...]:
-        """Number of infeasible points with their reasons, extrapolations, and the answers unless they are the table."""
+        """Infeasible points with reasons, extrapolations, answers unless they are the table, and those at the end."""
         reasons = [reason for plan in self.plans.values() for reason in plan.reasons]
         missing = [reason for reason in reasons if reason]
         lines = [f"{len(missing)} of {counted(len(reasons), 'point')} infeasible: {'; '.join(dict.fromkeys(missing))}"]
         beyond = dict.fromkeys(f"warning: {text}" for plan in self.plans.values() for text in plan.extrapolated)
         words = [] if self.show == "answers" else [*places_in_words(self.answers)]
-        return (*(lines if missing else []), *beyond, *words)
+        return (*(lines if missing else []), *beyond, *words, *end_in_words(self.answers, self.plans))
 
 
 def scaling_study(

@@ -52,6 +52,14 @@ def places_in_words(places: Table) -> Iterator[str]:
         yield line
 
 
+def end_in_words(places: Table, plans: Mapping[Mode, Scaling]) -> Iterator[str]:
+    """Remark on rows of `places_table` with the most nodes of the plan, beyond which there may be better ones."""
+    most = max(plan.nodes.max() for plan in plans.values())
+    names = [str(name) for name, nodes, _, seconds, *_ in places.rows() if nodes == most and seconds is not None]
+    if names:
+        yield f"{most:,.0f} nodes are the most that were evaluated; more may be better: {'; '.join(names)}"
+
+
 def scaling_picture(plans: Mapping[Mode, Scaling]) -> PlotDescription:
     """Efficiency over the nodes, one curve per way to scale."""
     lines = tuple(PlotLine(mode, plan.nodes, plan.efficiency) for mode, plan in plans.items())
