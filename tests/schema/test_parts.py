@@ -97,6 +97,13 @@ def test_missing_or_wrong_part_is_reported_with_its_line(folder, old, new, messa
     assert message in problem(lambda: load_platform(folder / "summit_h200.toml"))
 
 
+def test_generation_of_infiniband_is_answered_with_its_rate(folder):
+    network = '[network.inter_node]\nextends = "infiniband-hdr"\n'
+    (folder / "summit_h200.toml").write_text(THREE_LINES + network)
+    found = problem(lambda: load_platform(folder / "summit_h200.toml"))
+    assert "part not found; did you mean `infiniband-200`?" in found
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

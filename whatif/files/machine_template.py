@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from whatif.errors import UsageError, did_you_mean
+from whatif.errors import UsageError
 from whatif.schema.load import load_platform_document, open_document
-from whatif.schema.parts import parts_of
+from whatif.schema.parts import part_meant, parts_of
 from whatif.schema.shipped import is_name, shipped_names
 from whatif.schema.toml import FORMAT_LINE, Document, parse_document
 from whatif.schema.toml_text import toml_text, toml_value
@@ -62,8 +62,7 @@ class MachineParts:
         for kind, part, word in wanted:
             known = parts_of(kind, folders) if part else {}
             if part and part not in known:
-                near = did_you_mean(part, known) or f"; known: {', '.join(known)}"
-                raise UsageError(f"`{part}`: no {word} of this name{near}")
+                raise UsageError(f"`{part}`: no {word} of this name{part_meant(part, known)}")
         counts = {
             "GPUs a node": self.gpus_per_node,
             "sockets a node": self.sockets_per_node,

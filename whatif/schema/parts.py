@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,8 @@ _MODELS: Final[Mapping[str, Mapping[str, type[BaseModel]]]] = {
     "transformer": {"": Transformer},
     "phase": {"regression": RegressionPhase, "structured_grid": StructuredGridPhase},
 }
+_LINE_RATES: Final = {"edr": "100", "hdr": "200", "ndr": "400", "xdr": "800"}
+"""Gbit/s of a port of InfiniBand by the name of its generation; the names of parts have the rate."""
 _FITTED: Final = ("application", "phases"), ("application", "estimates")
 
 
@@ -91,14 +93,22 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
     path = find(name, "parts", folders) if is_name(name) else None
     if path is None:
         known = parts_of(wanted, folders)
-        hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
-        raise InvalidFileError([document.problem(asked, f"`{name}`: part not found{hint}", (*layer.at, *asked))])
+        raise InvalidFileError(
+            [document.problem(asked, f"`{name}`: part not found{part_meant(name, known)}", (*layer.at, *asked))]
+        )
     part = read_document(path)
     model = part_model(part)
     if part.data["part"] != wanted:
         message = f"`{name}` is a {part.data['part']}, not a {wanted}"
         raise InvalidFileError([document.problem(asked, message, (*layer.at, *asked))])
     return Layer(part, (*layer.at, *table), part=True), model
+
+
+def part_meant(name: str, known: Iterable[str]) -> str:
+    """Hint at the part that is meant by an unknown name, or the known ones; `infiniband-ndr` is `infiniband-400`."""
+    known = list(known)
+    rated = "-".join(_LINE_RATES.get(word, word) for word in name.casefold().split("-"))
+    return did_you_mean(rated if rated in known else name, known) or f"; known: {', '.join(known)}"
 
 
 def parts_of(wanted: str, folders: Sequence[Path]) -> dict[str, Document]:
