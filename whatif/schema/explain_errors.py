@@ -121,6 +121,9 @@ def _meant_key(model: type[BaseModel], document: Mapping[str, Any], path: KeyPat
     other = word.casefold()
     count = _COUNTED.sub(r"\1_count", other)
     meant = [key for key in (count, *_OTHER_WORDS.get(other, ())) if key in known]
+    if path == ("extends",):
+        # Scenarios, platforms and parts have this key.
+        return "; a study extends no other: copy the file and change it"
     elsewhere = _whole_path(document, word) or _in_schema(model, word) if len(path) == 1 else ""
     return did_you_mean(meant[0] if meant else word, known) or elsewhere or _listed(known)
 

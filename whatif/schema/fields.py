@@ -102,6 +102,8 @@ class QuantityField:
 
     dimension: Dimension | None
     domain: Domain = Domain()
+    example: str = ""
+    """Value in messages and schemas; empty for the usual one of the dimension."""
 
     @property
     def unit(self) -> str:
@@ -219,7 +221,7 @@ class QuantityField:
         if self.dimension in (units.ONE, None):
             return f"write a number such as {self._example}"
         unit = customary_unit(0.0, self.dimension)[0]
-        return f"write a quantity in {unit}, such as `{_EXAMPLES.get(self.dimension, f'3 {unit}')}`"
+        return f"write a quantity in {unit}, such as `{self.example or _EXAMPLES.get(self.dimension, f'3 {unit}')}`"
 
     @property
     def _example(self) -> float:
@@ -239,7 +241,8 @@ class QuantityField:
         if self.dimension == units.ONE:
             number, shown = "integer" if self.domain.whole else "number", {"examples": [self._example, "= expression"]}
             return {**shown, "type": [number, "string"], "if": {"type": number}, "then": self.domain.json_bounds()}
-        example = "8 B" if self.dimension is None else _EXAMPLES.get(self.dimension, f"3 {self.dimension}")
+        usual = "8 B" if self.dimension is None else _EXAMPLES.get(self.dimension, f"3 {self.dimension}")
+        example = self.example or usual
         shown = {"examples": [example, "= expression"]}
         if self.dimension is None:
             return {**shown, "type": ["number", "string"]}
@@ -252,8 +255,8 @@ class QuantityField:
 class MoneyField(QuantityField):
     """Field of money, or money per `denominator`, in the currency of its text."""
 
-    denominator: Dimension = units.ONE
     example: str = "12 MUSD"
+    denominator: Dimension = units.ONE
 
     @property
     def unit(self) -> str:
@@ -308,9 +311,10 @@ PositiveFraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1, a
 Watts = Annotated[Value, QuantityField(units.WATT)]
 CarbonPerJoule = Annotated[Value, QuantityField(units.CARBON_PER_JOULE)]
 PositiveSeconds = Annotated[Value, QuantityField(units.SECOND, POSITIVE)]
+Lifetime = Annotated[Value, QuantityField(units.SECOND, POSITIVE, "5 years")]
 Money = Annotated[units.Quantity | Expression, MoneyField(None)]
-MoneyPerSecond = Annotated[units.Quantity | Expression, MoneyField(None, Domain(), units.SECOND, "2.5 USD/h")]
-MoneyPerJoule = Annotated[units.Quantity | Expression, MoneyField(None, Domain(), units.JOULE, "0.15 EUR/kWh")]
+MoneyPerSecond = Annotated[units.Quantity | Expression, MoneyField(None, Domain(), "2.5 USD/h", units.SECOND)]
+MoneyPerJoule = Annotated[units.Quantity | Expression, MoneyField(None, Domain(), "0.15 EUR/kWh", units.JOULE)]
 FactorFromOne = Annotated[Value, QuantityField(units.ONE, Domain(minimum=1))]
 PositiveFactor = Annotated[Value, QuantityField(units.ONE, POSITIVE)]
 Measured = Annotated[units.Quantity, QuantityField(None, Domain(minimum=-math.inf))]

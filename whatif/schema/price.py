@@ -11,11 +11,11 @@ from pydantic_core import PydanticCustomError
 from whatif.schema.fields import (
     CarbonPerJoule,
     Domain,
+    Lifetime,
     Money,
     MoneyPerJoule,
     MoneyPerSecond,
     PositiveFraction,
-    PositiveSeconds,
     QuantityField,
     StrictTable,
     Value,
@@ -45,7 +45,7 @@ class Price(StrictTable):
     """Capital cost of the whole machine: all its `node_count` nodes, and everything bought with them."""
     node_price: Money | None = None
     """Capital cost of one node, instead of `machine_price`."""
-    lifetime: PositiveSeconds | None = None
+    lifetime: Lifetime | None = None
     """Time over which the capital cost is written off."""
     utilisation: PositiveFraction = 1.0
     """Share of the lifetime during which nodes run jobs."""

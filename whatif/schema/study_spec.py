@@ -38,9 +38,9 @@ _POSITIVE: Final = Domain(above_minimum=True)
 _SHARE: Final = Domain(maximum=1, above_minimum=True)
 # As in other files, but without expressions, which need `[parameters]`.
 Money = Annotated[units.Quantity, MoneyField(None), _Plain]
-MoneyPerSecond = Annotated[units.Quantity, MoneyField(None, Domain(), units.SECOND, "2.5 USD/h"), _Plain]
-MoneyPerJoule = Annotated[units.Quantity, MoneyField(None, Domain(), units.JOULE, "0.15 EUR/kWh"), _Plain]
-PositiveSeconds = Annotated[float, QuantityField(units.SECOND, _POSITIVE), _Plain]
+MoneyPerSecond = Annotated[units.Quantity, MoneyField(None, Domain(), "2.5 USD/h", units.SECOND), _Plain]
+MoneyPerJoule = Annotated[units.Quantity, MoneyField(None, Domain(), "0.15 EUR/kWh", units.JOULE), _Plain]
+Lifetime = Annotated[float, QuantityField(units.SECOND, _POSITIVE, "5 years"), _Plain]
 PositiveFraction = Annotated[float, QuantityField(units.ONE, _SHARE), _Plain]
 PositiveWatts = Annotated[float, QuantityField(units.WATT, _POSITIVE), _Plain]
 CarbonPerJoule = Annotated[float, QuantityField(units.CARBON_PER_JOULE), _Plain]
@@ -129,7 +129,7 @@ class Limits(StrictTable):
     """Most that the machine and its energy may cost over its lifetime."""
     power: PositiveWatts | None = None
     """Most power of the nodes under load, with cooling."""
-    lifetime: PositiveSeconds | None = None
+    lifetime: Lifetime | None = None
     """Time over which the machine is used."""
 
 

@@ -46,6 +46,7 @@ def problem_of(path, **options):
         ('[bids.six]\nplatform = "summit"\nnode_price = "1 USD"\n[bids.six.overrides]\nnode.host.power = "none"',
          'power = "1 MW"', "", "bids.six.platform", "state node.host.power in its platform or in `[bids.six"),
         (ONE, 'cost = "1 MUSD"', "", "limits.cost", "`[limits] cost` needs `[limits] lifetime`"),
+        (ONE, 'lifetime = "5"', "", "limits.lifetime", "write a quantity in s, such as `5 years`"),
         (ONE, 'power = "1 MUSD"', "", "limits.power", "write a quantity in W"),
         (ONE, 'pwr = "1 MW"', "", "limits.pwr", "did you mean `power`?"),
         ('[bids.present]\nplatform = "summit"', "", "", "bids.present", "give the bid another name"),
@@ -66,6 +67,12 @@ def test_a_mistake_names_its_key_and_line(tmp_path, bids, limits, more, key, mes
     if key:
         assert problem.key == key
         assert key.rpartition(".")[2] in path.read_text().splitlines()[problem.line - 1]
+
+
+def test_a_study_that_extends_another_is_told_that_it_cannot(tmp_path):
+    path = study_file(tmp_path, bids=ONE)
+    path.write_text(f'extends = "successor"\n{path.read_text()}')
+    assert problem_of(path).message == "`extends`: unknown key; a study extends no other: copy the file and change it"
 
 
 @pytest.mark.parametrize(
