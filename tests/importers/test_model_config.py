@@ -63,6 +63,35 @@ def test_an_activation_without_a_gate_has_no_gate(stated, plain, tmp_path):
     assert (read_model_config(written(tmp_path, **DENSE, **stated)).get("gated") is False) == plain
 
 
+# Parameters as published with the weights, without those of positions and norms.
+PUBLISHED = {
+    "gpt2": ({"n_layer": 12, "n_embd": 768, "n_head": 12, "vocab_size": 50257, "n_inner": None,
+              "activation_function": "gelu_new"}, 124.4e6),
+    "bloom": ({"n_layer": 70, "n_embed": 14336, "num_attention_heads": 112, "vocab_size": 250880}, 176.2e9),
+    "mpt": ({"n_layers": 32, "d_model": 4096, "n_heads": 32, "vocab_size": 50432}, 6.65e9),
+    "opt": ({"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "ffn_dim": 16384,
+             "vocab_size": 50272, "activation_function": "relu"}, 6.66e9),
+    "falcon": ({"num_hidden_layers": 32, "hidden_size": 4544, "num_attention_heads": 71, "multi_query": True,
+                "vocab_size": 65024}, 7.217e9),
+    "gemma": ({"num_hidden_layers": 28, "hidden_size": 3072, "num_attention_heads": 16, "num_key_value_heads": 16,
+               "head_dim": 256, "intermediate_size": 24576, "vocab_size": 256000, "hidden_act": "gelu"}, 8.54e9),
+    "llama": ({"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
+               "intermediate_size": 14336, "vocab_size": 128256, "hidden_act": "silu"}, 8.03e9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PUBLISHED)
+def test_models_have_their_published_number_of_parameters(kind, tmp_path):
+    config, published = PUBLISHED[kind]
+    found = read_model_config(written(tmp_path, model_type=kind, **config))
+    hidden, heads = found["hidden_size"], found["head_count"]
+    size, kv_heads = found.get("head_size", hidden // heads), found.get("kv_head_count", heads)
+    attention = 2 * hidden * size * (heads + kv_heads)
+    blocks = (3 if found.get("gated", True) else 2) * hidden * found["feed_forward_size"]
+    embeddings = (1 if found.get("tied_embeddings") else 2) * hidden * found["vocabulary_size"]
+    assert found["layer_count"] * (attention + blocks) + embeddings == pytest.approx(published, rel=0.007)
+
+
 def test_a_written_part_is_used_by_a_scenario(whatif_main, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, _, error = whatif_main("import", "model", str(FOLDER / "deepseek_v3.json"), "-o", "ours.toml")
@@ -102,7 +131,7 @@ def test_kinds_of_blocks_and_attention(tmp_path, config, values):
     [
         ("", "not JSON"),
         ("[1]", "Input should be a valid dictionary"),
-        ("{}", "no configuration of a transformer: no num_hidden_layers or n_layer or num_layers, hidden_size"),
+        ("{}", "no configuration of a transformer: no num_hidden_layers or n_layer or num_layers or n_layers, "),
         ('{"num_hidden_layers": -1}', "`-1` is not a count"),
         ('{"num_hidden_layers": true}', "`True` is not a count"),
         ('{"hidden_size": 1e400}', "`inf` is not a count"),
@@ -124,6 +153,7 @@ def test_files_that_are_no_configuration(tmp_path, text, message):
     [
         ({"num_attention_heads": None}, "no num_attention_heads or n_head"),
         ({"vocab_size": "100"}, "`100` is not a count"),
+        ({"num_attention_heads": 5}, "5 heads do not divide 64 elements, and there is no head_dim"),
     ],
 )
 def test_a_damaged_configuration_is_not_said_to_hold_runs(whatif_main, tmp_path, change, message):

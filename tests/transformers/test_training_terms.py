@@ -13,6 +13,7 @@ from tests.transformers.steps_at_hand import step, terms
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.grid_run import run_whole
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, ToleranceError
 from whatif.models.gpu_collectives import library_time
 from whatif.validation.tables import rows_of
@@ -127,6 +128,15 @@ def test_plans_that_cannot_run_have_a_reason(plan, reason):
     assert reason in "; ".join(result.reasons)
     assert np.isnan(result.columns["total_time"])
     assert np.isnan(result.columns["token_rate"])
+
+
+def test_heads_that_do_not_divide_the_hidden_size_need_a_stated_size():
+    scenario = Scenario.open("llama_training").with_overrides({"application.transformer.head_count": "48"})
+    assert "head_count does not divide application.transformer.hidden_size, and no head_size is stated" in "; ".join(
+        run_whole(scenario, Grid()).reasons
+    )
+    stated = scenario.with_overrides({"application.transformer.head_size": "128"})
+    assert run_whole(stated, Grid()).columns["total_time"] > 0
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from whatif.schema.toml_text import file_text
 
 _LARGEST: Final = 2**20
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "layer_count": ("num_hidden_layers", "n_layer", "num_layers"),
-    "hidden_size": ("hidden_size", "n_embd", "d_model"),
-    "head_count": ("num_attention_heads", "n_head"),
+    "layer_count": ("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
+    "hidden_size": ("hidden_size", "n_embd", "d_model", "n_embed"),
+    "head_count": ("num_attention_heads", "n_head", "n_heads"),
     "kv_head_count": ("num_key_value_heads", "num_kv_heads", "n_head_kv"),
     "head_size": ("head_dim",),
-    "feed_forward_size": ("intermediate_size", "n_inner", "ffn_hidden_size"),
+    "feed_forward_size": ("intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim"),
     "vocabulary_size": ("vocab_size",),
     "expert_count": ("n_routed_experts", "num_local_experts", "num_experts"),
     "active_expert_count": ("num_experts_per_tok", "moe_topk"),
@@ -40,8 +40,14 @@ _EXPERTS: Final = tuple(key for key in _KEYS if "expert" in key or key == "leadi
 _PLAIN: Final = ("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "relu", "relu2")
 """Activations without a gate."""
 _ACTIVATION: Final = ("hidden_act", "activation_function", "activation")
-_UNSTATED: Final = {"falcon": "gelu"}
+_UNSTATED: Final = {"falcon": "gelu", "bloom": "gelu", "mpt": "gelu", "gpt_neox": "gelu"}
 """Activations of models whose files may state none; a gate is assumed for all others."""
+_GATED: Final = "gemma"
+"""Beginning of the types of models that have a gate with any activation."""
+_TIED: Final = ("gpt2", "gpt_neo", "gpt_bigcode", "opt", "bloom", "mpt", "gemma", "gemma2", "gemma3_text")
+"""Types of models that have one matrix of embeddings unless their files state two."""
+_USUAL_RATIO: Final = 4
+"""Inner elements of a block without a gate over the hidden size, where a file states none, as in GPT-2 and Falcon."""
 
 
 def read_model_config(path: Path) -> dict[str, Any]:
@@ -67,6 +73,9 @@ def _read(path: Path, file: str) -> dict[str, Any]:
     if missing := [key for key in _REQUIRED if key not in found]:
         names = ", ".join(" or ".join(_KEYS[key]) for key in missing)
         raise refuse(file, f"no configuration of a transformer: no {names}")
+    if "head_size" not in found and "kv_rank" not in found and found["hidden_size"] % max(found["head_count"], 1):
+        heads = f"{found['head_count']} heads do not divide {found['hidden_size']} elements, and there is no head_dim"
+        raise refuse(file, f"no configuration of a transformer: {heads}")
     return {"name": _name(config, path), **dict(_values(config, found))}
 
 
@@ -109,10 +118,13 @@ def _values(config: Mapping[str, Any], found: Mapping[str, int]) -> Iterator[tup
             continue
         yield key, value
     yield from _attention(config, found, latent)
-    usual = _UNSTATED.get(str(config.get("model_type")), "silu")
-    if next((str(config[name]) for name in _ACTIVATION if config.get(name)), usual) in _PLAIN:
+    kind = str(config.get("model_type"))
+    activation = next((str(config[name]) for name in _ACTIVATION if config.get(name)), _UNSTATED.get(kind, "silu"))
+    if activation in _PLAIN and not kind.startswith(_GATED):
         yield "gated", False
-    if config.get("tie_word_embeddings") is True:
+        if "feed_forward_size" not in found and not sparse:
+            yield "feed_forward_size", _USUAL_RATIO * found["hidden_size"]
+    if config.get("tie_word_embeddings", kind in _TIED) is True:
         yield "tied_embeddings", True
     if sparse:
         yield from _experts(found)

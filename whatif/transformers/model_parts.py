@@ -61,11 +61,14 @@ class ModelParts:
         return NOTHING if lacks else f"{MODEL}.{key}"
 
     def model_constraints(self) -> None:
-        """Constraints of a model: its key-value heads divide its query heads, and it has its active experts."""
+        """Constraints of a model: key-value heads divide query heads, heads are whole, experts suffice."""
         require = self.context.wiring.require
         heads, kv_heads = f"{MODEL}.head_count", f"{MODEL}.kv_head_count"
         require("model.heads divide", f"{kv_heads} does not divide {heads}", is_multiple,
                 {"count": heads, "divisor": kv_heads})  # fmt: skip
+        # By default the hidden size is divided by the number of heads.
+        require("model.head_size whole", f"{heads} does not divide {MODEL}.hidden_size, and no head_size is stated",
+                is_multiple, {"count": f"{MODEL}.head_size", "divisor": ONCE})  # fmt: skip
         if self.has_experts:
             active, all_experts = f"{MODEL}.active_expert_count", f"{MODEL}.expert_count"
             require("model.experts fit", f"{active} exceeds {all_experts}", fits,
