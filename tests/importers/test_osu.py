@@ -128,6 +128,30 @@ def test_headings_of_all_versions_are_understood(text, expected):
         assert row[name] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value), name
 
 
+VARIED = """\
+# OSU MPI Multiple Bandwidth / Message Rate Test v5.6.2
+# [ pairs: 2 ] [ window size: varied ]
+
+# Uni-directional Bandwidth (MB/sec)
+#               1           2          64         128
+1              0.80        1.20        4.60        4.80
+4096        2000.00     3000.00     9000.00     9100.00
+
+# Message Rate Profile
+#               1           2          64         128
+1         800000.00  1200000.00  4600000.00  4800000.00
+4096      488281.25   732421.88  2197265.62  2221679.69
+"""
+
+
+@pytest.mark.parametrize(("windows", "read", "rates"), [("64", 64, [4.6e6, 9e9]), ("32", 128, [4.8e6, 9.1e9])])
+def test_of_varied_windows_the_usual_one_is_read_else_the_last(windows, read, rates):
+    table = parse_osu(VARIED.replace("  64 ", f"  {windows} "))
+    assert_allclose(table.columns["bandwidth"].values, rates, rtol=1e-12)
+    assert table.columns["window_size"].values.tolist() == [read, read]
+    assert table.warnings == ("<text>:11: numbers under no heading that is known, left out (2 such rows)",)
+
+
 @pytest.mark.parametrize("prefix", ["0: ", "[1,0]<stdout>:", "[1,0]<stdout>: ", " 12: "])
 def test_lines_that_name_their_process_are_read_as_others(prefix):
     text = "".join(prefix + line + "\n" for line in OSU_MULTIPLE.splitlines())

@@ -3,6 +3,7 @@
 A test starts with `# OSU MPI Latency Test v5.6`, may name buffers (`# Send Buffer on DEVICE (D) and ..`), pairs and
 window (`# [ pairs: 2 ] [ window size: 64 ]`), and lists rows under `# Size  Latency (us)`, from version 7.2 on with
 percentiles of the times if asked (`P99 Tail Lat(us)`; others than 50, 90 and 99 are left out, and those of bandwidths).
+`osu_mbw_mr -V` has a column for each window; that of 64 messages is read, and its table of message rates is left out.
 A file may hold several outputs, with other lines between them, and each line may carry the name of a process (`0: `,
 `[1,0]<stdout>:`).
 OSU's MB is 10^6 B. Source: https://mvapich.cse.ohio-state.edu/benchmarks/.
@@ -33,6 +34,8 @@ _BUFFERS = re.compile(r"#\s*Send Buffer on (\w+).*Receive Buffer on (\w+)", re.I
 _LIBRARY = re.compile(r"(?:MPI(?:-(\w+))?|(NCCL|RCCL))[ _]")
 _PAIRS = re.compile(r"pairs:\s*(\d+)", re.IGNORECASE)
 _WINDOW = re.compile(r"window size:\s*(\d+)", re.IGNORECASE)
+_WINDOWS = re.compile(r"#(?:\s+\d+){2,}\s*")
+_RATES = "# Message Rate Profile"
 _COMMAND = re.compile(
     r"(?:^|[\s|$+>`])((?:srun|mpirun|mpiexec|jsrun|aprun|ibrun|prun|flux run)\b.*osu.*)", re.IGNORECASE
 )
@@ -105,9 +108,20 @@ def _read_line(section: Section, line: str) -> Section:
         return section.having(buffers=_buffers(buffers[1].lower(), buffers[2].lower()))
     if pairs := _PAIRS.search(line):
         section = section.having(pair_count=float(pairs[1]), process_count=2 * float(pairs[1]))
+    if line.startswith(_RATES):
+        return Section((), section.having(test=None).constants)
+    if section.constant("test") == "bandwidth" and _WINDOWS.fullmatch(line):
+        return _of_windows(section, line.split()[1:])
     if window := _WINDOW.search(line):
         return section.having(window_size=float(window[1]))
     return _headed(section, line) if section.constant("test") else section
+
+
+def _of_windows(section: Section, windows: list[str]) -> Section:
+    """Section whose rows have the bandwidth of each window: of the usual one, else the last, it is read."""
+    read = str(DEFAULT_WINDOW) if str(DEFAULT_WINDOW) in windows else windows[-1]
+    columns = tuple(("bandwidth", 1e6) if window == read else ("", 1.0) for window in windows)
+    return Section((("message_size", 1.0), *columns), section.having(window_size=float(read)).constants)
 
 
 def _buffers(source: str, target: str) -> str:
