@@ -60,6 +60,7 @@ def test_a_sheet_is_told_which_verbs_read_it(whatif_main, tmp_path):
 
 def test_a_missing_an_empty_and_an_unknown_file_are_told_apart(whatif_main, tmp_path):
     (tmp_path / "empty.txt").touch()
+    (tmp_path / "empty.csv").touch()
     (tmp_path / "words.txt").write_text("some words\n")
     (tmp_path / "HPL.dat").write_text("HPLinpack benchmark input file\n")
     (tmp_path / "cut.json").write_text('{"kept": [\n{"x": 1')
@@ -68,6 +69,7 @@ def test_a_missing_an_empty_and_an_unknown_file_are_told_apart(whatif_main, tmp_
     expected = {
         "none.txt": "none.txt: no such file\n",
         "empty.txt": "empty.txt: the file is empty\n",
+        "empty.csv": "empty.csv: the file is empty\n",
         "words.txt": "words.txt: not recognised by its content; name its kind: ",
         "HPL.dat": "HPL.dat: an input of HPL; `whatif hpl HPL.dat --platform PLATFORM` simulates its runs\n",
         "cut.json": "cut.json:3:1: not JSON: ",
@@ -78,7 +80,8 @@ def test_a_missing_an_empty_and_an_unknown_file_are_told_apart(whatif_main, tmp_
     }
     for name, message in expected.items():
         code, out, err = whatif_main("import", name)
-        assert (code, out) == (2, ""), name
+        unreadable = name in ("empty.txt", "empty.csv", "cut.json", "raw.bin")
+        assert (code, out) == (3 if unreadable else 2, ""), name
         assert err.startswith(f"whatif: {message}")
 
 

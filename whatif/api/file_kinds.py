@@ -36,18 +36,20 @@ def import_verb(path: str | Path) -> str:
 
 
 def refusal(path: str | Path) -> str:
-    """Reason why no verb reads a file: it is an HPL.dat, a binary file or damaged JSON; empty for any other."""
-    from whatif.importers.json_text import parse_json
-    from whatif.importers.text import chunks, read_text
+    """Reason why no verb reads a file: it is an HPL.dat; empty for any other.
 
-    try:
-        beginning = next(chunks(Path(path)), "")
-        if "HPLinpack benchmark input file" in beginning[:1000]:
-            return f"{path}: an input of HPL; `whatif hpl {path} --platform PLATFORM` simulates its runs"
-        if beginning.lstrip()[:1] in ("{", "["):
-            parse_json(read_text(Path(path)), shown_path(Path(path)))
-    except (WhatifError, OSError) as error:
-        return str(error)
+    Raise `InvalidFileError` for an empty or binary file, and for damaged JSON.
+    """
+    from whatif.importers.json_text import parse_json
+    from whatif.importers.text import chunks, read_text, refuse
+
+    beginning = next(chunks(Path(path)), "")
+    if not beginning:
+        raise refuse(shown_path(Path(path)), "the file is empty")
+    if "HPLinpack benchmark input file" in beginning[:1000]:
+        return f"{path}: an input of HPL; `whatif hpl {path} --platform PLATFORM` simulates its runs"
+    if beginning.lstrip()[:1] in ("{", "["):
+        parse_json(read_text(Path(path)), shown_path(Path(path)))
     return ""
 
 

@@ -42,13 +42,11 @@ class ImportGroup(LazyGroup):
         path = Path(name)
         if is_file(path) and path.suffix == ".toml":
             return f"{name}: not a file of another program; `whatif check {name}` reads it"
-        if is_file(path) and not path.stat().st_size:
-            return f"{name}: the file is empty"
+        if is_file(path) and (reason := refusal(path)):
+            return reason
         if is_file(path) and not _SHEETS.isdisjoint(path.suffixes):
             verbs = "`whatif import runs`, `import network` or `import transfer`"
             return f"{name}: a table may hold runs, messages or copies: {verbs} reads it"
-        if is_file(path) and (reason := refusal(path)):
-            return reason
         if is_file(path) or is_folder(path):
             return f"{name}: not recognised by its content; name its kind: {', '.join(self.list_commands(ctx))}"
         return f"{name}: no such file" if path.suffix or len(path.parts) > 1 else super().unknown(ctx, name)

@@ -108,10 +108,6 @@ def _read_line(section: Section, line: str) -> Section:
         return section.having(buffers=_buffers(buffers[1].lower(), buffers[2].lower()))
     if pairs := _PAIRS.search(line):
         section = section.having(pair_count=float(pairs[1]), process_count=2 * float(pairs[1]))
-    if line.startswith(_RATES):
-        return Section((), section.having(test=None).constants)
-    if section.constant("test") == "bandwidth" and _WINDOWS.fullmatch(line):
-        return _of_windows(section, line.split()[1:])
     if window := _WINDOW.search(line):
         return section.having(window_size=float(window[1]))
     return _headed(section, line) if section.constant("test") else section
@@ -166,6 +162,10 @@ def _process_count(command: str | None) -> float | None:
 
 def _headed(section: Section, line: str) -> Section:
     """The columns that `# Size  Avg Latency(us)  Iterations` announces; a line that is no heading changes nothing."""
+    if line.startswith(_RATES):
+        return Section((), section.having(test=None).constants)
+    if section.constant("test") == "bandwidth" and _WINDOWS.fullmatch(line):
+        return _of_windows(section, line.split()[1:])
     words = line.removeprefix("#").strip()
     sized = re.match(r"(?:Message )?Size\b(?: ?\(?bytes\)?)?", words, re.IGNORECASE)
     rest = words[sized.end() :] if sized else words
