@@ -148,6 +148,17 @@ def test_collectives_are_an_option_of_traces_only() -> None:
         whatif.simulate("jacobi2d", collectives=["mpich"])
 
 
+@pytest.mark.parametrize(
+    ("call", "collective", "known"),
+    [("allreduce 1024 0", "barrier=dissemination", "allreduce"), ("compute 1e6", "mpich", "none")],
+)
+def test_an_algorithm_of_a_collective_that_a_trace_does_not_call_has_no_effect(tmp_path, call, collective, known):
+    path = tmp_path / "two.txt"
+    path.write_text("".join(f"{rank} init\n{rank} {call}\n" for rank in range(2)))
+    with pytest.raises(UsageError, match=f"^--collective {collective}: no effect; collectives of the trace: {known}$"):
+        whatif.simulate(path, platform="lassen", collectives=[collective])
+
+
 def test_ranks_that_wait_for_ever_are_told_what_may_be_the_cause(whatif_main, tmp_path):
     trace = tmp_path / "cut.txt"
     trace.write_text("0 init\n0 send 1 0 5\n1 init\n1 recv 0 0 5\n1 recv 0 0 5\n0 rec")

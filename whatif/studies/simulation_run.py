@@ -175,9 +175,14 @@ def _with_collectives(scenario: Scenario, collectives: Sequence[str]) -> Scenari
         raise UsageError("collectives: only for traces; the phases of a scenario state their `algorithm`")
     text = ", ".join(collectives)
     try:
-        parse_selection(text)
+        named = {kind for kind, _ in parse_selection(text).named}
     except UsageError as problem:
         raise UsageError(f"--collective {text}: {problem}") from None
+    programs = trace_file(scenario.program, phase).trace.programs
+    called = {Kind(kind) for program in programs for kind in np.unique(program.kind)} & COLLECTIVES
+    if not called or named - called:
+        known = ", ".join(sorted(kind.name.lower() for kind in called)) or "none"
+        raise UsageError(f"--collective {text}: no effect; collectives of the trace: {known}")
     return scenario.with_overrides({f"application.phases.{phase}.collectives": text})
 
 
