@@ -30,7 +30,7 @@ def question(found: Study) -> tuple[str, ...]:
         f"The machines run a mix of {counted(len(spec.mix), 'application')}, with these shares of the node hours of "
         f"the present machine: {mix}.",
         f"The limits are {limits}." if limits else "The study states no limits; each bid has the nodes that it offers.",
-        f"The {WORDS[found.criterion]} ranks the bids. Bands and commitments have a confidence of "
+        f"The {WORDS[found.criterion]} ranks the bids. Each end of a band, and each commitment, has a confidence of "
         f"{in_percent(found.confidence)}.",
         *_rates(found),
     )
