@@ -116,6 +116,13 @@ def test_errors_are_told_by_operation_and_number_of_ranks(polaris):
     assert "of 65 points" in fit.notes[-1]
 
 
+def test_a_bandwidth_far_above_the_data_sheet_is_warned_about():
+    words = "bandwidth_share: measured bandwidths are"
+    assert not any(words in note for note in whatif.fit_collectives(ALPS, platform="alps").notes)
+    (note,) = (note for note in whatif.fit_collectives(ALPS, platform="summit").notes if words in note)
+    assert note.endswith("of the data sheet; is it the platform, and the ranks of a node, of the measurements?")
+
+
 def test_one_number_of_ranks_says_that_the_error_at_others_is_unknown():
     fit = whatif.fit_collectives(ALPS, platform="alps")
     assert "the error at other numbers is unknown" in fit.notes[-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from whatif.fitting.collective_tables import (
     mean_and_bias,
     table_of_tables,
 )
+from whatif.fitting.fit_result import Fit
 from whatif.fitting.library_points import ALGORITHMS, CollectivePoints, LibrarySheet
 from whatif.models.quantities import FloatArray
 from whatif.schema.platform_spec import Grade
@@ -28,6 +29,8 @@ from whatif.table_writers import column_lines
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 
 _DIGITS = 6
+_LARGEST_SHARE = 1.5
+"""Share of the bandwidth of the data sheet, above which the sheet is that of another machine."""
 _TUNER = "constant of NCCL's tuner"
 _UNSEEN = {"bandwidth_share": "the bandwidth of the data sheet", "bandwidth": "start of the fit"}
 """Origin of parameters without points that show them, where it is not the tuner."""
@@ -78,7 +81,7 @@ def fitted_collectives(
     """The fit as a table of parameters, with its points and notes."""
     fits = () if fit.library is None else tuple(fit.library.fits())
     points = _point_table(fit) if fits else table_of_tables(list(fit.tables))
-    notes = tuple(f"warning: {line}" for line in warnings)
+    notes = tuple(f"warning: {line}" for line in (*warnings, *_impossible(fits)))
     return FittedCollectives(
         fit,
         fits,
@@ -87,6 +90,15 @@ def fitted_collectives(
         partial(collectives_change, fit),
         notes=(*notes, *_quality(fit)),
     )
+
+
+def _impossible(fits: Sequence[Fit]) -> Iterator[str]:
+    """Warnings about shares of a bandwidth that no network reaches, not even with the error of a fit."""
+    for fit in fits:
+        share = dict(zip(fit.dimensions, fit.values.tolist(), strict=True)).get("bandwidth_share", 0.0)
+        if share > _LARGEST_SHARE:
+            found = f"{fit.path}.bandwidth_share: measured bandwidths are {share:.3g} times those of the data sheet"
+            yield f"{found}; is it the platform, and the ranks of a node, of the measurements?"
 
 
 def collectives_change(fit: CollectivesFit, source: str) -> PlatformChange:
