@@ -29,6 +29,12 @@ _MEANT_AS_NUMBERS: Final = {
     _THOUSANDS: "has a thousands separator, or a decimal comma: write plain numbers with a decimal point",
     _COMMA: "has a decimal comma: write it with a decimal point",
 }
+_ALMOST_NUMBERS: Final = {
+    re.compile(r"[+-]?\d{1,3}(?:[ '\u2019\u00a0\u202f]\d{3})+(?:[.,]\d*)?|[+-]?\d{1,3}(?:\.\d{3})+,\d*"):
+        "has a thousands separator: write plain numbers with a decimal point",
+    re.compile(r"[+-]?[\d.]+(?:[eE][+-]?\d+)? ?[A-Za-zµμ%][A-Za-z/%]*"):
+        "is not a number; a unit belongs into the heading, as in `time [us]`",
+}  # fmt: skip
 _MOST_WORDS: Final = 3
 
 
@@ -139,5 +145,6 @@ def _not_a_number(cell: str, heading: str, first: float, is_time: bool) -> str:
     if is_time and not first and _SHORT.fullmatch(cell):
         name = split_unit(heading)[0][:80]
         return f"{shown} is minutes and seconds, or hours and minutes: write `{name} [mm:ss]` or `{name} [hh:mm]`"
-    meant = next((meant for pattern, meant in _MEANT_AS_NUMBERS.items() if pattern.fullmatch(cell)), "")
+    patterns = {**_MEANT_AS_NUMBERS, **_ALMOST_NUMBERS}
+    meant = next((meant for pattern, meant in patterns.items() if pattern.fullmatch(cell)), "")
     return f"{shown} {meant or 'is not a number'}"
