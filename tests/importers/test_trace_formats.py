@@ -737,6 +737,13 @@ def test_errors_name_the_format_of_files_that_are_not_traces(tmp_path, data, rep
     assert "readable formats: DUMPI" in message
 
 
+def test_the_events_of_an_archive_are_answered_with_its_anchor_file(tmp_path):
+    (tmp_path / "0.evt").write_bytes(b"\0\1\2\3")
+    assert "a part of an OTF2 archive; name its anchor file, such as traces.otf2" in refused(
+        read_trace, tmp_path / "0.evt"
+    )
+
+
 def test_the_files_of_a_trace_are_all_that_it_rests_on(tmp_path):
     ring(tmp_path)
     ranks = sorted(tmp_path.iterdir())

@@ -149,6 +149,7 @@ def _what_it_is(path: Path) -> str:
         "a web page (HTML), perhaps an error page": start.startswith((b"<!doctype html", b"<html")),
         "UTF-16 text; save it as UTF-8": head.startswith((b"\xff\xfe", b"\xfe\xff")),
         "an SQLite database, as profiles of GPU programs are": head.startswith(b"SQLite format 3\0"),
+        "a part of an OTF2 archive; name its anchor file, such as traces.otf2": path.suffix in (".evt", ".def"),
         "a binary file of another kind": b"\0" in head,
     }
     return next((name for name, matches in others.items() if matches), "text of another kind")
