@@ -53,6 +53,11 @@ def pytest_collection_finish():
     gc.set_threshold(50_000, 20, 50)
 
 
+def pytest_sessionfinish():
+    """Objects that exist when the tests end are not collected either: each worker would search them five times."""
+    gc.freeze()
+
+
 @contextlib.contextmanager
 def only_one(path):
     """A lock among processes, also on Windows; the system releases it when the process ends, however it ends."""
