@@ -30,8 +30,8 @@ SCENARIOS: Final = {
 _HALO_MODELS: Final = tuple(model for model in HALO_MODELS if model != "loggp")
 _HEAD: Final = """\
 # Accuracy of the models over the measured runs of the shipped scenarios, of products of matrices over those in
-# validation/gemm.csv, and of transformers over those in validation/training_steps.csv and validation/serving_runs.csv,
-# written by `python -m tests.accuracy_cards`.
+# validation/gemm.csv, and of transformers over those in validation/training_steps.csv, validation/serving_runs.csv and
+# validation/first_tokens.csv, written by `python -m tests.accuracy_cards`.
 # ratio: geometric mean of measured / predicted; scatter: its geometric standard deviation; `calibrated`: of runs that
 # were held out of the calibration.
 
@@ -51,7 +51,10 @@ def cards() -> dict[str, dict[str, AccuracyCard]]:
         found["communication"][model] = pooled_card(groups)
     for category, models in found.items():
         models[CALIBRATED] = pooled_card([group for name in SCENARIOS for group in _held_out(name, category)])
-    return found | {ITERATION: dict(_cards_of_transformers())}
+    return found | {
+        ITERATION: dict(_cards_of_transformers()),
+        "first_token_time": {"serving_dense": _card_of_first_tokens()},
+    }
 
 
 def _cards_of_transformers() -> Iterator[tuple[str, AccuracyCard]]:
@@ -71,6 +74,13 @@ def _cards_of_transformers() -> Iterator[tuple[str, AccuracyCard]]:
             logarithms = -sign * np.log1p(errors[mask])
             platforms = sorted({row["platform"] for row, kept in zip(rows, mask.tolist(), strict=True) if kept})
             yield f"{work}_{blocks}", _card(logarithms, words, platforms)
+
+
+def _card_of_first_tokens() -> AccuracyCard:
+    rows = rows_of("first_tokens.csv")
+    table = serving_runs.first_tokens(rows).columns
+    platforms = sorted(set(table["platform"].values.tolist()))
+    return _card(-np.log1p(table["error"].values), "single requests to dense transformers", platforms)
 
 
 def _card_of_products() -> AccuracyCard:

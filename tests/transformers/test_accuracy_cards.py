@@ -74,9 +74,19 @@ def own(folder, work, model="llama-3-8b"):
 @pytest.mark.parametrize(("model", "blocks"), [("llama-3-8b", "dense"), ("mixtral-8x7b", "experts")])
 def test_a_scenario_of_ones_own_states_the_accuracy_of_its_kind_of_model(tmp_path, work, model, blocks):
     card = model_cards()["iteration", f"{work}_{blocks}"]
-    (note,) = accuracy_notes(own(tmp_path, work, model).program)
+    note, *others = accuracy_notes(own(tmp_path, work, model).program)
+    assert bool(others) == ((work, blocks) == ("serving", "dense"))
     error = f"{100 * card.mean_absolute_error:.2g}%"
     assert note.startswith(f"iteration within {error} of {card.run_count} runs of {card.applications[0]} on ")
+
+
+def test_times_to_the_first_token_of_dense_models_state_the_error_at_the_measured_ones(compared):
+    table = compared("first_tokens").columns
+    errors = table["error"].values
+    (note,) = (note for note in whatif.run("llama_serving").notes if note.startswith("first_token_time"))
+    found = f"within {100 * np.abs(errors).mean():.2g}% of {errors.size} runs of single requests to dense transformers"
+    assert note.startswith(f"first_token_time {found} on ")
+    assert note.split(" on ")[1].split(", ") == sorted(set(table["platform"].values.tolist()))
 
 
 @pytest.mark.parametrize("name", ["own", "llama_training"])
@@ -122,3 +132,5 @@ def test_the_page_of_calibration_has_the_numbers_of_runs_of_the_cards():
     cards = [model_cards()["iteration", f"{work}_{blocks}"] for work in OWN for blocks in ("dense", "experts")]
     numbers = "{} and {}, {} and {}".format(*(card.run_count for card in cards))
     assert f"({numbers} measured runs; nothing was fitted to those of dense models)" in page.replace("\n", " ")
+    count = model_cards()["first_token_time", "serving_dense"].run_count
+    assert f"a note states the mean error at {count} measured times to the first token" in page.replace("\n", " ")

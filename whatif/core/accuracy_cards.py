@@ -18,7 +18,7 @@ from whatif.units import counted
 CARDS: Final = Path(__file__).with_name("accuracy_cards.toml")
 """Cards by category and model; `python -m tests.accuracy_cards` computes them from the shipped runs."""
 ITERATION: Final = "iteration"
-"""Category of cards of whole iterations."""
+"""Category of cards of whole iterations; other results of an application have cards under their names."""
 CALIBRATED: Final = "calibrated"
 """Model of phases with a correction."""
 _KINDS: Final = {"measured_kernel": "measured_kernel", "collective": "collective", "gemm": "gemm"}
@@ -91,7 +91,15 @@ def _elsewhere(own: AccuracyCard, model: AccuracyCard) -> AccuracyCard:
 
 
 def accuracy_notes(program: Program) -> Iterator[str]:
-    """Notes on the error of predictions at runs of the scenario, or on missing runs."""
+    """Notes on the error of predictions at runs of the scenario or of its models, or on missing runs."""
+    yield from _time_notes(program)
+    model = program.loaded.scenario.application.accuracy_model
+    for (result, known), card in model_cards().items():
+        if known == model and result != ITERATION:
+            yield f"{result} {_words(card, program, _of(card))}"
+
+
+def _time_notes(program: Program) -> Iterator[str]:
     own = own_card(program, ITERATION)
     parts = {name: card for name, card in program.loaded.scenario.accuracy.items() if name != ITERATION}
     if own is not None:
@@ -101,7 +109,7 @@ def accuracy_notes(program: Program) -> Iterator[str]:
     elif fits := _fits(program):
         yield "; ".join(fits)
     elif (card := _application_card(program)) is not None:
-        yield f"iteration {_words(card, program, ' of ' + ', '.join(card.applications))}"
+        yield f"iteration {_words(card, program, _of(card))}"
     elif program.loaded.scenario.application.phases:
         yield "never compared with a run"
 
@@ -120,6 +128,10 @@ def _fits(program: Program) -> list[str]:
             return []
         found.append(f"{name} fitted to {counted(fitted.point_count, 'run')}, RMS residual {fitted.residual:.1%}")
     return found
+
+
+def _of(card: AccuracyCard) -> str:
+    return f" of {', '.join(card.applications)}"
 
 
 def _words(card: AccuracyCard, program: Program, of: str = "") -> str:

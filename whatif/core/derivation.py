@@ -70,7 +70,7 @@ class TermExplanation(Presentable):
     depth: int | None = None
     """Levels shown below the top; None for all of them."""
     extrapolated: tuple[str, ...] = ()
-    obstacle: str = ""
+    reason: str = ""
     """Reason why the point is infeasible; empty if it is feasible."""
 
     @property
@@ -97,7 +97,7 @@ class TermExplanation(Presentable):
         The inputs of a term are stated where it occurs first; elsewhere it is `"repeated": true`.
         """
         tree = plain_tree(self.tree, self.depth)
-        return tree | {"notes": [*self.notes, *([f"infeasible: {self.obstacle}"] if self.obstacle else [])]}
+        return tree | {"notes": [*self.notes, *([f"infeasible: {self.reason}"] if self.reason else [])]}
 
     def to_json(self) -> str:
         """The plain data as JSON."""
@@ -113,8 +113,8 @@ class TermExplanation(Presentable):
 
     def raise_if_infeasible(self) -> None:
         """Raise `InfeasiblePointError` if the point is infeasible."""
-        if self.obstacle:
-            raise InfeasiblePointError(f"infeasible: {self.obstacle}")
+        if self.reason:
+            raise InfeasiblePointError(f"infeasible: {self.reason}")
 
     def __repr__(self) -> str:
         return "\n".join(lines(self.tree, 1))

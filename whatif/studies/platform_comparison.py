@@ -80,9 +80,7 @@ def _row(scenario: Scenario, name: str, mark: str, grid: Grid, column: str) -> P
     columns = {column: float(value) for column, value in result.columns.items()}
     phases = {phase: float(value) for phase, value in result.terms.items()}
     label = f"{program.loaded.scenario.platform.name}{mark}"
-    return PlatformRow(
-        name, label, columns, phases, result.grade, result.obstacle(), *_curve(scenario, grid, column)
-    )
+    return PlatformRow(name, label, columns, phases, result.grade, result.obstacle(), *_curve(scenario, grid, column))
 
 
 def _curve(scenario: Scenario, grid: Grid, column: str) -> tuple[FloatArray | None, str, Dimension | None]:
