@@ -91,10 +91,12 @@ def _card_of_products() -> AccuracyCard:
 
 
 def _card(logarithms: FloatArray, application: str, platforms: list[str]) -> AccuracyCard:
+    errors = np.exp(-logarithms) - 1
     return AccuracyCard(
         ratio=float(np.exp(logarithms.mean())),
         scatter=float(np.exp(logarithms.std(ddof=1))),
-        mean_absolute_error=float(np.abs(np.exp(-logarithms) - 1).mean()),
+        mean_absolute_error=float(np.abs(errors).mean()),
+        bias=float(errors.mean()),
         run_count=len(logarithms),
         applications=[application],
         platforms=platforms,

@@ -7,7 +7,7 @@ import pytest
 import whatif
 from whatif.core.machine_notes import notes_by_machine
 
-ELSEWHERE = "communication within 37% of 20 runs on summit, lassen; none on this platform"
+ELSEWHERE = "communication within 37% (bias -37%) of 20 runs on summit, lassen; none on this platform"
 
 
 def test_a_note_names_its_machines_unless_it_holds_on_all_of_them():

@@ -52,6 +52,7 @@ def test_card_of_groups_by_hand():
     assert np.log(card.scatter) ** 2 == pytest.approx(between + within, rel=1e-12, abs=0)
     assert card.shared_fraction == pytest.approx(1 - between / (between + within), rel=1e-9, abs=0)
     assert card.mean_absolute_error == pytest.approx((0.5 + 1.0) / 2, rel=1e-12, abs=0)
+    assert card.bias == pytest.approx((-0.5 + 1.0) / 2, rel=1e-12, abs=0)
     assert (card.run_count, card.applications, card.platforms) == (4, ["a"], ["x", "y"])
 
 
@@ -198,4 +199,4 @@ def test_note_where_a_value_lies_outside_of_its_band():
 
 def test_report_states_the_accuracy(tmp_path):
     whatif.report("minife", tmp_path / "r.html")
-    assert "iteration within 5.7% of 5 runs on lassen" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "iteration within 5.7% (bias -3.9%) of 5 runs on lassen" in (tmp_path / "r.html").read_text(encoding="utf-8")

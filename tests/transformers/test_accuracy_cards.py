@@ -29,6 +29,7 @@ def test_cards_are_those_of_dense_models(scenario, topic, file, module, sign, co
     assert_allclose(card.ratio, np.exp(logarithms.mean()), rtol=1e-3)
     assert_allclose(card.scatter, np.exp(logarithms.std(ddof=1)), rtol=1e-3)
     assert_allclose(card.mean_absolute_error, np.abs(np.expm1(-logarithms)).mean(), rtol=1e-3)
+    assert_allclose(card.bias, np.expm1(-logarithms).mean(), rtol=1e-3)
     assert card.run_count == mask.sum()
     assert card.platforms == sorted({row["platform"] for row, kept in zip(rows, mask.tolist(), strict=True) if kept})
 
@@ -76,7 +77,7 @@ def test_a_scenario_of_ones_own_states_the_accuracy_of_its_kind_of_model(tmp_pat
     card = model_cards()["iteration", f"{work}_{blocks}"]
     note, *others = accuracy_notes(own(tmp_path, work, model).program)
     assert bool(others) == ((work, blocks) == ("serving", "dense"))
-    error = f"{100 * card.mean_absolute_error:.2g}%"
+    error = f"{100 * card.mean_absolute_error:.2g}% (bias {100 * card.bias:+.2g}%)"
     assert note.startswith(f"iteration within {error} of {card.run_count} runs of {card.applications[0]} on ")
 
 
@@ -84,8 +85,9 @@ def test_times_to_the_first_token_of_dense_models_state_the_error_at_the_measure
     table = compared("first_tokens").columns
     errors = table["error"].values
     (note,) = (note for note in whatif.run("llama_serving").notes if note.startswith("first_token_time"))
-    found = f"within {100 * np.abs(errors).mean():.2g}% of {errors.size} runs of single requests to dense transformers"
-    assert note.startswith(f"first_token_time {found} on ")
+    error = f"within {100 * np.abs(errors).mean():.2g}% (bias {100 * errors.mean():+.2g}%)"
+    kind = f"{errors.size} runs of single requests to dense transformers"
+    assert note.startswith(f"first_token_time {error} of {kind} on ")
     assert note.split(" on ")[1].split(", ") == sorted(set(table["platform"].values.tolist()))
 
 
@@ -125,6 +127,7 @@ def test_cards_of_own_models_are_of_runs_that_nothing_was_fitted_to(work, file, 
         assert_allclose(card.ratio, np.exp(logarithms.mean()), rtol=1e-3)
         assert_allclose(card.scatter, np.exp(logarithms.std(ddof=1)), rtol=1e-3)
         assert_allclose(card.mean_absolute_error, np.abs(np.expm1(-logarithms)).mean(), rtol=1e-3)
+        assert_allclose(card.bias, np.expm1(-logarithms).mean(), rtol=1e-3)
 
 
 def test_the_page_of_calibration_has_the_numbers_of_runs_of_the_cards():

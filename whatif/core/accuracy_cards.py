@@ -137,4 +137,5 @@ def _of(card: AccuracyCard) -> str:
 def _words(card: AccuracyCard, program: Program, of: str = "") -> str:
     runs = counted(card.run_count, f"{card.source} run".strip())
     here = "" if _is_from_here(card, program) else "; none on this platform"
-    return f"within {100 * card.mean_absolute_error:.2g}% of {runs}{of} on {', '.join(card.platforms)}{here}"
+    bias = "" if card.bias is None else f" (bias {100 * card.bias:+.2g}%)"
+    return f"within {100 * card.mean_absolute_error:.2g}%{bias} of {runs}{of} on {', '.join(card.platforms)}{here}"

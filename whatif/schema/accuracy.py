@@ -22,6 +22,8 @@ class AccuracyCard(StrictTable):
     """Share of the variance that the predictions of one application have in common on all platforms."""
     mean_absolute_error: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Mean of |predicted / measured - 1|."""
+    bias: Annotated[float, Field(gt=-1, allow_inf_nan=False)] | None = None
+    """Mean of predicted / measured - 1: negative where predictions are too fast."""
     run_count: Annotated[int, Field(ge=1)]
     """Number of measured runs."""
     applications: list[str] = []

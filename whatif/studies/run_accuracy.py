@@ -85,12 +85,13 @@ def pooled_card(groups: Sequence[RunGroup], source: str = "") -> AccuracyCard:
     within = [(np.sum((log - log.mean()) ** 2) + _PRIOR_RUNS * _EXPECTED**2) / (log.size + _PRIOR_RUNS) for log in logs]
     between = float(means.var(ddof=1)) if len(groups) > 1 else 0.0
     variance = float(np.mean(within)) + between
-    errors = [np.abs(1 / group.ratios - 1).mean() for group in groups]
+    errors = [1 / group.ratios - 1 for group in groups]
     return AccuracyCard(
         ratio=float(np.exp(centre)),
         scatter=float(np.exp(np.sqrt(variance))),
         shared_fraction=_shared_fraction(groups, means, variance),
-        mean_absolute_error=float(np.mean(errors)),
+        mean_absolute_error=float(np.mean([np.abs(error).mean() for error in errors])),
+        bias=float(np.mean([error.mean() for error in errors])),
         run_count=sum(log.size for log in logs),
         applications=list(dict.fromkeys(group.application for group in groups)),
         platforms=list(dict.fromkeys(group.platform for group in groups)),
