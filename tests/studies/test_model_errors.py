@@ -7,8 +7,10 @@ import pytest
 
 import whatif
 from tests.paths import ROOT
+from whatif.core.evaluate import evaluate
 from whatif.core.session import Session
 from whatif.errors import UsageError
+from whatif.studies import measured_runs, model_errors
 from whatif.studies.measured_points import sweep_measurements
 
 NAP = {
@@ -72,6 +74,31 @@ def test_predictions_are_those_of_run_at_each_point():
         platform, ranks = (errors.runs.axis.parameters[name][run] for name in ("platform", "application.rank_count"))
         alone = whatif.run("jacobi2d", platform=platform, overrides={"application.rank_count": int(ranks)})
         assert errors.predicted["halo"][run] == pytest.approx(float(alone["terms.halo"]), rel=1e-12, abs=0)
+
+
+def test_runs_are_evaluated_some_at_a_time(monkeypatch):
+    whole = whatif.validate("jacobi2d")
+    sizes = []
+
+    def counted(program, swept):
+        sizes.append(max(map(len, swept.values())))
+        return evaluate(program, swept)
+
+    monkeypatch.setattr(measured_runs, "evaluate", counted)
+    monkeypatch.setattr(measured_runs, "_RUNS_AT_A_TIME", 3)
+    parts = whatif.validate("jacobi2d")
+    assert max(sizes) == 3
+    assert sum(sizes) == len(whole.runs)
+    assert parts.to_pandas().equals(whole.to_pandas())
+
+
+def test_errors_of_a_table_are_not_computed_again_for_each_run(nap, tmp_path, monkeypatch):
+    text = "rank_count,sleep [ms]\n" + "6,1\n" * 100
+    found = whatif.validate(nap, runs=runs(tmp_path, text))
+    calls, errors = [], model_errors.ModelErrors.errors
+    monkeypatch.setattr(model_errors.ModelErrors, "errors", lambda *given: calls.append(1) or errors(*given))
+    assert len(found.table()) == 100
+    assert len(calls) < 5
 
 
 def test_platform_chooses_the_runs():

@@ -33,6 +33,8 @@ REMARKS: Final = ("source", "note", "repetition")
 """Columns that are neither a parameter nor a result; they are not used."""
 _SUM: Final = " + "
 _OF_FILE: Final = " of "
+_RUNS_AT_A_TIME: Final = 8192
+"""Most runs of one evaluation: all terms of a run take about 10 kB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,18 +101,19 @@ class MeasuredRuns:
         return tuple((dict(zip(structural, key, strict=True)), np.array(runs)) for key, runs in found.items())
 
     def parts(self, scenario: Scenario) -> Iterator[tuple[Program, dict[str, FloatArray], NDArray[np.int64]]]:
-        """Program, numeric parameters and run numbers of the runs that share a compilation."""
+        """Program, numeric parameters and run numbers of runs that share a compilation, `_RUNS_AT_A_TIME` at most."""
         for structural, runs in self.choices:
-            numeric = {
-                path: values[runs].astype(np.float64)
-                for path, values in self.axis.parameters.items()
-                if values.dtype != object
-            }
             try:
                 program = scenario.program_at(structural)
             except InvalidFileError as problem:
                 raise self.refused(int(runs[0]), problem.problems[0].message) from None
-            yield program, numeric, runs
+            for first in range(0, len(runs), _RUNS_AT_A_TIME):
+                some = runs[first : first + _RUNS_AT_A_TIME]
+                yield program, self._numeric(some), some
+
+    def _numeric(self, runs: NDArray[np.int64]) -> dict[str, FloatArray]:
+        parameters = self.axis.parameters.items()
+        return {path: values[runs].astype(np.float64) for path, values in parameters if values.dtype != object}
 
     def predicted(self, scenario: Scenario) -> dict[str, FloatArray]:
         """Predictions of the measured results by name, a value for each run.

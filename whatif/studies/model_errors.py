@@ -129,20 +129,19 @@ class ModelErrors(RunsResult):
 
     def table_of_runs(self) -> Table:
         """A row for each measured result of each run: its parameters, predicted and measured value, and error."""
-        places = [
-            (result, run) for run in range(len(self.runs)) for result in self.runs.results
-            if np.isfinite(result.values[run])
-        ]  # fmt: skip
-        runs = np.array([run for _, run in places])
-        columns = {"run": Column(runs + 1.0, ONE)}
-        for path, values in self.runs.axis.parameters.items():
-            columns[path] = Column(values[runs], self.dimensions.get(path))
-        columns["result"] = text_column(result.name for result, _ in places)
-        columns["category"] = text_column(result.category for result, _ in places)
-        dimension = self.runs.results[0].column.dimension
-        columns["predicted"] = Column(np.array([self.predicted[result.name][run] for result, run in places]), dimension)
-        columns["measured"] = Column(np.array([result.values[run] for result, run in places]), dimension)
-        columns["error"] = Column(np.array([self.errors(result)[run] for result, run in places]), ONE)
+        results = self.runs.results
+        values = np.stack([result.values for result in results], axis=1)
+        predicted = np.stack([self.predicted[result.name] for result in results], axis=1)
+        places = np.nonzero(np.isfinite(values))
+        columns = {"run": Column(places[0] + 1.0, ONE)}
+        for path, cells in self.runs.axis.parameters.items():
+            columns[path] = Column(cells[places[0]], self.dimensions.get(path))
+        columns["result"] = text_column(results[at].name for at in places[1])
+        columns["category"] = text_column(results[at].category for at in places[1])
+        dimension = results[0].column.dimension
+        columns["predicted"] = Column(predicted[places], dimension)
+        columns["measured"] = Column(values[places], dimension)
+        columns["error"] = Column(predicted[places] / values[places] - 1, ONE)
         return Table(columns, {"runs": self.runs.file, **{item.result: item.text for item in self.accuracy}})
 
     def readable_table(self) -> Table:
