@@ -123,6 +123,19 @@ def test_a_bandwidth_far_above_the_data_sheet_is_warned_about():
     assert note.endswith("of the data sheet; is it the platform, and the ranks of a node, of the measurements?")
 
 
+def test_fewer_points_than_parameters_have_no_errors(tmp_path):
+    text = ALPS.read_text(encoding="utf-8").splitlines(keepends=True)
+    rows = [at for at, line in enumerate(text) if line.split()[:1] and line.split()[0].isdigit()]
+    few = tmp_path / "few.txt"
+    few.write_text("".join(line for at, line in enumerate(text) if at not in rows[:-2]), encoding="utf-8")
+    fit = whatif.fit_collectives(few, platform="alps")
+    ring = "network.collectives.between_domains.ring"
+    told = f"warning: {ring}: 2 points for 3 parameters leave no freedom to estimate their errors"
+    assert told in fit.notes
+    assert fit.to_pandas()["standard_error"].isna().all()
+    assert not any("no freedom" in note for note in whatif.fit_collectives(ALPS, platform="alps").notes)
+
+
 def test_one_number_of_ranks_says_that_the_error_at_others_is_unknown():
     fit = whatif.fit_collectives(ALPS, platform="alps")
     assert "the error at other numbers is unknown" in fit.notes[-1]

@@ -12,7 +12,15 @@ import numpy as np
 from whatif.errors import UsageError
 from whatif.files.fitted_platform import FittedPlatform
 from whatif.files.platform_file import PlatformChange, change_of, source_text
-from whatif.fitting.collective_steps import PATH, LibraryFit, fit_library, held_out_errors, relative_errors
+from whatif.fitting.collective_steps import (
+    PATH,
+    LibraryFit,
+    StepsFit,
+    TreeFit,
+    fit_library,
+    held_out_errors,
+    relative_errors,
+)
 from whatif.fitting.collective_tables import (
     CollectiveTable,
     collective_tables,
@@ -26,7 +34,7 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.platform_spec import Grade
 from whatif.table import Column, Table, text_column
 from whatif.table_writers import column_lines
-from whatif.units import BYTE, ONE, SECOND, format_quantity
+from whatif.units import BYTE, ONE, SECOND, counted, format_quantity
 
 _DIGITS = 6
 _LARGEST_SHARE = 1.5
@@ -81,7 +89,7 @@ def fitted_collectives(
     """The fit as a table of parameters, with its points and notes."""
     fits = () if fit.library is None else tuple(fit.library.fits())
     points = _point_table(fit) if fits else table_of_tables(list(fit.tables))
-    notes = tuple(f"warning: {line}" for line in (*warnings, *_impossible(fits)))
+    notes = tuple(f"warning: {line}" for line in (*warnings, *_without_freedom(fit.library), *_impossible(fits)))
     return FittedCollectives(
         fit,
         fits,
@@ -90,6 +98,16 @@ def fitted_collectives(
         partial(collectives_change, fit),
         notes=(*notes, *_quality(fit)),
     )
+
+
+def _without_freedom(library: LibraryFit | None) -> Iterator[str]:
+    """Warnings about as many parameters as points, or more."""
+    parts: list[StepsFit | TreeFit] = [] if library is None else [*library.steps.values(), *library.trees.values()]
+    for part in parts:
+        points, count = len(part.points), len(part.solution.values)
+        if points <= count:
+            found = f"{counted(points, 'point')} for {count} parameters"
+            yield f"{part.path}: {found} leave no freedom to estimate their errors"
 
 
 def _impossible(fits: Sequence[Fit]) -> Iterator[str]:

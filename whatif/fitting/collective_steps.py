@@ -68,6 +68,7 @@ class Solution:
 
     values: FloatArray
     covariance: FloatArray
+    """NaN without more points than parameters."""
     seen: FloatArray
     cost: float
     scatter: float
@@ -328,10 +329,11 @@ def _solve(residuals: Residuals, start: FloatArray, prior: FloatArray, scatter: 
 
     found = least_squares(values_at, np.log(start), slopes_at, method="lm", max_nfev=_MOST_STEPS)
     rest, slopes = residuals(found.x)
-    values, freedom = np.exp(found.x), max(len(rest) - len(prior), 1)
+    values, freedom = np.exp(found.x), len(rest) - len(prior)
     curvature = slopes.T @ slopes + pull.T @ pull
-    variance = float(rest @ rest) / freedom
-    covariance = np.linalg.pinv(curvature) * variance * np.outer(values, values)
+    variance = float(rest @ rest) / max(freedom, 1)
+    known = variance if freedom > 0 else np.nan
+    covariance = np.linalg.pinv(curvature) * known * np.outer(values, values)
     seen = np.abs(slopes).max(axis=0) > _UNSEEN
     error = root_mean_square(np.exp(rest) - 1)
     return Solution(values, covariance, seen, float(2 * found.cost), variance**0.5, error)
