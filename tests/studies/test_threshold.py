@@ -173,6 +173,7 @@ def test_the_verb_prints_the_value_or_the_longest_phases(whatif_main):
     ("vary", "target", "message"),
     [
         (BANDWIDTH, "iteration_time <= 4 GB", "iteration_time is in s; `4 GB` is not"),
+        (BANDWIDTH, "iteration_time <= 10", "`10` has no unit; write a quantity in s, such as `10 s`"),
         (BANDWIDTH, "iteration_time = 4 ms", "expected RESULT <= TIME"),
         (BANDWIDTH, "iteration_tine <= 4 ms", "did you mean `iteration_time`"),
         (BANDWIDTH, "iteration_time <= e %", "`e %` is not a share"),

@@ -35,7 +35,7 @@ from whatif.studies.search_space import (
 from whatif.studies.study_result import StudyResult
 from whatif.studies.whole_numbers import distance, near_numbers, spread_numbers
 from whatif.table import Table
-from whatif.units import ONE, SECOND, Dimension, UnitError, format_quantity, parse_quantity, parse_share
+from whatif.units import ONE, SECOND, Dimension, UnitError, customary_unit, format_quantity, parse_quantity, parse_share
 
 Choices = NDArray[np.bool_]
 _TARGET: Final = re.compile(r"\s*(?P<result>[\w.]+)\s*(?P<sense><=|>=|<|>)\s*(?P<bound>.+?)\s*")
@@ -144,6 +144,10 @@ def parse_target(text: str, program: Program) -> Target:
     except UnitError as error:
         raise UsageError(f"target `{text}`: {error}") from None
     if bound.dimension != dimension:
+        if bound.dimension == ONE:
+            unit = customary_unit(0.0, dimension)[0]
+            wanted = f"write a quantity in {unit}, such as `{match['bound']} {unit}`"
+            raise UsageError(f"target `{text}`: `{match['bound']}` has no unit; {wanted}")
         raise UsageError(f"target `{text}`: {match['result']} is in {dimension}; `{match['bound']}` is not")
     return Target(match["result"], at_most, bound.value, dimension)
 
