@@ -296,6 +296,15 @@ def test_lulesh_scales_weakly():
 
 
 COUNT = "total_time [s]"
+def test_a_predicted_count_may_have_another_usual_heading(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("tasks,time [s]\n1,10\n2,6\n4,4\n8,3\n")
+    ranks, processes = (whatif.fit_scaling(path, predict=[f"{name}=16"]).to_pandas() for name in ("ranks", "processes"))
+    assert ranks.equals(processes)
+    with pytest.raises(UsageError, match="--predict ranks: no such column"):
+        whatif.fit_scaling(path, predict=["ranks=16,processes=16"])
+
+
 WRONG = {
     "one count": ("nodes,T\n4,1\n4,2\n", "runs.csv: run 1: `nodes` is 4 in all runs: scaling needs at least 2"),
     "one run": ("nodes,T\n4,1\n", "`nodes` is 4 in all runs"),

@@ -26,7 +26,7 @@ from whatif.importers.measurement_files import (
     RowFilter,
     read_run_files,
 )
-from whatif.importers.run_columns import with_usual_names
+from whatif.importers.run_columns import usual_heading, with_usual_names
 from whatif.table import Table
 from whatif.vocabulary import GridWeighting, IntervalKind
 
@@ -153,9 +153,17 @@ def fit_scaling(
     names = [name.strip() for name in series.split(",") if name] if isinstance(series, str) else series
     points = _points("--predict", predict, EXAMPLE)
     usual = with_usual_names(runs, _SCALING_NAMES, [*names, *(name for point in points for name in point), *TIMES])
+    points = [_usual_point(point, usual) for point in points]
     with _columns_explained(runs):
         found = study_scaling(usual, ScalingOptions(points, names, _level(level), show))
     return replace(found, notes=(*warned(runs.warnings), *found.notes))
+
+
+def _usual_point(point: Mapping[str, str], runs: Table) -> dict[str, str]:
+    """Point whose counts have the names of the columns of the runs, where another usual heading names them."""
+    means = {name: _SCALING_NAMES.get(usual_heading(name), "") for name in point if name not in runs.columns}
+    new = {name: meant for name, meant in means.items() if meant in runs.columns and meant not in point}
+    return {new.get(name, name): value for name, value in point.items()}
 
 
 def _level(level: Share | None) -> float | None:
