@@ -129,6 +129,8 @@ def test_runs_are_not_inherited(nap, tmp_path):
     ("text", "message"),
     [
         ("rank_cout,sleep [ms]\n6,1\n", "rank_cout: neither a parameter nor a result .*did you mean `rank_count`"),
+        ("rank_count,iteration_time_us\n6,1\n", r"did you mean `iteration_time \[us\]`\?"),
+        ("rank_count,time_ms\n6,1\n", r"time_ms: neither .*did you mean `total_time \[ms\]`\?"),
         ("rank_count,slep [ms]\n6,1\n", "slep: neither .*did you mean `sleep`"),
         ("rank_count,sleep [ms]\n6,1\n6.5,1\n", r":3:1: rank_count: 6.5 is not allowed; .* whole number"),
         ("rank_count,sleep\n6,1\n", r"sleep: is a number without a unit; it must be in s: `sleep \[s\]`"),

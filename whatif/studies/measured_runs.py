@@ -18,7 +18,7 @@ from whatif.core.sweep import PLATFORM_PARAMETER, is_machine, parameter_points, 
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, UsageError, WhatifError, did_you_mean
 from whatif.importers.mapping import split_unit
-from whatif.importers.run_columns import size_of_unit, usual_heading
+from whatif.importers.run_columns import has_known_unit, size_of_unit, usual_heading
 from whatif.importers.runs_csv import RunSheet, read_run_sheet
 from whatif.importers.text import refuse
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
@@ -238,12 +238,19 @@ class _Reader:
                 *self.program.parameters,
                 *(p.rpartition(".")[2] for p in self.program.parameters),
             )
-            meant = usual_heading(name)
+            meant = self._with_unit(name) or usual_heading(name)
             hint = f"; did you mean `{meant}`?" if meant else did_you_mean(name, dict.fromkeys(known))
             if meant == "nodes":
                 hint = "; state the ranks of a node, `ranks_per_node`, and `rank_count`"
             raise self._refused(name, f"neither a parameter nor a result nor a phase of the scenario{hint}")
         return ends[0]
+
+    def _with_unit(self, name: str) -> str:
+        """Heading meant by one with its unit at its end, `time [us]` for `time_us`; empty for other ones."""
+        before, _, unit = name.rpartition("_")
+        meant = before if is_heading(before, self.program) else usual_heading(before)
+        heading = f"{meant} [{unit}]"
+        return heading if meant and has_known_unit(heading) else ""
 
     def _result_names(self) -> list[str]:
         return [*self.program.columns, *(phase.phase for phase in self.program.phases)]
