@@ -226,6 +226,8 @@ def read_logs(paths: Sequence[Path], pattern: str | None = None) -> Table:
             found.append((path, recognised))
     names = list(dict.fromkeys(one.name for _, one in found))
     if not names:
+        if not any(next(chunks(path), "") for path in paths):
+            raise refuse(shown_path(paths[0]), "the file is empty")
         known_names = ", ".join(shipped_patterns())
         raise UsageError("; ".join([*warnings, f"known are {known_names}; --pattern FILE.toml reads others"]))
     if len(names) > 1:
