@@ -85,6 +85,22 @@ def test_a_missing_an_empty_and_an_unknown_file_are_told_apart(whatif_main, tmp_
         assert err.startswith(f"whatif: {message}")
 
 
+@pytest.mark.parametrize("verb", ["trace", "profile", "kernels", "gpu", "network", "model", "runs", "logs", "transfer"])
+def test_an_empty_file_is_unreadable_for_each_verb(whatif_main, tmp_path, verb):
+    (tmp_path / "empty.txt").touch()
+    code, out, err = whatif_main("import", verb, "empty.txt")
+    assert (code, out) == (3, "")
+    assert err.startswith("whatif: empty.txt:")
+
+
+def test_a_misspelt_configuration_of_a_transformer_is_no_table_of_runs(whatif_main, tmp_path):
+    (tmp_path / "c.json").write_text('{"model_type": "llama", "hiden_size": 4096, "num_hidden_layers": 32}')
+    code, out, err = whatif_main("import", "c.json")
+    assert (code, out) == (3, "")
+    assert err.endswith("vocab_size; `hiden_size`: did you mean `hidden_size`?\n")
+    assert whatif_main("import", "model", "c.json")[0] == 3
+
+
 def test_an_error_of_the_right_verb_stays(whatif_main, tmp_path):
     (tmp_path / "s.goal").write_text("num_ranks 2\nrank 0 {\n")
     code, _, err = whatif_main("import", "trace", "s.goal")

@@ -296,6 +296,8 @@ def test_lulesh_scales_weakly():
 
 
 COUNT = "total_time [s]"
+
+
 def test_a_predicted_count_may_have_another_usual_heading(tmp_path):
     path = tmp_path / "runs.csv"
     path.write_text("tasks,time [s]\n1,10\n2,6\n4,4\n8,3\n")

@@ -127,6 +127,22 @@ def test_kinds_of_blocks_and_attention(tmp_path, config, values):
 
 
 @pytest.mark.parametrize(
+    ("config", "count"),
+    [
+        ({"model_type": "llama"}, 0),
+        ({"model_type": "bert"}, 1),
+        ({"model_type": "bert-generation", "is_decoder": True}, 0),
+        ({"model_type": "xlm-roberta"}, 1),
+        ({"model_type": "t5", "is_encoder_decoder": True}, 1),
+    ],
+)
+def test_a_model_with_an_encoder_is_warned_about(tmp_path, config, count):
+    found = whatif.import_model(written(tmp_path, **DENSE, **config))
+    assert len(found.notes) == count
+    assert all(f"`{config['model_type']}` has an encoder" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "not JSON"),

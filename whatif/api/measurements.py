@@ -66,6 +66,12 @@ class ImportedModel(Presentable):
 
     values: Mapping[str, Any]
     path: Path
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warning about a model that is no decoder."""
+        return self.warnings
 
     def table(self) -> Table:
         """One row per key of the transformer."""
@@ -97,9 +103,9 @@ def import_model(file: str | Path) -> ImportedModel:
     >>> model.values["attention"], model.values["expert_count"]
     ('latent', 256)
     """
-    from whatif.importers.model_config import read_model_config
+    from whatif.importers.model_config import encoder_warnings, read_model_config
 
-    return ImportedModel(read_model_config(Path(file)), Path(file))
+    return ImportedModel(read_model_config(Path(file)), Path(file), encoder_warnings(Path(file)))
 
 
 def import_network(files: Files, *, columns: ColumnNames | None = None, where: RowFilter = ()) -> ImportedTable:

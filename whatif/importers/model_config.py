@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from whatif.errors import did_you_mean
 from whatif.importers.json_text import parse_json, shaped
 from whatif.importers.reading import reading
 from whatif.importers.text import read_text, refuse
@@ -56,12 +57,22 @@ def read_model_config(path: Path) -> dict[str, Any]:
         return _read(path, shown_path(path))
 
 
+def encoder_warnings(path: Path) -> tuple[str, ...]:
+    """Warning about a configuration of a model that has an encoder; empty for a decoder."""
+    config = _config(path, shown_path(path))
+    kind = str(config.get("model_type"))[:80]
+    encodes = ("bert" in kind or kind == "electra") and config.get("is_decoder") is not True
+    if not encodes and config.get("is_encoder_decoder") is not True:
+        return ()
+    return (f"warning: {shown_path(path)}: `{kind}` has an encoder; it is read as a decoder of the same sizes",)
+
+
 def is_model_config(path: Path) -> bool:
-    """Whether a file states two or more of the sizes that every transformer has, whether or not they are valid."""
+    """Whether a file states two or more of the sizes that every transformer has, valid or not, or one and a type."""
     if path.suffix != ".json":
         return False
     config = _config(path, shown_path(path))
-    return sum(any(name in config for name in _KEYS[key]) for key in _REQUIRED) > 1
+    return sum(any(name in config for name in _KEYS[key]) for key in _REQUIRED) + ("model_type" in config) > 1
 
 
 def _read(path: Path, file: str) -> dict[str, Any]:
@@ -72,11 +83,21 @@ def _read(path: Path, file: str) -> dict[str, Any]:
         found["kv_head_count"] = 1
     if missing := [key for key in _REQUIRED if key not in found]:
         names = ", ".join(" or ".join(_KEYS[key]) for key in missing)
-        raise refuse(file, f"no configuration of a transformer: no {names}")
+        raise refuse(file, f"no configuration of a transformer: no {names}{_misspelt(config, missing)}")
     if "head_size" not in found and "kv_rank" not in found and found["hidden_size"] % max(found["head_count"], 1):
         heads = f"{found['head_count']} heads do not divide {found['hidden_size']} elements, and there is no head_dim"
         raise refuse(file, f"no configuration of a transformer: {heads}")
     return {"name": _name(config, path), **dict(_values(config, found))}
+
+
+def _misspelt(config: Mapping[str, Any], missing: list[str]) -> str:
+    """Hint at a key of a file that is nearly the name of a missing number; empty without any."""
+    known, sought = (
+        {name for names in _KEYS.values() for name in names},
+        [name for key in missing for name in _KEYS[key]],
+    )
+    hints = ((name, did_you_mean(name, sought)) for name in config if name not in known)
+    return next((f"; `{name[:80]}`: {hint.removeprefix('; ')}" for name, hint in hints if hint), "")
 
 
 def _config(path: Path, file: str) -> dict[str, Any]:
