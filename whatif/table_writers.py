@@ -22,6 +22,11 @@ from whatif.visible_text import spreadsheet_cell, visible, visible_json
 _TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
 _MANGLED: Final = re.compile(r"_Z(\d+)([A-Za-z_]\w*)")
 _NAMESPACE: Final = re.compile(r"(?:\w+|\(anonymous namespace\))::")
+_STYLE: Final = """
+body { margin: 1rem; font: .9rem/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums }
+table { border-collapse: collapse }
+th, td { padding: .3rem .75rem .3rem 0; border-bottom: 1px solid #8888; text-align: right; vertical-align: top }
+"""
 _WIDEST: Final = 80
 """Most characters of the name of a kernel in columns."""
 
@@ -68,6 +73,19 @@ def html_rows(table: Table, out: TextIO) -> None:
         cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
         out.write(f"<tr>{cells}</tr>\n")
     out.write("</tbody>\n</table>\n")
+
+
+def html_page(table: Table, out: TextIO) -> None:
+    """Write a page with an HTML table, in the light or dark colours of the browser."""
+    title = escape(visible(table.notes.get("title", "whatif"), ""))
+    out.write(
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="color-scheme" content="light dark">\n<title>{title}</title>\n<style>{_STYLE}</style>\n'
+        "</head>\n<body>\n"
+    )
+    html_rows(table, out)
+    out.write("</body>\n</html>\n")
 
 
 def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[int]:
@@ -205,3 +223,6 @@ TABLE_WRITERS: Final[dict[str, Callable[[Table, TextIO], object]]] = {
     "markdown": markdown_rows,
     "html": html_rows,
 }
+
+FILE_WRITERS: Final = {**TABLE_WRITERS, "html": html_page}
+"""Writers of files that hold one table: HTML is a whole page, on stdout a part that fits into one."""

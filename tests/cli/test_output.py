@@ -34,6 +34,16 @@ def test_file_holds_the_table_that_is_printed(whatif_main, tmp_path, words, suff
     assert (tmp_path / f"x.{suffix}").read_text(encoding="utf-8") == printed
 
 
+@pytest.mark.parametrize("verb", ["compare", "validate", "import runs"])
+def test_a_file_of_html_is_a_page_with_the_table_that_is_printed(whatif_main, tmp_path, verb):
+    printed = whatif_main(*VERBS[verb], "--format", "html")[1]
+    assert printed.startswith("<table>")
+    assert whatif_main(*VERBS[verb], "-o", "x.html")[:2] == (0, "")
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert page.startswith('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n')
+    assert page.endswith(f"<body>\n{printed}</body>\n</html>\n")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -137,7 +137,7 @@ def _write(result: HPLPredictions, predictions: Iterable[HPLPrediction], output:
             for line in result.lines(predictions):
                 echo(line, file=out)
         else:
-            _write_table(result, predictions, output.file_format, out)
+            _write_table(result, predictions, output, out)
 
 
 def _platform_dirs(result: HPLPredictions, path: Path) -> list[str]:
@@ -146,24 +146,24 @@ def _platform_dirs(result: HPLPredictions, path: Path) -> list[str]:
     return [word for folder in elsewhere for word in ("--platform-dir", str(folder))]
 
 
-def _write_table(result: HPLPredictions, predictions: Iterable[HPLPrediction], file_format: str, out: TextIO) -> None:
+def _write_table(result: HPLPredictions, predictions: Iterable[HPLPrediction], output: Output, out: TextIO) -> None:
     """Write rows as soon as they are known; JSON and HTML, which are one document, at the end or when interrupted."""
-    from whatif.table_writers import TABLE_WRITERS, column_rows, csv_rows, markdown_rows
+    from whatif.table_writers import column_rows, csv_rows, markdown_rows
 
-    if file_format in {"json", "html"}:
+    if output.file_format in {"json", "html"}:
         found: list[HPLPrediction] = []
         try:
             for item in predictions:
                 found.append(item)  # noqa: PERF402 - kept when the iteration is interrupted
         finally:
             if found:
-                TABLE_WRITERS[file_format](result.table_of(found), out)
+                output.write_table(result.table_of(found), out)
         return
     widths: list[int] = []
     for number, item in enumerate(predictions):
-        if file_format == "table":
+        if output.file_format == "table":
             widths = column_rows(result.table_of([item]), out, widths)
         else:
-            write = csv_rows if file_format == "csv" else markdown_rows
+            write = csv_rows if output.file_format == "csv" else markdown_rows
             write(result.table_of([item]), out, heading=number == 0)
         out.flush()

@@ -135,12 +135,19 @@ class Output:
 
     def print_table(self, table: Table, optional: Sequence[Collection[str]] = ()) -> None:
         """Write a table; a narrow terminal omits the first groups of optional columns."""
-        from whatif.table_writers import TABLE_WRITERS, narrowed
+        from whatif.table_writers import narrowed
 
         if self.path is None and self.file_format == "table" and sys.stdout.isatty() and not is_plain():
             table = narrowed(table, shutil.get_terminal_size().columns, optional)
         with self.opened() as out:
-            TABLE_WRITERS[self.file_format](table, out)
+            self.write_table(table, out)
+
+    def write_table(self, table: Table, out: TextIO) -> None:
+        """Write a whole table into the opened file, or to stdout."""
+        from whatif.table_writers import FILE_WRITERS, TABLE_WRITERS
+
+        writers = TABLE_WRITERS if self.path is None else FILE_WRITERS
+        writers[self.file_format](table, out)
 
     @contextmanager
     def opened(self) -> Iterator[TextIO]:

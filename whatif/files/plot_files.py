@@ -15,7 +15,7 @@ from whatif.plotting.axis_view import axis_space
 from whatif.plotting.description import Description, PlotStack
 from whatif.plotting.picture import write_picture
 from whatif.table import Table
-from whatif.table_writers import FORMATS_BY_SUFFIX, TABLE_WRITERS
+from whatif.table_writers import FILE_WRITERS, FORMATS_BY_SUFFIX
 
 SCRIPT: Final = ".sh"
 PLOT_SUFFIXES: Final = (
@@ -39,7 +39,7 @@ def write_plot(description: Description | PlotStack, path: Path, command: str) -
         if suffix == SCRIPT:
             file.write(f"#!/bin/sh\n{command.rstrip()}\n")
         else:
-            TABLE_WRITERS[FORMATS_BY_SUFFIX[suffix]](visible_table(description), file)
+            FILE_WRITERS[FORMATS_BY_SUFFIX[suffix]](visible_table(description), file)
     return f"written to {path}"
 
 
