@@ -198,3 +198,11 @@ def test_the_criterion_ranks_the_bids(path, criterion, score):
     scores = [score(its) for its in found.bids.values()]
     assert scores == sorted(scores, reverse=True)
     assert_allclose([its[0] for its in found.scores.values()], scores, rtol=1e-12, atol=0)
+
+
+def test_a_free_bid_has_changes_without_a_price(tmp_path):
+    bids = '[bids.free]\nplatform = "frontier"\ndiscount = 1\n[bids.best]\nplatform = "el_capitan"'
+    limits = 'capital = "600 MUSD"\nlifetime = "5 years"\npower = "20 MW"'
+    found = changes(whatif.study(study_file(tmp_path, bids=bids, limits=limits)))
+    (price,) = (its for its in found if (its.bid, its.name) == ("free", "price of a node"))
+    assert np.isnan(price.present)

@@ -170,6 +170,16 @@ def test_the_published_price_of_a_machine_buys_its_published_nodes(tmp_path, pla
     assert any(note.startswith("it: price of ") for note in found.notes)
 
 
+@pytest.mark.parametrize(
+    ("discount", "words"), [(0, ": 60.88 kUSD a node"), (0.2, ": 48.7 kUSD a node after the discount")]
+)
+def test_the_price_of_a_platform_says_that_a_discount_is_taken_off(tmp_path, discount, words):
+    bids = f'[bids.it]\nplatform = "frontier"\ndiscount = {discount}'
+    found = whatif.study(study_file(tmp_path, bids=bids, limits='capital = "600 MUSD"\nlifetime = "5 years"'))
+    (note,) = (note for note in found.notes if note.startswith("it: price of "))
+    assert note.endswith(words)
+
+
 @pytest.mark.parametrize("platform", ["frontier", "el_capitan"])
 def test_the_measured_power_of_a_machine_runs_its_measured_nodes(tmp_path, platform):
     """Of TOP500 runs of HPL: within 10 %; ours is less, as the network and storage of a machine are not counted."""

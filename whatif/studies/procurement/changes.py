@@ -229,7 +229,7 @@ def _of_bid(point: _Point, bid: str, target: float) -> Iterator[NeededChange]:
     if own.is_known:
         factor, growth = _least(cheaper, bid, target), _least(larger, bid, target)
         more = float(larger(np.array([growth])).outcome(bid).node_count[0]) if growth < np.inf else math.nan
-        each = float(known.node_price[0]) / own.kept if own.node_prices else math.nan
+        each = float(known.node_price[0]) / own.kept if own.node_prices and own.kept else math.nan
         yield NeededChange(bid, PRICE, 1 / factor, each, each / factor, money)
         yield NeededChange(bid, "nodes for the same money", more / nodes, nodes, more, ONE)
     if np.isfinite(mix.power).all():

@@ -274,4 +274,5 @@ def price_remarks(prices: Prices) -> Iterator[str]:
     for name, item in prices.machines.items():
         if item.origin and item.node_prices:
             amount = format_quantity(float(item.node_prices[0][1][0]), prices.dimension)
-            yield f"{name}: {item.origin}: {amount} a node"
+            discount = " after the discount" if item.kept < 1 else ""
+            yield f"{name}: {item.origin}: {amount} a node{discount}"
