@@ -20,7 +20,7 @@ from whatif.fitting.protocols import ProtocolLimits, Segmentation, find_limits, 
 from whatif.fitting.same_node import on_one_node
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
-from whatif.units import BYTE, SECOND, format_quantity
+from whatif.units import BYTE, SECOND, counted, format_quantity
 from whatif.vocabulary import POINT_WEIGHTINGS, PROTOCOLS, PointWeighting
 
 Model = Literal["postal", "max_rate", "injection"]
@@ -349,4 +349,5 @@ def _fit_warnings(path: str, form: Form, values: FloatArray, free: FloatArray, c
             shown = format_quantity(float(value), form.dimensions[name])
             yield f"{path}.{name}: the points do not determine it; {shown} is the bound of what they allow"
     if count <= len(values):
-        yield f"{path}: {count} points for {len(values)} parameters leave no freedom to estimate their errors"
+        points = counted(count, "point")
+        yield f"{path}: {points} for {len(values)} parameters leave no freedom to estimate their errors"

@@ -92,10 +92,8 @@ def _read(path: Path, file: str) -> dict[str, Any]:
 
 def _misspelt(config: Mapping[str, Any], missing: list[str]) -> str:
     """Hint at a key of a file that is nearly the name of a missing number; empty without any."""
-    known, sought = (
-        {name for names in _KEYS.values() for name in names},
-        [name for key in missing for name in _KEYS[key]],
-    )
+    known = {name for names in _KEYS.values() for name in names}
+    sought = [name for key in missing for name in _KEYS[key]]
     hints = ((name, did_you_mean(name, sought)) for name in config if name not in known)
     return next((f"; `{name[:80]}`: {hint.removeprefix('; ')}" for name, hint in hints if hint), "")
 

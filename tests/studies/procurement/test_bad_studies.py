@@ -69,6 +69,16 @@ def test_a_mistake_names_its_key_and_line(tmp_path, bids, limits, more, key, mes
         assert key.rpartition(".")[2] in path.read_text().splitlines()[problem.line - 1]
 
 
+@pytest.mark.parametrize(("price", "key"), [("", "bids.six.platform"), ('price = "2 USD"', "bids.six.price")])
+def test_a_price_of_a_machine_whose_nodes_are_an_expression_is_refused(tmp_path, price, key):
+    text = 'extends = "summit"\nnode_count = "= 2 * 100"\n[price]\nmachine_price = "6 MUSD"\n'
+    (tmp_path / "counted.toml").write_text(text)
+    path = study_file(tmp_path, bids=f'[bids.six]\nplatform = "counted.toml"\n{price}', limits='capital = "1 MUSD"')
+    problem = problem_of(path)
+    assert problem.key == key
+    assert "counted.toml is an expression; state a `node_price` here" in problem.message
+
+
 def test_a_study_that_extends_another_is_told_that_it_cannot(tmp_path):
     path = study_file(tmp_path, bids=ONE)
     path.write_text(f'extends = "successor"\n{path.read_text()}')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -138,13 +137,21 @@ class _Converter:
     def _own_nodes(self, at: str, machine: StudyMachine) -> float:
         """Nodes that the platform's own file states; raise `InvalidFileError` for others: a price is not for them."""
         document, platform, layers = self._platform(at, machine)
+        nodes = self._count(f"{at}.price", document, platform)
         inherited = "node_count" not in document.data
         if inherited or provenance(("node_count",), layers)[1] == "assumed":
             how = "inherited from another machine" if inherited else "assumed"
-            count = f"the {_number(platform.node_count):,.0f} nodes of {platform.name}"
+            count = f"the {nodes:,.0f} nodes of {platform.name}"
             message = f"for how many nodes? State `node_count`: {count} are {how}"
             raise self.study.refused(f"{at}.price", message)
-        return _number(platform.node_count)
+        return nodes
+
+    def _count(self, where: str, document: Document, platform: PlatformSpec) -> float:
+        """Nodes of a platform's file; raise `InvalidFileError` for an expression, which only a scenario evaluates."""
+        if not isinstance(platform.node_count, float):
+            message = f"for how many nodes? `node_count` of {document.name} is an expression; state a `node_price` here"
+            raise self.study.refused(where, message)
+        return platform.node_count
 
     def _of_platform(self, at: str, machine: StudyMachine) -> PriceList:
         """Price that the platform's own file states; none without a currency of the study."""
@@ -155,7 +162,7 @@ class _Converter:
         if isinstance(stated.node_rate, Quantity):
             return PriceList(rate=self._amount(where, stated.node_rate), origin=origin)
         if isinstance(stated.machine_price, Quantity):
-            each = self._amount(where, stated.machine_price) / _number(platform.node_count)
+            each = self._amount(where, stated.machine_price) / self._count(where, document, platform)
             return PriceList(_one(each), origin=f"{origin} for all its nodes")
         if isinstance(stated.node_price, Quantity):
             return PriceList(_one(self._amount(where, stated.node_price)), origin=origin)
@@ -203,11 +210,6 @@ def _own_price(document: Document, platform: PlatformSpec) -> Price | None:
 def _amounts(price: Price | None) -> Iterator[Quantity]:
     stated = () if price is None else (price.node_rate, price.machine_price, price.node_price)
     yield from (amount for amount in stated if isinstance(amount, Quantity))
-
-
-def _number(value: object) -> float:
-    """Number of a value that is no expression in the file of a platform."""
-    return float(value) if isinstance(value, float) else math.nan
 
 
 def _one(each: FloatArray) -> tuple[tuple[float, FloatArray]]:
