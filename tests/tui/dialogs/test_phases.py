@@ -15,6 +15,7 @@ from whatif.tui.dialogs.pick_list import PickList
 from whatif.tui.dialogs.windows import ChoicePrompt, TextPrompt
 from whatif.tui.labels import duration
 from whatif.tui.palette.palette_entries import commands
+from whatif.tui.widgets.breakdown import Breakdown
 
 HALO = "application.phases.halo"
 LINES = (
@@ -122,6 +123,18 @@ def test_sweep_and_drawn_phase_follow_a_new_name():
         assert driver.session.grid.parameters() == ()
 
     drive(check)
+
+
+def test_the_legend_grows_with_the_phases():
+    async def check(driver):
+        await ask(driver, *(f"phase delete {name}" for name in ("pack", "unpack", "reduce", "stencil", "overhead")))
+        below = driver.main_screen.query_one("#below", Breakdown)
+        assert below.size.height == 2
+        await ask(driver, "phase add work = stencil")
+        assert below.size.height == 3
+        assert "■ work_update" in driver.screen_text()
+
+    drive(check, size=(80, 24))
 
 
 def test_phases_are_edited_by_key_in_the_tree():

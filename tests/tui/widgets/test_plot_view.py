@@ -153,6 +153,8 @@ def test_breakdown_shows_shares_and_times():
 def test_legend_counts_what_finds_no_room():
     entries = bar_legend(StackedBar(tuple(BarSegment(str(i), 1.0) for i in range(9))))
     assert legend_runs(entries, 20, 3)[-1][0].text == "and 7 more"
+    last = legend_runs(entries, 40, 2)[-1]
+    assert [run.text.strip() for run in last] == ["■", "2 1 s  11%", "and 6 more"]
     assert len(legend_runs(entries, 100, 3)) == 2
     assert legend_runs(entries, 20, 0) == legend_runs((), 20, 3) == []
 

@@ -69,7 +69,7 @@ def _segment_text(label: str, share: float, width: int) -> str:
 
 
 def legend_runs(entries: tuple[LegendEntry, ...], width: int, height: int) -> list[list[TextRun]]:
-    """Set the entries in aligned columns; what finds no room is counted in the last line."""
+    """Set the entries in aligned columns; what finds no room is counted at the end."""
     if not entries or height <= 0 or width <= 0:
         return []
     texts = _aligned(entries, width)
@@ -78,13 +78,13 @@ def legend_runs(entries: tuple[LegendEntry, ...], width: int, height: int) -> li
     rows = min(height, -(-len(entries) // columns))
     lines: list[list[TextRun]] = [[] for _ in range(rows)]
     for index, (entry, text) in enumerate(zip(entries, texts, strict=True)):
-        # Across, not down: the order of the bar stays readable when the last line is given up.
+        # Across, not down: the order of the bar stays readable when its end is given up.
         if index < rows * columns:
             pad = " " * (size - 2 - len(text_cells(text)))
             lines[index // columns].extend([TextRun("■ ", entry.style), TextRun(text + pad, "label")])
     if len(entries) > rows * columns:
-        hidden = len(entries) - (rows - 1) * columns
-        lines[-1] = [TextRun(f"and {hidden} more", "label")]
+        hidden = len(entries) - rows * columns + 1
+        lines[-1][-2:] = [TextRun(f"and {hidden} more", "label")]
     return lines
 
 
@@ -103,9 +103,15 @@ class Breakdown(PictureOf[StackedBar]):
 
     def show(self, shown: StackedBar | None) -> None:
         """Show another bar, or nothing."""
+        before = self._full_height
         super().show(shown)
-        if self.get_content_height(self.container_size, self.app.size, self.size.width) != self.size.height:
+        if self._full_height != before:
             self.refresh(layout=True)
+
+    @property
+    def _full_height(self) -> int:
+        """Height with the full legend, whatever the layout left of it."""
+        return len(self.draw(self.size.width, self.app.size.height))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Ask for the bar and a full legend."""
