@@ -41,6 +41,7 @@ from whatif.schema.load import load_platform
 from whatif.schema.rewriting import rewritten
 from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document, read_document
+from whatif.studies.measured_runs import measured_runs
 from whatif.units import ONE
 
 SCENARIOS = FEW
@@ -812,3 +813,14 @@ def test_a_scenario_is_not_saved_under_the_name_of_its_platform_or_of_a_part(tmp
     assert not list(tmp_path.iterdir())
     save_as(tmp_path / "lassen.toml", Scenario.open("jacobi2d"))
     assert Scenario.open(tmp_path / "lassen.toml").program
+
+
+def test_a_scenario_saved_elsewhere_keeps_its_measured_runs(tmp_path):
+    scenario = Scenario.open("jacobi2d")
+    runs = tmp_path / "jacobi2d_runs.csv"
+    assert save_as(tmp_path / "mine.toml", scenario) == runs
+    assert len(measured_runs(Scenario.open(tmp_path / "mine.toml"))) == len(measured_runs(scenario)) > 0
+    runs.write_text("a file of the user\n")
+    assert save_as(tmp_path / "other.toml", scenario) is None
+    assert runs.read_text() == "a file of the user\n"
+    assert save_as(tmp_path / "llama.toml", Scenario.open("llama_training")) is None

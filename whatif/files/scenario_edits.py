@@ -6,16 +6,18 @@ import codecs
 import difflib
 import os
 import shlex
+import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from whatif.atomic import write_text
+from whatif.atomic import atomic_file, write_text
 from whatif.axes import Axis
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
+from whatif.paths import exists, is_file
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.schema.phase_edits import EditedDocument, on_disk
@@ -42,9 +44,10 @@ def save(path: Path, document: Document, scenario: Scenario) -> Document:
     return replace(read_document(path), name=document.name, folder=document.folder)
 
 
-def save_as(path: Path, scenario: Scenario) -> None:
+def save_as(path: Path, scenario: Scenario) -> Path | None:
     """Write a scenario's file with its overrides to another path, whole or not at all.
 
+    Its file of measured runs is copied next to it, unless one of that name exists already; the result is that copy.
     The new file must load there and give the same parameters. Raise `UsageError` if it does not, such as for a file
     that extends one in its folder or has the name of its platform, or cannot be written.
     """
@@ -54,7 +57,22 @@ def save_as(path: Path, scenario: Scenario) -> None:
     document = replace(scenario.document, folder=path.parent)
     text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
     verify(path, document, text, scenario)
+    runs = _copy_runs(scenario, path.parent)
     write_text(path, text)
+    return runs
+
+
+def _copy_runs(scenario: Scenario, folder: Path) -> Path | None:
+    """Copy of the file of runs that a scenario names, in another folder; None if there is nothing to copy.
+
+    Raise `UsageError` if it cannot be written.
+    """
+    name, original = scenario.program.loaded.scenario.runs, scenario.document.folder
+    if name is None or original is None or not is_file(original / name) or exists(folder / name):
+        return None
+    with atomic_file(folder / name) as temporary:
+        shutil.copyfile(original / name, temporary)
+    return folder / name
 
 
 def put_text(path: Path, document: Document, text: str) -> None:
