@@ -245,8 +245,13 @@ def test_a_price_is_changed_and_taken_back(tmp_path):
         await driver.until(lambda: isinstance(driver.app.screen, PickList))
         await driver.pick("six.node_price")
         await driver.until(lambda: isinstance(driver.app.screen, TextPrompt))
-        assert driver.app.screen.query_one("Input").value == "50 kUSD"
-        driver.app.screen.query_one("Input").value = "x0.8"
+        line = driver.app.screen.query_one("Input")
+        assert line.value == "50 kUSD"
+        assert "⏎ accept" in driver.screen_text()
+        line.value = "40 kDollar"
+        await driver.pilot.press("enter")
+        await driver.until(lambda: "node_price: `kDollar`: unknown unit" in driver.screen_text())
+        line.value = "x0.8"
         await driver.pilot.press("enter")
         await first_is(driver, "six")
         assert "bids.six.node_price: 50 kUSD → 40 kUSD" in driver.screen_text()

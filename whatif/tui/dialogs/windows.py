@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 
 from whatif.paths import exists, toml_path
 from whatif.tui.widgets.key_bar import KeyBar
+from whatif.tui.widgets.prompt import PromptInput
 
 
 class TextDialog(ModalScreen[None]):
@@ -106,7 +107,7 @@ class TextPrompt(ModalScreen[str]):
         """The question and the line."""
         with Vertical(id="window"):
             yield Static(self._heading, markup=False)
-            yield Input(self._line, compact=True)
+            yield PromptInput(self._line, compact=True)
             yield Static(id="wrong", markup=False)
         yield KeyBar()
 

@@ -26,6 +26,7 @@ from whatif.tui.jobs.job import Job
 from whatif.tui.jobs.refusal import JobRefusal
 from whatif.tui.jobs.study_job import VIEWS, StudyAnswer, StudyRequest, answered, saved, with_value
 from whatif.tui.jobs.worker import run_once
+from whatif.tui.labels import brief
 from whatif.tui.pages.page import Page, PageKey, PageSubject
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
@@ -274,11 +275,24 @@ class StudyPage(Page[StudyPageView]):
         title = "Value to change, or PATH = VALUE"
         path = await self.app.push_screen_wait(PickList(title, tuple(known.items()), free=True))
         if path and "=" not in path:
-            title = f"{path}; x0.9 is 0.9 times the value of the file"
-            text = await self.app.push_screen_wait(TextPrompt(title, known.get(path, "")))
-            path = f"{path} = {text}" if text and text != known.get(path) else ""
+            path = await self._line(path, known.get(path, ""))
         if path:
             self._change(path)
+
+    async def _line(self, path: str, before: str) -> str:
+        """`PATH = VALUE` with another value that the study can have; empty if it stays."""
+
+        def wrong(text: str) -> str:
+            try:
+                if text not in ("", before):
+                    with_value(self.view.file, self.view.values, f"{path} = {text}")
+            except WhatifError as problem:
+                return brief(str(problem))
+            return ""
+
+        title = f"{path}; x0.9 is 0.9 times the value of the file"
+        text = await self.app.push_screen_wait(TextPrompt(title, before, wrong))
+        return "" if text in ("", before) else f"{path} = {text}"
 
     def _change(self, line: str) -> None:
         """Ask for another value, of `PATH = VALUE`."""
