@@ -818,9 +818,10 @@ def test_a_scenario_is_not_saved_under_the_name_of_its_platform_or_of_a_part(tmp
 def test_a_scenario_saved_elsewhere_keeps_its_measured_runs(tmp_path):
     scenario = Scenario.open("jacobi2d")
     runs = tmp_path / "jacobi2d_runs.csv"
-    assert save_as(tmp_path / "mine.toml", scenario) == runs
+    assert save_as(tmp_path / "mine.toml", scenario) == f", its runs to {runs}"
+    assert save_as(tmp_path / "same.toml", scenario) == ""
     assert len(measured_runs(Scenario.open(tmp_path / "mine.toml"))) == len(measured_runs(scenario)) > 0
     runs.write_text("a file of the user\n")
-    assert save_as(tmp_path / "other.toml", scenario) is None
+    assert save_as(tmp_path / "other.toml", scenario) == f"; {runs} is another file than its runs"
     assert runs.read_text() == "a file of the user\n"
-    assert save_as(tmp_path / "llama.toml", Scenario.open("llama_training")) is None
+    assert save_as(tmp_path / "llama.toml", Scenario.open("llama_training")) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import difflib
+import filecmp
 import os
 import shlex
 import shutil
@@ -44,10 +45,10 @@ def save(path: Path, document: Document, scenario: Scenario) -> Document:
     return replace(read_document(path), name=document.name, folder=document.folder)
 
 
-def save_as(path: Path, scenario: Scenario) -> Path | None:
-    """Write a scenario's file with its overrides to another path, whole or not at all.
+def save_as(path: Path, scenario: Scenario) -> str:
+    """Write a scenario's file with its overrides to another path, whole or not at all; remark on its measured runs.
 
-    Its file of measured runs is copied next to it, unless one of that name exists already; the result is that copy.
+    Their file is copied next to it, unless one of that name exists.
     The new file must load there and give the same parameters. Raise `UsageError` if it does not, such as for a file
     that extends one in its folder or has the name of its platform, or cannot be written.
     """
@@ -57,22 +58,32 @@ def save_as(path: Path, scenario: Scenario) -> Path | None:
     document = replace(scenario.document, folder=path.parent)
     text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
     verify(path, document, text, scenario)
-    runs = _copy_runs(scenario, path.parent)
+    remark = _copy_runs(scenario, path.parent)
     write_text(path, text)
-    return runs
+    return remark
 
 
-def _copy_runs(scenario: Scenario, folder: Path) -> Path | None:
-    """Copy of the file of runs that a scenario names, in another folder; None if there is nothing to copy.
+def _copy_runs(scenario: Scenario, folder: Path) -> str:
+    """Copy the file of runs that a scenario names; remark on the copy, or on another file of its name.
 
     Raise `UsageError` if it cannot be written.
     """
     name, original = scenario.program.loaded.scenario.runs, scenario.document.folder
-    if name is None or original is None or not is_file(original / name) or exists(folder / name):
-        return None
-    with atomic_file(folder / name) as temporary:
+    if name is None or original is None or not is_file(original / name):
+        return ""
+    there = folder / name
+    if exists(there):
+        return "" if _are_alike(original / name, there) else f"; {there} is another file than its runs"
+    with atomic_file(there) as temporary:
         shutil.copyfile(original / name, temporary)
-    return folder / name
+    return f", its runs to {there}"
+
+
+def _are_alike(one: Path, other: Path) -> bool:
+    try:
+        return filecmp.cmp(one, other, shallow=False)
+    except OSError:
+        return False
 
 
 def put_text(path: Path, document: Document, text: str) -> None:

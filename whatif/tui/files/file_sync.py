@@ -85,14 +85,14 @@ class FileSync:
     def save_as(self, path: Path) -> str:
         """Write the scenario with its edits to another file, and continue with that file."""
         scenario = self._scenario
-        runs = save_as(path, scenario)
+        remark = save_as(path, scenario)
         moved = Scenario.open(path, folders=scenario.folders)
         _ = moved.program
         self._saved(moved.document)
         self.file = ScenarioFile(self._scenario)
         self.recovery.forget()
         self.recovery = Recovery(self.file.path, self.recovery.folder)
-        return f"saved to {path}" + (f", its runs to {runs}" if runs is not None else "")
+        return f"saved to {path}{remark}"
 
     def _saved(self, document: Document) -> None:
         """Continue with the file just written; no number changes, only its source."""
