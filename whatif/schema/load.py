@@ -190,10 +190,7 @@ def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -
     """Document of a path, or of a name in the folders or among the shipped files; it is not empty."""
     path = Path(source)
     if is_file(path):
-        document = read_document(path)
-        if not document.data:
-            raise InvalidFileError([document.problem((), _EMPTY)])
-        return document
+        return not_empty(read_document(path))
     name = str(source)
     found = find(name, kind, folders) if is_name(name) else None
     if found is None and name and is_folder(path):
@@ -206,6 +203,13 @@ def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -
         hint = did_you_mean(name, [*near, *known]) or f"; known: {', '.join(known)}"
         raise InvalidFileError([Problem(name, 0, 0, "", f"no such file or shipped name{hint}")])
     return read_document(found)
+
+
+def not_empty(document: Document) -> Document:
+    """The document; raise `InvalidFileError` if it has no value."""
+    if not document.data:
+        raise InvalidFileError([document.problem((), _EMPTY)])
+    return document
 
 
 def extend_chain(document: Document, kind: str, folders: Sequence[Path]) -> list[Document]:

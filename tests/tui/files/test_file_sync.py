@@ -253,6 +253,30 @@ def test_an_invalid_file_keeps_the_last_good_picture(mine):
     drive(check, scenario=mine)
 
 
+def test_an_emptied_file_is_called_empty(mine):
+    async def check(driver):
+        await driver.edit(RANKS, "256")
+        mine.write_text("")
+        await driver.until(lambda: driver.status.has_message)
+        assert "is empty" in driver.status.full
+        assert driver.session.parameter(RANKS).value == 256
+
+    drive(check, scenario=mine)
+
+
+def test_a_conflict_with_a_file_that_is_deleted_then_is_none(mine):
+    async def check(driver):
+        await driver.edit(RANKS, "256")
+        mine.write_text(TEXT.replace("512", "1024"))
+        await driver.until(lambda: "both you and the file changed" in driver.status.full)
+        mine.unlink()
+        await driver.until(lambda: "mine.toml was deleted" in driver.status.full)
+        await driver.press("w")
+        assert "rank_count = 256" in mine.read_text()
+
+    drive(check, scenario=mine)
+
+
 def test_a_deleted_file_is_told_and_written_again(mine):
     async def check(driver):
         await driver.edit(RANKS, "256")

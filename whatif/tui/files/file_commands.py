@@ -147,7 +147,7 @@ class FileCommands(KeysInOrder):
             self._shown(f"not saved: {self._file_error}; W saves to another file")
 
     def _write(self) -> None:
-        if self.file_sync.conflicts:
+        if self.file_sync.conflicts and not self.file_sync.file.gone:
             self._saving = self._settle()
         else:
             self._store(self.file_sync.save)

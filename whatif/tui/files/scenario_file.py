@@ -8,7 +8,7 @@ from pathlib import Path
 
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
-from whatif.schema.load import stated_platform
+from whatif.schema.load import not_empty, stated_platform
 from whatif.schema.phase_edits import on_disk
 from whatif.schema.toml import Document, read_document
 from whatif.tui.state import ExplorerState
@@ -66,7 +66,7 @@ class ScenarioFile:
         return FileChanges(fresh, tuple(text for _, text in changes), conflicts)
 
     def _read(self, present: Document) -> Document:
-        document = read_document(self.path)
+        document = not_empty(read_document(self.path))
         return present if document.text == present.text else document
 
 
