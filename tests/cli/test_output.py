@@ -102,6 +102,12 @@ def test_a_misspelt_file_is_told_the_one_next_to_it(whatif_main, tmp_path):
     assert whatif_main("run", "stencil.tml")[2].endswith("did you mean `stencil.toml`?\n")
 
 
+def test_hpl_is_no_scenario_but_a_verb(whatif_main):
+    code, _, err = whatif_main("run", "HPL")
+    assert code == 3
+    assert "HPL: no such file or shipped name; `whatif hpl HPL.dat --platform NAME` simulates" in err
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

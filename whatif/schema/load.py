@@ -185,6 +185,8 @@ _EMPTY_PLATFORM: Final = (
 )
 _EMPTY: Final = "is empty; `whatif new` writes a scenario to begin with, `whatif study --new` a study"
 
+_HPL: Final = "; `whatif hpl HPL.dat --platform NAME` simulates the runs of an HPL.dat"
+
 
 def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -> Document:
     """Document of a path, or of a name in the folders or among the shipped files; it is not empty."""
@@ -201,6 +203,7 @@ def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -
         known = names_in(folders, kind)
         near = [str(item) for item in islice(path.parent.glob("*.toml"), _MOST_NEAR)] if is_name(path.name) else []
         hint = did_you_mean(name, [*near, *known]) or f"; known: {', '.join(known)}"
+        hint = _HPL if kind == "scenarios" and name.casefold() == "hpl" else hint
         raise InvalidFileError([Problem(name, 0, 0, "", f"no such file or shipped name{hint}")])
     return read_document(found)
 
