@@ -215,7 +215,7 @@ def test_the_command_line_writes_the_page_and_its_command_writes_it_again(tmp_pa
     code, out, _ = whatif_main("study", "study.toml", "--format", "html")
     assert (code, out[:7]) == (0, "<table>")
     code, _, _ = whatif_main("study", "study.toml", "--sweep", "limits.capital=4 MUSD, 5 MUSD", "-o", "sweep.html")
-    assert (tmp_path / "sweep.html").read_text().startswith("<table>")
+    assert (tmp_path / "sweep.html").read_text().startswith("<!DOCTYPE html>")
 
 
 @pytest.mark.parametrize(
