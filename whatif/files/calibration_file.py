@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from whatif.atomic import atomic_file, write_text
+from whatif.atomic import write_text
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
+from whatif.files.run_copies import copy_runs, holds_others
 from whatif.models.quantities import FloatArray
 from whatif.schema.accuracy import AccuracyCard
 from whatif.schema.load import load_document
@@ -89,7 +90,7 @@ def runs_entry(runs: Path, path: Path | None) -> dict[KeyPath, Any]:
     if path is None:
         return {}
     there = path.resolve().parent / runs.name
-    if there.exists() and there.read_bytes() != runs.read_bytes():
+    if holds_others(runs, there):
         raise UsageError(f"{path}: not written: its runs would be `{there}`, which holds others; rename one of them")
     return {("runs",): runs.name}
 
@@ -109,7 +110,4 @@ def write_scenario(scenario: Scenario, text: str, path: Path, runs: Path) -> Non
     """Write the text of a scenario that loads there, whole or not at all, and a copy of its runs next to it."""
     load_document(parse_document(text, shown_path(path), path.parent), folders=scenario.folders)
     write_text(path, text)
-    there = path.resolve().parent / runs.name
-    if not there.exists():
-        with atomic_file(there) as temporary:
-            temporary.write_bytes(runs.read_bytes())
+    copy_runs(runs, path.resolve().parent / runs.name)

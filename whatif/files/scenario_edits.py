@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import codecs
 import difflib
-import filecmp
 import os
 import shlex
-import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from whatif.atomic import atomic_file, write_text
+from whatif.atomic import write_text
 from whatif.axes import Axis
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
-from whatif.paths import exists, is_file
+from whatif.files.run_copies import copy_runs, holds_others
+from whatif.paths import is_file
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.schema.phase_edits import EditedDocument, on_disk
@@ -72,18 +71,9 @@ def _copy_runs(scenario: Scenario, folder: Path) -> str:
     if name is None or original is None or not is_file(original / name):
         return ""
     there = folder / name
-    if exists(there):
-        return "" if _are_alike(original / name, there) else f"; {there} is another file than its runs"
-    with atomic_file(there) as temporary:
-        shutil.copyfile(original / name, temporary)
-    return f", its runs to {there}"
-
-
-def _are_alike(one: Path, other: Path) -> bool:
-    try:
-        return filecmp.cmp(one, other, shallow=False)
-    except OSError:
-        return False
+    if copy_runs(original / name, there):
+        return f", its runs to {there}"
+    return f"; {there} is another file than its runs" if holds_others(original / name, there) else ""
 
 
 def put_text(path: Path, document: Document, text: str) -> None:
