@@ -114,9 +114,10 @@ STUDY_VIEWS: Final[tuple[StudyView, ...]] = get_args(StudyView)
 """Tables of a study: bids, jobs, commitments, values where the ranking turns, changes with which bids win, options, and
 assumed values as questions to the vendors."""
 
-CoreBinding = Literal["spread", "compact"]
+CoreBinding = Literal["spread", "sockets", "compact"]
 CORE_BINDINGS: Final[tuple[CoreBinding, ...]] = get_args(CoreBinding)
-"""Places of active cores in a measurement of memory: spread over all NUMA domains, or one domain after another."""
+"""Places of active cores in a measurement of memory: spread over all NUMA domains, or over those of one socket after
+another, or one domain after another."""
 GridWeighting = Literal["relative", "equal"]
 GRID_WEIGHTINGS: Final[tuple[GridWeighting, ...]] = get_args(GridWeighting)
 """Weights of runs in the fit of a structured-grid program."""

@@ -25,7 +25,7 @@ def values(fit):
     return dict(zip(only.dimensions, only.values, strict=True))
 
 
-@pytest.mark.parametrize("binding", ["spread", "compact"])
+@pytest.mark.parametrize("binding", ["spread", "sockets", "compact"])
 def test_both_bandwidths_are_recovered(binding):
     sockets = MeasuredSockets(2.0, 16.0, 2.0, binding=binding)
     cores = np.array([1.0, 2.0, 5.0, 8.0, 20.0, 32.0])

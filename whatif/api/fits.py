@@ -193,8 +193,9 @@ def fit_host(
 
     `files` are outputs of STREAM or likwid-bench, or CSV with columns cores and bandwidth. `platform` (a name or a
     file) has the processor, and must be stated; `sockets` is the number that was measured (default: all of a node).
-    `binding` is spread, if active cores were divided among all NUMA domains, or compact, if they filled one after
-    another. Raise `UsageError` for a platform without `[node.cpu]` and for measurements that allow no fit.
+    `binding` is spread, if active cores were divided among all NUMA domains, sockets, if among those of one socket
+    after another, or compact, if they filled one domain after another. Raise `UsageError` for a platform without
+    `[node.cpu]` and for measurements that allow no fit.
 
     >>> import whatif
     >>> fit = whatif.fit_host("tests/data/importers/host/likwid_bench.txt", platform="fugaku", binding="compact")

@@ -17,7 +17,7 @@ from whatif.vocabulary import CORE_BINDINGS
 @click.option("--sockets", type=click.IntRange(min=1), help="Sockets that were measured.  [default: those of a node]")
 @click.option(
     "--binding", type=click.Choice(CORE_BINDINGS), default="spread", show_default=True,
-    help="Whether active cores were divided among all NUMA domains, or filled one after another.",
+    help="Whether active cores were spread over all NUMA domains, or filled one socket or one domain after another.",
 )  # fmt: skip
 def command(files: tuple[Path, ...], target: PlatformTarget, **options: Any) -> None:
     """Fit the sustained memory bandwidths of a socket and of one core to triads by number of active cores.

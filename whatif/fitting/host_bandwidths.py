@@ -1,10 +1,10 @@
 """Memory bandwidths of a socket and of one core, from triads by number of active cores.
 
 Active cores have equal work, so that the fullest NUMA domain decides: n cores reach n times the share of one core in it
-(`models.sockets.active_bandwidth`). They are spread evenly over all domains, or fill one after another (compact). Two
-or more counts of cores give both bandwidths, by least squares of the relative residuals. One count gives the mean of
-its runs: of one core where it is 1, else of the sockets, if all their cores were active. Triads of some of the cores
-that grow in proportion to them give the bandwidth of one core alone.
+(`models.sockets.active_bandwidth`). They are spread evenly over all domains, or fill one socket or one domain after
+another (`CoreBinding`). Two or more counts of cores give both bandwidths, by least squares of the relative residuals.
+One count gives the mean of its runs: of one core where it is 1, else of the sockets, if all their cores were active.
+Triads of some of the cores that grow in proportion to them give the bandwidth of one core alone.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class MeasuredSockets:
     peak_bandwidth: float = math.nan
     """Peak memory bandwidth of one socket by the data sheet, in B/s; NaN where it is not known."""
     binding: CoreBinding = "spread"
-    """spread: active cores are divided evenly among all domains; compact: they fill one domain after another."""
+    """spread: active cores are divided evenly among all domains; sockets: they fill one socket after another, spread
+    over its domains; compact: they fill one domain after another."""
     processor: str = ""
     """Its name on the platform."""
 
@@ -61,8 +62,8 @@ class MeasuredSockets:
 
     def active(self, cores: FloatArray) -> FloatArray:
         """Active cores of the fullest NUMA domain."""
-        spread = np.ceil(cores / (self.socket_count * self.domain_count))
-        return np.minimum(cores if self.binding == "compact" else spread, self.domain_cores)
+        sharing = {"spread": self.socket_count * self.domain_count, "sockets": self.domain_count, "compact": 1.0}
+        return np.minimum(np.ceil(cores / sharing[self.binding]), self.domain_cores)
 
 
 def measured_sockets(platform: PlatformSpec | None, count: int | None, binding: CoreBinding) -> MeasuredSockets:
