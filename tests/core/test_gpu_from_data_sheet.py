@@ -87,7 +87,7 @@ def test_a_rate_that_binds_nothing_is_not_named(folder):
 def test_a_part_alone_knows_its_rates_by_rule():
     gpu = load_part("b200-sxm")
     assert isinstance(gpu, GPU)
-    assert_allclose(gpu.number("l2_bandwidth"), 3.3 * 6.88e12, rtol=1e-12, atol=0)
+    assert_allclose(gpu.number("l2_bandwidth"), 3.3 * 7.04e12, rtol=1e-12, atol=0)
     assert gpu.number("peak_double_rate") == 37e12
 
 

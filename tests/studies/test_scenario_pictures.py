@@ -53,7 +53,7 @@ def test_kernels_of_a_second_gpu_are_those_of_the_study():
     exact([row["time"] for row in there if row["time"] is not None], [kernel.time for kernel in second.kernels])
     labels = [line.label for line in found.picture().lines]
     assert [label for label in labels if label.startswith("frontier ")] == [
-        "frontier DRAM 1.152 TB/s", "frontier fp64 23.9 Tflop/s",
+        "frontier DRAM 1.248 TB/s", "frontier fp64 23.9 Tflop/s",
     ]  # fmt: skip
 
 
