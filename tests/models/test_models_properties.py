@@ -38,6 +38,7 @@ BY_NAME: dict[str, st.SearchStrategy[float]] = {
     # At most one half, so that two shares do not exceed the whole.
     "compute_fraction": st.floats(0.0, 0.5),
     "load_store_fraction": st.floats(0.0, 0.5),
+    "voltage_floor": st.floats(0.0, 1.0),
     "generation": st.integers(1, 6).map(float),
     "k": st.floats(0.0, 100.0),
     "iteration_time": st.floats(1e-12, 1e3),

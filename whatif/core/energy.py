@@ -44,6 +44,8 @@ OWNED_COST: Final = "node.owned_cost"
 NODES_NEEDED: Final = "placement.nodes_needed"
 """Terms for budgets and validation: a node's capital, its power while kernels run, the share of its clock at which a
 capped GPU runs, a node's cost over its lifetime, the nodes of a job."""
+_CURVE: Final = ("power_exponent", "voltage_floor")
+"""Power of a device by its clock."""
 
 Columns = dict[str, str]
 Missing = dict[str, tuple[str, ...]]
@@ -69,7 +71,7 @@ def _clock(context: Context) -> str:
     powers: dict[str, Reference] = {"power_cap": CAP, "idle_power": f"{GPU}.idle_power"}
     reason = f"the power cap leaves nothing to compute with ({CAP} is not above idle_power)"
     wiring.require("node.power_cap fits", reason, exceeds_idle, powers)
-    return wiring.add(CLOCK, capped_clock, powers | parameters_in(GPU, "dynamic_power", "power_exponent"))
+    return wiring.add(CLOCK, capped_clock, powers | parameters_in(GPU, "dynamic_power", *_CURVE))
 
 
 def wire_energy(context: Context, phases: Sequence[PhaseTerm], times: Mapping[str, str]) -> tuple[Columns, Missing]:
@@ -138,9 +140,8 @@ def _dynamic_power(context: Context) -> str:
     power = f"{GPU if context.on_gpus else CPU}.dynamic_power"
     if CAP not in context.wiring.parameters or not context.on_gpus:
         return power
-    exponent = f"{GPU}.power_exponent"
     inputs: dict[str, Reference] = {"clock_fraction": _clock(context), "dynamic_power": power}
-    return context.wiring.add("node.capped_dynamic_power", capped_power, inputs | {"power_exponent": exponent})
+    return context.wiring.add("node.capped_dynamic_power", capped_power, inputs | parameters_in(GPU, *_CURVE))
 
 
 def _devices(context: Context) -> str:

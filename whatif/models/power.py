@@ -22,7 +22,7 @@ from whatif.models.quantities import (
 )
 
 _SOURCE = "after Sasidharan 2021, Eq. 9 to 11, with idle power over the whole time, hosts and PUE added"
-_CLOCK = "P ~ f V², with V ~ f: the textbook rule (Weste and Harris, CMOS VLSI Design)"
+_CLOCK = "P ~ f V², with V ~ f down to a lowest voltage: the textbook rule (Weste and Harris, CMOS VLSI Design)"
 
 
 @model("n P", "definition")
@@ -115,17 +115,22 @@ def total_carbon(total_energy: Joules, carbon_intensity: CarbonPerJoule) -> Carb
     return total_energy * carbon_intensity
 
 
-@model("f = min(1, ((P_cap − P_idle) / P_dynamic)^(1/a))", _CLOCK)
-def capped_clock(power_cap: Watts, idle_power: Watts, dynamic_power: Watts, power_exponent: Count) -> Fraction:
-    """Largest share of the full clock at which a device stays within a power cap: P_idle + P_dynamic f^a ≤ P_cap.
+@model("f max(f, v)^(a−1) = min(1, (P_cap − P_idle) / P_dynamic)", _CLOCK)
+def capped_clock(
+    power_cap: Watts, idle_power: Watts, dynamic_power: Watts, power_exponent: Count, voltage_floor: Fraction
+) -> Fraction:
+    """Largest share f of the full clock at which a device stays within a power cap.
 
-    Measured times agree within 10 % down to 60 % of the uncapped power; below, the voltage stays constant and devices
-    are slower than predicted (docs/validation.md). NaN where the cap is at or below the idle power. Elementwise;
-    powers ≥ 0, exponent > 0.
+    Below the share v, the floor, the voltage is at its minimum, and power falls in proportion to the clock. Errors
+    against measured times are in docs/validation.md. NaN where the cap is at or below the idle power. Elementwise;
+    powers ≥ 0, exponent > 0, 0 ≤ v ≤ 1.
     """
     room = power_cap - idle_power
     share = np.where(dynamic_power > room, room / np.where(dynamic_power > 0, dynamic_power, 1.0), 1.0)
-    return np.where(room > 0, np.maximum(share, 0.0) ** (1 / power_exponent), np.nan)
+    share = np.where(room > 0, share, np.nan)
+    above = share >= voltage_floor**power_exponent
+    lowest = np.where(above, 1.0, voltage_floor) ** (power_exponent - 1)
+    return np.where(above, share ** (1 / power_exponent), share / lowest)
 
 
 @model("f R", _CLOCK)
@@ -134,10 +139,13 @@ def capped_rate(clock_fraction: Fraction, peak_rate: OperationsPerSecond) -> Ope
     return clock_fraction * peak_rate
 
 
-@model("f^a P_dynamic", _CLOCK)
-def capped_power(clock_fraction: Fraction, dynamic_power: Watts, power_exponent: Count) -> Watts:
+@model("f max(f, v)^(a−1) P_dynamic", _CLOCK)
+def capped_power(
+    clock_fraction: Fraction, dynamic_power: Watts, power_exponent: Count, voltage_floor: Fraction
+) -> Watts:
     """Dynamic power at a share of the full clock, also for memory-bound kernels. Elementwise."""
-    return clock_fraction**power_exponent * dynamic_power
+    voltage = np.maximum(clock_fraction, voltage_floor) ** (power_exponent - 1)
+    return clock_fraction * voltage * dynamic_power
 
 
 @model("P_cap > P_idle", "definition")

@@ -9,6 +9,7 @@ from whatif.schema.expressions import Expression, value_of
 from whatif.schema.fields import (
     BytesPerSecond,
     Count,
+    Fraction,
     OperationsPerSecond,
     PositiveBytes,
     PositiveFactor,
@@ -118,6 +119,9 @@ class GPU(StrictTable):
     """Power limit of the device; kernels compute at a lower clock to stay within it."""
     power_exponent: PositiveFactor = 3.0
     """Exponent of the clock in the dynamic power, for `power_cap`: 3 if the voltage scales with the clock."""
+    voltage_floor: Fraction = 0.87
+    """Share of the full clock below which the voltage stays at its minimum, for `power_cap`: 0.87 as fitted to
+    trainings on V100, A40, P100 and RTX 6000 (0.86 to 0.97); 0 for none."""
     vector_rates: VectorRates = VectorRates()
     matrix_rates: MatrixRates = MatrixRates()
     matrix_efficiency: PositiveFraction = 0.72

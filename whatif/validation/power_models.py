@@ -18,7 +18,10 @@ from whatif.units import ONE, WATT, Dimension
 from whatif.validation.measured_kinds import Rows
 
 _MEASURED_ON: Final = "summit"
-"""Platform with the GPU whose slowdowns were measured."""
+"""Platform with one of the GPUs whose slowdowns were measured."""
+_LIMIT: Final = "power_limit_W"
+_IDLE_SHARE: Final = 1 / 8
+"""Idle power by the thermal design power of a GPU: rule *idle share* of docs/machines.md."""
 # One node with more ranks than devices, so that a kernel runs on each of them; lists count no cooling.
 _FULL_LOAD: Final = """
 [platform.site]
@@ -57,22 +60,29 @@ def machine_power(rows: Rows) -> Table:
 def power_caps(rows: Rows) -> Table:
     """Ratios of times with and without a limit: measured, and as if arithmetic limited all of the time.
 
-    The uncapped power is the mean one under the highest limit; the idle power is that of the shipped V100.
+    The uncapped power is the mean one under the highest limit, the idle power follows from that limit by rule *idle
+    share*.
     """
-    uncapped = {row["application"]: row for row in rows if row["power_limit_W"] == "250"}
-    columns: dict[str, Dimension | None] = {"application": None, "limit": WATT}
+    uncapped = _uncapped(rows)
+    columns: dict[str, Dimension | None] = {"gpu": None, "application": None, "limit": WATT}
     columns |= {"measured": ONE, "predicted": ONE, "error": ONE}
     table = []
-    for row, predicted in zip(rows, _slowdowns(rows, uncapped), strict=True):
-        first = uncapped[row["application"]]
-        measured, limit = float(row["time_s"]) / float(first["time_s"]), float(row["power_limit_W"])
-        table.append([row["application"], limit, measured, predicted, predicted / measured - 1])
-    return Table.of_rows(columns, table, {"title": "epochs of training on a V100 under a power limit (Zeus)"})
+    for row, first, predicted in zip(rows, uncapped, _slowdowns(rows, uncapped), strict=True):
+        measured, limit = float(row["time_s"]) / float(first["time_s"]), float(row[_LIMIT])
+        table.append([row["gpu"], row["application"], limit, measured, predicted, predicted / measured - 1])
+    return Table.of_rows(columns, table, {"title": "epochs of training under a power limit (Zeus)"})
 
 
-def _slowdowns(rows: Rows, uncapped: Mapping[str, Mapping[str, str]]) -> FloatArray:
-    program = _at_full_load(_MEASURED_ON, **{CAP: "250 W"})
-    mean = np.array([float(uncapped[row["application"]]["average_power_W"]) for row in rows])
-    idle = float(program.parameters[f"{GPU}.idle_power"].value)
-    swept = {CAP: np.array([float(row["power_limit_W"]) for row in rows]), f"{GPU}.dynamic_power": mean - idle}
-    return 1 / evaluate(program, swept).numbers(CLOCK)
+def _uncapped(rows: Rows) -> Rows:
+    """The row with the highest limit of the same training on the same GPU, for each row."""
+    highest: dict[tuple[str, str], Mapping[str, str]] = {}
+    for row in sorted(rows, key=lambda row: float(row[_LIMIT])):
+        highest[row["gpu"], row["application"]] = row
+    return [highest[row["gpu"], row["application"]] for row in rows]
+
+
+def _slowdowns(rows: Rows, uncapped: Rows) -> FloatArray:
+    mean, full = (np.array([float(row[key]) for row in uncapped]) for key in ("average_power_W", _LIMIT))
+    idle, limits = _IDLE_SHARE * full, np.array([float(row[_LIMIT]) for row in rows])
+    swept = {CAP: limits, f"{GPU}.idle_power": idle, f"{GPU}.dynamic_power": mean - idle}
+    return 1 / evaluate(_at_full_load(_MEASURED_ON, **{CAP: "250 W"}), swept).numbers(CLOCK)
