@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -75,7 +74,7 @@ def power_caps(rows: Rows) -> Table:
 
 def _uncapped(rows: Rows) -> Rows:
     """The row with the highest limit of the same training on the same GPU, for each row."""
-    highest: dict[tuple[str, str], Mapping[str, str]] = {}
+    highest: dict[tuple[str, str], dict[str, str]] = {}
     for row in sorted(rows, key=lambda row: float(row[_LIMIT])):
         highest[row["gpu"], row["application"]] = row
     return [highest[row["gpu"], row["application"]] for row in rows]
