@@ -59,6 +59,16 @@ def test_interrupted_search_continues_with_the_same_answer(tmp_path, computed):
     assert path.read_bytes() == text
 
 
+@pytest.mark.parametrize("length", [0, 1, 30])
+def test_file_whose_first_line_was_cut_off_is_begun_anew(tmp_path, length):
+    path = tmp_path / "log.jsonl"
+    whole = sought(path)
+    text = path.read_bytes()
+    path.write_bytes(text[:length])
+    assert sought(path).equals(whole)
+    assert path.read_bytes() == text
+
+
 def test_changed_inputs_are_computed_again(tmp_path, computed):
     sought(tmp_path / "log.jsonl")
     computed.clear()
@@ -95,17 +105,19 @@ def test_calibration_and_sensitivity_continue(tmp_path, computed, whatif_main):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("runs,time\n1,2\n", "not a file of `--log`, not overwritten"),
-        ('{"question": {"program": "whatif 0.0.1"}}\n', "was written for other inputs"),
+        (b"runs,time\n1,2\n", "not a file of `--log`, not overwritten"),
+        (b"runs,time", "not a file of `--log`, not overwritten"),
+        ("Größe\n".encode("latin-1"), "not a file of `--log`, not overwritten"),
+        (b'{"question": {"program": "whatif 0.0.1"}}\n', "was written for other inputs"),
         (
-            json.dumps({"question": {"program": f"whatif {whatif.__version__}"}}) + '\n{"key": "a"}\n',
+            json.dumps({"question": {"program": f"whatif {whatif.__version__}"}}).encode() + b'\n{"key": "a"}\n',
             "not the value of a term",
         ),
     ],
 )
 def test_other_files_are_refused(tmp_path, text, message):
     path = tmp_path / "log.jsonl"
-    path.write_text(text)
+    path.write_bytes(text)
     with pytest.raises(whatif.WhatifError, match=message):
         sought(path)
-    assert path.read_text() == text
+    assert path.read_bytes() == text

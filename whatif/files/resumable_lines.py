@@ -1,7 +1,8 @@
 """Results kept line by line, so that an interrupted computation can continue.
 
 JSON lines: first the inputs, `{"question": {..}}`, then one object for each result. Every line is written at once; an
-incomplete last line is from a process that was killed while writing, and is dropped.
+incomplete last line is from a process that was killed while writing, and is dropped. A file that ends within its first
+line is begun anew.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ class KeptLines:
         self.found: dict[int, dict[str, Any]] = {}
         self._path = path
         head = json.loads(json.dumps({"question": inputs}))
-        if not path.exists() or not read_text(path):
-            self.add(head)
-            return
-        raw = path.read_bytes()
+        raw = path.read_bytes() if path.exists() and read_text(path) else b""
         whole = raw[: raw.rfind(b"\n") + 1]
-        self._read(whole.decode(), head["question"], program)
+        if whole or not _written(head).startswith(raw):
+            self._read(whole.decode(errors="replace"), head["question"], program)
         if whole != raw:
             os.truncate(path, len(whole))
+        if not whole:
+            self.add(head)
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Append a result."""
         with writable(self._path), self._path.open("ab", buffering=0) as file:
-            file.write((json.dumps(line) + "\n").encode())
+            file.write(_written(line))
 
     def _read(self, text: str, inputs: Mapping[str, Any], program: str) -> None:
         name = shown_path(self._path)
@@ -55,6 +56,10 @@ class KeptLines:
             was = f"{other} was {_short(stored.get(other))} and is {_short(inputs.get(other))}"
             raise UsageError(f"{name}: was written for other inputs: {was}; use the same inputs, or name another file")
         self.found = {number: _object(line) for number, line in enumerate(lines[1:-1], 2)}
+
+
+def _written(line: Mapping[str, Any]) -> bytes:
+    return (json.dumps(line) + "\n").encode()
 
 
 def _object(line: str) -> dict[str, Any]:
