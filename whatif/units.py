@@ -152,7 +152,8 @@ def parse_unit(text: str) -> tuple[Dimension, float]:
         sign = 1 if index == 0 else sign
         match = _POWER.fullmatch(factor)
         if match is None or match[1] not in UNITS:
-            raise UnitError(f"`{text}`: {_unknown_unit(factor, text)}")
+            part = "" if factor == text else f"`{text}`: "
+            raise UnitError(f"{part}{_unknown_unit(factor, text)}")
         unit, unit_size = UNITS[match[1]]
         power = sign * int(match[2] or 1)
         dimension, size = dimension * unit**power, size * unit_size**power

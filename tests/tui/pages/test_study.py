@@ -250,7 +250,7 @@ def test_a_price_is_changed_and_taken_back(tmp_path):
         assert "⏎ accept" in driver.screen_text()
         line.value = "40 kDollar"
         await driver.pilot.press("enter")
-        await driver.until(lambda: "node_price: `kDollar`: unknown unit" in driver.screen_text())
+        await driver.until(lambda: "node_price: unknown unit `kDollar`" in driver.screen_text())
         line.value = "x0.8"
         await driver.pilot.press("enter")
         await first_is(driver, "six")
